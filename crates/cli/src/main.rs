@@ -1,0 +1,2 @@
+//! The `offshoot` binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! offshoot-fuse

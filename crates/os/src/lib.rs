@@ -1,0 +1,9 @@
+//! The only crate that touches the clock, randomness, files of the pool and child processes.
+//!
+//! Everything above takes the traits of this crate, so that a simulation can replace them.
+
+mod clock;
+mod random;
+
+pub use clock::{Clock, SystemClock};
+pub use random::random_bytes;

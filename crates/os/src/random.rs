@@ -1,0 +1,11 @@
+//! Randomness of the operating system.
+
+/// Bytes that nobody can guess: for tokens and passwords.
+///
+/// # Panics
+/// Panics where the operating system has no randomness, as nothing safe can be done then.
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    bytes
+}

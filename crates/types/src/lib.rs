@@ -1,0 +1,11 @@
+//! Typed ids, positions and error kinds that every layer shares. No I/O.
+
+mod block;
+mod error;
+mod ids;
+mod lsn;
+
+pub use block::{BLOCK_SIZE, BlockHash};
+pub use error::{ErrorKind, Failure};
+pub use ids::{DatasetId, DsourceId, Ino, JobId, ParseIdError, SnapshotId, TimeflowId, Txg, VdbId};
+pub use lsn::{Lsn, ParseLsnError};
