@@ -1,0 +1,33 @@
+# Everything a newcomer needs. Each target installs what it lacks first and skips what is there.
+.PHONY: help demo test bench build setup fmt
+SHELL := /bin/bash
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# The C compiler and the database are checked before the first build.
+SETUP := timeout --foreground --kill-after=20 900 scripts/setup.sh
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+demo: ## a sample PostgreSQL, an engine and three virtual databases (DEMO_ARGS=--exit ends by itself)
+	@$(SETUP) demo
+	cargo build --release -p offshoot-cli
+	$(TARGET_DIR)/release/offshoot demo $(DEMO_ARGS)
+
+test: ## format, tidy, clippy and every test; ends within 30 minutes whatever happens
+	@$(SETUP) test
+	@scripts/test.sh
+
+bench: ## the figures of docs/performance.md, repeated here (BENCH_ARGS=provision for one of them)
+	@$(SETUP) demo
+	cargo build --release -p offshoot-cli -p offshoot-bench
+	$(TARGET_DIR)/release/offshoot-bench --offshoot $(TARGET_DIR)/release/offshoot $(or $(BENCH_ARGS),all)
+
+build: ## the release binary, target/release/offshoot
+	@$(SETUP) demo
+	cargo build --release -p offshoot-cli
+
+setup: ## only install what is missing
+	@$(SETUP) test
+
+fmt: ## format the code
+	cargo fmt --all

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Installs what Offshoot needs on Debian 12 and Ubuntu 24.04 and is not there yet.
+#
+#   scripts/setup.sh demo|test
+#
+# As root apt is called directly, otherwise through sudo. It never creates or starts a database
+# cluster: the packages' habit of doing so is switched off before a server is installed.
+set -euo pipefail
+purpose=${1:-demo}
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+if ! command -v cargo >/dev/null; then
+  # shellcheck disable=SC1091
+  [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+fi
+command -v cargo >/dev/null || fail "cargo is not on the PATH: install Rust with rustup, see https://rustup.rs"
+
+# 1. Which packages are missing.
+missing=()
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
+command -v fusermount3 >/dev/null || missing+=(fuse3)
+server_bin() { # the directory of a server of any supported version
+  local bin
+  for bin in /usr/lib/postgresql/*/bin; do
+    if [ -x "$bin/postgres" ] && [ -x "$bin/pg_basebackup" ] && [ -x "$bin/pgbench" ]; then
+      printf '%s\n' "$bin"
+    fi
+  done | sort -V | tail -n 1
+}
+[ -n "$(server_bin)" ] || missing+=(postgresql)
+command -v psql >/dev/null || [ -n "$(server_bin)" ] || missing+=(postgresql-client)
+if [ "$purpose" = test ]; then
+  command -v python3 >/dev/null || missing+=(python3)
+  python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+fi
+
+# 2. Install them.
+if [ ${#missing[@]} -gt 0 ]; then
+  command -v apt-get >/dev/null || fail "missing: ${missing[*]}; there is no apt here, install them by hand"
+  root=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || fail "missing: ${missing[*]}; install them as root: apt-get install ${missing[*]}"
+    root=(sudo)
+  fi
+  say "installing by apt: ${missing[*]}"
+  apt() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"; }
+  apt update >/dev/null || say "apt-get update failed; trying with the lists that are here"
+  case " ${missing[*]} " in
+    *" postgresql "*)
+      # postgresql-common alone makes no cluster; its configuration decides what the server package does.
+      apt install --no-install-recommends postgresql-common
+      conf=/etc/postgresql-common/createcluster.conf
+      say "setting create_main_cluster = false in $conf, so that no cluster is made or started"
+      "${root[@]}" sed -i -E '/^[#[:space:]]*create_main_cluster[[:space:]]*=/d' "$conf"
+      printf 'create_main_cluster = false\n' | "${root[@]}" tee -a "$conf" >/dev/null
+      ;;
+  esac
+  apt install --no-install-recommends "${missing[@]}"
+fi
+
+# 3. What cannot be installed.
+bin=$(server_bin)
+[ -n "$bin" ] || fail "no PostgreSQL server under /usr/lib/postgresql after the installation"
+if [ ! -e /dev/fuse ]; then
+  fail "/dev/fuse is missing: load the module (modprobe fuse), or start the container with --device /dev/fuse --cap-add SYS_ADMIN"
+fi
+if [ ! -r /dev/fuse ] || [ ! -w /dev/fuse ]; then
+  fail "/dev/fuse cannot be opened by $(id -un): chmod 0666 /dev/fuse as root"
+fi
+say "ready: $("$bin/postgres" --version), $(fusermount3 --version 2>&1 | head -n 1), $(cargo --version)"
