@@ -1,0 +1,620 @@
+//! Child processes: the only place that starts, waits for and signals them.
+//!
+//! A [`Spec`] says what to run; [`Spec::spawn`] gives a [`Child`], [`run`] waits for it and returns
+//! what it printed. Processes that this process did not start (left by an engine that was killed)
+//! are named by [`ProcessId`]: pid *and* start time, so that a reused pid is never signalled.
+//!
+//! Children get a null stdin and, unless told otherwise, a session of their own: a signal sent to
+//! the engine's terminal never reaches a database server, and [`Child::kill_group`] reaches all
+//! processes that the child started.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::{Clock, SystemClock};
+
+mod identity;
+mod user;
+
+pub use identity::{ProcessId, boot_id};
+pub use user::User;
+
+/// Most bytes kept of each stream by [`run`]; what comes after is read and dropped.
+pub const CAPTURE_BYTES_MAX: usize = 16 << 20;
+
+/// How a child could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The program could not be started (missing, no permission, no such user …).
+    #[error("cannot start {program}: {source}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Waiting, signalling or reading failed.
+    #[error("lost track of {program}: {source}")]
+    Control {
+        /// The program.
+        program: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// It ran longer than allowed and was killed.
+    #[error("{program} did not end within {} ms and was stopped", after.as_millis())]
+    TimedOut {
+        /// The program.
+        program: String,
+        /// How long it was allowed to run.
+        after: Duration,
+        /// What it had written to stderr.
+        stderr: String,
+    },
+}
+
+/// Where a stream of a child goes.
+#[derive(Debug, Clone, Default)]
+pub enum Sink {
+    /// Thrown away.
+    #[default]
+    Null,
+    /// To a pipe: see [`Child::take_stdout`] and [`Child::take_stdout_lines`].
+    Pipe,
+    /// Appended to a file, which is created with mode 0600 (opened with the rights of this
+    /// process, not of the child's user).
+    File(PathBuf),
+}
+
+/// The signals the project sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM (PostgreSQL: smart shutdown).
+    Terminate,
+    /// SIGINT (PostgreSQL: fast shutdown).
+    Interrupt,
+    /// SIGQUIT (PostgreSQL: immediate shutdown).
+    Quit,
+    /// SIGHUP (PostgreSQL: reload of the configuration).
+    Hangup,
+    /// SIGUSR1 (PostgreSQL: look for the promote file).
+    User1,
+    /// SIGKILL.
+    Kill,
+    /// SIGSTOP.
+    Stop,
+    /// SIGCONT.
+    Continue,
+}
+
+impl Signal {
+    fn raw(self) -> i32 {
+        match self {
+            Signal::Terminate => libc::SIGTERM,
+            Signal::Interrupt => libc::SIGINT,
+            Signal::Quit => libc::SIGQUIT,
+            Signal::Hangup => libc::SIGHUP,
+            Signal::User1 => libc::SIGUSR1,
+            Signal::Kill => libc::SIGKILL,
+            Signal::Stop => libc::SIGSTOP,
+            Signal::Continue => libc::SIGCONT,
+        }
+    }
+}
+
+/// What to run. Built by chaining, as `Spec::new(bin).arg("-l").env("LC_ALL", "C")`.
+#[derive(Clone)]
+pub struct Spec {
+    program: PathBuf,
+    args: Vec<OsString>,
+    env: Vec<(OsString, Option<OsString>)>,
+    clear_env: bool,
+    user: Option<User>,
+    cwd: Option<PathBuf>,
+    stdout: Sink,
+    stderr: Sink,
+    new_session: bool,
+    die_with_parent: bool,
+}
+
+impl std::fmt::Debug for Spec {
+    /// Names the variables without their values, which may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Spec")
+            .field("program", &self.program)
+            .field("args", &self.args)
+            .field("env", &names)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Spec {
+    /// A program by path (or by name, looked up in `PATH`).
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Spec {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            clear_env: false,
+            user: None,
+            cwd: None,
+            stdout: Sink::Null,
+            stderr: Sink::Null,
+            new_session: true,
+            die_with_parent: false,
+        }
+    }
+
+    /// Adds an argument. Never a secret: everybody on the host can read arguments.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments. Never a secret.
+    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// Removes a variable that would be inherited.
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.as_ref().to_owned(), None));
+        self
+    }
+
+    /// Inherits no environment but `PATH`.
+    pub fn clear_env(mut self) -> Self {
+        self.clear_env = true;
+        self
+    }
+
+    /// Runs as another user (only root may ask for it).
+    pub fn user(mut self, user: Option<User>) -> Self {
+        self.user = user;
+        self
+    }
+
+    /// Runs in a directory.
+    pub fn cwd(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(dir.into());
+        self
+    }
+
+    /// Where stdout goes; nowhere unless told.
+    pub fn stdout(mut self, sink: Sink) -> Self {
+        self.stdout = sink;
+        self
+    }
+
+    /// Where stderr goes; nowhere unless told.
+    pub fn stderr(mut self, sink: Sink) -> Self {
+        self.stderr = sink;
+        self
+    }
+
+    /// Whether the child leads a session and process group of its own (the default).
+    pub fn new_session(mut self, yes: bool) -> Self {
+        self.new_session = yes;
+        self
+    }
+
+    /// Asks the kernel to kill the child (SIGKILL) as soon as this process dies. Not for database
+    /// servers that must outlive a crash of the engine.
+    pub fn die_with_parent(mut self, yes: bool) -> Self {
+        self.die_with_parent = yes;
+        self
+    }
+
+    /// The program's name as errors show it.
+    pub fn name(&self) -> String {
+        self.program.display().to_string()
+    }
+
+    /// Starts the child.
+    ///
+    /// # Errors
+    /// [`ProcessError::Spawn`].
+    pub fn spawn(&self) -> Result<Child, ProcessError> {
+        let failed = |source| ProcessError::Spawn { program: self.name(), source };
+        let command = self.command().map_err(failed)?;
+        // The kernel's "parent died" signal is tied to the *thread* that started the child, so such
+        // children are started by a thread that lives as long as the process.
+        let inner = if self.die_with_parent {
+            spawner::spawn(command).map_err(failed)?
+        } else {
+            let mut command = command;
+            command.spawn().map_err(failed)?
+        };
+        Child::adopt(self.name(), inner, self.new_session)
+    }
+
+    #[allow(clippy::disallowed_methods)] // the one place that makes child processes
+    fn command(&self) -> io::Result<Command> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdin(Stdio::null());
+        command.stdout(stdio(&self.stdout)?).stderr(stdio(&self.stderr)?);
+        if self.clear_env {
+            command.env_clear();
+            if let Some(path) = std::env::var_os("PATH") {
+                command.env("PATH", path);
+            }
+        }
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(dir) = &self.cwd {
+            command.current_dir(dir);
+        }
+        let user = self.user.clone();
+        let (new_session, die) = (self.new_session, self.die_with_parent);
+        let parent = std::process::id();
+        // SAFETY: the closure makes only async-signal-safe system calls and allocates nothing.
+        unsafe {
+            command.pre_exec(move || prepare_child(user.as_ref(), new_session, die, parent));
+        }
+        Ok(command)
+    }
+}
+
+fn stdio(sink: &Sink) -> io::Result<Stdio> {
+    use std::os::unix::fs::OpenOptionsExt;
+    Ok(match sink {
+        Sink::Null => Stdio::null(),
+        Sink::Pipe => Stdio::piped(),
+        Sink::File(path) => {
+            OpenOptions::new().create(true).append(true).mode(0o600).open(path)?.into()
+        }
+    })
+}
+
+/// Runs in the child between fork and exec: async-signal-safe calls only.
+fn prepare_child(user: Option<&User>, session: bool, die: bool, parent: u32) -> io::Result<()> {
+    let check = |result: i32| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    // SAFETY: plain system calls; the group list is valid for the given length.
+    unsafe {
+        if session {
+            check(libc::setsid())?;
+        }
+        if let Some(user) = user {
+            check(libc::setgroups(user.groups.len() as _, user.groups.as_ptr()))?;
+            check(libc::setgid(user.gid))?;
+            check(libc::setuid(user.uid))?;
+        }
+        if die {
+            // After setuid, which would clear it.
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            if libc::getppid() as u32 != parent {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The thread that starts children which must die with this process.
+mod spawner {
+    use std::io;
+    use std::process::{Child, Command};
+    use std::sync::{OnceLock, mpsc};
+
+    type Request = (Command, mpsc::Sender<io::Result<Child>>);
+    static REQUESTS: OnceLock<mpsc::Sender<Request>> = OnceLock::new();
+
+    pub(super) fn spawn(command: Command) -> io::Result<Child> {
+        let requests = REQUESTS.get_or_init(|| {
+            let (sender, receiver) = mpsc::channel::<Request>();
+            std::thread::spawn(move || {
+                for (mut command, answer) in receiver {
+                    let _ = answer.send(command.spawn());
+                }
+            });
+            sender
+        });
+        let (answer, result) = mpsc::channel();
+        let gone = || io::Error::other("the thread that starts children is gone");
+        requests.send((command, answer)).map_err(|_| gone())?;
+        result.recv().map_err(|_| gone())?
+    }
+}
+
+/// A child of this process. Dropping it neither stops nor reaps it.
+#[derive(Debug)]
+pub struct Child {
+    program: String,
+    inner: std::process::Child,
+    pidfd: OwnedFd,
+    leads_group: bool,
+}
+
+/// What a finished child left.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its stdout, at most [`CAPTURE_BYTES_MAX`].
+    pub stdout: Vec<u8>,
+    /// Its stderr, at most [`CAPTURE_BYTES_MAX`].
+    pub stderr: Vec<u8>,
+}
+
+impl Output {
+    /// Whether it ended with exit code 0.
+    pub fn success(&self) -> bool {
+        self.status.success()
+    }
+
+    /// Stdout as text, without invalid UTF-8.
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Stderr as text, trimmed, without invalid UTF-8.
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).trim().to_owned()
+    }
+}
+
+impl Child {
+    fn adopt(
+        program: String,
+        mut inner: std::process::Child,
+        leads_group: bool,
+    ) -> Result<Self, ProcessError> {
+        let pidfd = rustix::process::Pid::from_raw(inner.id() as i32)
+            .ok_or(io::Error::from_raw_os_error(libc::ESRCH))
+            .and_then(|pid| {
+                rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
+                    .map_err(io::Error::from)
+            });
+        match pidfd {
+            Ok(pidfd) => Ok(Child { program, inner, pidfd, leads_group }),
+            Err(source) => {
+                let _ = inner.kill();
+                let _ = inner.wait();
+                Err(ProcessError::Control { program, source })
+            }
+        }
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> i32 {
+        self.inner.id() as i32
+    }
+
+    /// Its pid and start time, to be written down; `None` when it has been reaped.
+    pub fn process_id(&self) -> Option<ProcessId> {
+        ProcessId::of(self.pid())
+    }
+
+    /// Its stdout, where the spec said [`Sink::Pipe`]; once.
+    pub fn take_stdout(&mut self) -> Option<std::process::ChildStdout> {
+        self.inner.stdout.take()
+    }
+
+    /// Its stderr, where the spec said [`Sink::Pipe`]; once.
+    pub fn take_stderr(&mut self) -> Option<std::process::ChildStderr> {
+        self.inner.stderr.take()
+    }
+
+    /// Its stdout line by line, read by a thread; once.
+    pub fn take_stdout_lines(&mut self) -> Option<Lines> {
+        self.take_stdout().map(Lines::read)
+    }
+
+    /// Its stderr line by line, read by a thread; once. A carriage return ends a line too, as
+    /// progress displays use it.
+    pub fn take_stderr_lines(&mut self) -> Option<Lines> {
+        self.take_stderr().map(Lines::read)
+    }
+
+    /// How it ended, when it has.
+    ///
+    /// # Errors
+    /// [`ProcessError::Control`].
+    pub fn try_wait(&mut self) -> Result<Option<ExitStatus>, ProcessError> {
+        self.inner.try_wait().map_err(|source| self.lost(source))
+    }
+
+    /// Waits until it ends, at most `timeout`; `None` when it still runs.
+    ///
+    /// # Errors
+    /// [`ProcessError::Control`].
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Option<ExitStatus>, ProcessError> {
+        if let Some(status) = self.try_wait()? {
+            return Ok(Some(status));
+        }
+        identity::wait_pidfd(&self.pidfd, timeout).map_err(|source| self.lost(source))?;
+        self.try_wait()
+    }
+
+    /// Sends a signal to the child alone. A child that has ended is not an error.
+    ///
+    /// # Errors
+    /// [`ProcessError::Control`].
+    pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
+        identity::signal_pidfd(&self.pidfd, signal).map_err(|source| self.lost(source))
+    }
+
+    /// Kills the child and every process of its group (SIGKILL), then reaps the child.
+    pub fn kill_group(&mut self) {
+        if matches!(self.inner.try_wait(), Ok(None)) {
+            if self.leads_group {
+                // SAFETY: the child is not reaped, so its pid still names its group.
+                unsafe { libc::kill(-self.pid(), libc::SIGKILL) };
+            }
+            let _ = self.inner.kill();
+            let _ = self.inner.wait();
+        }
+    }
+
+    /// Sends SIGTERM, then kills the group when it has not ended within `grace`.
+    ///
+    /// # Errors
+    /// [`ProcessError::Control`].
+    pub fn terminate(&mut self, grace: Duration) -> Result<ExitStatus, ProcessError> {
+        self.signal(Signal::Terminate)?;
+        if let Some(status) = self.wait_timeout(grace)? {
+            return Ok(status);
+        }
+        self.kill_group();
+        self.try_wait()?.ok_or_else(|| self.lost(io::Error::other("it outlived SIGKILL")))
+    }
+
+    fn lost(&self, source: io::Error) -> ProcessError {
+        ProcessError::Control { program: self.program.clone(), source }
+    }
+}
+
+/// The lines of a child's stream, read by a thread that ends with the stream.
+#[derive(Debug)]
+pub struct Lines {
+    receiver: Receiver<String>,
+}
+
+/// What [`Lines::next_within`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A line, without its end.
+    Text(String),
+    /// Nothing within the given time.
+    Nothing,
+    /// The stream has ended.
+    End,
+}
+
+impl Lines {
+    fn read(stream: impl Read + Send + 'static) -> Self {
+        let (sender, receiver) = mpsc::sync_channel(1024);
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(stream);
+            let mut line = Vec::new();
+            while let Ok(count) = reader.read_until(b'\n', &mut line) {
+                let text = String::from_utf8_lossy(&line).into_owned();
+                for part in text.split(['\n', '\r']).filter(|part| !part.is_empty()) {
+                    if sender.send(part.to_owned()).is_err() {
+                        // Nobody listens; keep the pipe empty so that the child never blocks.
+                        let _ = io::copy(&mut reader, &mut io::sink());
+                        return;
+                    }
+                }
+                line.clear();
+                if count == 0 {
+                    return;
+                }
+            }
+        });
+        Lines { receiver }
+    }
+
+    /// The next line that is not empty, waiting at most `timeout`.
+    pub fn next_within(&self, timeout: Duration) -> Line {
+        match self.receiver.recv_timeout(timeout) {
+            Ok(text) => Line::Text(text),
+            Err(RecvTimeoutError::Timeout) => Line::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Line::End,
+        }
+    }
+}
+
+/// Runs a program to its end and returns how it ended and what it printed. Its streams are captured
+/// whatever the spec says; on a timeout it and its group are killed.
+///
+/// # Errors
+/// Any [`ProcessError`]; an exit code other than 0 is not an error here.
+pub fn run(spec: &Spec, timeout: Duration) -> Result<Output, ProcessError> {
+    let spec = spec.clone().stdout(Sink::Pipe).stderr(Sink::Pipe);
+    let mut child = spec.spawn()?;
+    let stdout = child.take_stdout().map(capture);
+    let stderr = child.take_stderr().map(capture);
+    let status = child.wait_timeout(timeout)?;
+    if status.is_none() {
+        child.kill_group();
+    }
+    // A grandchild that left the group may hold the pipe open: do not wait for it for ever.
+    let collect = |receiver: Option<Receiver<Vec<u8>>>| {
+        let mut bytes = Vec::new();
+        let Some(receiver) = receiver else { return bytes };
+        let deadline = SystemClock.elapsed() + Duration::from_secs(2);
+        while let Ok(part) = receiver.recv_timeout(deadline.saturating_sub(SystemClock.elapsed())) {
+            bytes.extend_from_slice(&part);
+        }
+        bytes
+    };
+    let (stdout, stderr) = (collect(stdout), collect(stderr));
+    match status {
+        Some(status) => Ok(Output { status, stdout, stderr }),
+        None => Err(ProcessError::TimedOut {
+            program: spec.name(),
+            after: timeout,
+            stderr: String::from_utf8_lossy(&stderr).trim().to_owned(),
+        }),
+    }
+}
+
+fn capture(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut buffer, mut total) = (vec![0; 64 << 10], 0);
+        while let Ok(count) = stream.read(&mut buffer) {
+            if count == 0 {
+                break;
+            }
+            if total < CAPTURE_BYTES_MAX {
+                total += count;
+                let _ = sender.send(buffer[..count].to_vec());
+            }
+        }
+    });
+    receiver
+}
+
+/// How a status reads in an error: `exit code 3` or `signal 9`.
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    }
+}
+
+/// The last lines of a log file, at most `count`, read from its last 64 KiB; empty when it cannot
+/// be read.
+pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
+    use std::io::{Seek, SeekFrom};
+    let Ok(mut file) = File::open(path) else { return Vec::new() };
+    let length = file.metadata().map(|meta| meta.len()).unwrap_or(0);
+    let mut bytes = Vec::new();
+    let start = length.saturating_sub(64 << 10);
+    if file.seek(SeekFrom::Start(start)).is_err() || file.read_to_end(&mut bytes).is_err() {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn c_string(text: &str) -> io::Result<CString> {
+    CString::new(text).map_err(|_| io::Error::other("a name contains a zero byte"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Processes by pid and start time.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Signal;
+use crate::{Clock, SystemClock};
+
+/// A process of this host, whoever started it: its pid together with its start time, so that
+/// another process which got the same pid later is never taken for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ProcessId {
+    /// The pid.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot (field 22 of `/proc/PID/stat`).
+    pub start_ticks: u64,
+}
+
+impl ProcessId {
+    /// The process that has this pid now; `None` when there is none or it has ended (zombie).
+    pub fn of(pid: i32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in brackets, may contain anything: fields are counted after the last bracket.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?;
+        let start_ticks = fields.nth(18)?.parse().ok()?;
+        (!matches!(state, "Z" | "X")).then_some(ProcessId { pid, start_ticks })
+    }
+
+    /// This process.
+    pub fn own() -> Option<Self> {
+        ProcessId::of(std::process::id() as i32)
+    }
+
+    /// Whether it still runs.
+    pub fn alive(&self) -> bool {
+        ProcessId::of(self.pid) == Some(*self)
+    }
+
+    /// Sends a signal if it still runs; whether it was sent.
+    ///
+    /// # Errors
+    /// When the signal is not permitted.
+    pub fn signal(&self, signal: Signal) -> io::Result<bool> {
+        let Some(pidfd) = self.open()? else { return Ok(false) };
+        signal_pidfd(&pidfd, signal)?;
+        Ok(true)
+    }
+
+    /// Kills (SIGKILL) every process whose group it leads, if it still runs; whether it did.
+    ///
+    /// # Errors
+    /// When the signal is not permitted.
+    pub fn kill_group(&self) -> io::Result<bool> {
+        let Some(pidfd) = self.open()? else { return Ok(false) };
+        // SAFETY: plain system calls.
+        unsafe {
+            if libc::getpgid(self.pid) == self.pid {
+                libc::kill(-self.pid, libc::SIGKILL);
+            }
+        }
+        signal_pidfd(&pidfd, Signal::Kill)?;
+        Ok(true)
+    }
+
+    /// Waits until it has ended, at most `timeout`; whether it has.
+    pub fn wait_end(&self, timeout: Duration) -> bool {
+        let deadline = SystemClock.elapsed() + timeout;
+        loop {
+            let left = deadline.saturating_sub(SystemClock.elapsed());
+            match self.open() {
+                Ok(None) => return true,
+                Ok(Some(pidfd)) => {
+                    let _ = wait_pidfd(&pidfd, left);
+                }
+                Err(_) => SystemClock.sleep(left.min(Duration::from_millis(5))),
+            }
+            if !self.alive() {
+                return true;
+            }
+            if SystemClock.elapsed() >= deadline {
+                return false;
+            }
+        }
+    }
+
+    /// Its arguments; empty when it has ended.
+    pub fn arguments(&self) -> Vec<String> {
+        let bytes = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let parts = bytes.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+        parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+    }
+
+    /// The path of its program, when it may be read.
+    pub fn program(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
+    }
+
+    /// The directory it works in, when it may be read.
+    pub fn cwd(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
+    }
+
+    /// The processes it started that still run.
+    pub fn children(&self) -> Vec<ProcessId> {
+        let path = format!("/proc/{}/task/{}/children", self.pid, self.pid);
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let pids = text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        pids.filter_map(ProcessId::of).collect()
+    }
+
+    /// A handle that names exactly this process; `None` when it has ended.
+    fn open(&self) -> io::Result<Option<OwnedFd>> {
+        let Some(pid) = rustix::process::Pid::from_raw(self.pid) else { return Ok(None) };
+        match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
+            // The handle came first, so a match now means that the handle is of this process.
+            Ok(pidfd) => Ok(self.alive().then_some(pidfd)),
+            Err(rustix::io::Errno::SRCH) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Names this boot of the host: a [`ProcessId`] written down before a reboot means nothing after.
+/// Empty when the kernel does not tell.
+pub fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Waits until the process ends, at most `timeout`; ends early on an interrupted call.
+pub(super) fn wait_pidfd(pidfd: &OwnedFd, timeout: Duration) -> io::Result<bool> {
+    let deadline = SystemClock.elapsed() + timeout;
+    loop {
+        let left = deadline.saturating_sub(SystemClock.elapsed());
+        let mut poll = libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let millis = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+        // SAFETY: one valid pollfd.
+        let result = unsafe { libc::poll(&mut poll, 1, millis) };
+        if result > 0 {
+            return Ok(true);
+        }
+        if result < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        if SystemClock.elapsed() >= deadline {
+            return Ok(false);
+        }
+    }
+}
+
+pub(super) fn signal_pidfd(pidfd: &OwnedFd, signal: Signal) -> io::Result<()> {
+    // SAFETY: plain system call on a valid descriptor.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_fd().as_raw_fd(),
+            signal.raw(),
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            error => Err(error),
+        },
+    }
+}

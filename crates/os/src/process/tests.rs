@@ -1,0 +1,124 @@
+use super::*;
+
+fn shell(script: &str) -> Spec {
+    Spec::new("/bin/sh").arg("-c").arg(script)
+}
+
+#[test]
+fn run_returns_streams_and_status() {
+    let output = run(&shell("echo out; echo err >&2; exit 3"), Duration::from_secs(10)).unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(!output.success());
+    assert_eq!(output.stdout_text(), "out\n");
+    assert_eq!(output.stderr_text(), "err");
+    assert_eq!(describe(output.status), "exit code 3");
+}
+
+#[test]
+fn run_kills_the_whole_group_on_timeout() {
+    let spec = shell("sleep 300 & echo $! >&2; wait");
+    let started = SystemClock.elapsed();
+    let error = run(&spec, Duration::from_millis(300)).unwrap_err();
+    assert!(SystemClock.elapsed() - started < Duration::from_secs(20));
+    let ProcessError::TimedOut { stderr, .. } = error else { panic!("{error}") };
+    let grandchild: i32 = stderr.trim().parse().unwrap();
+    let gone = ProcessId::of(grandchild).is_none_or(|id| id.wait_end(Duration::from_secs(5)));
+    assert!(gone, "the grandchild {grandchild} outlived the timeout");
+}
+
+#[test]
+fn a_missing_program_names_itself() {
+    let error = run(&Spec::new("/no/such/program"), Duration::from_secs(1)).unwrap_err();
+    assert!(matches!(error, ProcessError::Spawn { .. }));
+    assert!(error.to_string().contains("/no/such/program"), "{error}");
+}
+
+#[test]
+fn wait_timeout_and_terminate() {
+    let mut child = shell("exec sleep 300").spawn().unwrap();
+    assert_eq!(child.wait_timeout(Duration::from_millis(20)).unwrap(), None);
+    let id = child.process_id().unwrap();
+    assert!(id.alive());
+    let status = child.terminate(Duration::from_secs(10)).unwrap();
+    assert_eq!(describe(status), "signal 15");
+    assert!(!id.alive());
+    assert!(!id.signal(Signal::Terminate).unwrap());
+}
+
+#[test]
+fn terminate_kills_what_ignores_it() {
+    let mut child = shell("trap '' TERM; echo ready; while :; do sleep 0.05; done")
+        .stdout(Sink::Pipe)
+        .spawn()
+        .unwrap();
+    let lines = child.take_stdout_lines().unwrap();
+    assert_eq!(lines.next_within(Duration::from_secs(10)), Line::Text("ready".into()));
+    let status = child.terminate(Duration::from_millis(100)).unwrap();
+    assert_eq!(describe(status), "signal 9");
+}
+
+#[test]
+fn a_reused_pid_is_not_the_same_process() {
+    let mut child = shell("exec sleep 300").spawn().unwrap();
+    let real = child.process_id().unwrap();
+    let other = ProcessId { start_ticks: real.start_ticks + 1, ..real };
+    assert!(!other.alive());
+    assert!(!other.signal(Signal::Kill).unwrap());
+    assert!(!other.kill_group().unwrap());
+    assert!(other.wait_end(Duration::from_secs(1)));
+    assert!(!real.wait_end(Duration::from_millis(20)));
+    assert!(real.kill_group().unwrap());
+    assert!(child.wait_timeout(Duration::from_secs(10)).unwrap().is_some());
+}
+
+#[test]
+fn lines_split_at_carriage_returns_and_end() {
+    let mut child = shell("printf 'a\\rb\\n\\nc'").stdout(Sink::Pipe).spawn().unwrap();
+    let lines = child.take_stdout_lines().unwrap();
+    for expected in ["a", "b", "c"] {
+        assert_eq!(lines.next_within(Duration::from_secs(10)), Line::Text(expected.into()));
+    }
+    assert_eq!(lines.next_within(Duration::from_secs(10)), Line::End);
+    child.wait_timeout(Duration::from_secs(10)).unwrap().unwrap();
+}
+
+#[test]
+fn the_environment_can_be_cleared_and_debug_hides_values() {
+    let spec = shell("echo \"$SECRET:$HOME\"").clear_env().env("SECRET", "sesame");
+    assert_eq!(run(&spec, Duration::from_secs(10)).unwrap().stdout_text(), "sesame:\n");
+    assert!(!format!("{spec:?}").contains("sesame"));
+}
+
+#[test]
+fn a_file_sink_appends_and_its_last_lines_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    for text in ["one", "two\n\nthree"] {
+        let spec = shell(&format!("printf '{text}\n' >&2")).stderr(Sink::File(log.clone()));
+        let mut child = spec.spawn().unwrap();
+        child.wait_timeout(Duration::from_secs(10)).unwrap().unwrap();
+    }
+    assert_eq!(last_lines(&log, 2), ["two", "three"]);
+    assert_eq!(last_lines(&log, 9), ["one", "two", "three"]);
+    assert!(last_lines(&dir.path().join("missing"), 3).is_empty());
+}
+
+#[test]
+fn a_user_and_its_groups_apply() {
+    assert_eq!(User::lookup("no-such-user-here").unwrap(), None);
+    let Some(user) = User::lookup("nobody").unwrap() else { return };
+    if !User::own_is_root() {
+        return;
+    }
+    let spec = shell("id -u; id -g").user(Some(user.clone()));
+    let output = run(&spec, Duration::from_secs(10)).unwrap();
+    assert_eq!(output.stdout_text(), format!("{}\n{}\n", user.uid, user.gid));
+}
+
+#[test]
+fn a_child_that_dies_with_its_parent_survives_the_thread_that_asked() {
+    let spec = shell("exec sleep 300").die_with_parent(true);
+    let mut child = std::thread::spawn(move || spec.spawn().unwrap()).join().unwrap();
+    assert_eq!(child.wait_timeout(Duration::from_millis(200)).unwrap(), None);
+    child.kill_group();
+}
