@@ -1,1 +1,29 @@
-//! offshoot-api
+//! Request and response types of the HTTP API, apart from any code that serves or calls it.
+//!
+//! One module per noun. Sizes are in bytes, durations in milliseconds, times RFC 3339 in UTC, unless a
+//! field's name says otherwise. Fields are only ever added: scripts rely on those that are there.
+//! Requests refuse unknown fields, so that a misspelt one is an error and not a silent default;
+//! responses may carry more than a client knows.
+
+pub mod dsource;
+pub mod error;
+pub mod job;
+pub mod moment;
+pub mod pool;
+pub mod routes;
+pub mod secret;
+pub mod snapshot;
+pub mod status;
+pub mod vdb;
+
+pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SyncedTo};
+pub use error::{ErrorBody, ErrorDetail};
+pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
+pub use moment::{Moment, Position};
+pub use pool::{CacheStatus, PoolStatus};
+pub use secret::Secret;
+pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
+pub use status::{Fault, Status};
+pub use vdb::{
+    ProvisionTimings, ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb, VdbList, VdbState,
+};

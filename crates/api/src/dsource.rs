@@ -1,0 +1,112 @@
+//! dSources: the engine's synchronised copies of source databases.
+
+use crate::{ErrorDetail, Secret, Snapshot};
+use jiff::Timestamp;
+use offshoot_types::{DsourceId, Lsn};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use utoipa::ToSchema;
+
+/// What a dSource is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DsourceState {
+    /// The first copy is being made.
+    Linking,
+    /// The source's log is received as it is written.
+    Syncing,
+    /// The source cannot be reached at present; the engine keeps trying.
+    Disconnected,
+    /// Paused by the user.
+    Paused,
+    /// Stopped by something only a user can mend; `error` says what.
+    Failed,
+    /// Being removed.
+    Unlinking,
+}
+
+/// How far a dSource has followed its source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SyncedTo {
+    /// The end of the log that is durable in the pool.
+    #[schema(value_type = String, example = "0/3A2B1C0")]
+    pub lsn: Lsn,
+    /// The source's clock when all it had flushed was received; any moment up to it can be opened.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub time: Option<Timestamp>,
+}
+
+/// A dSource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Dsource {
+    /// Its id.
+    #[schema(value_type = String, example = "dsource-1")]
+    pub id: DsourceId,
+    /// Its name.
+    pub name: String,
+    /// What it is doing.
+    pub state: DsourceState,
+    /// The kind of database.
+    #[schema(example = "postgres")]
+    pub connector: String,
+    /// The URI of the source, without a password.
+    pub source: String,
+    /// The source's version, as it says itself; empty before it was first reached.
+    pub server_version: String,
+    /// What its files would take outside the pool.
+    pub logical_bytes: u64,
+    /// What it takes in the pool.
+    pub stored_bytes: u64,
+    /// How far it has followed its source; null before the first copy is complete.
+    pub synced_to: Option<SyncedTo>,
+    /// Log the source has flushed and the engine does not have; null when the source cannot be asked.
+    pub lag_bytes: Option<u64>,
+    /// Age of `synced_to.time`; null when the source cannot be asked.
+    pub lag_ms: Option<u64>,
+    /// How often snapshots are taken while there are changes; null for never.
+    pub snapshot_every_ms: Option<u64>,
+    /// When it was linked.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Its snapshots, oldest first.
+    pub snapshots: Vec<Snapshot>,
+    /// What stopped it, where something did.
+    pub error: Option<ErrorDetail>,
+}
+
+/// All dSources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DsourceList {
+    /// By name.
+    pub dsources: Vec<Dsource>,
+}
+
+/// Links a source database.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkDsource {
+    /// The name to give the dSource: 1–63 of `a-z 0-9 _ -`, starting with a letter.
+    pub name: String,
+    /// The kind of database: `postgres`.
+    #[schema(example = "postgres")]
+    pub connector: String,
+    /// The URI of the source. A password in it is taken out before anything is stored.
+    #[schema(example = "postgresql://replicator@db.example.com:5432/postgres")]
+    pub source: String,
+    /// The password; kept as a secret and never shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    /// How often to take a snapshot while there are changes; the engine's default where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_every_ms: Option<u64>,
+}
+
+/// Leaves out the source, as a password may be in it.
+impl fmt::Debug for LinkDsource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkDsource")
+            .field("name", &self.name)
+            .field("connector", &self.connector)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,67 @@
+//! Where each endpoint is found, with `{parameter}` as both the router and OpenAPI write it.
+
+/// The prefix of every route.
+pub const BASE: &str = "/api/v1";
+/// The OpenAPI document; the only endpoint that asks for no token.
+pub const OPENAPI: &str = "/api/v1/openapi.json";
+/// GET: the engine at a glance.
+pub const STATUS: &str = "/api/v1/status";
+/// GET: all dSources; POST: link.
+pub const DSOURCES: &str = "/api/v1/dsources";
+/// GET: one dSource; DELETE: unlink.
+pub const DSOURCE: &str = "/api/v1/dsources/{name}";
+/// POST: copy changes now and take a snapshot.
+pub const DSOURCE_SYNC: &str = "/api/v1/dsources/{name}/sync";
+/// POST: stop following the source.
+pub const DSOURCE_PAUSE: &str = "/api/v1/dsources/{name}/pause";
+/// POST: follow the source again.
+pub const DSOURCE_RESUME: &str = "/api/v1/dsources/{name}/resume";
+/// GET: snapshots (of `?object=NAME`); POST: take.
+pub const SNAPSHOTS: &str = "/api/v1/snapshots";
+/// GET: one snapshot; DELETE: delete.
+pub const SNAPSHOT: &str = "/api/v1/snapshots/{id}";
+/// GET: all VDBs; POST: provision.
+pub const VDBS: &str = "/api/v1/vdbs";
+/// GET: one VDB; DELETE: delete.
+pub const VDB: &str = "/api/v1/vdbs/{name}";
+/// POST: start.
+pub const VDB_START: &str = "/api/v1/vdbs/{name}/start";
+/// POST: stop.
+pub const VDB_STOP: &str = "/api/v1/vdbs/{name}/stop";
+/// POST: refresh.
+pub const VDB_REFRESH: &str = "/api/v1/vdbs/{name}/refresh";
+/// POST: rewind.
+pub const VDB_REWIND: &str = "/api/v1/vdbs/{name}/rewind";
+/// GET: jobs.
+pub const JOBS: &str = "/api/v1/jobs";
+/// GET: one job.
+pub const JOB: &str = "/api/v1/jobs/{id}";
+/// POST: cancel.
+pub const JOB_CANCEL: &str = "/api/v1/jobs/{id}/cancel";
+/// GET: what the pool holds.
+pub const POOL: &str = "/api/v1/pool";
+/// POST: give space that nothing needs back to the filesystem.
+pub const POOL_RECLAIM: &str = "/api/v1/pool/reclaim";
+
+/// A route with its one parameter filled in, escaped so that no value can reach another route.
+pub fn fill(route: &str, value: &str) -> String {
+    let Some((before, rest)) = route.split_once('{') else { return route.to_owned() };
+    let after = rest.split_once('}').map_or("", |(_, after)| after);
+    format!("{before}{}{after}", escape(value))
+}
+
+/// Escapes a text for one segment of a path or one value of a query.
+pub fn escape(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests;

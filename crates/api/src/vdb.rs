@@ -1,0 +1,143 @@
+//! VDBs: virtual databases.
+
+use crate::{ErrorDetail, Moment, ObjectKind, Position};
+use jiff::Timestamp;
+use offshoot_types::{SnapshotId, VdbId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What a VDB is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VdbState {
+    /// Being made, refreshed or rewound.
+    Provisioning,
+    /// Accepting connections.
+    Running,
+    /// Shut down; its data is kept.
+    Stopped,
+    /// It could not be made or started; `error` says why.
+    Failed,
+}
+
+/// How long the parts of the last provision, refresh or rewind took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct ProvisionTimings {
+    /// From the request to the first answered query.
+    pub total_ms: u64,
+    /// The clone in the pool.
+    pub clone_ms: u64,
+    /// Making the files visible to the database.
+    pub mount_ms: u64,
+    /// Replaying log up to the moment; 0 where a ready snapshot was opened.
+    pub recover_ms: u64,
+    /// Starting the database.
+    pub start_ms: u64,
+}
+
+/// A VDB.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Vdb {
+    /// Its id.
+    #[schema(value_type = String, example = "vdb-1")]
+    pub id: VdbId,
+    /// Its name.
+    pub name: String,
+    /// What it is doing.
+    pub state: VdbState,
+    /// The name of the dSource or VDB it was provisioned from, also after that was deleted.
+    pub parent: String,
+    /// What the parent is.
+    pub parent_kind: ObjectKind,
+    /// The moment of the parent it was opened at.
+    pub moment: Position,
+    /// The host it listens on.
+    pub host: String,
+    /// The port it listens on.
+    pub port: u16,
+    /// Its superuser.
+    pub user: String,
+    /// Opens it with psql as it stands, password included.
+    pub uri: String,
+    /// The server's version.
+    pub server_version: String,
+    /// What its files would take outside the pool.
+    pub logical_bytes: u64,
+    /// What the pool would not hold without it.
+    pub unique_bytes: u64,
+    /// Settings of the database given at provision.
+    pub settings: BTreeMap<String, String>,
+    /// The limit of its memory, where one was given.
+    pub memory_bytes: Option<u64>,
+    /// When it was first provisioned.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// How long its last provision, refresh or rewind took.
+    pub timings: ProvisionTimings,
+    /// Why it failed, where it did.
+    pub error: Option<ErrorDetail>,
+}
+
+/// All VDBs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VdbList {
+    /// By name.
+    pub vdbs: Vec<Vdb>,
+}
+
+/// Provisions a VDB.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProvisionVdb {
+    /// The name to give it: 1–63 of `a-z 0-9 _ -`, starting with a letter.
+    pub name: String,
+    /// The dSource or VDB to make it from.
+    pub from: String,
+    /// The moment to open; the latest where absent.
+    #[serde(default)]
+    pub moment: Moment,
+    /// The port to listen on; a free one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Settings of the database, over the engine's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// A limit of its memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Whether the source's logins stay usable; by default they cannot log in.
+    #[serde(default)]
+    pub keep_source_logins: bool,
+}
+
+/// Opens a newer (or any) moment of the parent under the same name, port, credentials and settings.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefreshVdb {
+    /// The moment of the parent; the latest where absent.
+    #[serde(default)]
+    pub moment: Moment,
+}
+
+/// Goes back to an earlier state of the VDB itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RewindVdb {
+    /// Where to.
+    pub to: RewindTo,
+}
+
+/// Where to rewind to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum RewindTo {
+    /// One of the VDB's own snapshots.
+    Snapshot {
+        /// The snapshot.
+        #[schema(value_type = String, example = "snapshot-7")]
+        id: SnapshotId,
+    },
+    /// The state before the last rewind or refresh.
+    Undo,
+}
