@@ -81,7 +81,7 @@ wanted() { # whether a phase was asked for: all of them where none is named
 only=("$@")
 
 export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 CARGO_TERM_COLOR=never
-export OFFSHOOT_BIN=$target/debug/offshoot CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
+export OFFSHOOT_BIN=$target/debug/offshoot
 if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ] && { wanted unit || wanted testbed; }; then
   OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)
 fi

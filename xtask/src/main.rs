@@ -1,2 +1,35 @@
-//! Tasks of the workspace.
-fn main() {}
+//! Tasks of the workspace: `cargo xtask tidy`.
+//!
+//! Tidy holds the rules of the house that neither the compiler nor clippy know: which crate may use
+//! which, how long files and functions may be, what may not be called where.
+
+// The one binary outside the product: it asks cargo for the list of crates.
+#![allow(clippy::disallowed_methods)]
+
+mod tidy;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1).unwrap_or_default();
+    match task.as_str() {
+        "tidy" => match tidy::run() {
+            Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
+            Ok(findings) => {
+                for finding in &findings {
+                    eprintln!("{finding}");
+                }
+                eprintln!("tidy: {} findings", findings.len());
+                ExitCode::FAILURE
+            }
+            Err(error) => {
+                eprintln!("tidy: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
+        _ => {
+            eprintln!("usage: cargo xtask tidy");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Which crate may use which.
+//!
+//! Edges point down: from a higher layer to a lower one. Inside a layer an edge must stand in the
+//! table. A crate that must stay ignorant of more than its layer says carries the list of all it
+//! may know.
+
+use super::Finding;
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// A row of the layering table.
+struct Row {
+    name: &'static str,
+    layer: u8,
+    /// Edges allowed inside the layer.
+    beside: &'static [&'static str],
+    /// Where not empty: the only workspace crates this one may use at all.
+    only: &'static [&'static str],
+}
+
+const fn row(name: &'static str, layer: u8, beside: &'static [&'static str]) -> Row {
+    Row { name, layer, beside, only: &[] }
+}
+
+const TABLE: &[Row] = &[
+    row("offshoot-types", 0, &[]),
+    row("offshoot-format", 0, &["offshoot-types"]),
+    row("offshoot-os", 0, &["offshoot-types"]),
+    // The cache knows blocks, never where they lie nor what they belong to.
+    Row { name: "offshoot-cache", layer: 1, beside: &[], only: &["offshoot-types"] },
+    row("offshoot-pool", 1, &["offshoot-cache"]),
+    row("offshoot-intent-log", 1, &[]),
+    row("offshoot-dataset", 1, &["offshoot-pool", "offshoot-intent-log"]),
+    row("offshoot-fs", 2, &[]),
+    row("offshoot-fuse", 2, &["offshoot-fs"]),
+    // The domain is pure: no I/O, no store, no clock.
+    Row { name: "offshoot-domain", layer: 3, beside: &[], only: &["offshoot-types"] },
+    row("offshoot-catalog", 3, &["offshoot-domain"]),
+    row("offshoot-workflow", 3, &["offshoot-domain", "offshoot-catalog"]),
+    // A connector knows databases and directories, neither the store nor the catalog.
+    Row {
+        name: "offshoot-connector",
+        layer: 3,
+        beside: &["offshoot-domain"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-domain"],
+    },
+    Row {
+        name: "offshoot-postgres",
+        layer: 3,
+        beside: &["offshoot-domain", "offshoot-connector"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-connector"],
+    },
+    row(
+        "offshoot-engine",
+        3,
+        &[
+            "offshoot-domain",
+            "offshoot-catalog",
+            "offshoot-workflow",
+            "offshoot-connector",
+            "offshoot-postgres",
+        ],
+    ),
+    // What a client knows of the engine is the API.
+    Row { name: "offshoot-api", layer: 4, beside: &[], only: &["offshoot-types"] },
+    Row {
+        name: "offshoot-client",
+        layer: 4,
+        beside: &["offshoot-api"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-api"],
+    },
+    row("offshoot-server", 4, &["offshoot-api"]),
+    Row {
+        name: "offshoot-demo",
+        layer: 4,
+        beside: &["offshoot-api", "offshoot-client"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-api", "offshoot-client"],
+    },
+    row(
+        "offshoot-cli",
+        4,
+        &["offshoot-api", "offshoot-client", "offshoot-server", "offshoot-demo"],
+    ),
+    // Outside the product: may use anything, and nothing may use them.
+    row("offshoot-bench", 9, &[]),
+    row("offshoot-testbed", 9, &[]),
+    row("offshoot-filesystem-tests", 9, &[]),
+    row("xtask", 9, &[]),
+];
+
+/// Checks the edges that `cargo metadata --no-deps` lists. Edges of tests alone are free.
+pub fn check(metadata: &Value) -> Result<Vec<Finding>> {
+    let packages = metadata["packages"].as_array().context("cargo metadata lists packages")?;
+    let mut findings = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().context("a package has a name")?;
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let inside = dependency["path"].is_string();
+            if inside && dependency["kind"].as_str() != Some("dev") {
+                let to = dependency["name"].as_str().context("a dependency has a name")?;
+                findings.extend(check_edge(name, to));
+            }
+        }
+        findings.extend(find(name).is_none().then(|| unknown(name)));
+    }
+    Ok(findings)
+}
+
+fn check_edge(from: &str, to: &str) -> Option<Finding> {
+    let (from_row, to_row) = (find(from)?, find(to)?);
+    let message = if to_row.layer > from_row.layer {
+        format!("{from} (layer {}) may not use {to} (layer {}): up", from_row.layer, to_row.layer)
+    } else if to_row.layer == from_row.layer && !from_row.beside.contains(&to) {
+        format!("{from} may not use {to}: the same layer, and the edge is not in the table")
+    } else if !from_row.only.is_empty() && !from_row.only.contains(&to) {
+        format!("{from} may not use {to}: it may know only {}", from_row.only.join(", "))
+    } else {
+        return None;
+    };
+    Some(Finding { path: "xtask/src/tidy/layers.rs".into(), line: 0, message })
+}
+
+fn find(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.name == name)
+}
+
+fn unknown(name: &str) -> Finding {
+    Finding {
+        path: "xtask/src/tidy/layers.rs".into(),
+        line: 0,
+        message: format!("{name} is not in the layering table: give it a layer"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
