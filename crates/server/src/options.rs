@@ -1,0 +1,32 @@
+//! How an engine is to be run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// The address an engine answers on unless told otherwise.
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7640);
+
+/// How an engine is to be run: the command line over the configuration file over defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeOptions {
+    /// The pool directory; created where there is none.
+    pub pool: PathBuf,
+    /// Where to listen: loopback only. Port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// What the shared block cache may hold, in bytes; the engine chooses where absent.
+    pub cache_size_bytes: Option<u64>,
+    /// Directories with PostgreSQL's programs, looked at before the usual places.
+    pub postgres_bin_dirs: Vec<PathBuf>,
+}
+
+impl ServeOptions {
+    /// The defaults for a pool.
+    pub fn new(pool: impl Into<PathBuf>) -> Self {
+        ServeOptions {
+            pool: pool.into(),
+            listen: DEFAULT_LISTEN,
+            cache_size_bytes: None,
+            postgres_bin_dirs: Vec::new(),
+        }
+    }
+}

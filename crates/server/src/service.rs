@@ -1,0 +1,71 @@
+//! What the HTTP layer asks of an engine, and nothing of how it is done.
+
+use offshoot_api::{
+    Dsource, Job, LinkDsource, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb, Snapshot, Status,
+    TakeSnapshot, Vdb,
+};
+use offshoot_types::{Failure, JobId, SnapshotId};
+
+/// One method for each endpoint of the API.
+///
+/// Methods may block: each is called on a thread of its own, several at once. Long work is started as a
+/// job whose id is returned before the work is done; everything that can be refused without doing
+/// the work (names that are taken, states that do not allow it, moments outside what is kept) should be
+/// refused by the method itself, so that the caller hears it at once.
+pub trait EngineService: Send + Sync + 'static {
+    /// The engine at a glance.
+    fn status(&self) -> Result<Status, Failure>;
+
+    /// Links a source.
+    fn link_dsource(&self, request: LinkDsource) -> Result<JobId, Failure>;
+    /// All dSources, by name.
+    fn list_dsources(&self) -> Result<Vec<Dsource>, Failure>;
+    /// One dSource.
+    fn show_dsource(&self, name: &str) -> Result<Dsource, Failure>;
+    /// Receives what the source has flushed by now and takes a snapshot.
+    fn sync_dsource(&self, name: &str) -> Result<JobId, Failure>;
+    /// Stops following the source.
+    fn pause_dsource(&self, name: &str) -> Result<JobId, Failure>;
+    /// Follows the source again.
+    fn resume_dsource(&self, name: &str) -> Result<JobId, Failure>;
+    /// Removes a dSource; VDBs made from it stay.
+    fn unlink_dsource(&self, name: &str) -> Result<JobId, Failure>;
+
+    /// Takes a snapshot of a dSource or VDB. The job's `result` is the snapshot's id.
+    fn take_snapshot(&self, request: TakeSnapshot) -> Result<JobId, Failure>;
+    /// Snapshots of one dSource or VDB, or of all; oldest first.
+    fn list_snapshots(&self, object: Option<&str>) -> Result<Vec<Snapshot>, Failure>;
+    /// One snapshot.
+    fn show_snapshot(&self, id: SnapshotId) -> Result<Snapshot, Failure>;
+    /// Deletes a snapshot; what was made from it stays.
+    fn delete_snapshot(&self, id: SnapshotId) -> Result<JobId, Failure>;
+
+    /// Provisions a VDB.
+    fn provision_vdb(&self, request: ProvisionVdb) -> Result<JobId, Failure>;
+    /// All VDBs, by name.
+    fn list_vdbs(&self) -> Result<Vec<Vdb>, Failure>;
+    /// One VDB.
+    fn show_vdb(&self, name: &str) -> Result<Vdb, Failure>;
+    /// Starts a stopped VDB.
+    fn start_vdb(&self, name: &str) -> Result<JobId, Failure>;
+    /// Stops a running VDB; its data is kept.
+    fn stop_vdb(&self, name: &str) -> Result<JobId, Failure>;
+    /// Deletes a VDB; what was made from it stays.
+    fn delete_vdb(&self, name: &str) -> Result<JobId, Failure>;
+    /// Opens another moment of the parent under the same name.
+    fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure>;
+    /// Goes back to an earlier state of the VDB itself.
+    fn rewind_vdb(&self, name: &str, request: RewindVdb) -> Result<JobId, Failure>;
+
+    /// Jobs, newest first.
+    fn list_jobs(&self) -> Result<Vec<Job>, Failure>;
+    /// One job.
+    fn show_job(&self, id: JobId) -> Result<Job, Failure>;
+    /// Asks a job to stop and undo what it did; the job as it then stands.
+    fn cancel_job(&self, id: JobId) -> Result<Job, Failure>;
+
+    /// What the pool holds.
+    fn pool_status(&self) -> Result<PoolStatus, Failure>;
+    /// Gives space that nothing needs back to the filesystem.
+    fn reclaim_pool(&self) -> Result<JobId, Failure>;
+}
