@@ -1,0 +1,158 @@
+//! One method for each endpoint.
+
+use crate::Client;
+use offshoot_api::{
+    Dsource, DsourceList, Job, JobAccepted, JobList, LinkDsource, PoolStatus, ProvisionVdb,
+    RefreshVdb, RewindVdb, Snapshot, SnapshotList, Status, TakeSnapshot, Vdb, VdbList, routes,
+};
+use offshoot_types::{Failure, JobId, SnapshotId};
+
+/// The engine and its pool.
+impl Client {
+    /// The engine at a glance.
+    pub fn status(&self) -> Result<Status, Failure> {
+        self.get(routes::STATUS)
+    }
+
+    /// What the pool holds.
+    pub fn pool_status(&self) -> Result<PoolStatus, Failure> {
+        self.get(routes::POOL)
+    }
+
+    /// Gives space that nothing needs back to the filesystem.
+    pub fn reclaim_pool(&self) -> Result<JobId, Failure> {
+        self.post(routes::POOL_RECLAIM).map(accepted)
+    }
+}
+
+/// dSources.
+impl Client {
+    /// Links a source.
+    pub fn link_dsource(&self, request: &LinkDsource) -> Result<JobId, Failure> {
+        self.post_json(routes::DSOURCES, request).map(accepted)
+    }
+
+    /// All dSources, by name.
+    pub fn list_dsources(&self) -> Result<DsourceList, Failure> {
+        self.get(routes::DSOURCES)
+    }
+
+    /// One dSource.
+    pub fn show_dsource(&self, name: &str) -> Result<Dsource, Failure> {
+        self.get(&routes::fill(routes::DSOURCE, name))
+    }
+
+    /// Receives what the source has flushed by now and takes a snapshot.
+    pub fn sync_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::DSOURCE_SYNC, name)).map(accepted)
+    }
+
+    /// Stops following the source.
+    pub fn pause_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::DSOURCE_PAUSE, name)).map(accepted)
+    }
+
+    /// Follows the source again.
+    pub fn resume_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::DSOURCE_RESUME, name)).map(accepted)
+    }
+
+    /// Removes a dSource; VDBs made from it stay.
+    pub fn unlink_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.delete(&routes::fill(routes::DSOURCE, name)).map(accepted)
+    }
+}
+
+/// Snapshots.
+impl Client {
+    /// Takes a snapshot of a dSource or VDB; the job's `result` is its id.
+    pub fn take_snapshot(&self, object: &str) -> Result<JobId, Failure> {
+        let request = TakeSnapshot { object: object.to_owned() };
+        self.post_json(routes::SNAPSHOTS, &request).map(accepted)
+    }
+
+    /// Snapshots of one dSource or VDB, or of all; oldest first.
+    pub fn list_snapshots(&self, object: Option<&str>) -> Result<SnapshotList, Failure> {
+        match object {
+            None => self.get(routes::SNAPSHOTS),
+            Some(name) => {
+                self.get(&format!("{}?object={}", routes::SNAPSHOTS, routes::escape(name)))
+            }
+        }
+    }
+
+    /// One snapshot.
+    pub fn show_snapshot(&self, id: SnapshotId) -> Result<Snapshot, Failure> {
+        self.get(&routes::fill(routes::SNAPSHOT, &id.to_string()))
+    }
+
+    /// Deletes a snapshot; what was made from it stays.
+    pub fn delete_snapshot(&self, id: SnapshotId) -> Result<JobId, Failure> {
+        self.delete(&routes::fill(routes::SNAPSHOT, &id.to_string())).map(accepted)
+    }
+}
+
+/// VDBs.
+impl Client {
+    /// Provisions a VDB.
+    pub fn provision_vdb(&self, request: &ProvisionVdb) -> Result<JobId, Failure> {
+        self.post_json(routes::VDBS, request).map(accepted)
+    }
+
+    /// All VDBs, by name.
+    pub fn list_vdbs(&self) -> Result<VdbList, Failure> {
+        self.get(routes::VDBS)
+    }
+
+    /// One VDB.
+    pub fn show_vdb(&self, name: &str) -> Result<Vdb, Failure> {
+        self.get(&routes::fill(routes::VDB, name))
+    }
+
+    /// Starts a stopped VDB.
+    pub fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::VDB_START, name)).map(accepted)
+    }
+
+    /// Stops a running VDB; its data is kept.
+    pub fn stop_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::VDB_STOP, name)).map(accepted)
+    }
+
+    /// Deletes a VDB; what was made from it stays.
+    pub fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.delete(&routes::fill(routes::VDB, name)).map(accepted)
+    }
+
+    /// Opens another moment of the parent under the same name.
+    pub fn refresh_vdb(&self, name: &str, request: &RefreshVdb) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::VDB_REFRESH, name), request).map(accepted)
+    }
+
+    /// Goes back to an earlier state of the VDB itself.
+    pub fn rewind_vdb(&self, name: &str, request: &RewindVdb) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::VDB_REWIND, name), request).map(accepted)
+    }
+}
+
+/// Jobs.
+impl Client {
+    /// Jobs, newest first.
+    pub fn list_jobs(&self) -> Result<JobList, Failure> {
+        self.get(routes::JOBS)
+    }
+
+    /// One job.
+    pub fn show_job(&self, id: JobId) -> Result<Job, Failure> {
+        self.get(&routes::fill(routes::JOB, &id.to_string()))
+    }
+
+    /// Asks a job to stop and undo what it did; the job as it then stands.
+    pub fn cancel_job(&self, id: JobId) -> Result<Job, Failure> {
+        self.post(&routes::fill(routes::JOB_CANCEL, &id.to_string()))
+    }
+}
+
+fn accepted(accepted: JobAccepted) -> JobId {
+    accepted.job
+}

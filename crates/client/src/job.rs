@@ -1,0 +1,70 @@
+//! Seeing a job through.
+
+use crate::Client;
+use offshoot_api::{Job, JobState};
+use offshoot_types::{ErrorKind, Failure, JobId};
+use std::time::Duration;
+
+/// The first pause between two looks at a job: short, as provisioning takes a fraction of a second.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+/// The longest pause between two looks at a job.
+const PAUSE_MAX: Duration = Duration::from_millis(250);
+/// The pause before an engine that did not answer is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// How often an engine that does not answer is asked again before it is given up.
+const RETRIES_MAX: u32 = 60;
+
+impl Client {
+    /// Waits until a job has ended, however long it takes, and returns it when it is done.
+    ///
+    /// `on_progress` sees the job whenever it was looked at. An engine that is away for up to half a
+    /// minute (restarted, say) is waited for, on whichever port it comes back.
+    ///
+    /// # Errors
+    /// The job's own failure; `cancelled`; `engine_unreachable` when the engine stays away, where the job
+    /// may well go on.
+    pub fn wait_job(&self, id: JobId, mut on_progress: impl FnMut(&Job)) -> Result<Job, Failure> {
+        let mut pause = PAUSE_MIN;
+        let mut retries = 0;
+        loop {
+            match self.show_job(id) {
+                Ok(job) => {
+                    retries = 0;
+                    on_progress(&job);
+                    if job.state.is_final() {
+                        return outcome(job);
+                    }
+                    std::thread::sleep(pause);
+                    pause = (pause * 5 / 4).min(PAUSE_MAX);
+                }
+                Err(failure) if failure.code == ErrorKind::EngineUnreachable => {
+                    retries += 1;
+                    if retries > RETRIES_MAX {
+                        return Err(failure);
+                    }
+                    std::thread::sleep(RETRY_PAUSE);
+                    self.find_again();
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+}
+
+fn outcome(job: Job) -> Result<Job, Failure> {
+    if job.state == JobState::Done {
+        return Ok(job);
+    }
+    let kind =
+        if job.state == JobState::Cancelled { ErrorKind::Cancelled } else { ErrorKind::Internal };
+    Err(job.error.map_or_else(
+        || {
+            Failure::new(
+                kind,
+                format!("{} ({} of {}) was {}", job.id, job.kind, job.object, job.state.word()),
+                format!("see: offshoot job show {}", job.id),
+            )
+        },
+        Failure::from,
+    ))
+}

@@ -1,0 +1,133 @@
+//! Which engine to talk to, and how it is found.
+
+use offshoot_types::{ErrorKind, Failure};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// File in the pool directory with the address the engine answers on.
+pub const ADDRESS_FILE: &str = "engine.address";
+/// File in the pool directory with the bearer token.
+pub const TOKEN_FILE: &str = "token";
+
+/// Which engine to talk to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The engine of a pool on this host: address and token are read from the pool directory.
+    Pool(PathBuf),
+    /// An engine elsewhere.
+    Server {
+        /// Its address, as `http://127.0.0.1:7640` or `127.0.0.1:7640`.
+        url: String,
+        /// A file with the token of its pool.
+        token_file: PathBuf,
+    },
+}
+
+/// Where requests go, and what they show.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    /// Scheme, host and port without a trailing slash.
+    pub(crate) base: String,
+    pub(crate) token: String,
+}
+
+impl Target {
+    /// Finds the engine; does not talk to it.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+        match self {
+            Target::Pool(pool) => {
+                let address = read_address(self, pool)?;
+                let token = read_token(&pool.join(TOKEN_FILE))?;
+                Ok(Endpoint { base: format!("http://{address}"), token })
+            }
+            Target::Server { url, token_file } => {
+                Ok(Endpoint { base: normal_url(url)?, token: read_token(token_file)? })
+            }
+        }
+    }
+
+    /// What to do when nothing answers.
+    pub(crate) fn start_hint(&self) -> String {
+        match self {
+            Target::Pool(pool) => format!(
+                "start it with: offshoot serve --pool {}; or name another pool with --pool",
+                pool.display()
+            ),
+            Target::Server { .. } => {
+                "check the address, and that the engine runs there (offshoot serve)".to_owned()
+            }
+        }
+    }
+}
+
+fn read_address(target: &Target, pool: &Path) -> Result<String, Failure> {
+    let file = pool.join(ADDRESS_FILE);
+    match std::fs::read_to_string(&file) {
+        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Ok(_) => Err(Failure::new(
+            ErrorKind::EngineUnreachable,
+            format!("{} is empty: no engine runs on this pool", file.display()),
+            target.start_hint(),
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::new(
+            ErrorKind::EngineUnreachable,
+            format!("no engine runs on the pool {}", pool.display()),
+            target.start_hint(),
+        )),
+        Err(error) => Err(unreadable("address of the engine", &file, &error)),
+    }
+}
+
+fn read_token(file: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => {
+            let token = text.trim();
+            let sendable = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+            sendable.then(|| token.to_owned()).ok_or_else(|| {
+                Failure::new(
+                    ErrorKind::Unauthorized,
+                    format!("{} holds no token", file.display()),
+                    "name the file `token` of the engine's pool with --token-file",
+                )
+            })
+        }
+        Err(error) => Err(unreadable("token", file, &error)),
+    }
+}
+
+fn unreadable(what: &str, file: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        ErrorKind::Unauthorized,
+        format!("the {what} in {} cannot be read: {error}", file.display()),
+        "run the command as the user who runs the engine, or name a readable copy of the token \
+         with --server URL --token-file FILE",
+    )
+}
+
+fn normal_url(url: &str) -> Result<String, Failure> {
+    let wrong = |why: &str| {
+        Failure::new(
+            ErrorKind::InvalidInput,
+            format!("'{url}' is not the address of an engine: {why}"),
+            "write it as http://127.0.0.1:7640",
+        )
+    };
+    let host = match url.split_once("://") {
+        None => url,
+        Some(("http", host)) => host,
+        Some(("https", _)) => {
+            return Err(wrong(
+                "engines listen on loopback without TLS; reach one through a tunnel",
+            ));
+        }
+        Some(_) => return Err(wrong("only http:// is spoken")),
+    };
+    let host = host.trim_end_matches('/');
+    if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
+        return Err(wrong("it must be a host and a port"));
+    }
+    Ok(format!("http://{host}"))
+}
+
+#[cfg(test)]
+mod tests;
