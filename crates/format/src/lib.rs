@@ -1,1 +1,5 @@
-//! offshoot-format
+//! Codecs of everything on disk and on the wire: versioned, without I/O.
+
+mod decode;
+
+pub use decode::{DecodeError, Reader};

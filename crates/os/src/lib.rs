@@ -3,6 +3,7 @@
 //! Everything above takes the traits of this crate, so that a simulation can replace them.
 
 mod clock;
+pub mod disk;
 pub mod process;
 mod random;
 

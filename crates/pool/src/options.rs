@@ -1,0 +1,39 @@
+//! What can be set about a pool.
+
+/// Settings of a pool. None of them is stored: a pool may be opened with others each time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolOptions {
+    /// Memory for blocks, in bytes, bookkeeping included.
+    pub cache_size: u64,
+    /// Bytes after which a segment is sealed and a new one begun; at most 64 MiB.
+    pub segment_size: u64,
+    /// Room on the device that only [`crate::Pool::begin_freeing`] may touch, in bytes.
+    /// `None`: the larger of 64 MiB and 1 %.
+    pub reserve: Option<u64>,
+    /// The most the pool may take of the device, in bytes. `None`: all of it.
+    pub capacity: Option<u64>,
+    /// Whether a thread reclaims space, compacts and checkpoints. Without it
+    /// [`crate::Pool::reclaim_step`] must be called.
+    pub background: bool,
+    /// Bytes a second that compaction may copy.
+    pub compaction_rate: u64,
+    /// Bytes of delta log after which the table is written anew, if that is larger than the table.
+    pub checkpoint_log_min: u64,
+    /// Open segment files.
+    pub open_segments_max: usize,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        PoolOptions {
+            cache_size: 256 << 20,
+            segment_size: 64 << 20,
+            reserve: None,
+            capacity: None,
+            background: true,
+            compaction_rate: 64 << 20,
+            checkpoint_log_min: 4 << 20,
+            open_segments_max: 256,
+        }
+    }
+}
