@@ -1,0 +1,57 @@
+//! The source database server: its address, its credentials, what it is, and whether it can be
+//! linked.
+
+use std::fmt;
+
+mod address;
+mod credentials;
+mod facts;
+mod precheck;
+mod session;
+
+pub use address::{SourceAddress, TlsMode};
+pub use credentials::Password;
+pub use facts::{SourceFacts, SourceTablespace, read_facts};
+pub use precheck::{Precheck, precheck};
+pub use session::{CONNECT_TIMEOUT, Session};
+
+use offshoot_types::Failure;
+
+/// A source: where it is and with which password to log in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Host, port, user, database; without a password.
+    pub address: SourceAddress,
+    /// The password, when one is needed.
+    pub password: Option<Password>,
+}
+
+impl Source {
+    /// Parses a `postgresql://` URI. The password is the first there is of: `given`, the URI's own,
+    /// `PGPASSWORD`, `~/.pgpass`; none is not an error, as the source may not ask for one.
+    ///
+    /// # Errors
+    /// `InvalidInput` that says what is wrong with the URI.
+    pub fn parse(uri: &str, given: Option<Password>) -> Result<Self, Failure> {
+        let (address, in_uri) = SourceAddress::parse(uri)?;
+        let password = given.or(in_uri).or_else(|| credentials::from_surroundings(&address));
+        Ok(Source { address, password })
+    }
+
+    /// Connects with SQL; fails within [`CONNECT_TIMEOUT`].
+    ///
+    /// # Errors
+    /// `SourceUnreachable`, or `SourceRefused` with the statement that mends it.
+    pub fn connect(&self) -> Result<Session, Failure> {
+        Session::open(self)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("address", &self.address.to_string()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! The address of a source, parsed from a URI.
+
+use offshoot_types::{ErrorKind, Failure};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use super::Password;
+
+/// What a source's `sslmode` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsMode {
+    /// No encryption.
+    Disable,
+    /// Encryption only where the server insists.
+    Allow,
+    /// Encryption where the server offers it (for the log and backup streams; control statements go
+    /// without).
+    #[default]
+    Prefer,
+}
+
+/// Where a source is and who logs in; never holds a password, so it may be stored and shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceAddress {
+    /// A host name, an IP address, or the absolute path of a socket directory.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The role that logs in.
+    pub user: String,
+    /// The database that SQL statements run in.
+    pub database: String,
+    /// The encryption asked for.
+    pub tls: TlsMode,
+}
+
+impl SourceAddress {
+    /// Parses `postgresql://user[:password]@host[:port]/[database][?sslmode=…&host=…]`, and the
+    /// password that it may contain.
+    ///
+    /// # Errors
+    /// `InvalidInput` that says what is wrong.
+    pub fn parse(uri: &str) -> Result<(Self, Option<Password>), Failure> {
+        let rest = uri
+            .strip_prefix("postgresql://")
+            .or_else(|| uri.strip_prefix("postgres://"))
+            .ok_or_else(|| invalid("the source must be given as a URI"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, place) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = match login.split_once(':') {
+            Some((user, password)) => (user, Some(decode(password)?)),
+            None => (login, None),
+        };
+        let (host, port) = split_port(place)?;
+        let mut address = SourceAddress {
+            host: decode(host)?,
+            port,
+            user: decode(user)?,
+            database: decode(path)?,
+            tls: TlsMode::default(),
+        };
+        let mut password = password.filter(|password| !password.is_empty()).map(Password::new);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| invalid(format!("the parameter '{pair}' has no value")))?;
+            address.set_parameter(key, decode(value)?, &mut password)?;
+        }
+        address.complete()?;
+        Ok((address, password))
+    }
+
+    fn set_parameter(
+        &mut self,
+        key: &str,
+        value: String,
+        password: &mut Option<Password>,
+    ) -> Result<(), Failure> {
+        match key {
+            "host" => self.host = value,
+            "port" => self.port = parse_port(&value)?,
+            "user" => self.user = value,
+            "dbname" => self.database = value,
+            "password" => *password = Some(Password::new(value)),
+            "sslmode" => self.tls = parse_tls(&value)?,
+            // Harmless here: our own timeouts and names apply.
+            "application_name" | "connect_timeout" => {}
+            _ => return Err(invalid(format!("the parameter '{key}' is not supported"))),
+        }
+        Ok(())
+    }
+
+    /// Fills what was left out and refuses what cannot be.
+    fn complete(&mut self) -> Result<(), Failure> {
+        if self.host.is_empty() {
+            return Err(invalid("the URI names no host"));
+        }
+        if self.host.contains(',') {
+            return Err(invalid("the URI names several hosts; name the one to link"));
+        }
+        if self.user.is_empty() {
+            return Err(invalid("the URI names no user"));
+        }
+        if self.database.is_empty() {
+            self.database = "postgres".to_owned();
+        }
+        for text in [&self.host, &self.user, &self.database] {
+            if text.contains('\0') {
+                return Err(invalid("the URI contains a zero byte"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection string of libpq for child processes, without a password. The keep-alive
+    /// settings end a connection whose peer has vanished within about half a minute.
+    pub fn conninfo(&self, application_name: &str) -> String {
+        let tls = match self.tls {
+            TlsMode::Disable => "disable",
+            TlsMode::Allow => "allow",
+            TlsMode::Prefer => "prefer",
+        };
+        format!(
+            "host={} port={} user={} dbname={} sslmode={tls} application_name={} \
+             connect_timeout=5 keepalives_idle=10 keepalives_interval=5 keepalives_count=3 \
+             tcp_user_timeout=25000",
+            quote(&self.host),
+            self.port,
+            quote(&self.user),
+            quote(&self.database),
+            quote(application_name),
+        )
+    }
+}
+
+impl fmt::Display for SourceAddress {
+    /// The URI without a password; [`SourceAddress::parse`] reads it back.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let user = encode(&self.user);
+        let database = encode(&self.database);
+        let mut separator = '?';
+        if self.host.starts_with('/') {
+            write!(f, "postgresql://{user}@:{}/{database}?host={}", self.port, encode(&self.host))?;
+            separator = '&';
+        } else if self.host.contains(':') {
+            write!(f, "postgresql://{user}@[{}]:{}/{database}", self.host, self.port)?;
+        } else {
+            write!(f, "postgresql://{user}@{}:{}/{database}", encode(&self.host), self.port)?;
+        }
+        match self.tls {
+            TlsMode::Disable => write!(f, "{separator}sslmode=disable"),
+            TlsMode::Allow => write!(f, "{separator}sslmode=allow"),
+            TlsMode::Prefer => Ok(()),
+        }
+    }
+}
+
+/// Splits `host:port`, `[v6]:port` or `host`.
+fn split_port(place: &str) -> Result<(&str, u16), Failure> {
+    const PORT: u16 = 5432;
+    if let Some(rest) = place.strip_prefix('[') {
+        let (host, rest) = rest
+            .split_once(']')
+            .ok_or_else(|| invalid("the address in brackets does not end with ']'"))?;
+        return match rest.strip_prefix(':') {
+            Some("") => Ok((host, PORT)),
+            Some(port) => Ok((host, parse_port(port)?)),
+            None if rest.is_empty() => Ok((host, PORT)),
+            None => Err(invalid("after the address in brackets only ':PORT' may follow")),
+        };
+    }
+    match place.split_once(':') {
+        Some((host, "")) => Ok((host, PORT)),
+        Some((host, port)) => Ok((host, parse_port(port)?)),
+        None => Ok((place, PORT)),
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, Failure> {
+    text.parse()
+        .ok()
+        .filter(|port| *port != 0)
+        .ok_or_else(|| invalid(format!("'{text}' is not a port (1 to 65535)")))
+}
+
+fn parse_tls(mode: &str) -> Result<TlsMode, Failure> {
+    match mode {
+        "disable" => Ok(TlsMode::Disable),
+        "allow" => Ok(TlsMode::Allow),
+        "prefer" => Ok(TlsMode::Prefer),
+        "require" | "verify-ca" | "verify-full" => Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!("sslmode={mode} is not supported yet: control statements go without TLS"),
+            "leave sslmode out and reach the source through a private network or a tunnel",
+        )),
+        _ => Err(invalid(format!("'{mode}' is not an sslmode"))),
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Failure {
+    Failure::new(
+        ErrorKind::InvalidInput,
+        message,
+        "write the source as postgresql://USER@HOST:PORT/DATABASE",
+    )
+}
+
+/// Quotes a value of a libpq connection string.
+fn quote(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+/// Undoes percent encoding.
+fn decode(text: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        rest = tail;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .ok_or_else(|| invalid("the URI contains a '%' that two hexadecimal digits must follow"))?;
+        bytes.push(byte);
+        rest = tail.get(2..).unwrap_or_default();
+    }
+    String::from_utf8(bytes).map_err(|_| invalid("the URI is not UTF-8"))
+}
+
+/// Percent-encodes all but unreserved characters.
+fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
