@@ -1,1 +1,19 @@
-//! offshoot-dataset
+//! Datasets: trees of files in the pool, snapshotted and cloned as one.
+//!
+//! [`Store`] opens the pool, its intent log and the directory of datasets and snapshots.
+//! [`Dataset`] is one tree of files, addressed by inode number; it knows no protocol and no
+//! permissions (the kernel or the protocol adapter checks those).
+
+mod attributes;
+mod dataset;
+mod error;
+mod store;
+
+pub use attributes::{
+    AllocateMode, Attr, DirEntry, FileKind, NewInode, NewKind, RenameMode, SeekTarget, SetAttr,
+    SpaceUse, XattrMode,
+};
+pub use dataset::{Dataset, FILE_SIZE_MAX};
+pub use error::{Error, Result};
+pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
+pub use store::{DatasetInfo, SnapshotInfo, Store, StoreOptions};
