@@ -1,1 +1,30 @@
-//! offshoot-domain
+//! The words of Offshoot as types, and its decisions as pure functions: no I/O, no clock.
+//!
+//! Objects ([`Dsource`], [`Vdb`], [`Timeflow`], [`Snapshot`], [`Bookmark`]) are what the catalog
+//! keeps. [`plan`] decides from which snapshot a moment is opened, [`Retention`] what may go.
+
+mod bookmark;
+mod dsource;
+mod moment;
+mod name;
+mod owner;
+mod planner;
+mod policy;
+mod secret;
+mod snapshot;
+mod timeflow;
+mod units;
+mod vdb;
+
+pub use bookmark::Bookmark;
+pub use dsource::{Dsource, DsourceSettings, DsourceState};
+pub use moment::{Moment, ParsedTime, Position, parse_time};
+pub use name::ObjectName;
+pub use owner::{Owner, Parent};
+pub use planner::{ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan};
+pub use policy::{Retention, SnapshotPolicy};
+pub use secret::Secret;
+pub use snapshot::{Readiness, Snapshot, SnapshotKind};
+pub use timeflow::{LogRange, Origin, Timeflow};
+pub use units::{format_duration, format_size, parse_duration, parse_size};
+pub use vdb::{Opened, Timings, Vdb, VdbState};

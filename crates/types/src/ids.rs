@@ -73,6 +73,9 @@ id!(
     /// The history of one dSource or VDB between two rewinds or refreshes.
     TimeflowId, "timeflow");
 id!(
+    /// A named point of a timeflow.
+    BookmarkId, "bookmark");
+id!(
     /// One run of a workflow.
     JobId, "job");
 

@@ -7,5 +7,7 @@ mod lsn;
 
 pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
-pub use ids::{DatasetId, DsourceId, Ino, JobId, ParseIdError, SnapshotId, TimeflowId, Txg, VdbId};
+pub use ids::{
+    BookmarkId, DatasetId, DsourceId, Ino, JobId, ParseIdError, SnapshotId, TimeflowId, Txg, VdbId,
+};
 pub use lsn::{Lsn, ParseLsnError};

@@ -1,0 +1,75 @@
+//! Moments: what a user asks to open, and the positions they resolve to.
+
+use jiff::{Timestamp, civil, tz::TimeZone};
+use offshoot_types::{ErrorKind, Failure, Lsn, SnapshotId};
+use serde::{Deserialize, Serialize};
+
+/// A point of a database's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The end of the last log record included.
+    pub lsn: Lsn,
+    /// The database's clock there.
+    pub time: Timestamp,
+}
+
+/// The moment a user asks for. As JSON: `"latest"`, `{"at": "2026-11-21T14:03:27.5Z"}` and so on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// The newest moment that can be opened.
+    Latest,
+    /// Exactly this snapshot.
+    Snapshot(SnapshotId),
+    /// After the last commit not after this time.
+    At(Timestamp),
+    /// After the last commit that ends at or before this position.
+    Lsn(Lsn),
+    /// After the commit of this transaction.
+    Xid(u32),
+    /// A bookmark's point.
+    Bookmark(String),
+}
+
+/// A time as a user wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsedTime {
+    /// The time.
+    pub time: Timestamp,
+    /// No zone was given and UTC was taken: worth telling the user.
+    pub assumed_utc: bool,
+}
+
+/// Reads the text of `--at`: `2026-11-21 14:03:27.5+00`, RFC 3339, or without a zone (taken as UTC).
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] where the text is no time.
+pub fn parse_time(text: &str) -> Result<ParsedTime, Failure> {
+    let text = text.trim();
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(ParsedTime { time, assumed_utc: false });
+    }
+    // "… 14:03:27 +00" and "… 14:03:27 UTC" are how psql and people write zones.
+    if let Some((start, zone)) = text.rsplit_once(' ') {
+        let offset = match zone {
+            "UTC" | "GMT" | "Z" | "utc" => Some("Z"),
+            _ => zone.starts_with(['+', '-']).then_some(zone),
+        };
+        if let Some(time) = offset.and_then(|offset| format!("{start}{offset}").parse().ok()) {
+            return Ok(ParsedTime { time, assumed_utc: false });
+        }
+    }
+    text.parse::<civil::DateTime>()
+        .and_then(|local| local.to_zoned(TimeZone::UTC))
+        .map(|zoned| ParsedTime { time: zoned.timestamp(), assumed_utc: true })
+        .map_err(|_| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                format!("'{text}' is not a time"),
+                "write it as '2026-11-21 14:03:27.5+00' or 2026-11-21T14:03:27Z",
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests;

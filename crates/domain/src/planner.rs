@@ -1,0 +1,295 @@
+//! From which image a moment is opened.
+//!
+//! A dSource has snapshots, each an image of the staging standby, and the log. Two images matter:
+//!
+//! ```text
+//!  log   ════╪═════════════╪══════════════╪═══════▶ LSN
+//!            s1            s2       ▲     s3
+//!       taken image   taken image   │ target
+//!       clean image   clean image   └ replay s2's *taken* image up to here
+//! ```
+//!
+//! - The **clean** image of a ready snapshot was recovered, promoted and shut down. It opens at once,
+//!   but no log of the source can be replayed into it any more.
+//! - The image **as taken** still follows the log, so that every later position opens by replay.
+//!
+//! A moment is a set of commits. Every position from the end of its last commit up to the end of the
+//! next commit shows the same set, so a clean image anywhere in that interval opens it as it stands.
+//!
+//! Rules (each is a property in the tests): a plan never shows a commit after the moment; it replays
+//! only log that is kept without a gap from the base's `redo` to the moment; among the bases that
+//! serve it takes the nearest proved one; the same question gets the same answer.
+
+use crate::{LogRange, Position, Snapshot};
+use jiff::Timestamp;
+use offshoot_types::{ErrorKind, Failure, Lsn, SnapshotId};
+
+/// The part of a history a plan is made on: one timeflow.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeflowView<'a> {
+    /// The owner's name, for messages.
+    pub name: &'a str,
+    /// The timeflow's snapshots, in any order.
+    pub snapshots: &'a [Snapshot],
+    /// The log kept, oldest first, with the gaps between.
+    pub log: &'a [LogRange],
+}
+
+/// A moment once times and transactions are resolved to positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The newest snapshot that is ready; where none is, the newest that may become so.
+    LatestSnapshot,
+    /// The end of the log; without log, the newest snapshot.
+    Latest,
+    /// Exactly this snapshot.
+    Snapshot(SnapshotId),
+    /// After the commit that ends at `lsn`.
+    Position {
+        /// The end of the last commit included.
+        lsn: Lsn,
+        /// The end of the next commit; none where it is not known.
+        next: Option<Lsn>,
+    },
+}
+
+/// How a moment is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProvisionPlan {
+    /// The snapshot the moment is opened from.
+    pub snapshot: SnapshotId,
+    /// The store's snapshot to clone.
+    pub image: SnapshotId,
+    /// The image was shut down clean: no recovery.
+    pub clean: bool,
+    /// The position up to which log is replayed (inclusive); none: none is.
+    pub recover_to: Option<Lsn>,
+    /// Bytes of log to replay, at most.
+    pub replay_bytes: u64,
+}
+
+/// Why a time cannot be opened (now).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimeRefusal {
+    /// Later than what was received: the source may be asked once before this is final.
+    NotYet(Failure),
+    /// Before the first moment kept, or in a gap.
+    Never(Failure),
+}
+
+impl From<TimeRefusal> for Failure {
+    fn from(refusal: TimeRefusal) -> Failure {
+        match refusal {
+            TimeRefusal::NotYet(failure) | TimeRefusal::Never(failure) => failure,
+        }
+    }
+}
+
+/// The ranges in which every moment can be opened, oldest first: each begins at its first usable
+/// snapshot, as log before that serves nothing.
+pub fn openable(view: &TimeflowView<'_>) -> Vec<LogRange> {
+    let first_base = |range: &LogRange| {
+        let usable = view.snapshots.iter().filter(|s| replayable_in(s, range));
+        usable.map(|s| s.position).min_by_key(|position| position.lsn)
+    };
+    let clip = |range: &LogRange| Some(LogRange { from: first_base(range)?, to: range.to });
+    view.log.iter().filter_map(clip).collect()
+}
+
+/// Whether `at` lies where moments can be opened.
+///
+/// # Errors
+/// See [`TimeRefusal`]; the failures name the nearest moments that open.
+pub fn check_time(view: &TimeflowView<'_>, at: Timestamp) -> Result<(), TimeRefusal> {
+    let ranges = openable(view);
+    let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+        return Err(TimeRefusal::Never(nothing_kept(view)));
+    };
+    let what = format!("{at} of '{}'", view.name);
+    if at < first.from.time {
+        let failure = unavailable(
+            format!("{what} is before the first moment kept, {}", first.from.time),
+            format!("ask for {} or later", first.from.time),
+        );
+        return Err(TimeRefusal::Never(failure));
+    }
+    if at > last.to.time {
+        let failure = unavailable(
+            format!("{what} is after the last moment received, {}", last.to.time),
+            format!("ask for {} or earlier, or for the latest", last.to.time),
+        );
+        return Err(TimeRefusal::NotYet(failure));
+    }
+    match ranges.windows(2).find(|pair| at > pair[0].to.time && at < pair[1].from.time) {
+        None => Ok(()),
+        Some(pair) => Err(TimeRefusal::Never(gap(&what, pair[0].to.time, pair[1].from.time))),
+    }
+}
+
+/// Chooses how `target` is opened.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for an unknown snapshot, [`ErrorKind::WrongState`] for one that failed or
+/// where there is none, [`ErrorKind::MomentUnavailable`] for a position outside what is kept; the
+/// message names the first or last moment that opens.
+pub fn plan(view: &TimeflowView<'_>, target: Target) -> Result<ProvisionPlan, Failure> {
+    match target {
+        Target::LatestSnapshot => plan_newest(view),
+        Target::Latest => match openable(view).last() {
+            Some(range) => plan_position(view, range.to.lsn, None),
+            None => plan_newest(view),
+        },
+        Target::Snapshot(id) => match view.snapshots.iter().find(|s| s.id == id) {
+            Some(snapshot) => plan_snapshot(view, snapshot),
+            None => Err(Failure::new(
+                ErrorKind::NotFound,
+                format!("'{}' has no snapshot {id}", view.name),
+                format!("see what it has: offshoot snapshot list {}", view.name),
+            )),
+        },
+        Target::Position { lsn, next } => plan_position(view, lsn, next),
+    }
+}
+
+fn plan_newest(view: &TimeflowView<'_>) -> Result<ProvisionPlan, Failure> {
+    let rank = |s: &&Snapshot| (s.ready_image().is_some(), s.position.lsn, s.id);
+    let newest = view.snapshots.iter().filter(|s| !s.is_failed()).max_by_key(rank);
+    plan_snapshot(view, newest.ok_or_else(|| nothing_kept(view))?)
+}
+
+fn plan_snapshot(view: &TimeflowView<'_>, snapshot: &Snapshot) -> Result<ProvisionPlan, Failure> {
+    if let crate::Readiness::Failed { reason } = &snapshot.readiness {
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("{} of '{}' cannot be opened: {reason}", snapshot.id, view.name),
+            "choose another snapshot or moment",
+        ));
+    }
+    if let Some(plan) = open_clean(snapshot) {
+        return Ok(plan);
+    }
+    // Not ready yet. The owner's log brings the image to a consistent point; without log it is the
+    // image of a running VDB, whose own log is inside.
+    let logged = view.log.iter().any(|range| replayable_in(snapshot, range));
+    match (logged, view.log.is_empty()) {
+        (true, _) => Ok(replay(snapshot, snapshot.position.lsn)),
+        (false, true) => Ok(ProvisionPlan {
+            snapshot: snapshot.id,
+            image: snapshot.id,
+            clean: false,
+            recover_to: None,
+            replay_bytes: 0,
+        }),
+        (false, false) => Err(unavailable(
+            format!("the log that {} of '{}' needs is not kept", snapshot.id, view.name),
+            "choose another snapshot or moment",
+        )),
+    }
+}
+
+fn plan_position(
+    view: &TimeflowView<'_>,
+    lsn: Lsn,
+    next: Option<Lsn>,
+) -> Result<ProvisionPlan, Failure> {
+    let shows_same = |s: &&Snapshot| {
+        s.position.lsn == lsn || (s.position.lsn > lsn && Some(s.position.lsn) < next)
+    };
+    let same = view.snapshots.iter().filter(shows_same).min_by_key(|s| (s.position.lsn, s.id));
+    let same = view
+        .snapshots
+        .iter()
+        .filter(shows_same)
+        .filter(|s| s.ready_image().is_some())
+        .min_by_key(|s| (s.position.lsn, s.id))
+        .or(same);
+    if let Some(plan) = same.and_then(open_clean) {
+        return Ok(plan);
+    }
+    let Some(range) = view.log.iter().find(|range| range.from.lsn <= lsn && lsn <= range.to.lsn)
+    else {
+        return Err(outside(view, lsn));
+    };
+    let serves = |s: &&Snapshot| s.position.lsn <= lsn && replayable_in(s, range);
+    let rank = |s: &&Snapshot| (s.ready_image().is_some(), s.position.lsn, s.id);
+    match view.snapshots.iter().filter(serves).max_by_key(rank) {
+        Some(base) => Ok(replay(base, lsn)),
+        None => Err(outside(view, lsn)),
+    }
+}
+
+fn open_clean(snapshot: &Snapshot) -> Option<ProvisionPlan> {
+    let image = snapshot.ready_image()?;
+    Some(ProvisionPlan {
+        snapshot: snapshot.id,
+        image,
+        clean: true,
+        recover_to: None,
+        replay_bytes: 0,
+    })
+}
+
+fn replay(base: &Snapshot, to: Lsn) -> ProvisionPlan {
+    ProvisionPlan {
+        snapshot: base.id,
+        image: base.id,
+        clean: false,
+        recover_to: Some(to),
+        replay_bytes: to.0.saturating_sub(base.redo.0),
+    }
+}
+
+/// Whether the log of `range` can be replayed into the image of `snapshot` as taken.
+fn replayable_in(snapshot: &Snapshot, range: &LogRange) -> bool {
+    !snapshot.is_failed()
+        && range.from.lsn <= snapshot.redo
+        && snapshot.redo <= snapshot.position.lsn
+        && snapshot.position.lsn <= range.to.lsn
+}
+
+fn outside(view: &TimeflowView<'_>, lsn: Lsn) -> Failure {
+    let ranges = openable(view);
+    let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+        return nothing_kept(view);
+    };
+    let say = |at: Position| format!("{} ({})", at.lsn, at.time);
+    let what = format!("{lsn} of '{}'", view.name);
+    if lsn < first.from.lsn {
+        return unavailable(
+            format!("{what} is before the first moment kept, {}", say(first.from)),
+            "ask for that one or a later one",
+        );
+    }
+    if lsn > last.to.lsn {
+        return unavailable(
+            format!("{what} is after the last moment received, {}", say(last.to)),
+            "ask for that one or an earlier one, or for the latest",
+        );
+    }
+    match ranges.windows(2).find(|pair| lsn > pair[0].to.lsn && lsn < pair[1].from.lsn) {
+        Some(pair) => gap(&what, say(pair[0].to), say(pair[1].from)),
+        None => Failure::internal(format!("no snapshot serves {what}, though it is kept")),
+    }
+}
+
+fn gap(what: &str, before: impl std::fmt::Display, after: impl std::fmt::Display) -> Failure {
+    unavailable(
+        format!("{what} lies in a gap of the log, between {before} and {after}"),
+        "ask for a moment before or after the gap",
+    )
+}
+
+fn nothing_kept(view: &TimeflowView<'_>) -> Failure {
+    Failure::new(
+        ErrorKind::WrongState,
+        format!("'{}' has no snapshot yet that could be opened", view.name),
+        format!("take one: offshoot snapshot take {}", view.name),
+    )
+}
+
+fn unavailable(message: String, hint: impl Into<String>) -> Failure {
+    Failure::new(ErrorKind::MomentUnavailable, message, hint)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Snapshots.
+
+use crate::{Owner, Position};
+use jiff::Timestamp;
+use offshoot_types::{Lsn, SnapshotId, TimeflowId};
+use serde::{Deserialize, Serialize};
+
+/// Why a snapshot was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SnapshotKind {
+    /// By the snapshot policy.
+    Policy,
+    /// A user asked for it; only a user deletes it.
+    Manual,
+    /// At the end of a link or a SnapSync.
+    Link,
+    /// To keep the time to open any moment short.
+    RecoveryPoint,
+    /// Of a VDB just before a rewind or refresh, so that it can be undone.
+    PreRewind,
+}
+
+/// Whether a snapshot opens at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Readiness {
+    /// Not yet recovered and checked.
+    Pending,
+    /// Recovered, shut down clean and checked: opening it needs no recovery.
+    Ready {
+        /// The clean image in the store.
+        image: SnapshotId,
+    },
+    /// It could not be recovered or did not pass the checks.
+    Failed {
+        /// What was found.
+        reason: String,
+    },
+}
+
+/// An immutable root of a dataset, with the database position it holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The store's id of the image as it was taken (of a running standby or VDB: it opens with
+    /// recovery, and log can be replayed into it).
+    pub id: SnapshotId,
+    /// Whose history it is part of.
+    pub owner: Owner,
+    /// The timeflow it lies on.
+    pub timeflow: TimeflowId,
+    /// What it holds: every commit up to `position.lsn`.
+    pub position: Position,
+    /// Where recovery of the image starts to read log; at or before `position.lsn`.
+    pub redo: Lsn,
+    /// The PostgreSQL timeline at `position`.
+    pub timeline: u32,
+    /// Why it was taken.
+    pub kind: SnapshotKind,
+    /// When it was taken, by the engine's clock.
+    pub taken_at: Timestamp,
+    /// Whether it opens at once.
+    pub readiness: Readiness,
+}
+
+impl Snapshot {
+    /// The clean image, where the snapshot is ready.
+    pub fn ready_image(&self) -> Option<SnapshotId> {
+        match self.readiness {
+            Readiness::Ready { image } => Some(image),
+            Readiness::Pending | Readiness::Failed { .. } => None,
+        }
+    }
+
+    /// Whether making it ready failed.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.readiness, Readiness::Failed { .. })
+    }
+}

@@ -1,0 +1,105 @@
+//! Virtual databases.
+
+use crate::{ObjectName, Parent};
+use jiff::Timestamp;
+use offshoot_types::{DatasetId, Failure, Lsn, SnapshotId, TimeflowId, VdbId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a VDB is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VdbState {
+    /// Being made, refreshed, rewound or deleted: a job works on it.
+    Provisioning,
+    /// Accepts connections.
+    Running,
+    /// Stopped because the user asked for it.
+    Stopped,
+    /// It should run but does not; [`Vdb::problem`] says why.
+    Failed,
+}
+
+impl VdbState {
+    /// The state as users and scripts see it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            VdbState::Provisioning => "provisioning",
+            VdbState::Running => "running",
+            VdbState::Stopped => "stopped",
+            VdbState::Failed => "failed",
+        }
+    }
+}
+
+/// The moment a VDB was opened at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The snapshot it was made from.
+    pub snapshot: SnapshotId,
+    /// The position it was opened at.
+    pub lsn: Lsn,
+    /// The database's time there.
+    pub time: Timestamp,
+}
+
+/// How long the parts of a provision took, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Timings {
+    /// From the request to the first connection.
+    pub total_ms: u64,
+    /// The storage clone.
+    pub clone_ms: u64,
+    /// The mount.
+    pub mount_ms: u64,
+    /// Replay to the moment; 0 where a ready snapshot was opened.
+    pub recover_ms: u64,
+    /// Start of the server until it accepts connections.
+    pub start_ms: u64,
+}
+
+/// A writable virtual database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Vdb {
+    /// The id.
+    pub id: VdbId,
+    /// Unique among dSources and VDBs.
+    pub name: ObjectName,
+    /// What it is doing.
+    pub state: VdbState,
+    /// Why it is [`VdbState::Failed`].
+    #[serde(default)]
+    pub problem: Option<Failure>,
+    /// Where it comes from.
+    pub parent: Parent,
+    /// The moment it was opened at; none while it is first provisioned.
+    #[serde(default)]
+    pub moment: Option<Opened>,
+    /// The TCP port on loopback; 0 until one was chosen.
+    pub port: u16,
+    /// The role to connect as.
+    pub user: String,
+    /// The version of the database, e.g. `15.14`.
+    pub server_version: String,
+    /// What the user set, by PostgreSQL's names.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// The memory it may use, in bytes; none: the engine's default.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// Whether logins of the source's roles stay enabled.
+    #[serde(default)]
+    pub keep_source_logins: bool,
+    /// The dataset of its data directory.
+    #[serde(default)]
+    pub dataset: Option<DatasetId>,
+    /// The current timeflow.
+    #[serde(default)]
+    pub timeflow: Option<TimeflowId>,
+    /// When it was provisioned.
+    pub created_at: Timestamp,
+    /// How long its last provision, refresh or rewind took.
+    #[serde(default)]
+    pub timings: Timings,
+}
