@@ -2,14 +2,16 @@
 
 use crate::{Dataset, Error, Result};
 use offshoot_os::Clock;
+use offshoot_os::disk::Disk;
+use offshoot_pool::{Fault, Pool, PoolOptions, PoolStats};
 use offshoot_types::{DatasetId, SnapshotId};
 use std::{sync::Arc, time::Duration, time::SystemTime};
 
 /// How a store works; the defaults suit an engine.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Bytes of memory of the shared block cache.
-    pub cache_size: u64,
+    /// How the pool works; its `cache_size` is the memory of the shared block cache.
+    pub pool: PoolOptions,
     /// Bytes of one file of the intent log; a multiple of 4096. There are [`Self::log_files`].
     pub log_file_size: u64,
     /// Number of files of the intent log, at least 3. Fixed when the store is created.
@@ -30,7 +32,7 @@ pub struct StoreOptions {
 impl Default for StoreOptions {
     fn default() -> Self {
         StoreOptions {
-            cache_size: 1 << 30,
+            pool: PoolOptions::default(),
             log_file_size: 32 << 20,
             log_files: 4,
             commit_interval: Duration::from_secs(5),
@@ -71,18 +73,42 @@ pub struct SnapshotInfo {
 }
 
 /// The store. All methods may be called from any thread.
-///
-/// Not yet here because `offshoot_os::disk` and `offshoot_pool` are being written:
-/// ```text
-/// Store::create(disk: Arc<dyn Disk>, options: &StoreOptions) -> Result<()>
-/// Store::open(disk: Arc<dyn Disk>, options: &StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<Store>>
-/// store.stats() -> offshoot_pool::Stats     store.faults() -> the pool's     store.pool() -> &Arc<Pool>
-/// ```
 pub struct Store {
-    _clock: Arc<dyn Clock>,
+    pool: Arc<Pool>,
 }
 
 impl Store {
+    /// Makes an empty store in an empty directory.
+    pub fn create(disk: &Arc<dyn Disk>, options: &StoreOptions) -> Result<()> {
+        let _ = (disk, options);
+        todo!()
+    }
+
+    /// Opens a store as it was when it was closed or as a crash left it, and locks it.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        options: &StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Store>> {
+        let _ = (disk, options, clock);
+        todo!()
+    }
+
+    /// The pool below: its figures, faults and scrub.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The pool's figures.
+    pub fn stats(&self) -> PoolStats {
+        self.pool.stats()
+    }
+
+    /// Damage found since the store was opened.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.pool.faults()
+    }
+
     /// An empty dataset: a root directory of mode 0755 that belongs to root. Durable on return.
     pub fn create_dataset(&self) -> Result<DatasetId> {
         todo!()
