@@ -14,7 +14,7 @@ pub enum DsourceState {
     /// The first copy is being made.
     Linking,
     /// The source's log is received as it is written.
-    Syncing,
+    Active,
     /// The source cannot be reached at present; the engine keeps trying.
     Disconnected,
     /// Paused by the user.
@@ -32,7 +32,7 @@ pub struct SyncedTo {
     #[schema(value_type = String, example = "0/3A2B1C0")]
     pub lsn: Lsn,
     /// The source's clock when all it had flushed was received; any moment up to it can be opened.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(required, value_type = Option<String>, format = DateTime)]
     pub time: Option<Timestamp>,
 }
 
@@ -58,12 +58,16 @@ pub struct Dsource {
     /// What it takes in the pool.
     pub stored_bytes: u64,
     /// How far it has followed its source; null before the first copy is complete.
+    #[schema(required)]
     pub synced_to: Option<SyncedTo>,
     /// Log the source has flushed and the engine does not have; null when the source cannot be asked.
+    #[schema(required)]
     pub lag_bytes: Option<u64>,
     /// Age of `synced_to.time`; null when the source cannot be asked.
+    #[schema(required)]
     pub lag_ms: Option<u64>,
     /// How often snapshots are taken while there are changes; null for never.
+    #[schema(required)]
     pub snapshot_every_ms: Option<u64>,
     /// When it was linked.
     #[schema(value_type = String, format = DateTime)]
@@ -71,6 +75,7 @@ pub struct Dsource {
     /// Its snapshots, oldest first.
     pub snapshots: Vec<Snapshot>,
     /// What stopped it, where something did.
+    #[schema(required)]
     pub error: Option<ErrorDetail>,
 }
 

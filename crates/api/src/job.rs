@@ -67,10 +67,10 @@ pub struct JobStep {
     /// Where it stands.
     pub state: StepState,
     /// When it was begun.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(required, value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
     /// When it ended.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(required, value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<Timestamp>,
 }
 
@@ -80,6 +80,7 @@ pub struct JobProgress {
     /// So much is done.
     pub done: u64,
     /// Of so much; null while it is not known.
+    #[schema(required)]
     pub total: Option<u64>,
     /// What is counted: `bytes`, `steps`, ….
     #[schema(example = "bytes")]
@@ -102,16 +103,18 @@ pub struct Job {
     /// How much is done.
     pub progress: JobProgress,
     /// When it was begun.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(required, value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
     /// When it ended.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(required, value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<Timestamp>,
     /// Its steps in order.
     pub steps: Vec<JobStep>,
     /// Why it failed.
+    #[schema(required)]
     pub error: Option<ErrorDetail>,
     /// The id of what it made, where that has no name: a snapshot's.
+    #[schema(required)]
     pub result: Option<String>,
 }
 

@@ -10,6 +10,7 @@ pub mod error;
 pub mod job;
 pub mod moment;
 pub mod pool;
+pub mod rendezvous;
 pub mod routes;
 pub mod secret;
 pub mod snapshot;

@@ -33,7 +33,7 @@ pub enum Moment {
     /// The commit of a transaction.
     Xid {
         /// The transaction's number.
-        xid: u64,
+        xid: u32,
     },
 }
 
@@ -41,12 +41,12 @@ pub enum Moment {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Position {
     /// The snapshot it was cloned from.
-    #[schema(value_type = Option<String>, example = "snapshot-7")]
+    #[schema(required, value_type = Option<String>, example = "snapshot-7")]
     pub snapshot: Option<SnapshotId>,
     /// The log position it was recovered to.
-    #[schema(value_type = Option<String>, example = "0/3A2B1C0")]
+    #[schema(required, value_type = Option<String>, example = "0/3A2B1C0")]
     pub lsn: Option<Lsn>,
     /// The time, on the source's clock, whose state it holds.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(required, value_type = Option<String>, format = DateTime)]
     pub time: Option<Timestamp>,
 }

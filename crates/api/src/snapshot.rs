@@ -59,13 +59,14 @@ pub struct Snapshot {
     #[schema(value_type = String, format = DateTime)]
     pub time: Timestamp,
     /// The log position it holds.
-    #[schema(value_type = Option<String>, example = "0/3A2B1C0")]
+    #[schema(required, value_type = Option<String>, example = "0/3A2B1C0")]
     pub lsn: Option<Lsn>,
     /// Whether it was proved to open: the same as `state` being `ready`.
     pub ready: bool,
     /// How far the proof is.
     pub state: SnapshotState,
     /// What the proof found, where it failed.
+    #[schema(required)]
     pub error: Option<String>,
 }
 

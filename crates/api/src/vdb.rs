@@ -69,6 +69,7 @@ pub struct Vdb {
     /// Settings of the database given at provision.
     pub settings: BTreeMap<String, String>,
     /// The limit of its memory, where one was given.
+    #[schema(required)]
     pub memory_bytes: Option<u64>,
     /// When it was first provisioned.
     #[schema(value_type = String, format = DateTime)]
@@ -76,6 +77,7 @@ pub struct Vdb {
     /// How long its last provision, refresh or rewind took.
     pub timings: ProvisionTimings,
     /// Why it failed, where it did.
+    #[schema(required)]
     pub error: Option<ErrorDetail>,
 }
 

@@ -1,13 +1,9 @@
 //! Which engine to talk to, and how it is found.
 
+use offshoot_api::rendezvous::{ADDRESS_FILE, TOKEN_FILE};
 use offshoot_types::{ErrorKind, Failure};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// File in the pool directory with the address the engine answers on.
-pub const ADDRESS_FILE: &str = "engine.address";
-/// File in the pool directory with the bearer token.
-pub const TOKEN_FILE: &str = "token";
 
 /// Which engine to talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
