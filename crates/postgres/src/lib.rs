@@ -1,9 +1,21 @@
 //! The PostgreSQL connector: link a source and follow its log; configure, start and recover servers.
 
+pub mod access;
 pub mod archive;
 pub mod base_backup;
+pub mod check_image;
 pub mod commit_index;
+pub mod config;
+pub mod control;
+pub mod data_dir;
 pub mod installation;
 pub mod receiver;
+pub mod recovery;
+pub mod server;
+pub mod session;
+pub mod settle;
 pub mod slot;
 pub mod source;
+pub mod standby;
+pub mod superuser;
+pub mod vdb_role;
