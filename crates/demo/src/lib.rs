@@ -1,22 +1,25 @@
-//! A guided tour: a sample source, a dSource linked to it, three VDBs, and what they share.
+//! The demonstration behind `offshoot demo`, and the parts it shares with the tests and benchmarks:
+//! a sample PostgreSQL [`Source`] with steady, recorded writes, and an [`Engine`] in a process of its
+//! own that is spoken to as a user would, through the command line.
+//!
+//! Nothing here knows the engine from inside: what the demonstration shows, any script can do.
 
-use offshoot_client::Target;
-use offshoot_types::Failure;
+mod database;
+mod engine;
+mod history;
+mod installation;
+mod report;
+mod scratch;
+mod source;
+mod tour;
+mod writer;
 
-/// How to run the tour.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DemoOptions {
-    /// The engine to show.
-    pub target: Target,
-    /// Whether to clean up at the end and leave nothing behind.
-    pub exit: bool,
-    /// Size of the sample source, in pgbench scale units (about 15 MB each).
-    pub scale: u32,
-    /// Whether to print one JSON document instead of a story.
-    pub json: bool,
-}
-
-/// Runs the tour; prints to stdout.
-pub fn run(_options: DemoOptions) -> Result<(), Failure> {
-    Err(Failure::internal("not wired yet"))
-}
+pub use database::Database;
+pub use engine::{CommandError, Engine, EngineOptions};
+pub use history::{History, Tick};
+pub use installation::{find_installations, find_newest};
+pub use report::{Check, Report, StepTime};
+pub use scratch::{Scratch, bytes_below};
+pub use source::{Source, SourceOptions};
+pub use tour::{DemoOptions, run};
+pub use writer::Writer;

@@ -1,0 +1,124 @@
+//! A directory whose processes, mounts and files end with it.
+
+use anyhow::{Context, Result};
+use offshoot_os::process::{self, ProcessId, Signal, Spec};
+use offshoot_os::{Clock, SystemClock, random_bytes};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A fresh directory below `OFFSHOOT_SCRATCH_DIR`, or `/var/tmp` where that is not set.
+///
+/// When it is dropped, processes that work in it or were given it are killed, mounts below it are
+/// taken away and it is removed: also after a failure.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// Makes one. The name begins with `offshoot-` and `purpose`.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn new(purpose: &str) -> Result<Self> {
+        let under =
+            std::env::var_os("OFFSHOOT_SCRATCH_DIR").map_or("/var/tmp".into(), PathBuf::from);
+        std::fs::create_dir_all(&under).with_context(|| format!("making {}", under.display()))?;
+        let name: String = random_bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = under.join(format!("offshoot-{purpose}-{name}"));
+        std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
+        // The database's user must be able to pass through.
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
+        Ok(Scratch { path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Processes that work below it or name it in their arguments, without this one.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        let own = std::process::id() as i32;
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid| *pid != own)
+            .filter_map(ProcessId::of)
+            .filter(|process| {
+                let named = self.path.to_string_lossy();
+                process.cwd().is_some_and(|cwd| cwd.starts_with(&self.path))
+                    || process.arguments().iter().any(|argument| argument.contains(&*named))
+            })
+            .collect()
+    }
+
+    /// Mount points below it, innermost first.
+    pub fn mounts(&self) -> Vec<PathBuf> {
+        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescape);
+        let mut points: Vec<PathBuf> =
+            points.filter(|point| point.starts_with(&self.path)).collect();
+        points.sort();
+        points.reverse();
+        points
+    }
+
+    /// Ends processes and mounts, but keeps the files.
+    pub fn quiesce(&self) {
+        for _ in 0..3 {
+            let processes = self.processes();
+            if processes.is_empty() {
+                break;
+            }
+            for process in processes {
+                // Another user's process cannot be ours.
+                let _ = process.signal(Signal::Kill);
+                process.wait_end(Duration::from_secs(5));
+            }
+        }
+        for point in self.mounts() {
+            let spec = Spec::new("fusermount3").args(["-u", "-z"]).arg(&point);
+            let _ = process::run(&spec, Duration::from_secs(10));
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.quiesce();
+        for _ in 0..20 {
+            match std::fs::remove_dir_all(&self.path) {
+                Ok(()) => return,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+                Err(_) => SystemClock.sleep(Duration::from_millis(100)),
+            }
+        }
+    }
+}
+
+/// Space the files below a directory take on disk, in bytes, without crossing into mounts.
+pub fn bytes_below(directory: &Path) -> u64 {
+    let device = std::fs::symlink_metadata(directory).map_or(0, |meta| meta.dev());
+    let mut total = 0;
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(next) = waiting.pop() {
+        for entry in std::fs::read_dir(next).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.dev() != device {
+                continue;
+            }
+            total += meta.blocks() * 512;
+            if meta.is_dir() {
+                waiting.push(entry.path());
+            }
+        }
+    }
+    total
+}
+
+/// A path as the mount table writes it: blanks and backslashes are octal escapes.
+fn unescape(text: &str) -> PathBuf {
+    let unescaped = text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\");
+    PathBuf::from(unescaped)
+}
