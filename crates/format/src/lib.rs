@@ -1,5 +1,12 @@
 //! Codecs of everything on disk and on the wire: versioned, without I/O.
+//!
+//! The byte maps are in `docs/on-disk-format.md`.
 
 mod decode;
+pub mod label;
+pub mod log;
+pub mod root;
+pub mod segment;
+pub mod table;
 
 pub use decode::{DecodeError, Reader};

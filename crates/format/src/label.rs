@@ -1,0 +1,69 @@
+//! The label: says that a directory is a pool, and in which format.
+
+use crate::{DecodeError, Reader};
+
+/// The version this engine writes; it reads no other.
+pub const VERSION: u32 = 1;
+/// Feature flags this engine knows: none yet. A pool with any other is refused.
+pub const KNOWN_FEATURES: u64 = 0;
+/// Length of an encoded label in bytes.
+pub const LEN: usize = 40;
+
+const MAGIC: &[u8; 8] = b"OFFSHOOT";
+
+/// What the file `label` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    /// The format's version.
+    pub version: u32,
+    /// Features without which the pool must not be opened.
+    pub features: u64,
+    /// Random; tells pools apart. Part of every segment's header.
+    pub pool_id: [u8; 16],
+}
+
+impl Label {
+    /// The label of a new pool.
+    pub fn new(pool_id: [u8; 16]) -> Label {
+        Label { version: VERSION, features: KNOWN_FEATURES, pool_id }
+    }
+
+    /// The bytes of the file.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(LEN);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&self.version.to_le_bytes());
+        bytes.extend_from_slice(&self.features.to_le_bytes());
+        bytes.extend_from_slice(&self.pool_id);
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a label of any version whose fields are where this version has them.
+    pub fn decode(bytes: &[u8]) -> Result<Label, DecodeError> {
+        let mut reader = Reader::new("label", bytes);
+        if &reader.array()? != MAGIC {
+            return Err(reader.error("it does not begin with OFFSHOOT"));
+        }
+        let label =
+            Label { version: reader.u32()?, features: reader.u64()?, pool_id: reader.array()? };
+        // A later version may put its checksum elsewhere, so it is told by its number first.
+        if label.version == VERSION && reader.u32()? != crc32c::crc32c(&bytes[..LEN - 4]) {
+            return Err(reader.error("wrong checksum"));
+        }
+        Ok(label)
+    }
+
+    /// Why this engine must not open the pool, if so.
+    pub fn refusal(&self) -> Option<String> {
+        if self.version != VERSION {
+            return Some(format!("version {}, known is {VERSION}", self.version));
+        }
+        let unknown = self.features & !KNOWN_FEATURES;
+        (unknown != 0).then(|| format!("unknown feature flags {unknown:#x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

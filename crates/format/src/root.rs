@@ -1,0 +1,103 @@
+//! Root slots: which tree and which block table are the pool's state.
+
+use crate::{DecodeError, Reader};
+use offshoot_types::{BlockHash, Txg};
+
+/// Length of a slot in bytes.
+pub const LEN: usize = 4096;
+/// The longest extra bytes.
+pub const EXTRA_LEN_MAX: usize = 2048;
+/// The most log files a slot can name.
+pub const LOGS_MAX: usize = 16;
+
+const MAGIC: &[u8; 8] = b"OFSROOT1";
+
+/// A delta log and how much of it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogExtent {
+    /// The file's number.
+    pub number: u64,
+    /// Committed bytes; whatever follows is left over from a commit that was cut off.
+    pub len: u64,
+}
+
+/// What one slot says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootSlot {
+    /// Counts commits; of two valid slots the higher one wins.
+    pub txg: Txg,
+    /// The root node.
+    pub hash: BlockHash,
+    /// The table's checkpoint file; 0 for none.
+    pub checkpoint: u64,
+    /// Delta logs to apply after the checkpoint, in order.
+    pub logs: Vec<LogExtent>,
+    /// Bytes of zero blocks written since the pool was created.
+    pub zero_saved: u64,
+    /// Bytes that writes found stored already, since the pool was created.
+    pub dedup_saved: u64,
+    /// Bytes of the pool's user.
+    pub extra: Vec<u8>,
+}
+
+impl RootSlot {
+    /// The slot's bytes.
+    ///
+    /// # Errors
+    /// When the extra bytes or the logs are too many.
+    pub fn encode(&self) -> Result<Vec<u8>, DecodeError> {
+        if self.extra.len() > EXTRA_LEN_MAX || self.logs.len() > LOGS_MAX {
+            return Err(DecodeError::new("root slot", "more than a slot holds"));
+        }
+        let mut bytes = vec![0; 12];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes.extend_from_slice(&self.txg.0.to_le_bytes());
+        bytes.extend_from_slice(&self.hash.0);
+        bytes.extend_from_slice(&self.checkpoint.to_le_bytes());
+        bytes.extend_from_slice(&self.zero_saved.to_le_bytes());
+        bytes.extend_from_slice(&self.dedup_saved.to_le_bytes());
+        bytes.extend_from_slice(&(self.logs.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(&(self.extra.len() as u16).to_le_bytes());
+        for log in &self.logs {
+            bytes.extend_from_slice(&log.number.to_le_bytes());
+            bytes.extend_from_slice(&log.len.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.extra);
+        bytes.resize(LEN, 0);
+        let crc = crc32c::crc32c(&bytes[12..]);
+        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// Reads a slot.
+    pub fn decode(bytes: &[u8]) -> Result<RootSlot, DecodeError> {
+        let mut reader = Reader::new("root slot", bytes);
+        if bytes.len() != LEN {
+            return Err(reader.error(format!("{} bytes instead of {LEN}", bytes.len())));
+        }
+        if &reader.array()? != MAGIC {
+            return Err(reader.error("it does not begin with OFSROOT1"));
+        }
+        if reader.u32()? != crc32c::crc32c(&bytes[12..]) {
+            return Err(reader.error("wrong checksum"));
+        }
+        let mut slot = RootSlot {
+            txg: Txg(reader.u64()?),
+            hash: reader.hash()?,
+            checkpoint: reader.u64()?,
+            zero_saved: reader.u64()?,
+            dedup_saved: reader.u64()?,
+            logs: Vec::new(),
+            extra: Vec::new(),
+        };
+        let (logs, extra_len) = (reader.u16()?, reader.u16()?);
+        for _ in 0..logs {
+            slot.logs.push(LogExtent { number: reader.u64()?, len: reader.u64()? });
+        }
+        slot.extra = reader.bytes(usize::from(extra_len))?.to_vec();
+        Ok(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests;
