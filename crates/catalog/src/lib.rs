@@ -1,1 +1,31 @@
-//! offshoot-catalog
+//! The catalog: what the engine must remember, in one SQLite file.
+//!
+//! - **Objects** ([`Record`]: dSources, VDBs, timeflows, snapshots, bookmarks) are rows of one table:
+//!   kind, id, unique name, owner and a JSON body, so that a new field needs no migration.
+//! - **Jobs** ([`Job`]) are the durable progress of workflows.
+//! - **Faults** and **events** say what is wrong and what happened; **settings** are key and value;
+//!   **secrets** are passwords, never printed.
+//!
+//! Invariants:
+//! 1. A method that returns `Ok` has made its change durable (WAL mode, `synchronous=FULL`).
+//! 2. Several changes that belong together go through [`Catalog::transaction`]: all or nothing.
+//! 3. An id is never given twice, not after a deletion nor after a crash.
+//! 4. A name is unique among dSources and VDBs together, and among bookmarks.
+//! 5. Bytes of the file that make no sense are [`Error::Damaged`], never a panic.
+//!
+//! One connection behind one mutex: transactions are short and the catalog is never on the path of
+//! a read or write of data.
+
+mod error;
+mod event;
+mod job;
+mod migration;
+mod record;
+mod secret;
+mod store;
+
+pub use error::Error;
+pub use event::{Event, Fault};
+pub use job::{Job, JobState, Progress, StepRecord, StepState};
+pub use record::Record;
+pub use store::{Catalog, Transaction};

@@ -1,0 +1,191 @@
+//! Jobs: the durable progress of workflows.
+
+use crate::{Catalog, Error};
+use jiff::Timestamp;
+use offshoot_types::{Failure, JobId};
+use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// How many settled jobs are kept.
+const JOBS_KEPT: i64 = 1000;
+
+/// What a job is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Its steps are done one after the other.
+    Running,
+    /// A step failed or the job was cancelled: what was done is undone.
+    Undoing,
+    /// Everything is done.
+    Done,
+    /// It failed, see [`Job::error`].
+    Failed,
+    /// It was cancelled and undone.
+    Cancelled,
+}
+
+impl JobState {
+    /// The state as users and scripts see it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobState::Running => "running",
+            JobState::Undoing => "undoing",
+            JobState::Done => "done",
+            JobState::Failed => "failed",
+            JobState::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the job has come to an end.
+    pub fn is_final(self) -> bool {
+        !matches!(self, JobState::Running | JobState::Undoing)
+    }
+}
+
+/// Where a step stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepState {
+    /// Not begun; also again after it was undone.
+    Pending,
+    /// Begun; it may have done any part of its work.
+    Running,
+    /// Done.
+    Done,
+    /// It failed; what it did is not yet undone.
+    Failed,
+    /// Undone.
+    Undone,
+}
+
+/// One step of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub state: StepState,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it was done, or undone.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Done so far, in `unit`.
+    pub done: u64,
+    /// To do in all; 0 where not known.
+    pub total: u64,
+    /// What is counted, e.g. `bytes`.
+    pub unit: String,
+}
+
+/// One run of a workflow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// The id.
+    pub id: JobId,
+    /// The workflow, e.g. `vdb.provision`.
+    pub kind: String,
+    /// The name of the object it works on, for people.
+    pub object: String,
+    /// What it is doing.
+    pub state: JobState,
+    /// Nothing is left to do or undo. A failed job whose undo failed too is not settled; the next
+    /// start tries again.
+    pub settled: bool,
+    /// Whether it was asked to stop.
+    pub cancel_requested: bool,
+    /// How far it is.
+    pub progress: Progress,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Its steps, in order.
+    pub steps: Vec<StepRecord>,
+    /// What it was asked to do. Never holds a password.
+    pub input: Value,
+    /// What its steps remember for each other and for their undo. Never holds a password.
+    pub bag: Map<String, Value>,
+    /// The keys it locks, as the workflow crate writes them.
+    pub locks: Vec<String>,
+    /// Why it failed or is being undone.
+    pub error: Option<Failure>,
+}
+
+impl Catalog {
+    /// Keeps a new job; `build` gets its id.
+    pub fn add_job(&self, build: impl FnOnce(JobId) -> Job) -> Result<Job, Error> {
+        self.transaction(|tx| {
+            let job = build(JobId(tx.next_number("job")?));
+            tx.sql().execute(
+                "INSERT INTO job VALUES (?1, ?2, ?3)",
+                params![job.id.0, job.settled, encode(&job)?],
+            )?;
+            Ok(job)
+        })
+    }
+
+    /// Keeps the new state of a job. When it is settled, the oldest settled jobs above 1,000 go.
+    pub fn save_job(&self, job: &Job) -> Result<(), Error> {
+        self.transaction(|tx| {
+            let sql = "UPDATE job SET settled = ?2, body = ?3 WHERE id = ?1";
+            if tx.sql().execute(sql, params![job.id.0, job.settled, encode(job)?])? == 0 {
+                return Err(Error::NotFound(job.id.to_string()));
+            }
+            if job.settled {
+                let sql = "DELETE FROM job WHERE settled AND id <= \
+                    (SELECT id FROM job WHERE settled ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+                tx.sql().execute(sql, [JOBS_KEPT])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A job.
+    pub fn job(&self, id: JobId) -> Result<Job, Error> {
+        let found = self.transaction(|tx| {
+            let sql = "SELECT body FROM job WHERE id = ?1";
+            Ok(tx.sql().query_row(sql, [id.0], |row| row.get::<_, String>(0)).optional()?)
+        })?;
+        decode(&found.ok_or_else(|| Error::NotFound(id.to_string()))?)
+    }
+
+    /// The last `limit` jobs, newest first.
+    pub fn jobs(&self, limit: u32) -> Result<Vec<Job>, Error> {
+        self.select_jobs("SELECT body FROM job ORDER BY id DESC LIMIT ?1", limit)
+    }
+
+    /// Jobs with something left to do or undo, oldest first.
+    pub fn unsettled_jobs(&self) -> Result<Vec<Job>, Error> {
+        self.select_jobs("SELECT body FROM job WHERE NOT settled ORDER BY id LIMIT ?1", u32::MAX)
+    }
+
+    fn select_jobs(&self, sql: &str, limit: u32) -> Result<Vec<Job>, Error> {
+        self.transaction(|tx| {
+            let mut query = tx.sql().prepare(sql)?;
+            let mut rows = query.query([limit])?;
+            let mut jobs = Vec::new();
+            while let Some(row) = rows.next()? {
+                jobs.push(decode(&row.get::<_, String>(0)?)?);
+            }
+            Ok(jobs)
+        })
+    }
+}
+
+fn encode(job: &Job) -> Result<String, Error> {
+    serde_json::to_string(job).map_err(|error| Error::Unusable(format!("{}: {error}", job.id)))
+}
+
+fn decode(body: &str) -> Result<Job, Error> {
+    serde_json::from_str(body).map_err(|error| Error::Damaged(format!("a job: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

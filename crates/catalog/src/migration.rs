@@ -1,0 +1,69 @@
+//! The schema and its history.
+
+use crate::Error;
+use rusqlite::Connection;
+
+/// Marks the file as ours (`OFFS`).
+const APPLICATION_ID: i64 = 0x4F46_4653;
+
+/// One script per format, in order; a script that was released is never changed.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE object (
+        kind      TEXT NOT NULL,
+        id        INTEGER NOT NULL,
+        namespace TEXT,
+        name      TEXT,
+        owner     TEXT,
+        body      TEXT NOT NULL,
+        PRIMARY KEY (kind, id)
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX object_name ON object (namespace, name) WHERE name IS NOT NULL;
+    CREATE INDEX object_owner ON object (kind, owner) WHERE owner IS NOT NULL;
+
+    -- The last id given out, by kind.
+    CREATE TABLE sequence (kind TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;
+
+    CREATE TABLE job (id INTEGER PRIMARY KEY, settled INTEGER NOT NULL, body TEXT NOT NULL);
+    CREATE INDEX job_unsettled ON job (id) WHERE NOT settled;
+
+    CREATE TABLE fault (
+        object  TEXT NOT NULL,
+        topic   TEXT NOT NULL,
+        time    TEXT NOT NULL,
+        message TEXT NOT NULL,
+        hint    TEXT NOT NULL,
+        PRIMARY KEY (object, topic)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE event (
+        id      INTEGER PRIMARY KEY AUTOINCREMENT,
+        time    TEXT NOT NULL,
+        object  TEXT NOT NULL,
+        message TEXT NOT NULL
+    );
+
+    CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE secret (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"];
+
+/// Brings a file to the newest format, each step in a transaction of its own.
+pub fn migrate(db: &mut Connection) -> Result<(), Error> {
+    let known = MIGRATIONS.len() as u32;
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: u64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION_ID && (application != 0 || found != 0 || tables != 0) {
+        return Err(Error::Damaged("the file is another program's database".to_owned()));
+    }
+    if found > known {
+        return Err(Error::Newer { found, known });
+    }
+    for (script, version) in MIGRATIONS.iter().zip(1_u32..).skip(found as usize) {
+        let step = db.transaction()?;
+        step.execute_batch(script)?;
+        step.pragma_update(None, "application_id", APPLICATION_ID)?;
+        step.pragma_update(None, "user_version", version)?;
+        step.commit()?;
+    }
+    Ok(())
+}

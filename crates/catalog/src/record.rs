@@ -1,0 +1,117 @@
+//! What the objects of the catalog have in common.
+
+use offshoot_domain::{Bookmark, Dsource, Owner, Snapshot, Timeflow, Vdb};
+use offshoot_types::{BookmarkId, DsourceId, SnapshotId, TimeflowId, VdbId};
+use serde::{Serialize, de::DeserializeOwned};
+use std::fmt;
+
+/// An object the catalog keeps by its id.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Its typed id.
+    type Id: Copy + fmt::Display + From64;
+    /// What the row is filed under.
+    const KIND: &'static str;
+    /// Among what its name is unique.
+    const NAMESPACE: Option<&'static str> = None;
+
+    /// The id.
+    fn id(&self) -> Self::Id;
+    /// The unique name, where such objects have one.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+    /// Whom it belongs to or comes from: what [`list_of`](crate::Catalog::list_of) looks for.
+    fn owner(&self) -> Option<Owner> {
+        None
+    }
+}
+
+/// An id made of a number.
+pub trait From64 {
+    /// The id of this number.
+    fn from_number(number: u64) -> Self;
+    /// The number of this id.
+    fn number(&self) -> u64;
+}
+
+macro_rules! numbered {
+    ($($id:ty),*) => {$(
+        impl From64 for $id {
+            fn from_number(number: u64) -> Self {
+                Self(number)
+            }
+            fn number(&self) -> u64 {
+                self.0
+            }
+        }
+    )*};
+}
+numbered!(DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId);
+
+/// dSources and VDBs share one namespace, as `--from NAME` takes either.
+const DATABASES: Option<&str> = Some("database");
+
+impl Record for Dsource {
+    type Id = DsourceId;
+    const KIND: &'static str = "dsource";
+    const NAMESPACE: Option<&'static str> = DATABASES;
+    fn id(&self) -> DsourceId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+impl Record for Vdb {
+    type Id = VdbId;
+    const KIND: &'static str = "vdb";
+    const NAMESPACE: Option<&'static str> = DATABASES;
+    fn id(&self) -> VdbId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+    /// The parent.
+    fn owner(&self) -> Option<Owner> {
+        Some(self.parent.owner)
+    }
+}
+
+impl Record for Timeflow {
+    type Id = TimeflowId;
+    const KIND: &'static str = "timeflow";
+    fn id(&self) -> TimeflowId {
+        self.id
+    }
+    fn owner(&self) -> Option<Owner> {
+        Some(self.owner)
+    }
+}
+
+impl Record for Snapshot {
+    type Id = SnapshotId;
+    const KIND: &'static str = "snapshot";
+    fn id(&self) -> SnapshotId {
+        self.id
+    }
+    fn owner(&self) -> Option<Owner> {
+        Some(self.owner)
+    }
+}
+
+impl Record for Bookmark {
+    type Id = BookmarkId;
+    const KIND: &'static str = "bookmark";
+    const NAMESPACE: Option<&'static str> = Some("bookmark");
+    fn id(&self) -> BookmarkId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+    fn owner(&self) -> Option<Owner> {
+        Some(self.owner)
+    }
+}

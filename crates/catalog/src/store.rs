@@ -1,0 +1,236 @@
+//! The file, transactions, and the operations on objects.
+
+use crate::record::{From64, Record};
+use crate::{Error, migration};
+use offshoot_domain::Owner;
+use parking_lot::Mutex;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::fs::OpenOptions;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// The open catalog. Threads share it.
+pub struct Catalog {
+    db: Mutex<Connection>,
+}
+
+/// Changes that become durable together, or not at all.
+pub struct Transaction<'a> {
+    sql: &'a Connection,
+}
+
+impl Catalog {
+    /// Opens the catalog, creating it (readable by its owner only) or bringing an older format up to
+    /// date. One process at a time may have it open; the pool's lock sees to that.
+    ///
+    /// # Errors
+    /// [`Error::Newer`] for a newer format, [`Error::Damaged`] where the file is not a sound catalog,
+    /// [`Error::Unusable`] where it cannot be opened.
+    pub fn open(path: &Path) -> Result<Catalog, Error> {
+        let unusable = |error| Error::Unusable(format!("{}: {error}", path.display()));
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(unusable)?;
+        // It holds passwords: tighten a file that was copied here with wider permissions.
+        file.set_permissions(PermissionsExt::from_mode(0o600)).map_err(unusable)?;
+        drop(file);
+        let mut db = Connection::open(path)?;
+        db.busy_timeout(std::time::Duration::from_secs(5))?;
+        let sound: String = db.pragma_query_value(None, "quick_check", |row| row.get(0))?;
+        if sound != "ok" {
+            return Err(Error::Damaged(sound));
+        }
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "FULL")?;
+        // A deleted password must not stay in free pages of the file.
+        db.pragma_update(None, "secure_delete", "ON")?;
+        migration::migrate(&mut db)?;
+        Ok(Catalog { db: Mutex::new(db) })
+    }
+
+    /// Runs `work`; its changes become durable together when it returns `Ok`, else none do.
+    ///
+    /// `work` must not call the catalog itself (it would wait for itself), only the transaction.
+    pub fn transaction<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut db = self.db.lock();
+        let sql = db.transaction()?;
+        // Dropped without a commit (an error, a panic), SQLite rolls back.
+        let result = work(&Transaction { sql: &sql })?;
+        sql.commit()?;
+        Ok(result)
+    }
+
+    /// Gives out an id that was never given before. A workflow takes it before it makes the object
+    /// and remembers it, so that a repeated step makes the object once.
+    pub fn allocate<R: Record>(&self) -> Result<R::Id, Error> {
+        self.transaction(|tx| tx.allocate::<R>())
+    }
+
+    /// Keeps an object, in place of its earlier state.
+    ///
+    /// # Errors
+    /// [`Error::NameTaken`] where another object has its name.
+    pub fn put<R: Record>(&self, object: &R) -> Result<(), Error> {
+        self.transaction(|tx| tx.put(object))
+    }
+
+    /// An object, if it is there.
+    pub fn find<R: Record>(&self, id: R::Id) -> Result<Option<R>, Error> {
+        self.transaction(|tx| tx.find(id))
+    }
+
+    /// An object.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it is not there.
+    pub fn get<R: Record>(&self, id: R::Id) -> Result<R, Error> {
+        self.transaction(|tx| tx.get(id))
+    }
+
+    /// The object of this kind that has the name, if there is one.
+    pub fn find_named<R: Record>(&self, name: &str) -> Result<Option<R>, Error> {
+        self.transaction(|tx| tx.find_named(name))
+    }
+
+    /// All objects of a kind, by id.
+    pub fn list<R: Record>(&self) -> Result<Vec<R>, Error> {
+        self.transaction(|tx| tx.list())
+    }
+
+    /// The objects of a kind that belong to (VDBs: come from) an owner, by id.
+    pub fn list_of<R: Record>(&self, owner: impl Into<Owner>) -> Result<Vec<R>, Error> {
+        self.transaction(|tx| tx.list_of(owner))
+    }
+
+    /// Changes an object: no other change comes between reading and writing it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it is not there, [`Error::NameTaken`] as with [`Catalog::put`].
+    pub fn update<R: Record>(&self, id: R::Id, change: impl FnOnce(&mut R)) -> Result<R, Error> {
+        self.transaction(|tx| tx.update(id, change))
+    }
+
+    /// Forgets an object; says whether it was there.
+    pub fn delete<R: Record>(&self, id: R::Id) -> Result<bool, Error> {
+        self.transaction(|tx| tx.delete::<R>(id))
+    }
+
+    /// The dSource or VDB that has the name, if there is one.
+    pub fn find_owner(&self, name: &str) -> Result<Option<Owner>, Error> {
+        self.transaction(|tx| {
+            let dsource = tx.find_named::<offshoot_domain::Dsource>(name)?;
+            if let Some(dsource) = dsource {
+                return Ok(Some(Owner::Dsource(dsource.id)));
+            }
+            Ok(tx.find_named::<offshoot_domain::Vdb>(name)?.map(|vdb| Owner::Vdb(vdb.id)))
+        })
+    }
+}
+
+impl Transaction<'_> {
+    pub(crate) fn sql(&self) -> &Connection {
+        self.sql
+    }
+
+    /// The next number of a sequence, from 1.
+    pub(crate) fn next_number(&self, kind: &str) -> Result<u64, Error> {
+        let sql = "INSERT INTO sequence VALUES (?1, 1) \
+            ON CONFLICT (kind) DO UPDATE SET last = last + 1 RETURNING last";
+        Ok(self.sql.query_row(sql, [kind], |row| row.get(0))?)
+    }
+
+    /// See [`Catalog::allocate`].
+    pub fn allocate<R: Record>(&self) -> Result<R::Id, Error> {
+        Ok(R::Id::from_number(self.next_number(R::KIND)?))
+    }
+
+    /// See [`Catalog::put`].
+    pub fn put<R: Record>(&self, object: &R) -> Result<(), Error> {
+        let id = object.id().number();
+        if let (Some(namespace), Some(name)) = (R::NAMESPACE, object.name()) {
+            let sql = "SELECT kind || '-' || id FROM object \
+                WHERE namespace = ?1 AND name = ?2 AND NOT (kind = ?3 AND id = ?4)";
+            let other = params![namespace, name, R::KIND, id];
+            if let Some(by) = self.sql.query_row(sql, other, |row| row.get(0)).optional()? {
+                return Err(Error::NameTaken { name: name.to_owned(), by });
+            }
+        }
+        let body = serde_json::to_string(object)
+            .map_err(|error| Error::Unusable(format!("{}: {error}", object.id())))?;
+        let owner = object.owner().map(|owner| owner.to_string());
+        self.sql.execute(
+            "INSERT OR REPLACE INTO object VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![R::KIND, id, R::NAMESPACE, object.name(), owner, body],
+        )?;
+        Ok(())
+    }
+
+    /// See [`Catalog::find`].
+    pub fn find<R: Record>(&self, id: R::Id) -> Result<Option<R>, Error> {
+        Ok(self.select("id = ?2", &id.number())?.pop())
+    }
+
+    /// See [`Catalog::get`].
+    pub fn get<R: Record>(&self, id: R::Id) -> Result<R, Error> {
+        self.find(id)?.ok_or_else(|| Error::NotFound(id.to_string()))
+    }
+
+    /// See [`Catalog::find_named`].
+    pub fn find_named<R: Record>(&self, name: &str) -> Result<Option<R>, Error> {
+        Ok(self.select("name = ?2", &name)?.pop())
+    }
+
+    /// See [`Catalog::list`].
+    pub fn list<R: Record>(&self) -> Result<Vec<R>, Error> {
+        self.select("id > ?2", &-1)
+    }
+
+    /// See [`Catalog::list_of`].
+    pub fn list_of<R: Record>(&self, owner: impl Into<Owner>) -> Result<Vec<R>, Error> {
+        self.select("owner = ?2", &owner.into().to_string())
+    }
+
+    /// See [`Catalog::update`].
+    pub fn update<R: Record>(&self, id: R::Id, change: impl FnOnce(&mut R)) -> Result<R, Error> {
+        let mut object = self.get::<R>(id)?;
+        change(&mut object);
+        self.put(&object)?;
+        Ok(object)
+    }
+
+    /// See [`Catalog::delete`].
+    pub fn delete<R: Record>(&self, id: R::Id) -> Result<bool, Error> {
+        let sql = "DELETE FROM object WHERE kind = ?1 AND id = ?2";
+        Ok(self.sql.execute(sql, params![R::KIND, id.number()])? > 0)
+    }
+
+    fn select<R: Record>(
+        &self,
+        condition: &str,
+        value: &dyn rusqlite::ToSql,
+    ) -> Result<Vec<R>, Error> {
+        let sql =
+            format!("SELECT id, body FROM object WHERE kind = ?1 AND {condition} ORDER BY id");
+        let mut query = self.sql.prepare_cached(&sql)?;
+        let mut rows = query.query(params![R::KIND, value])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (id, body): (u64, String) = (row.get(0)?, row.get(1)?);
+            let object = serde_json::from_str(&body)
+                .map_err(|error| Error::Damaged(format!("{}-{id}: {error}", R::KIND)))?;
+            found.push(object);
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests;

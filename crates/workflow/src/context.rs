@@ -1,0 +1,107 @@
+//! What a step sees of its job.
+
+use crate::runner::{Live, Shared};
+use offshoot_os::Clock;
+use offshoot_types::{ErrorKind, Failure, JobId};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use std::sync::{Arc, atomic::Ordering};
+
+/// A step's view of its job and of the application.
+pub struct StepContext<C> {
+    pub(crate) app: Arc<C>,
+    pub(crate) shared: Arc<Shared<C>>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) undoing: bool,
+}
+
+impl<C> StepContext<C> {
+    /// The application.
+    pub fn app(&self) -> &Arc<C> {
+        &self.app
+    }
+
+    /// The clock of the runner.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.shared.clock
+    }
+
+    /// The job.
+    pub fn job_id(&self) -> JobId {
+        self.live.id
+    }
+
+    /// What the job was asked to do.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where the stored input does not have this shape.
+    pub fn input<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let input = self.live.job.lock().input.clone();
+        self.decode("its input", input)
+    }
+
+    /// What a step remembered under `key`; none if nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where the stored value does not have this shape.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Failure> {
+        let value = self.live.job.lock().bag.get(key).cloned();
+        value.map(|value| self.decode(key, value)).transpose()
+    }
+
+    /// What an earlier step must have remembered under `key`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where nothing of this shape is there.
+    pub fn need<T: DeserializeOwned>(&self, key: &str) -> Result<T, Failure> {
+        self.get(key)?.ok_or_else(|| {
+            Failure::internal(format!("{}: no step has noted '{key}'", self.job_id()))
+        })
+    }
+
+    /// Remembers a value; it is durable when this returns. No passwords: they belong into the
+    /// catalog's secrets.
+    ///
+    /// # Errors
+    /// The catalog's. The value is remembered in memory all the same, so that an undo finds it.
+    pub fn set<T: Serialize>(&self, key: &str, value: &T) -> Result<(), Failure> {
+        let value = serde_json::to_value(value)
+            .map_err(|error| Failure::internal(format!("{}: '{key}': {error}", self.job_id())))?;
+        let mut job = self.live.job.lock();
+        job.bag.insert(key.to_owned(), value);
+        Ok(self.shared.catalog.save_job(&job)?)
+    }
+
+    /// Says how far the job is (`total` 0: not known). In memory only, so call it as often as you
+    /// like; it is stored with the next step.
+    pub fn progress(&self, done: u64, total: u64, unit: &str) {
+        let mut job = self.live.job.lock();
+        (job.progress.done, job.progress.total) = (done, total);
+        if job.progress.unit != unit {
+            job.progress.unit = unit.to_owned();
+        }
+    }
+
+    /// Whether the job should stop. Never while it is being undone, nor past the point of no return.
+    pub fn is_cancelled(&self) -> bool {
+        !self.undoing && self.live.cancel.load(Ordering::Relaxed)
+    }
+
+    /// An error where the job should stop; long steps ask often.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`].
+    pub fn check_cancelled(&self) -> Result<(), Failure> {
+        if self.is_cancelled() { Err(cancelled(self.job_id())) } else { Ok(()) }
+    }
+
+    fn decode<T: DeserializeOwned>(&self, what: &str, value: Value) -> Result<T, Failure> {
+        serde_json::from_value(value).map_err(|error| {
+            Failure::internal(format!("{}: {what} is not understood: {error}", self.job_id()))
+        })
+    }
+}
+
+pub(crate) fn cancelled(id: JobId) -> Failure {
+    Failure::new(ErrorKind::Cancelled, format!("{id} was cancelled"), "")
+}

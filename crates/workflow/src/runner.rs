@@ -1,0 +1,389 @@
+//! Submission, waiting, cancelling, resuming.
+
+use crate::crash_point::{CrashPoints, Never};
+use crate::execution::Execution;
+use crate::lock::{Lock, LockTable};
+use crate::workflow::Workflow;
+use jiff::Timestamp;
+use offshoot_catalog::{Catalog, Fault, Job, JobState, Progress, StepRecord, StepState};
+use offshoot_os::Clock;
+use offshoot_types::{ErrorKind, Failure, JobId};
+use parking_lot::{Condvar, Mutex};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A job that this process works on.
+pub(crate) struct Live {
+    pub id: JobId,
+    pub job: Mutex<Job>,
+    pub cancel: AtomicBool,
+    /// An earlier process, or an earlier try, began it.
+    pub resumed: bool,
+    /// Signalled when `job` has ended.
+    ended: Condvar,
+}
+
+/// Jobs and locks; taken before any `Live::job`, never while one is held.
+#[derive(Default)]
+struct Table {
+    live: BTreeMap<JobId, Arc<Live>>,
+    locks: LockTable,
+    stopping: bool,
+}
+
+pub(crate) struct Shared<C> {
+    pub catalog: Arc<Catalog>,
+    pub clock: Arc<dyn Clock>,
+    pub crash_points: Arc<dyn CrashPoints>,
+    pub workflows: HashMap<&'static str, Workflow<C>>,
+    table: Mutex<Table>,
+    /// Signalled when a job leaves the table.
+    left: Condvar,
+}
+
+/// What to start.
+#[derive(Debug)]
+pub struct Submission {
+    kind: &'static str,
+    object: String,
+    locks: Vec<Lock>,
+    input: Result<serde_json::Value, String>,
+}
+
+impl Submission {
+    /// A job of workflow `kind` on `object` (its name, for people). The input is stored: no passwords.
+    pub fn new(kind: &'static str, object: impl fmt::Display, input: &impl Serialize) -> Self {
+        let input = serde_json::to_value(input).map_err(|error| error.to_string());
+        Submission { kind, object: object.to_string(), locks: Vec::new(), input }
+    }
+
+    /// The job changes this object (or takes this name).
+    pub fn exclusive(mut self, key: impl fmt::Display) -> Self {
+        self.locks.push(Lock::exclusive(key));
+        self
+    }
+
+    /// The job needs this object to stay.
+    pub fn shared(mut self, key: impl fmt::Display) -> Self {
+        self.locks.push(Lock::shared(key));
+        self
+    }
+}
+
+/// Runs jobs, each on its own thread. `C` is the application that steps work on; it may own its
+/// runner, as it is passed to each call.
+pub struct Runner<C> {
+    shared: Arc<Shared<C>>,
+}
+
+impl<C: Send + Sync + 'static> Runner<C> {
+    /// A runner of these workflows.
+    ///
+    /// # Panics
+    /// Panics where two workflows have one name.
+    pub fn new(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, workflows: Vec<Workflow<C>>) -> Self {
+        Runner::with_crash_points(catalog, clock, workflows, Arc::new(Never))
+    }
+
+    /// As [`Runner::new`], with places to die at.
+    pub fn with_crash_points(
+        catalog: Arc<Catalog>,
+        clock: Arc<dyn Clock>,
+        workflows: Vec<Workflow<C>>,
+        crash_points: Arc<dyn CrashPoints>,
+    ) -> Self {
+        let count = workflows.len();
+        let workflows: HashMap<_, _> = workflows.into_iter().map(|w| (w.kind(), w)).collect();
+        assert_eq!(workflows.len(), count, "two workflows have one name");
+        let (table, left) = (Mutex::default(), Condvar::new());
+        let shared = Shared { catalog, clock, crash_points, workflows, table, left };
+        Runner { shared: Arc::new(shared) }
+    }
+
+    /// Starts a job and returns at once; the job is durable by then.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] naming the job that holds one of the objects; the catalog's errors.
+    pub fn submit(&self, app: &Arc<C>, submission: Submission) -> Result<JobId, Failure> {
+        let Submission { kind, object, locks, input } = submission;
+        let workflow = self.shared.workflows.get(kind);
+        let workflow =
+            workflow.ok_or_else(|| Failure::internal(format!("no workflow is named '{kind}'")))?;
+        let input =
+            input.map_err(|error| Failure::internal(format!("input of {kind}: {error}")))?;
+        let mut table = self.shared.table.lock();
+        if table.stopping {
+            let hint = "start it again: offshoot serve";
+            return Err(Failure::new(ErrorKind::Busy, "the engine is stopping", hint));
+        }
+        if let Some(holder) = table.locks.conflict(&locks, |_| false) {
+            let doing = table.live.get(&holder).map(|live| live.job.lock().kind.clone());
+            let doing = doing.unwrap_or_default();
+            return Err(Failure::new(
+                ErrorKind::Busy,
+                format!("'{object}' is busy: {holder} ({doing}) works on it or on what it needs"),
+                format!("wait for it: offshoot job watch {holder}"),
+            ));
+        }
+        let started_at = self.shared.now();
+        let pending = |name: &'static str| StepRecord {
+            name: name.to_owned(),
+            state: StepState::Pending,
+            started_at: None,
+            ended_at: None,
+        };
+        let job = self.shared.catalog.add_job(|id| Job {
+            id,
+            kind: kind.to_owned(),
+            object,
+            state: JobState::Running,
+            settled: false,
+            cancel_requested: false,
+            progress: Progress::default(),
+            started_at,
+            ended_at: None,
+            steps: workflow.steps().iter().map(|step| pending(step.name)).collect(),
+            input,
+            bag: serde_json::Map::new(),
+            locks: locks.iter().map(Lock::to_string).collect(),
+            error: None,
+        })?;
+        let id = job.id;
+        let live = table.enter(job, &locks, false);
+        drop(table);
+        self.spawn(app, vec![live]);
+        Ok(id)
+    }
+
+    /// Takes up every job with something left to do or undo: at the start of the engine before any
+    /// submission, and later to try again what could not be undone. Jobs past their point of no
+    /// return are finished, others undone, one after the other in the background.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn resume(&self, app: &Arc<C>) -> Result<Vec<JobId>, Failure> {
+        let mut table = self.shared.table.lock();
+        let mut jobs = self.shared.catalog.unsettled_jobs()?;
+        jobs.retain(|job| !table.live.contains_key(&job.id) && self.shared.can_resume(job));
+        let resumed: HashSet<JobId> = jobs.iter().map(|job| job.id).collect();
+        let mut queue = Vec::new();
+        for job in jobs {
+            let locks: Vec<Lock> = job.locks.iter().map(|text| Lock::from_text(text)).collect();
+            // They run one after the other, so they are not in each other's way.
+            if table.locks.conflict(&locks, |holder| resumed.contains(&holder)).is_none() {
+                queue.push(table.enter(job, &locks, true));
+            }
+        }
+        drop(table);
+        let ids = queue.iter().map(|live| live.id).collect();
+        self.spawn(app, queue);
+        Ok(ids)
+    }
+
+    /// Waits until a job has ended and returns it; after `timeout` as it is then (its
+    /// [state](JobState::is_final) tells).
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for an unknown job; the catalog's errors.
+    pub fn wait(&self, id: JobId, timeout: Duration) -> Result<Job, Failure> {
+        let live = self.shared.table.lock().live.get(&id).cloned();
+        let Some(live) = live else { return Ok(self.shared.catalog.job(id)?) };
+        let deadline = self.shared.clock.elapsed() + timeout;
+        let mut job = live.job.lock();
+        while job.ended_at.is_none() {
+            let left = deadline.saturating_sub(self.shared.clock.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            live.ended.wait_for(&mut job, left);
+        }
+        Ok(job.clone())
+    }
+
+    /// A job as it is now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for an unknown job; the catalog's errors.
+    pub fn job(&self, id: JobId) -> Result<Job, Failure> {
+        self.wait(id, Duration::ZERO)
+    }
+
+    /// The last `limit` jobs as they are now, newest first.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn jobs(&self, limit: u32) -> Result<Vec<Job>, Failure> {
+        let mut jobs = self.shared.catalog.jobs(limit)?;
+        for job in jobs.iter_mut().filter(|job| !job.settled) {
+            let live = self.shared.table.lock().live.get(&job.id).cloned();
+            if let Some(live) = live {
+                *job = live.job.lock().clone();
+            }
+        }
+        Ok(jobs)
+    }
+
+    /// Whether a job of this process works on an object (holds a lock on `key`, shared or not).
+    pub fn is_busy(&self, key: impl fmt::Display) -> bool {
+        self.shared.table.lock().locks.conflict(&[Lock::exclusive(key)], |_| false).is_some()
+    }
+
+    /// Asks a job to stop and be undone; it does at its next opportunity.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongState`] where the job has ended, is being undone already, or is past its
+    /// point of no return; [`ErrorKind::NotFound`] for an unknown job.
+    pub fn cancel(&self, id: JobId) -> Result<(), Failure> {
+        let live = self.shared.table.lock().live.get(&id).cloned();
+        let refuse = |why: &str| {
+            let hint = format!("see what it does: offshoot job show {id}");
+            Err(Failure::new(ErrorKind::WrongState, format!("{id} {why}"), hint))
+        };
+        let Some(live) = live else {
+            return refuse(&format!("has ended ({})", self.shared.catalog.job(id)?.state.as_str()));
+        };
+        let mut job = live.job.lock();
+        if job.state != JobState::Running || job.ended_at.is_some() {
+            return refuse("is being undone or has ended");
+        }
+        let workflow = self.shared.workflows.get(job.kind.as_str());
+        if workflow.is_some_and(|workflow| workflow.only_forward(first_open(&job))) {
+            return refuse("can no longer be cancelled");
+        }
+        job.cancel_requested = true;
+        live.cancel.store(true, Ordering::Relaxed);
+        Ok(self.shared.catalog.save_job(&job)?)
+    }
+
+    /// Refuses new jobs, cancels those that can be, and waits for all to end. Returns those that
+    /// have not by the deadline; the next start takes them up.
+    pub fn stop(&self, timeout: Duration) -> Vec<JobId> {
+        let running: Vec<JobId> = {
+            let mut table = self.shared.table.lock();
+            table.stopping = true;
+            table.live.keys().copied().collect()
+        };
+        for id in running {
+            // One that cannot be cancelled is waited for.
+            let _ = self.cancel(id);
+        }
+        let deadline = self.shared.clock.elapsed() + timeout;
+        let mut table = self.shared.table.lock();
+        while !table.live.is_empty() {
+            let left = deadline.saturating_sub(self.shared.clock.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            self.shared.left.wait_for(&mut table, left);
+        }
+        table.live.keys().copied().collect()
+    }
+
+    fn spawn(&self, app: &Arc<C>, queue: Vec<Arc<Live>>) {
+        let Some(first) = queue.first() else { return };
+        let (name, ids) = (first.id.to_string(), queue.clone());
+        let (shared, app) = (self.shared.clone(), app.clone());
+        let work = move || {
+            let mut last: Option<(Arc<Live>, Job)> = None;
+            for live in queue {
+                if let Some((live, job)) = last.take() {
+                    shared.leave(&live, job);
+                }
+                let job = Execution::new(&shared, &app, &live).drive();
+                last = Some((live, job));
+            }
+            // Who waits for the last job may tear the application down next.
+            drop(app);
+            if let Some((live, job)) = last {
+                shared.leave(&live, job);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name(name).spawn(work) {
+            for live in ids {
+                let mut job = live.job.lock().clone();
+                (job.state, job.ended_at) = (JobState::Failed, Some(self.shared.now()));
+                job.settled = job.steps.iter().all(|step| step.state == StepState::Pending);
+                let hint = "stop other programs, then try again";
+                let why = format!("no thread for {}: {error}", live.id);
+                job.error = Some(Failure::new(ErrorKind::HostUnprepared, why, hint));
+                self.shared.save(&job);
+                self.shared.leave(&live, job);
+            }
+        }
+    }
+}
+
+impl Table {
+    fn enter(&mut self, job: Job, locks: &[Lock], resumed: bool) -> Arc<Live> {
+        let id = job.id;
+        let cancel = AtomicBool::new(job.cancel_requested);
+        let live =
+            Arc::new(Live { id, job: Mutex::new(job), cancel, resumed, ended: Condvar::new() });
+        self.locks.hold(id, locks);
+        self.live.insert(id, live.clone());
+        live
+    }
+}
+
+impl<C> Shared<C> {
+    pub fn now(&self) -> Timestamp {
+        Timestamp::try_from(self.clock.now()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// Saves where an error changes nothing any more; the next start finds the older state.
+    pub fn save(&self, job: &Job) {
+        if let Err(error) = self.catalog.save_job(job) {
+            tracing::error!(job = %job.id, %error, "the job's state could not be saved");
+        }
+    }
+
+    pub fn raise(&self, job: &Job, message: String, hint: &str) {
+        tracing::error!(job = %job.id, kind = %job.kind, message);
+        let fault = Fault {
+            object: job.object.clone(),
+            topic: job.id.to_string(),
+            time: self.now(),
+            message,
+            hint: hint.to_owned(),
+        };
+        if let Err(error) = self.catalog.raise_fault(&fault) {
+            tracing::error!(job = %job.id, %error, "the fault could not be saved");
+        }
+    }
+
+    /// Gives up a job's locks, then lets those who wait for it see the end: in this order, so that
+    /// who has waited finds the object free.
+    fn leave(&self, live: &Live, job: Job) {
+        {
+            let mut table = self.table.lock();
+            table.locks.release(live.id);
+            table.live.remove(&live.id);
+        }
+        *live.job.lock() = job;
+        live.ended.notify_all();
+        self.left.notify_all();
+    }
+
+    /// Whether this version knows the job's steps; else that is a fault.
+    fn can_resume(&self, job: &Job) -> bool {
+        let steps = self.workflows.get(job.kind.as_str()).map(Workflow::steps).unwrap_or_default();
+        let names = steps.iter().map(|step| step.name);
+        let known = !steps.is_empty() && names.eq(job.steps.iter().map(|step| step.name.as_str()));
+        if !known {
+            let message =
+                format!("{} ({}) was begun by another version of Offshoot", job.id, job.kind);
+            self.raise(job, message, "start that version once, so that it can finish or undo it");
+        }
+        known
+    }
+}
+
+/// The first step that is not done.
+pub(crate) fn first_open(job: &Job) -> usize {
+    let open = job.steps.iter().position(|step| step.state != StepState::Done);
+    open.unwrap_or(job.steps.len())
+}

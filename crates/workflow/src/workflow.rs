@@ -1,0 +1,69 @@
+//! Definitions of workflows.
+
+use crate::StepContext;
+use offshoot_types::Failure;
+
+/// What a step does or undoes. A plain function: it can capture nothing that a restart would lose.
+pub type StepFn<C> = fn(&StepContext<C>) -> Result<(), Failure>;
+
+/// One step.
+pub struct Step<C> {
+    /// Unique within the workflow; stored with the job.
+    pub name: &'static str,
+    /// Does it; idempotent.
+    pub run: StepFn<C>,
+    /// Undoes it, also where it was done in part or not at all; idempotent.
+    pub undo: StepFn<C>,
+}
+
+/// A list of steps under a name.
+pub struct Workflow<C> {
+    kind: &'static str,
+    steps: Vec<Step<C>>,
+    no_return: Option<usize>,
+}
+
+impl<C> Workflow<C> {
+    /// A workflow without steps; `kind` is stored with its jobs, e.g. `vdb.provision`.
+    pub fn new(kind: &'static str) -> Self {
+        Workflow { kind, steps: Vec::new(), no_return: None }
+    }
+
+    /// Adds a step.
+    ///
+    /// # Panics
+    /// Panics where the workflow has a step of this name.
+    pub fn step(mut self, name: &'static str, run: StepFn<C>, undo: StepFn<C>) -> Self {
+        assert!(self.steps.iter().all(|step| step.name != name), "two steps '{name}'");
+        self.steps.push(Step { name, run, undo });
+        self
+    }
+
+    /// Adds a step that leaves nothing to undo.
+    pub fn check(self, name: &'static str, run: StepFn<C>) -> Self {
+        self.step(name, run, |_| Ok(()))
+    }
+
+    /// Once all steps so far are done, the job is only ever finished: it cannot be cancelled, a step
+    /// that fails is tried again, now and after a restart.
+    pub fn point_of_no_return(mut self) -> Self {
+        assert!(self.no_return.is_none(), "two points of no return");
+        self.no_return = Some(self.steps.len());
+        self
+    }
+
+    /// The name.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The steps, in order.
+    pub fn steps(&self) -> &[Step<C>] {
+        &self.steps
+    }
+
+    /// Whether the step at `index` lies past the point of no return.
+    pub fn only_forward(&self, index: usize) -> bool {
+        self.no_return.is_some_and(|first| index >= first)
+    }
+}
