@@ -1,1 +1,19 @@
-//! offshoot-intent-log
+//! The intent log: makes synchronous writes durable before the next commit of the pool's root.
+//!
+//! A ring of preallocated files holds records in one sequence. [`IntentLog::append`] only puts a
+//! record into memory; [`IntentLog::sync`] writes what is pending and flushes once for everyone who
+//! waits. Records before [`IntentLog::trim`]'s sequence are forgotten, file by file.
+//!
+//! Rules, each kept at the place that names it:
+//! - R1: a record counts only if its checksum holds, its sequence follows the one before, and its
+//!   generation is not older: nothing behind a torn record, nothing of an older lap or opening.
+//! - R2: a generation is durable before its first record can be, so that two openings never share one.
+//! - R3: a file is flushed before a later file is begun, so that records survive as a prefix.
+//! - R4: a file is overwritten only when all its records are trimmed.
+//! - R5: after a failed flush nothing is appended any more: what is on disk is unknown.
+
+mod error;
+mod log;
+
+pub use error::{Error, Result};
+pub use log::{IntentLog, LogUse, Record};
