@@ -1,0 +1,2 @@
+//! Serves a pool.
+fn main() {}
