@@ -10,3 +10,7 @@ pub mod segment;
 pub mod table;
 
 pub use decode::{DecodeError, Reader};
+pub mod directory;
+pub mod inode;
+pub mod operation;
+pub mod tree;

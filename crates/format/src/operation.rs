@@ -202,35 +202,23 @@ impl<'a> Operation<'a> {
                 .option(atime, Writer::time)
                 .option(mtime, Writer::time)
                 .time(time),
-            Operation::Create {
-                parent,
-                name,
-                ino,
-                kind,
-                mode,
-                uid,
-                gid,
-                rdev,
-                target,
-                time,
-            } => put
-                .u8(4)
-                .ino(parent)
-                .name(name)
-                .ino(ino)
-                .u8(kind)
-                .u32(mode)
-                .u32(uid)
-                .u32(gid)
-                .u32(rdev)
-                .name(target)
-                .time(time),
+            Operation::Create { parent, name, ino, kind, mode, uid, gid, rdev, target, time } => {
+                put.u8(4)
+                    .ino(parent)
+                    .name(name)
+                    .ino(ino)
+                    .u8(kind)
+                    .u32(mode)
+                    .u32(uid)
+                    .u32(gid)
+                    .u32(rdev)
+                    .name(target)
+                    .time(time)
+            }
             Operation::Link { ino, parent, name, time } => {
                 put.u8(5).ino(ino).ino(parent).name(name).time(time)
             }
-            Operation::Unlink { parent, name, time } => {
-                put.u8(6).ino(parent).name(name).time(time)
-            }
+            Operation::Unlink { parent, name, time } => put.u8(6).ino(parent).name(name).time(time),
             Operation::Rename { parent, name, new_parent, new_name, exchange, time } => put
                 .u8(7)
                 .ino(parent)

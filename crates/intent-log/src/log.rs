@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use offshoot_format::log::{
-    LOG_HEADER_LEN, LogFileHeader, LogRecordHeader, RECORD_HEADER_LEN, RECORD_ALIGN,
+    LOG_HEADER_LEN, LogFileHeader, LogRecordHeader, RECORD_ALIGN, RECORD_HEADER_LEN,
 };
 use offshoot_os::disk::{Disk, DiskFile};
 use parking_lot::{Condvar, Mutex};
@@ -163,9 +163,8 @@ impl IntentLog {
         let sequence = state.next_sequence;
         let header =
             LogRecordHeader { length: length as u32, sequence, generation: self.generation };
-        let checksum = parts
-            .iter()
-            .fold(header.checksum_seed(), |sum, part| crc32c::crc32c_append(sum, part));
+        let checksum =
+            parts.iter().fold(header.checksum_seed(), |sum, part| crc32c::crc32c_append(sum, part));
         let (current, offset) = (state.current, state.offset);
         let bytes = state.pending_bytes(current, offset);
         bytes.extend_from_slice(&header.encode(checksum));
@@ -280,10 +279,9 @@ impl IntentLog {
 impl State {
     /// The buffer that goes to `offset` of a file: the last pending one when it ends there.
     fn pending_bytes(&mut self, file: usize, offset: u64) -> &mut Vec<u8> {
-        let fits = self
-            .pending
-            .last()
-            .is_some_and(|last| last.file == file && last.offset + last.bytes.len() as u64 == offset);
+        let fits = self.pending.last().is_some_and(|last| {
+            last.file == file && last.offset + last.bytes.len() as u64 == offset
+        });
         if !fits {
             let bytes = std::mem::take(&mut self.spare);
             self.pending.push(Chunk { file, offset, bytes });
@@ -354,10 +352,7 @@ fn scan(disk: &dyn Disk) -> Result<Scan> {
 
 /// The file that holds the record `trimmed`, or would: the one with the largest first sequence not
 /// above it, of those the newest.
-fn start_file(
-    files: &[(Option<LogFileHeader>, Arc<dyn DiskFile>)],
-    trimmed: u64,
-) -> Option<usize> {
+fn start_file(files: &[(Option<LogFileHeader>, Arc<dyn DiskFile>)], trimmed: u64) -> Option<usize> {
     files
         .iter()
         .enumerate()
@@ -398,7 +393,9 @@ fn read_chain(scan: &mut Scan, start: usize, trimmed: u64) -> Result<()> {
             .iter()
             .enumerate()
             .filter(|(number, _)| *number != current)
-            .filter_map(|(number, (header, _))| header.filter(follows).map(|header| (number, header)))
+            .filter_map(|(number, (header, _))| {
+                header.filter(follows).map(|header| (number, header))
+            })
             .max_by_key(|(_, header)| header.generation);
         // A file that holds no record ends the chain: going on could only turn in a circle.
         let empty = offset == LOG_HEADER_LEN as usize;

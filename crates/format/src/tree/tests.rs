@@ -50,8 +50,10 @@ fn map_keeps_holes() {
 
 #[test]
 fn damaged_nodes_are_errors() {
-    let entries =
-        vec![LeafEntry { key: b"key".to_vec(), value: Value { children: vec![hash(1)], bytes: vec![1] } }];
+    let entries = vec![LeafEntry {
+        key: b"key".to_vec(),
+        value: Value { children: vec![hash(1)], bytes: vec![1] },
+    }];
     let bytes = encode_leaf(&entries);
     for len in 0..bytes.len() {
         assert!(children(&bytes[..len]).is_err(), "cut at {len}");
