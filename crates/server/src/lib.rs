@@ -1,16 +1,26 @@
 //! The HTTP API of an engine, and the only place where its parts are wired together.
 //!
-//! [`service`] is the boundary: above it HTTP, below it the engine. Nothing here decides anything about
-//! databases.
+//! [`EngineService`] is the boundary: above it HTTP, below it the engine. Nothing here decides anything
+//! about databases.
 
+mod config;
+mod endpoints;
 mod engine_process;
+mod extract;
 mod http;
+mod openapi;
 mod options;
 mod rendezvous;
+mod reply;
+mod router;
 mod service;
+mod signal;
 
+pub use config::parse_listen;
 pub use engine_process::run_engine;
-pub use http::HttpServer;
+pub use http::{HttpServer, serve};
+pub use openapi::openapi_json;
 pub use options::{DEFAULT_LISTEN, ServeOptions};
 pub use rendezvous::{Token, publish_address, withdraw_address};
 pub use service::EngineService;
+pub use signal::ShutdownSignal;

@@ -1,26 +1,129 @@
 //! How a client on the same host finds the engine of a pool: two files in the pool directory.
+//!
+//! Who can read `token` may do anything with the pool, so it is made with mode 0600 from the start and
+//! brought back to it at every start. Both files are written beside their place and renamed, so that
+//! a client sees a whole file or none.
 
-use offshoot_types::Failure;
+use offshoot_api::rendezvous::{ADDRESS_FILE, TOKEN_FILE};
+use offshoot_os::random_bytes;
+use offshoot_types::{ErrorKind, Failure};
+use std::fmt::{self, Write as _};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+/// Fewer characters than this can be guessed.
+const TOKEN_CHARS_MIN: usize = 32;
 
 /// The bearer token that clients of an engine must show.
 #[derive(Clone)]
-pub struct Token(#[allow(dead_code)] String);
+pub struct Token(String);
+
+/// Leaves out the token.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
 
 impl Token {
     /// Reads the pool's token, or makes one (file `token`, mode 0600) where there is none.
-    pub fn load_or_create(_pool: &Path) -> Result<Self, Failure> {
-        todo!()
+    ///
+    /// # Errors
+    /// `host_unprepared` where the file cannot be read or made, `data_damaged` where it holds no token.
+    pub fn load_or_create(pool: &Path) -> Result<Self, Failure> {
+        let file = pool.join(TOKEN_FILE);
+        match fs::read_to_string(&file) {
+            Ok(text) => {
+                let token = text.trim();
+                if token.len() < TOKEN_CHARS_MIN || !token.bytes().all(|b| b.is_ascii_graphic()) {
+                    return Err(Failure::new(
+                        ErrorKind::DataDamaged,
+                        format!("{} holds no token", file.display()),
+                        "remove the file; the engine makes a new token when it starts",
+                    ));
+                }
+                fs::set_permissions(&file, Permissions::from_mode(0o600))
+                    .map_err(|error| unusable(&file, &error))?;
+                Ok(Token(token.to_owned()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let token = Token::random();
+                replace(&file, &format!("{}\n", token.0), 0o600)?;
+                Ok(token)
+            }
+            Err(error) => Err(unusable(&file, &error)),
+        }
+    }
+
+    /// A token nobody can guess.
+    pub fn random() -> Self {
+        let mut text = String::with_capacity(64);
+        for byte in random_bytes::<32>() {
+            write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        }
+        Token(text)
+    }
+
+    /// Whether a client showed this token. Takes the same time wherever the first difference is, so
+    /// that the token cannot be found out piece by piece.
+    pub fn matches(&self, shown: &str) -> bool {
+        let (own, shown) = (self.0.as_bytes(), shown.as_bytes());
+        let difference = own.iter().zip(shown).fold(0, |all, (a, b)| all | (a ^ b));
+        own.len() == shown.len() && std::hint::black_box(difference) == 0
+    }
+
+    /// The token itself, for a client in the same process.
+    pub fn reveal(&self) -> &str {
+        &self.0
     }
 }
 
 /// Tells clients where the engine of a pool answers: file `engine.address`, replaced atomically.
-pub fn publish_address(_pool: &Path, _address: SocketAddr) -> Result<(), Failure> {
-    todo!()
+///
+/// # Errors
+/// `host_unprepared` where the file cannot be written.
+pub fn publish_address(pool: &Path, address: SocketAddr) -> Result<(), Failure> {
+    replace(&pool.join(ADDRESS_FILE), &format!("{address}\n"), 0o644)
 }
 
 /// Takes the address back when the engine stops.
-pub fn withdraw_address(_pool: &Path) -> Result<(), Failure> {
-    todo!()
+///
+/// # Errors
+/// `host_unprepared` where the file is there and cannot be removed.
+pub fn withdraw_address(pool: &Path) -> Result<(), Failure> {
+    let file = pool.join(ADDRESS_FILE);
+    match fs::remove_file(&file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(&file, &error)),
+        _ => Ok(()),
+    }
 }
+
+fn replace(file: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+    let beside = file.with_extension("new");
+    let write = || -> io::Result<()> {
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut new = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+        new.write_all(text.as_bytes())?;
+        new.sync_all()?;
+        fs::rename(&beside, file)?;
+        file.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    };
+    write().map_err(|error| unusable(file, &error))
+}
+
+fn unusable(file: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        ErrorKind::HostUnprepared,
+        format!("{} cannot be used: {error}", file.display()),
+        "run the engine as the user who owns the pool directory",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The configuration file of an engine: lines of `key = value`, `#` begins a comment.
+//!
+//! ```text
+//! listen           = 127.0.0.1:7640
+//! cache_size       = 4GiB
+//! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
+//! ```
+
+use crate::ServeOptions;
+use offshoot_domain::parse_size;
+use offshoot_types::{ErrorKind, Failure};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+impl ServeOptions {
+    /// Takes over what a configuration file says.
+    ///
+    /// # Errors
+    /// `invalid_input`, naming file and line, for what is not understood; unknown keys are errors.
+    pub fn read_config(&mut self, file: &Path) -> Result<(), Failure> {
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                format!("the configuration {} cannot be read: {error}", file.display()),
+                "name a readable file with --config, or leave the option out",
+            )
+        })?;
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                self.read_line(line).map_err(|why| {
+                    Failure::new(
+                        ErrorKind::InvalidInput,
+                        format!("{} line {}: {}", file.display(), index + 1, why.message),
+                        why.hint,
+                    )
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_line(&mut self, line: &str) -> Result<(), Failure> {
+        let wrong = |message: String| {
+            let hint = "keys are listen, cache_size and postgres_bin_dir, written as key = value";
+            Failure::new(ErrorKind::InvalidInput, message, hint)
+        };
+        let (key, value) =
+            line.split_once('=').ok_or_else(|| wrong(format!("'{line}' has no '='")))?;
+        match (key.trim(), value.trim()) {
+            (key, "") => return Err(wrong(format!("{key} has no value"))),
+            ("listen", value) => self.listen = parse_listen(value)?,
+            ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
+            ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),
+            (key, _) => return Err(wrong(format!("'{key}' is not a key"))),
+        }
+        Ok(())
+    }
+}
+
+/// Reads an address to listen on, as `127.0.0.1:7640` or `localhost:7640`.
+///
+/// # Errors
+/// `invalid_input` where the text is no address.
+pub fn parse_listen(text: &str) -> Result<SocketAddr, Failure> {
+    let numeric = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    numeric.parse().map_err(|_| {
+        Failure::new(
+            ErrorKind::InvalidInput,
+            format!("'{text}' is not an address to listen on"),
+            "write it as 127.0.0.1:7640",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

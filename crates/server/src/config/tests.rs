@@ -1,0 +1,35 @@
+use super::*;
+
+fn read(text: &str) -> Result<ServeOptions, Failure> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("offshoot.conf");
+    std::fs::write(&file, text).unwrap();
+    let mut options = ServeOptions::new("/pool");
+    options.read_config(&file).map(|()| options)
+}
+
+#[test]
+fn reads_every_key() {
+    let options = read(
+        "# comment\n\n listen = localhost:9000 # here\ncache_size=1GiB\n\
+         postgres_bin_dir = /a\npostgres_bin_dir = /b\n",
+    )
+    .unwrap();
+    assert_eq!(options.listen, "127.0.0.1:9000".parse().unwrap());
+    assert_eq!(options.cache_size_bytes, Some(1 << 30));
+    assert_eq!(options.postgres_bin_dirs, [PathBuf::from("/a"), PathBuf::from("/b")]);
+}
+
+#[test]
+fn what_is_not_understood_is_named_with_its_line() {
+    for text in ["listen", "\nlisten =", "cache_siz = 1GiB", "cache_size = big", "listen = nowhere"]
+    {
+        let failure = read(text).unwrap_err();
+        assert_eq!(failure.code, ErrorKind::InvalidInput);
+        let line = text.lines().count();
+        assert!(failure.message.contains(&format!("line {line}: ")), "{}", failure.message);
+        assert!(!failure.hint.is_empty());
+    }
+    let absent = ServeOptions::new("/pool").read_config(Path::new("/nowhere/x")).unwrap_err();
+    assert_eq!(absent.code, ErrorKind::InvalidInput);
+}

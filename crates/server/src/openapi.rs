@@ -1,0 +1,75 @@
+//! The OpenAPI document, made from the handlers and types themselves.
+
+use crate::endpoints::{dsource, job, pool, snapshot, vdb};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use offshoot_api::ErrorBody;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Offshoot",
+        version = "1",
+        description = "Virtual databases made from any moment of a synchronised copy. Long work is \
+            answered with status 202 and the id of a job, which goes on without the client. Sizes are \
+            in bytes, durations in milliseconds, times RFC 3339. Fields are only ever added.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    paths(
+        pool::status,
+        pool::pool_status,
+        pool::reclaim_pool,
+        dsource::link_dsource,
+        dsource::list_dsources,
+        dsource::show_dsource,
+        dsource::sync_dsource,
+        dsource::pause_dsource,
+        dsource::resume_dsource,
+        dsource::unlink_dsource,
+        snapshot::take_snapshot,
+        snapshot::list_snapshots,
+        snapshot::show_snapshot,
+        snapshot::delete_snapshot,
+        vdb::provision_vdb,
+        vdb::list_vdbs,
+        vdb::show_vdb,
+        vdb::start_vdb,
+        vdb::stop_vdb,
+        vdb::delete_vdb,
+        vdb::refresh_vdb,
+        vdb::rewind_vdb,
+        job::list_jobs,
+        job::show_job,
+        job::cancel_job,
+    ),
+    components(schemas(ErrorBody)),
+    modifiers(&PoolToken),
+    security(("token" = []))
+)]
+struct Document;
+
+/// Says how the token is shown.
+struct PoolToken;
+
+impl Modify for PoolToken {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        document.components.get_or_insert_default().add_security_scheme("token", scheme);
+    }
+}
+
+/// The OpenAPI document as it is checked in at `openapi/offshoot.json`.
+pub fn openapi_json() -> String {
+    let mut text = Document::openapi()
+        .to_pretty_json()
+        .expect("a document made of strings and numbers is writable as JSON");
+    text.push('\n');
+    text
+}
+
+/// Answers with the document.
+pub(crate) async fn document() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], openapi_json()).into_response()
+}

@@ -1,0 +1,90 @@
+//! The routes, and what every request passes before its handler.
+
+use crate::endpoints::{dsource, job, pool, snapshot, vdb};
+use crate::reply::Refusal;
+use crate::{EngineService, Token, openapi};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use offshoot_api::routes;
+use offshoot_types::{ErrorKind, Failure};
+use std::sync::Arc;
+use tower_http::trace::TraceLayer;
+
+/// The largest request body, in bytes. Settings of a VDB are the largest thing anyone sends.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The whole API over a service.
+pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
+    Router::new()
+        .route(routes::OPENAPI, get(openapi::document))
+        .route(routes::STATUS, get(pool::status))
+        .route(routes::DSOURCES, get(dsource::list_dsources).post(dsource::link_dsource))
+        .route(routes::DSOURCE, get(dsource::show_dsource).delete(dsource::unlink_dsource))
+        .route(routes::DSOURCE_SYNC, post(dsource::sync_dsource))
+        .route(routes::DSOURCE_PAUSE, post(dsource::pause_dsource))
+        .route(routes::DSOURCE_RESUME, post(dsource::resume_dsource))
+        .route(routes::SNAPSHOTS, get(snapshot::list_snapshots).post(snapshot::take_snapshot))
+        .route(routes::SNAPSHOT, get(snapshot::show_snapshot).delete(snapshot::delete_snapshot))
+        .route(routes::VDBS, get(vdb::list_vdbs).post(vdb::provision_vdb))
+        .route(routes::VDB, get(vdb::show_vdb).delete(vdb::delete_vdb))
+        .route(routes::VDB_START, post(vdb::start_vdb))
+        .route(routes::VDB_STOP, post(vdb::stop_vdb))
+        .route(routes::VDB_REFRESH, post(vdb::refresh_vdb))
+        .route(routes::VDB_REWIND, post(vdb::rewind_vdb))
+        .route(routes::JOBS, get(job::list_jobs))
+        .route(routes::JOB, get(job::show_job))
+        .route(routes::JOB_CANCEL, post(job::cancel_job))
+        .route(routes::POOL, get(pool::pool_status))
+        .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
+        .with_state(service)
+        .fallback(no_such_route)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(token, require_token))
+        .layer(TraceLayer::new_for_http())
+}
+
+/// Lets through who shows the pool's token. Before anything of the body is read.
+async fn require_token(State(token): State<Token>, request: Request, next: Next) -> Response {
+    let shown = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "));
+    let allowed = match shown {
+        Some(shown) => token.matches(shown),
+        None => request.uri().path() == routes::OPENAPI,
+    };
+    if allowed {
+        return next.run(request).await;
+    }
+    let message = match shown {
+        Some(_) => "the token is not that of this engine's pool",
+        None => "the request shows no token",
+    };
+    let hint = "send `Authorization: Bearer TOKEN` with what the file `token` in the engine's pool \
+                directory holds; on the command line name that pool with --pool, or the file with \
+                --token-file";
+    Refusal::from(Failure::new(ErrorKind::Unauthorized, message, hint)).into_response()
+}
+
+async fn no_such_route(uri: Uri) -> Refusal {
+    Failure::new(
+        ErrorKind::NotFound,
+        format!("there is nothing at {}", uri.path()),
+        format!("{} lists what there is", routes::OPENAPI),
+    )
+    .into()
+}
+
+async fn no_such_method(method: Method, uri: Uri) -> Refusal {
+    Refusal::wrong(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!("{} does not take {method}", uri.path()),
+        "the OpenAPI document at /api/v1/openapi.json lists what each address takes",
+    )
+}
