@@ -1,1 +1,37 @@
-//! offshoot-fuse
+//! Serves a dataset to this host's programs as a mounted directory, through the kernel's FUSE.
+//!
+//! [`Mount::new`] mounts a [`FileSystem`](offshoot_fs::FileSystem); [`Mount::unmount`] ends it;
+//! [`clean_stale_mounts`] detaches what an engine that was killed left behind; [`check_host`] says
+//! what this host lacks.
+//!
+//! # Caching, and why it is never stale
+//! The kernel caches names, attributes and file contents of a mount for long: besides the kernel
+//! only the engine itself writes to a dataset, and what it changes by path
+//! ([`offshoot_fs::FileSystem::write_file`] and so on) is announced to the kernel. Each mount is a
+//! new connection with caches of its own, so that after a rewind nothing of the old state is left.
+//!
+//! # Why the kernel's write-back cache is off
+//! With it, the kernel gathers dirty memory pages of 4 KiB and sends them whenever and in whatever
+//! groups it likes: the halves of an 8 KiB database page may reach the engine in two requests, and
+//! a crash between them leaves a page half written. Databases here run with
+//! `full_page_writes=off` and rely on an aligned page being written as a whole, so each `write(2)`
+//! is passed on as it was made, in one request up to 1 MiB. [`MountOptions::write_back`] turns the
+//! cache on for data that tolerates torn pages.
+//!
+//! # Threads
+//! Several threads read requests, each from its own clone of the device. `fsync` goes to one more
+//! thread which answers all requests that came while the device was busy by the next flush, so that
+//! waiting for the device never keeps a reader waiting. No thread of the engine may use the mount
+//! through system calls: a request of the engine to itself could wait for ever, even for SIGKILL.
+
+mod adapter;
+mod attributes;
+mod error;
+mod kernel;
+mod mount;
+mod mount_table;
+mod sync_queue;
+
+pub use error::MountError;
+pub use mount::{Mount, MountOptions, Unmounted, check_host};
+pub use mount_table::clean_stale_mounts;

@@ -1,0 +1,670 @@
+//! Answers the kernel's requests from a [`FileSystem`].
+
+use crate::MountOptions;
+use crate::attributes::{file_attr, file_type, new_kind, time};
+use crate::sync_queue::{SyncQueue, Waiter};
+use fuser::{
+    BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+use offshoot_fs::{
+    AllocateMode, Attr, Caller, Dataset, Error, FileSystem, NewKind, OpenFiles, RenameMode,
+    SeekTarget, SetAttr, XattrMode,
+};
+use offshoot_types::Ino;
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How long the kernel may believe names and attributes: whatever changes them behind its back is
+/// announced (see [`crate::kernel`]).
+const TTL: Duration = Duration::from_secs(24 * 3600);
+/// Inode numbers are never reused in a dataset, and each mount is a connection of its own.
+const GENERATION: Generation = Generation(0);
+/// Largest write the kernel passes on in one request, in bytes.
+const WRITE_MAX: u32 = 1 << 20;
+/// Requests the kernel may have under way in the background (read-ahead and the like).
+const BACKGROUND_MAX: u16 = 64;
+/// Names fetched for one `readdir` at a time.
+const NAMES_MAX: usize = 128;
+/// Longest name in a directory, in bytes.
+const NAME_MAX: u32 = 255;
+/// Unit in which `statfs` counts, in bytes.
+const SPACE_UNIT: u32 = 4096;
+/// Most bytes copied for one request, so that it can be interrupted in between.
+const COPY_MAX: u64 = 1 << 30;
+
+thread_local! {
+    /// Where reads are gathered; as large as the largest read of this thread so far.
+    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// One mount's view of a file system.
+pub(crate) struct Adapter {
+    fs: Arc<FileSystem>,
+    open: OpenFiles,
+    syncs: SyncQueue,
+    direct_io: bool,
+    write_back: bool,
+}
+
+impl Adapter {
+    pub(crate) fn new(fs: Arc<FileSystem>, syncs: SyncQueue, options: &MountOptions) -> Self {
+        let open = OpenFiles::new(fs.dataset().clone());
+        let MountOptions { direct_io, write_back, .. } = *options;
+        Adapter { fs, open, syncs, direct_io, write_back }
+    }
+
+    fn dataset(&self) -> &Dataset {
+        self.fs.dataset()
+    }
+
+    fn file_flags(&self) -> FopenFlags {
+        if self.direct_io {
+            FopenFlags::FOPEN_DIRECT_IO
+                | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
+                | FopenFlags::FOPEN_NOFLUSH
+        } else {
+            // Nothing is left to do at close(2): like other file systems we sync at fsync(2) only.
+            FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH
+        }
+    }
+
+    fn make(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        kind: NewKind,
+        mode: u32,
+        rdev: u32,
+    ) -> Result<Attr, Errno> {
+        attempt(|| {
+            self.fs.create(
+                caller(request),
+                Ino(parent.0),
+                name.as_bytes(),
+                kind,
+                mode & 0o7777,
+                rdev,
+            )
+        })
+    }
+}
+
+fn caller(request: &Request) -> Caller {
+    Caller { uid: request.uid(), gid: request.gid() }
+}
+
+fn errno(error: Error) -> Errno {
+    match &error {
+        Error::Damaged(_) | Error::Corrupt(_) | Error::Io(_) | Error::Unusable(_) => {
+            tracing::error!(%error, "a request of the kernel failed");
+        }
+        _ => {}
+    }
+    Errno::from_i32(error.errno())
+}
+
+/// Runs one request. A panic (a defect of ours) fails this request with EIO; let through, it would
+/// end the thread, and with the last thread every program on the mount would hang.
+fn attempt<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Errno> {
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(errno),
+        Err(_) => {
+            tracing::error!("a request of the kernel panicked");
+            Err(Errno::EIO)
+        }
+    }
+}
+
+fn reply_empty(reply: ReplyEmpty, result: Result<(), Errno>) {
+    match result {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(errno),
+    }
+}
+
+fn reply_entry(reply: ReplyEntry, result: Result<Attr, Errno>) {
+    match result {
+        Ok(attr) => reply.entry(&TTL, &file_attr(&attr), GENERATION),
+        Err(errno) => reply.error(errno),
+    }
+}
+
+fn reply_attr(reply: ReplyAttr, result: Result<Attr, Errno>) {
+    match result {
+        Ok(attr) => reply.attr(&TTL, &file_attr(&attr)),
+        Err(errno) => reply.error(errno),
+    }
+}
+
+/// Extended attributes other than these mean something to the kernel (capabilities, access lists)
+/// that a dataset does not keep up.
+fn supported_xattr(name: &OsStr) -> Result<&[u8], Errno> {
+    let name = name.as_bytes();
+    if name.starts_with(b"user.") || name.starts_with(b"trusted.") {
+        Ok(name)
+    } else {
+        Err(Errno::EOPNOTSUPP)
+    }
+}
+
+/// Answers with a value, or with its size where the caller asks for that by a size of 0.
+fn reply_xattr(reply: ReplyXattr, size: u32, result: Result<Vec<u8>, Errno>) {
+    match result {
+        Err(errno) => reply.error(errno),
+        Ok(value) if size == 0 => reply.size(value.len() as u32),
+        Ok(value) if value.len() > size as usize => reply.error(Errno::ERANGE),
+        Ok(value) => reply.data(&value),
+    }
+}
+
+fn allocate_mode(mode: i32) -> Option<AllocateMode> {
+    const KEEP: i32 = libc::FALLOC_FL_KEEP_SIZE;
+    const PUNCH: i32 = libc::FALLOC_FL_PUNCH_HOLE | KEEP;
+    const ZERO: i32 = libc::FALLOC_FL_ZERO_RANGE;
+    const ZERO_KEEP: i32 = ZERO | KEEP;
+    match mode {
+        0 => Some(AllocateMode::Extend),
+        KEEP => Some(AllocateMode::KeepSize),
+        PUNCH => Some(AllocateMode::PunchHole),
+        ZERO => Some(AllocateMode::ZeroRange),
+        ZERO_KEEP => Some(AllocateMode::ZeroRangeKeepSize),
+        _ => None,
+    }
+}
+
+impl Filesystem for Adapter {
+    fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let mut wanted = InitFlags::FUSE_PARALLEL_DIROPS
+            | InitFlags::FUSE_ASYNC_DIO
+            | InitFlags::FUSE_DO_READDIRPLUS
+            | InitFlags::FUSE_READDIRPLUS_AUTO
+            | InitFlags::FUSE_CACHE_SYMLINKS
+            | InitFlags::FUSE_EXPLICIT_INVAL_DATA
+            // Without it the kernel asks for a file's capabilities before every single write.
+            | InitFlags::FUSE_HANDLE_KILLPRIV_V2;
+        if self.direct_io {
+            wanted |= InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        }
+        if self.write_back {
+            wanted |= InitFlags::FUSE_WRITEBACK_CACHE;
+        }
+        for flag in wanted.iter() {
+            if config.add_capabilities(flag).is_err() {
+                tracing::debug!(?flag, "the kernel does not know this");
+            }
+        }
+        let _ = config.set_max_write(WRITE_MAX);
+        // The kernel offers what it can do; `Mount` raises the limit of the device afterwards, and
+        // the kernel takes the smaller of the two.
+        if let Err(most) = config.set_max_readahead(WRITE_MAX) {
+            let _ = config.set_max_readahead(most);
+        }
+        let _ = config.set_max_background(BACKGROUND_MAX);
+        Ok(())
+    }
+
+    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        reply_entry(reply, attempt(|| self.fs.lookup(Ino(parent.0), name.as_bytes())));
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply_attr(reply, attempt(|| self.dataset().getattr(Ino(ino.0))));
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _fh: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let change = SetAttr {
+            size,
+            mode: mode.map(|mode| mode & 0o7777),
+            uid,
+            gid,
+            atime: atime.map(time),
+            mtime: mtime.map(time),
+        };
+        reply_attr(reply, attempt(|| self.fs.set_attr(caller(request), Ino(ino.0), &change)));
+    }
+
+    fn readlink(&self, _request: &Request, ino: INodeNo, reply: ReplyData) {
+        match attempt(|| self.dataset().readlink(Ino(ino.0))) {
+            Ok(target) => reply.data(&target),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        rdev: u32,
+        reply: ReplyEntry,
+    ) {
+        let Some(kind) = new_kind(mode) else { return reply.error(Errno::EINVAL) };
+        reply_entry(reply, self.make(request, parent, name, kind, mode, rdev));
+    }
+
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        reply_entry(reply, self.make(request, parent, name, NewKind::Directory, mode, 0));
+    }
+
+    fn symlink(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        let kind = NewKind::Symlink(target.as_os_str().as_bytes().to_vec());
+        reply_entry(reply, self.make(request, parent, name, kind, 0o777, 0));
+    }
+
+    fn link(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        parent: INodeNo,
+        name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        let made = attempt(|| self.dataset().link(Ino(ino.0), Ino(parent.0), name.as_bytes()));
+        reply_entry(reply, made);
+    }
+
+    fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        reply_empty(reply, attempt(|| self.dataset().unlink(Ino(parent.0), name.as_bytes())));
+    }
+
+    fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        reply_empty(reply, attempt(|| self.dataset().rmdir(Ino(parent.0), name.as_bytes())));
+    }
+
+    fn rename(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let mode = if flags.is_empty() {
+            RenameMode::Replace
+        } else if flags == RenameFlags::RENAME_NOREPLACE {
+            RenameMode::NoReplace
+        } else if flags == RenameFlags::RENAME_EXCHANGE {
+            RenameMode::Exchange
+        } else {
+            return reply.error(Errno::EINVAL);
+        };
+        let (from, to) = (Ino(parent.0), Ino(new_parent.0));
+        let renamed = attempt(|| {
+            self.dataset().rename(from, name.as_bytes(), to, new_name.as_bytes(), mode)
+        });
+        reply_empty(reply, renamed);
+    }
+
+    fn open(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        match attempt(|| self.open.open(Ino(ino.0))) {
+            Ok(()) => reply.opened(FileHandle(ino.0), self.file_flags()),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        _flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let created = self.make(request, parent, name, NewKind::File, mode, 0).and_then(|attr| {
+            attempt(|| self.open.open(attr.ino))?;
+            Ok(attr)
+        });
+        match created {
+            Ok(attr) => reply.created(
+                &TTL,
+                &file_attr(&attr),
+                GENERATION,
+                FileHandle(attr.ino.0),
+                self.file_flags(),
+            ),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn read(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let size = size as usize;
+        READ_BUFFER.with_borrow_mut(|buffer| {
+            if buffer.len() < size {
+                buffer.resize(size, 0);
+            }
+            let read =
+                attempt(|| self.dataset().read_into(Ino(ino.0), offset, &mut buffer[..size]));
+            match read {
+                Ok(read) => reply.data(&buffer[..read.min(size)]),
+                Err(errno) => reply.error(errno),
+            }
+        });
+    }
+
+    fn write(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        write_flags: WriteFlags,
+        flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let drop_privileges = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
+        let written = attempt(|| self.fs.write(Ino(ino.0), offset, data, drop_privileges));
+        // Where the kernel caches, it sends an fsync of its own after a write with O_DSYNC.
+        let durable = self.direct_io && flags.0 & libc::O_DSYNC != 0;
+        match written {
+            Ok(()) if durable => self.syncs.push(Waiter::Write(reply, data.len() as u32)),
+            Ok(()) => reply.written(data.len() as u32),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        let closed = attempt(|| {
+            self.open.close(Ino(ino.0));
+            Ok(())
+        });
+        reply_empty(reply, closed);
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        self.syncs.push(Waiter::Sync(reply));
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.syncs.push(Waiter::Sync(reply));
+    }
+
+    fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        match attempt(|| self.open.open(Ino(ino.0))) {
+            Ok(()) => reply.opened(FileHandle(ino.0), FopenFlags::empty()),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn releasedir(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        _flags: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        let closed = attempt(|| {
+            self.open.close(Ino(ino.0));
+            Ok(())
+        });
+        reply_empty(reply, closed);
+    }
+
+    fn readdir(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let mut cookie = offset;
+        loop {
+            let entries =
+                match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
+                    Ok(entries) => entries,
+                    // What is gathered already is answered; the next call meets the error.
+                    Err(_) if cookie != offset => return reply.ok(),
+                    Err(errno) => return reply.error(errno),
+                };
+            let Some(last) = entries.last() else { return reply.ok() };
+            cookie = last.cookie;
+            for entry in &entries {
+                let name = OsStr::from_bytes(&entry.name);
+                let kind = file_type(entry.kind);
+                if reply.add(INodeNo(entry.ino.0), entry.cookie, kind, name) {
+                    return reply.ok();
+                }
+            }
+        }
+    }
+
+    fn readdirplus(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        let mut cookie = offset;
+        loop {
+            let entries =
+                match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
+                    Ok(entries) => entries,
+                    Err(_) if cookie != offset => return reply.ok(),
+                    Err(errno) => return reply.error(errno),
+                };
+            let Some(last) = entries.last() else { return reply.ok() };
+            cookie = last.cookie;
+            for entry in &entries {
+                // Removed since it was listed: leave it out.
+                let Ok(attr) = attempt(|| self.dataset().getattr(entry.ino)) else { continue };
+                let (name, attr) = (OsStr::from_bytes(&entry.name), file_attr(&attr));
+                if reply.add(
+                    INodeNo(entry.ino.0),
+                    entry.cookie,
+                    name,
+                    &TTL,
+                    &attr,
+                    GENERATION,
+                ) {
+                    return reply.ok();
+                }
+            }
+        }
+    }
+
+    fn statfs(&self, _request: &Request, _ino: INodeNo, reply: ReplyStatfs) {
+        match attempt(|| self.dataset().space()) {
+            Ok(space) => {
+                let unit = u64::from(SPACE_UNIT);
+                let free = space.free / unit;
+                // Inodes take the same room as data: as many as there is room for.
+                let files = space.inodes + free;
+                reply.statfs(
+                    space.capacity / unit,
+                    free,
+                    free,
+                    files,
+                    free,
+                    SPACE_UNIT,
+                    NAME_MAX,
+                    SPACE_UNIT,
+                );
+            }
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn setxattr(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        let mode = match flags {
+            0 => XattrMode::Set,
+            libc::XATTR_CREATE => XattrMode::Create,
+            libc::XATTR_REPLACE => XattrMode::Replace,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let set = supported_xattr(name).and_then(|name| {
+            attempt(|| self.dataset().set_xattr(Ino(ino.0), name, value, mode))
+        });
+        reply_empty(reply, set);
+    }
+
+    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let value = supported_xattr(name)
+            .and_then(|name| attempt(|| self.dataset().get_xattr(Ino(ino.0), name)));
+        reply_xattr(reply, size, value);
+    }
+
+    fn listxattr(&self, _request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        let names = attempt(|| self.dataset().list_xattrs(Ino(ino.0))).map(|names| {
+            // As listxattr(2) wants them: each ended by a zero byte.
+            names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect()
+        });
+        reply_xattr(reply, size, names);
+    }
+
+    fn removexattr(&self, _request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let removed = supported_xattr(name)
+            .and_then(|name| attempt(|| self.dataset().remove_xattr(Ino(ino.0), name)));
+        reply_empty(reply, removed);
+    }
+
+    fn fallocate(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let Some(mode) = allocate_mode(mode) else { return reply.error(Errno::EOPNOTSUPP) };
+        let done = attempt(|| self.dataset().allocate(Ino(ino.0), offset, length, mode));
+        reply_empty(reply, done);
+    }
+
+    fn lseek(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        let target = match whence {
+            libc::SEEK_DATA => SeekTarget::Data,
+            libc::SEEK_HOLE => SeekTarget::Hole,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let Ok(offset) = u64::try_from(offset) else { return reply.error(Errno::ENXIO) };
+        match attempt(|| self.dataset().seek(Ino(ino.0), offset, target)) {
+            Ok(found) => reply.offset(found as i64),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn copy_file_range(
+        &self,
+        _request: &Request,
+        source: INodeNo,
+        _source_fh: FileHandle,
+        source_offset: u64,
+        target: INodeNo,
+        _target_fh: FileHandle,
+        target_offset: u64,
+        len: u64,
+        _flags: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        let (dataset, len) = (self.dataset(), len.min(COPY_MAX));
+        let copied = attempt(|| {
+            dataset.copy_range(
+                dataset,
+                Ino(source.0),
+                source_offset,
+                Ino(target.0),
+                target_offset,
+                len,
+            )
+        });
+        match copied {
+            Ok(copied) => reply.written(copied as u32),
+            Err(errno) => reply.error(errno),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Mounting, unmounting, and what this host must have for it.
+
+use crate::adapter::Adapter;
+use crate::kernel::KernelCaches;
+use crate::mount_table::{self, Attempt, SOURCE};
+use crate::{MountError, sync_queue::SyncQueue};
+use fuser::{Config, MountOption, Session, SessionACL};
+use offshoot_fs::{FileSystem, Watch};
+use offshoot_os::{Clock, SystemClock, process};
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// How long [`Mount::unmount`] waits for programs that still use the mount.
+const UNMOUNT_GRACE: Duration = Duration::from_secs(5);
+/// How long dropping a [`Mount`] waits for them.
+const DROP_GRACE: Duration = Duration::from_secs(1);
+/// How long the serving threads may take to end once the mount is gone.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between two attempts to unmount.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// Fewest and most threads that read requests, when the caller does not say.
+const THREADS_MIN: usize = 4;
+const THREADS_MAX: usize = 16;
+
+/// How a dataset is mounted.
+#[derive(Debug, Clone)]
+pub struct MountOptions {
+    /// Lets users other than the one who mounts in (files' modes still apply). Needed when root
+    /// mounts and the database runs as `postgres`; an ordinary user needs `user_allow_other` in
+    /// `/etc/fuse.conf` for it.
+    pub allow_other: bool,
+    /// Threads that read requests; 0 means twice the processors, between 4 and 16.
+    pub threads: usize,
+    /// Keeps file contents out of the kernel's page cache: one copy in the engine's cache only,
+    /// each read costs a request.
+    pub direct_io: bool,
+    /// Refuses every change.
+    pub read_only: bool,
+    /// Lets the kernel gather writes. Not for a database with `full_page_writes=off`: a page may be
+    /// torn by a crash (see the crate's documentation).
+    pub write_back: bool,
+    /// How far the kernel reads ahead of a sequential reader, in bytes (only root can set it).
+    pub read_ahead_bytes: usize,
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        MountOptions {
+            allow_other: false,
+            threads: 0,
+            direct_io: false,
+            read_only: false,
+            write_back: false,
+            read_ahead_bytes: 1 << 20,
+        }
+    }
+}
+
+/// How a mount ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmounted {
+    /// Nobody used it any more.
+    Clean,
+    /// Programs still used it; what they have open fails from now on.
+    Forced,
+}
+
+/// A mounted dataset. Dropping it unmounts (by force after a second); call [`Mount::unmount`] to
+/// see errors.
+pub struct Mount {
+    path: PathBuf,
+    /// Gets one message when the serving threads have ended and all files are closed.
+    ended: mpsc::Receiver<io::Result<()>>,
+    watch: Option<Watch>,
+    unmounted: bool,
+}
+
+impl std::fmt::Debug for Mount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mount").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Mount {
+    /// Mounts `fs` on an existing directory; when it returns, the directory shows the dataset.
+    ///
+    /// # Errors
+    /// [`MountError::HostUnprepared`], [`MountError::MountPoint`], [`MountError::Refused`].
+    pub fn new(
+        fs: Arc<FileSystem>,
+        mountpoint: impl AsRef<Path>,
+        options: &MountOptions,
+    ) -> Result<Mount, MountError> {
+        let mountpoint = mountpoint.as_ref();
+        let path = mountpoint
+            .canonicalize()
+            .map_err(|source| MountError::MountPoint { path: mountpoint.to_owned(), source })?;
+        check_host()?;
+        let refused = |source| explain(&path, options, source);
+        let syncs = SyncQueue::start(fs.clone()).map_err(refused)?;
+        let adapter = Adapter::new(fs.clone(), syncs, options);
+        let session = Session::new(adapter, &path, &config(options)).map_err(refused)?;
+        let watch = fs.watch(Arc::new(KernelCaches::new(session.notifier())));
+        let (sender, ended) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("fuse-session".to_owned())
+            .spawn(move || {
+                let _ = sender.send(session.run());
+            })
+            .map_err(refused)?;
+        let mount = Mount { path, ended, watch: Some(watch), unmounted: false };
+        mount.set_read_ahead(options.read_ahead_bytes);
+        Ok(mount)
+    }
+
+    /// The mount point, absolute and without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the kernel still asks us. `false` after somebody unmounted from outside.
+    pub fn is_serving(&self) -> bool {
+        !self.unmounted && matches!(self.ended.try_recv(), Err(mpsc::TryRecvError::Empty))
+    }
+
+    /// Unmounts. Programs that still use the mount get 5 seconds to let go; then their requests
+    /// fail, and the mount is gone all the same.
+    ///
+    /// # Errors
+    /// [`MountError::Unmount`], [`MountError::MountTable`].
+    pub fn unmount(self) -> Result<Unmounted, MountError> {
+        self.unmount_within(UNMOUNT_GRACE)
+    }
+
+    /// [`Mount::unmount`] with another time to let go.
+    ///
+    /// # Errors
+    /// As [`Mount::unmount`].
+    pub fn unmount_within(mut self, grace: Duration) -> Result<Unmounted, MountError> {
+        self.end(grace)
+    }
+
+    fn end(&mut self, grace: Duration) -> Result<Unmounted, MountError> {
+        if self.unmounted {
+            return Ok(Unmounted::Clean);
+        }
+        self.unmounted = true;
+        // Its copy of the device must be closed before the kernel takes the connection for dead.
+        self.watch = None;
+        let deadline = SystemClock.elapsed() + grace;
+        let how = loop {
+            if !matches!(self.ended.try_recv(), Err(mpsc::TryRecvError::Empty)) {
+                // Unmounted from outside; another mount may be at this path by now.
+                return Ok(Unmounted::Clean);
+            }
+            match mount_table::try_unmount(&self.path) {
+                Ok(Attempt::Gone) => break Unmounted::Clean,
+                Ok(Attempt::Busy) if SystemClock.elapsed() < deadline => {
+                    SystemClock.sleep(RETRY_PAUSE);
+                }
+                Ok(Attempt::Busy) => {
+                    self.force()?;
+                    break Unmounted::Forced;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "unmounting by force");
+                    self.force()?;
+                    break Unmounted::Forced;
+                }
+            }
+        };
+        match self.ended.recv_timeout(END_TIMEOUT) {
+            Ok(Err(error)) => tracing::warn!(path = %self.path.display(), %error, "session ended"),
+            Ok(Ok(())) | Err(mpsc::RecvTimeoutError::Disconnected) => {}
+            // Detached, but a program keeps files open and the connection could not be aborted (an
+            // ordinary user without /sys/fs/fuse/connections): its threads end with that program.
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                return Err(MountError::Unmount {
+                    path: self.path.clone(),
+                    reason: "programs still use files of it".to_owned(),
+                });
+            }
+        }
+        Ok(how)
+    }
+
+    fn force(&self) -> Result<(), MountError> {
+        if let Some(entry) = mount_table::find(&self.path)? {
+            tracing::warn!(path = %self.path.display(), "programs still use the mount; aborting it");
+            mount_table::abort(&entry);
+        }
+        mount_table::detach(&self.path)
+    }
+
+    /// Best effort: without it the kernel's 128 KiB apply.
+    fn set_read_ahead(&self, bytes: usize) {
+        let Ok(Some(entry)) = mount_table::find(&self.path) else { return };
+        let control =
+            format!("/sys/class/bdi/{}:{}/read_ahead_kb", entry.major, entry.minor);
+        if let Err(error) = std::fs::write(&control, format!("{}", bytes / 1024)) {
+            tracing::debug!(%error, control, "read-ahead stays as it is");
+        }
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Err(error) = self.end(DROP_GRACE) {
+            tracing::warn!(%error, "unmounting failed");
+        }
+    }
+}
+
+fn config(options: &MountOptions) -> Config {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(SOURCE.to_owned()),
+        MountOption::DefaultPermissions,
+        MountOption::NoAtime,
+        if options.read_only { MountOption::RO } else { MountOption::RW },
+    ];
+    config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
+    config.n_threads = Some(match options.threads {
+        0 => (2 * processors).clamp(THREADS_MIN, THREADS_MAX),
+        threads => threads,
+    });
+    config.clone_fd = true;
+    config
+}
+
+/// Finds what this host lacks for mounting: the device, the right to use it, `fusermount3`.
+///
+/// # Errors
+/// [`MountError::HostUnprepared`], with what mends it.
+pub fn check_host() -> Result<(), MountError> {
+    let unprepared = |reason: String, mend: &str| {
+        Err(MountError::HostUnprepared { reason, mend: mend.to_owned() })
+    };
+    match OpenOptions::new().read(true).write(true).open("/dev/fuse") {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return unprepared(
+                "/dev/fuse may not be opened by this user".to_owned(),
+                "run 'chmod 666 /dev/fuse' as root, or run the engine as root",
+            );
+        }
+        Err(error) => {
+            return unprepared(
+                format!("/dev/fuse cannot be opened ({error})"),
+                "install the package 'fuse3' and run 'modprobe fuse' as root; in a container pass \
+                 '--device /dev/fuse --cap-add SYS_ADMIN'",
+            );
+        }
+    }
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let spec = process::Spec::new("fusermount3").arg("--version");
+    match process::run(&spec, Duration::from_secs(5)) {
+        Ok(_) => Ok(()),
+        Err(error) => unprepared(
+            format!("fusermount3, which ordinary users need for mounting, does not run ({error})"),
+            "install the package 'fuse3', or run the engine as root",
+        ),
+    }
+}
+
+/// Says what a refusal by the kernel or by fusermount3 means.
+fn explain(path: &Path, options: &MountOptions, source: io::Error) -> MountError {
+    let text = source.to_string();
+    if options.allow_other && text.contains("user_allow_other") {
+        return MountError::HostUnprepared {
+            reason: "/etc/fuse.conf does not let ordinary users open mounts to other users".into(),
+            mend: "add the line 'user_allow_other' to /etc/fuse.conf".into(),
+        };
+    }
+    if text.contains("EPERM") || text.contains("Operation not permitted") {
+        return MountError::HostUnprepared {
+            reason: format!("mounting is not permitted ({})", text.trim()),
+            mend: "run the engine as root or install the package 'fuse3'; in a container pass \
+                   '--device /dev/fuse --cap-add SYS_ADMIN'"
+                .into(),
+        };
+    }
+    MountError::Refused { path: path.to_owned(), source }
+}

@@ -1,0 +1,195 @@
+//! The kernel's table of mounts, and taking mounts away.
+
+use crate::MountError;
+use offshoot_os::process;
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The source that our mounts show in the table of mounts.
+pub(crate) const SOURCE: &str = "offshoot";
+
+/// How long `fusermount3` may take before it is killed.
+const FUSERMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One line of `/proc/self/mountinfo`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Minor number of the mount's device; also the name of the FUSE connection.
+    pub(crate) minor: u32,
+    pub(crate) major: u32,
+    pub(crate) path: PathBuf,
+    pub(crate) kind: String,
+    pub(crate) source: String,
+}
+
+impl Entry {
+    fn is_ours(&self) -> bool {
+        self.kind.starts_with("fuse") && self.source == SOURCE
+    }
+}
+
+/// All mounts this process sees, in the order of mounting. Lines of an unknown form are left out.
+pub(crate) fn read() -> Result<Vec<Entry>, MountError> {
+    let table = std::fs::read("/proc/self/mountinfo").map_err(MountError::MountTable)?;
+    Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
+}
+
+/// Parses `36 35 0:52 / /mnt/a\040b rw,nosuid shared:1 - fuse offshoot rw,user_id=0` (proc(5)).
+fn parse(line: &[u8]) -> Option<Entry> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let device = text(fields.nth(2)?);
+    let (major, minor) = device.split_once(':')?;
+    let path = PathBuf::from(OsString::from_vec(unescape(fields.nth(1)?)));
+    fields.find(|field| *field == b"-")?;
+    Some(Entry {
+        minor: minor.parse().ok()?,
+        major: major.parse().ok()?,
+        path,
+        kind: text(fields.next()?),
+        source: text(&unescape(fields.next()?)),
+    })
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Turns the kernel's `\040` back into a space, and the like.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, tail)) = rest.split_first() {
+        let octal = tail.get(..3).filter(|digits| {
+            first == b'\\' && digits.iter().all(|digit| (b'0'..=b'7').contains(digit))
+        });
+        match octal {
+            Some(digits) => {
+                let value = digits.iter().fold(0u32, |sum, digit| sum * 8 + u32::from(digit - b'0'));
+                out.push(value as u8);
+                rest = &tail[3..];
+            }
+            None => {
+                out.push(first);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
+/// The newest of our mounts on exactly this (canonical) path.
+pub(crate) fn find(path: &Path) -> Result<Option<Entry>, MountError> {
+    Ok(read()?.into_iter().rev().find(|entry| entry.path == path && entry.is_ours()))
+}
+
+/// Detaches the dataset mounts under `dir` that an engine which ended without unmounting left
+/// (their users see "Transport endpoint is not connected"). Returns the mount points.
+///
+/// Every dataset mount under `dir` is taken for stale: call it when the pool's lock is held and
+/// before anything is mounted there. Mounts of other programs are left alone. Works as root and,
+/// through `fusermount3`, as the ordinary user who mounted.
+///
+/// # Errors
+/// [`MountError::MountTable`], [`MountError::Unmount`]; a missing `dir` is no error.
+pub fn clean_stale_mounts(dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, MountError> {
+    // Only the parent is resolved by the file system: `dir` itself may be a dead mount.
+    let dir = canonical(dir.as_ref());
+    let mut cleaned = Vec::new();
+    for entry in read()?.into_iter().rev() {
+        if entry.is_ours() && entry.path.starts_with(&dir) {
+            detach(&entry.path)?;
+            tracing::info!(path = %entry.path.display(), "detached a mount of an earlier engine");
+            cleaned.push(entry.path);
+        }
+    }
+    Ok(cleaned)
+}
+
+/// The absolute path without symbolic links, also where the last component is a dead mount.
+fn canonical(path: &Path) -> PathBuf {
+    if let Ok(path) = path.canonicalize() {
+        return path;
+    }
+    let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+    match (parent, path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    }
+}
+
+/// What came of an attempt to unmount.
+pub(crate) enum Attempt {
+    /// The mount is gone.
+    Gone,
+    /// A program has a file open or its current directory there.
+    Busy,
+}
+
+/// Unmounts if nobody uses the mount.
+pub(crate) fn try_unmount(path: &Path) -> Result<Attempt, MountError> {
+    let failed = |reason: String| MountError::Unmount { path: path.to_owned(), reason };
+    match umount(path, libc::UMOUNT_NOFOLLOW) {
+        Ok(()) => Ok(Attempt::Gone),
+        Err(error) => match error.raw_os_error() {
+            // Not a mount point (any more).
+            Some(libc::EINVAL | libc::ENOENT) => Ok(Attempt::Gone),
+            Some(libc::EBUSY) => Ok(Attempt::Busy),
+            Some(libc::EPERM) => {
+                let output = fusermount(path, "-u").map_err(&failed)?;
+                if output.success() {
+                    return Ok(Attempt::Gone);
+                }
+                let reason = output.stderr_text();
+                match reason.to_lowercase() {
+                    text if text.contains("busy") => Ok(Attempt::Busy),
+                    text if text.contains("not found") => Ok(Attempt::Gone),
+                    _ => Err(failed(reason)),
+                }
+            }
+            _ => Err(failed(error.to_string())),
+        },
+    }
+}
+
+/// Makes every request that waits on the mount, and every later one, fail, so that no program hangs
+/// on it. Best effort: returns whether the kernel took the order.
+pub(crate) fn abort(entry: &Entry) -> bool {
+    if umount(&entry.path, libc::MNT_FORCE).is_ok() {
+        return true;
+    }
+    // The control file belongs to the user who mounted.
+    let control = format!("/sys/fs/fuse/connections/{}/abort", entry.minor);
+    std::fs::write(control, b"1").is_ok()
+}
+
+/// Takes the mount out of the tree at once; programs that use it keep what they have open.
+pub(crate) fn detach(path: &Path) -> Result<(), MountError> {
+    let failed = |reason: String| MountError::Unmount { path: path.to_owned(), reason };
+    match umount(path, libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) {
+        Ok(()) => Ok(()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(()),
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            let output = fusermount(path, "-uz").map_err(&failed)?;
+            if output.success() { Ok(()) } else { Err(failed(output.stderr_text())) }
+        }
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+fn umount(path: &Path, flags: i32) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path is a valid C string for the whole call.
+    let result = unsafe { libc::umount2(path.as_ptr(), flags) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn fusermount(path: &Path, how: &str) -> Result<process::Output, String> {
+    let spec = process::Spec::new("fusermount3").arg(how).arg("--").arg(path).env("LC_ALL", "C");
+    process::run(&spec, FUSERMOUNT_TIMEOUT).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;
