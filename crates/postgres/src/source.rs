@@ -1,21 +1,22 @@
 //! The source database server: its address, its credentials, what it is, and whether it can be
 //! linked.
 
+use offshoot_types::Failure;
 use std::fmt;
 
 mod address;
 mod credentials;
 mod facts;
 mod precheck;
-mod session;
+pub(crate) mod refusal;
+pub(crate) mod session;
 
 pub use address::{SourceAddress, TlsMode};
 pub use credentials::Password;
 pub use facts::{SourceFacts, SourceTablespace, read_facts};
 pub use precheck::{Precheck, precheck};
-pub use session::{CONNECT_TIMEOUT, Session};
+pub use session::{CONNECT_TIMEOUT, Session, TextRow};
 
-use offshoot_types::Failure;
 
 /// A source: where it is and with which password to log in.
 #[derive(Clone, PartialEq, Eq)]

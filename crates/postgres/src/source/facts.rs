@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use offshoot_types::{ErrorKind, Failure, Lsn};
 use serde::{Deserialize, Serialize};
 
-use super::Session;
+use super::session::{Session, TextRow};
 
 /// A tablespace that lies outside the source's data directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,10 +46,93 @@ pub struct SourceFacts {
     pub clock: Timestamp,
 }
 
-/// Reads the facts.
+const FACTS: &str = "
+    SELECT (SELECT system_identifier FROM pg_control_system()),
+           current_setting('server_version_num'),
+           current_setting('server_version'),
+           (SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint FROM pg_database
+             WHERE datallowconn AND has_database_privilege(oid, 'CONNECT')),
+           current_setting('data_checksums'),
+           (SELECT setting FROM pg_settings WHERE name = 'wal_segment_size'),
+           current_setting('archive_mode'),
+           pg_is_in_recovery(),
+           CASE WHEN pg_is_in_recovery()
+                THEN (SELECT timeline_id FROM pg_control_checkpoint())::text
+                ELSE 'x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
+           CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+                ELSE pg_current_wal_flush_lsn() END,
+           to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')";
+
+const TABLESPACES: &str = "
+    SELECT oid, spcname, pg_tablespace_location(oid) FROM pg_tablespace
+     WHERE pg_tablespace_location(oid) LIKE '/%' ORDER BY oid";
+
+/// Reads the facts of a server of a supported version.
 ///
 /// # Errors
 /// `SourceUnreachable` or `SourceRefused`.
 pub fn read_facts(session: &Session) -> Result<SourceFacts, Failure> {
-    todo!()
+    let tablespaces = session
+        .rows(TABLESPACES)?
+        .into_iter()
+        .map(|row| {
+            let mut values = Values::new(row);
+            Ok(SourceTablespace {
+                oid: values.parse("oid")?,
+                name: values.text("name")?,
+                location: values.text("location")?,
+            })
+        })
+        .collect::<Result<_, Failure>>()?;
+    let mut values = Values::new(session.row(FACTS)?);
+    // The server prints the identifier as a signed number.
+    let system_identifier = values.parse::<i64>("system identifier")?.cast_unsigned();
+    let major = values.parse::<u32>("version")? / 10_000;
+    Ok(SourceFacts {
+        system_identifier,
+        major,
+        version: values.text("version")?,
+        size_bytes: values.parse("size")?,
+        tablespaces,
+        data_checksums: values.text("data_checksums")? == "on",
+        wal_segment_bytes: values.parse("wal_segment_size")?,
+        archiving: values.text("archive_mode")? != "off",
+        in_recovery: values.text("recovery state")? == "t",
+        timeline: parse_timeline(&values.text("timeline")?)?,
+        flushed: values.parse("log position")?,
+        clock: values.parse("clock")?,
+    })
+}
+
+/// A timeline as `xHHHHHHHH` (from a WAL file name) or as a decimal number.
+fn parse_timeline(text: &str) -> Result<u32, Failure> {
+    let parsed = match text.strip_prefix('x') {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    parsed.ok_or_else(|| unexpected("timeline", text))
+}
+
+/// The values of a row, taken one after the other.
+pub(super) struct Values(std::vec::IntoIter<Option<String>>);
+
+impl Values {
+    pub(super) fn new(row: TextRow) -> Self {
+        Values(row.into_iter())
+    }
+
+    /// The next value; NULL is an error.
+    pub(super) fn text(&mut self, what: &str) -> Result<String, Failure> {
+        self.0.next().flatten().ok_or_else(|| unexpected(what, "nothing"))
+    }
+
+    /// The next value, parsed.
+    pub(super) fn parse<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, Failure> {
+        let text = self.text(what)?;
+        text.parse().map_err(|_| unexpected(what, &text))
+    }
+}
+
+fn unexpected(what: &str, text: &str) -> Failure {
+    Failure::new(ErrorKind::SourceRefused, format!("the source says '{text}' as its {what}"), "")
 }

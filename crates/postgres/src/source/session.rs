@@ -1,17 +1,210 @@
 //! A blocking SQL session with a source.
+//!
+//! The asynchronous client runs on a private current-thread runtime, so a session may be used from
+//! any plain thread. Statements go through the simple protocol: every value comes back as text.
 
+use std::cell::Cell;
+use std::future::Future;
 use std::time::Duration;
-use offshoot_types::Failure;
+
+use offshoot_types::{ErrorKind, Failure};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
 use super::Source;
+use super::refusal;
 
 /// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a statement may take unless said otherwise.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long closing a session may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// A blocking SQL session; every statement has a deadline.
-pub struct Session {}
+pub struct Session {
+    runtime: Option<Runtime>,
+    client: Option<Client>,
+    connection: Option<JoinHandle<()>>,
+    source: Source,
+    broken: Cell<bool>,
+}
+
+/// One row, every value as text; `None` is NULL.
+pub type TextRow = Vec<Option<String>>;
 
 impl Session {
     pub(super) fn open(source: &Source) -> Result<Self, Failure> {
-        todo!()
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::internal(format!("cannot make a runtime: {error}")))?;
+        let config = configure(source);
+        let connecting =
+            async { tokio::time::timeout(CONNECT_TIMEOUT, config.connect(NoTls)).await };
+        match runtime.block_on(connecting) {
+            Ok(Ok((client, connection))) => {
+                let connection = runtime.spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!("the connection to the source ended: {error}");
+                    }
+                });
+                Ok(Session {
+                    runtime: Some(runtime),
+                    client: Some(client),
+                    connection: Some(connection),
+                    source: source.clone(),
+                    broken: Cell::new(false),
+                })
+            }
+            Ok(Err(error)) => {
+                runtime.shutdown_background();
+                Err(refusal::of_connect(&error, source))
+            }
+            Err(_) => {
+                // A name look-up that hangs must not hold us.
+                runtime.shutdown_background();
+                Err(Failure::new(
+                    ErrorKind::SourceUnreachable,
+                    format!(
+                        "{} does not answer within {} s",
+                        source.address,
+                        CONNECT_TIMEOUT.as_secs()
+                    ),
+                    "check host and port, that the server listens there (listen_addresses), and \
+                     the firewalls between",
+                ))
+            }
+        }
     }
+
+    /// Runs one statement and returns its rows.
+    ///
+    /// # Errors
+    /// `SourceUnreachable` when the connection is lost or the statement takes longer than 10 s,
+    /// `SourceRefused` when the server refuses it.
+    pub fn rows(&self, sql: &str) -> Result<Vec<TextRow>, Failure> {
+        let messages = self.wait(async |client| client.simple_query(sql).await)?;
+        let rows = messages.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
+            }
+            _ => None,
+        });
+        Ok(rows.collect())
+    }
+
+    /// Runs one statement and returns its first row.
+    ///
+    /// # Errors
+    /// As [`Session::rows`], and `SourceRefused` when there is no row.
+    pub fn row(&self, sql: &str) -> Result<TextRow, Failure> {
+        self.rows(sql)?.into_iter().next().ok_or_else(|| {
+            Failure::new(
+                ErrorKind::SourceRefused,
+                format!("{} gave no row for: {sql}", self.source.address),
+                "",
+            )
+        })
+    }
+
+    /// Whether the connection can no longer be used.
+    pub fn is_broken(&self) -> bool {
+        self.broken.get() || self.client.as_ref().is_none_or(Client::is_closed)
+    }
+
+    /// Where the session leads.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn wait<'a, T, F>(&'a self, start: impl FnOnce(&'a Client) -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, tokio_postgres::Error>>,
+    {
+        let lost = |why: &str| {
+            Failure::new(
+                ErrorKind::SourceUnreachable,
+                format!("lost the connection to {}: {why}", self.source.address),
+                "check that the source runs and can be reached",
+            )
+        };
+        let (Some(runtime), Some(client)) = (&self.runtime, &self.client) else {
+            return Err(lost("it was closed"));
+        };
+        if self.broken.get() {
+            return Err(lost("an earlier statement was not answered"));
+        }
+        let answer = runtime.block_on(async {
+            tokio::time::timeout(STATEMENT_TIMEOUT, start(client)).await
+        });
+        match answer {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => {
+                if error.as_db_error().is_none() {
+                    self.broken.set(true);
+                }
+                Err(refusal::of_statement(&error, &self.source))
+            }
+            Err(_) => {
+                self.broken.set(true);
+                Err(lost(&format!("no answer within {} s", STATEMENT_TIMEOUT.as_secs())))
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Dropping the client asks the connection to say good-bye.
+        self.client = None;
+        if let Some(runtime) = self.runtime.take() {
+            if let Some(connection) = self.connection.take()
+                && !self.broken.get()
+            {
+                let _ = runtime
+                    .block_on(async { tokio::time::timeout(CLOSE_TIMEOUT, connection).await });
+            }
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn configure(source: &Source) -> tokio_postgres::Config {
+    let address = &source.address;
+    let mut config = tokio_postgres::Config::new();
+    config
+        .host(&address.host)
+        .port(address.port)
+        .user(&address.user)
+        .dbname(&address.database)
+        .application_name("offshoot")
+        .ssl_mode(tokio_postgres::config::SslMode::Disable)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .keepalives_idle(Duration::from_secs(10))
+        .tcp_user_timeout(Duration::from_secs(25));
+    if let Some(password) = &source.password {
+        config.password(password.expose());
+    }
+    config
+}
+
+/// Quotes a text as an SQL literal.
+pub(crate) fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') {
+        format!(" E'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
+}
+
+/// Quotes a name as an SQL identifier where it needs it.
+pub(crate) fn identifier(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }

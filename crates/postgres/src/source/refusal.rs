@@ -1,0 +1,217 @@
+//! What an error of the source means for the user, and what mends it.
+
+use offshoot_types::{ErrorKind, Failure};
+use std::error::Error;
+use tokio_postgres::error::SqlState;
+
+use super::session::identifier;
+use super::{Source, SourceAddress};
+
+/// Explains why a session could not be opened.
+pub(super) fn of_connect(error: &tokio_postgres::Error, source: &Source) -> Failure {
+    let address = &source.address;
+    let Some(database_error) = error.as_db_error() else {
+        let text = chain(error);
+        if text.contains("password missing") {
+            return refused(
+                format!("{address} asks for a password, and none was given"),
+                "give it with --password-file, PGPASSWORD or ~/.pgpass",
+            );
+        }
+        return unreachable(address, &text);
+    };
+    let text = database_error.message();
+    let code = database_error.code();
+    if *code == SqlState::INVALID_PASSWORD {
+        wrong_password(address)
+    } else if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
+        not_admitted(address, text)
+    } else if *code == SqlState::UNDEFINED_DATABASE {
+        refused(
+            format!("{address}: {text}"),
+            "name an existing database in the URI, for example /postgres",
+        )
+    } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        refused(
+            format!("{address}: {text}"),
+            format!(
+                "GRANT CONNECT ON DATABASE {} TO {};",
+                identifier(&address.database),
+                identifier(&address.user)
+            ),
+        )
+    } else if *code == SqlState::TOO_MANY_CONNECTIONS {
+        refused(
+            format!("{address}: {text}"),
+            "free connections on the source, or raise max_connections there",
+        )
+    } else if *code == SqlState::CANNOT_CONNECT_NOW || *code == SqlState::ADMIN_SHUTDOWN {
+        unreachable(address, text)
+    } else {
+        refused(format!("{address}: {text}"), "")
+    }
+}
+
+/// Explains why a statement failed.
+pub(super) fn of_statement(error: &tokio_postgres::Error, source: &Source) -> Failure {
+    let address = &source.address;
+    match error.as_db_error() {
+        None => unreachable(address, &chain(error)),
+        Some(error) if *error.code() == SqlState::ADMIN_SHUTDOWN => {
+            unreachable(address, error.message())
+        }
+        Some(error) => {
+            let hint = error.hint().unwrap_or_default();
+            refused(format!("{address}: {}", error.message()), hint)
+        }
+    }
+}
+
+/// Explains what one of the database's own tools printed before it failed.
+pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
+    let says = |part: &str| stderr.contains(part);
+    let line = last_message(stderr);
+    if says("No space left on device") || says("Disk quota exceeded") {
+        Failure::new(
+            ErrorKind::PoolFull,
+            format!("the pool has no room: {line}"),
+            "delete VDBs or snapshots that are no longer needed, or enlarge the pool",
+        )
+    } else if says("password authentication failed") {
+        wrong_password(address)
+    } else if says("fe_sendauth: no password supplied") {
+        refused(
+            format!("{address} asks for a password, and none was given"),
+            "give it with --password-file, PGPASSWORD or ~/.pgpass",
+        )
+    } else if says("no pg_hba.conf entry") || says("pg_hba.conf rejects") {
+        not_admitted(address, stderr)
+    } else if says("replication role")
+        || says("permission denied to start WAL sender")
+        || says("permission denied to use replication slots")
+    {
+        no_replication(address)
+    } else if says("max_wal_senders") {
+        refused(
+            format!("{address}: all WAL senders are in use"),
+            "ALTER SYSTEM SET max_wal_senders = 20; then restart the source",
+        )
+    } else if UNREACHABLE.iter().any(|part| says(part)) {
+        unreachable(address, line)
+    } else {
+        refused(format!("{address}: {line}"), "")
+    }
+}
+
+/// What libpq and the server say when there is no (longer a) connection.
+const UNREACHABLE: [&str; 13] = [
+    "Connection refused",
+    "could not translate host name",
+    "timeout expired",
+    "No route to host",
+    "Network is unreachable",
+    "Connection timed out",
+    "Connection reset by peer",
+    "No such file or directory",
+    "server closed the connection unexpectedly",
+    "terminating connection due to",
+    "the database system is",
+    "could not receive data",
+    "could not send",
+];
+
+/// The role lacks REPLICATION.
+pub(super) fn no_replication(address: &SourceAddress) -> Failure {
+    refused(
+        format!("{address}: the role {} may not replicate", address.user),
+        format!("ALTER ROLE {} REPLICATION;", identifier(&address.user)),
+    )
+}
+
+fn wrong_password(address: &SourceAddress) -> Failure {
+    refused(
+        format!("{address}: the password of {} is wrong", address.user),
+        "give the right one with --password-file, PGPASSWORD or ~/.pgpass",
+    )
+}
+
+/// The server's host-based rules admit no such connection.
+fn not_admitted(address: &SourceAddress, text: &str) -> Failure {
+    if !text.contains("pg_hba.conf") {
+        return refused(
+            format!("{address}: {}", last_message(text)),
+            format!(
+                "check the role on the source: CREATE ROLE {} LOGIN REPLICATION PASSWORD '…';",
+                identifier(&address.user)
+            ),
+        );
+    }
+    let replication = text.contains("replication connection");
+    let database =
+        if replication { "replication".to_owned() } else { quote_rule(&address.database) };
+    let kind = if replication { "replication connections" } else { "connections" };
+    let user = quote_rule(&address.user);
+    let rule = match quoted_after(text, "host \"") {
+        Some("[local]") | None if address.host.starts_with('/') => {
+            format!("local {database} {user} scram-sha-256")
+        }
+        Some(client) => {
+            let bits = if client.contains(':') { 128 } else { 32 };
+            format!("host {database} {user} {client}/{bits} scram-sha-256")
+        }
+        None => format!("host {database} {user} all scram-sha-256"),
+    };
+    refused(
+        format!("{address}: pg_hba.conf of the source does not admit {kind} of {}", address.user),
+        format!("add to pg_hba.conf of the source: {rule}   then: SELECT pg_reload_conf();"),
+    )
+}
+
+pub(super) fn unreachable(address: &SourceAddress, why: &str) -> Failure {
+    Failure::new(
+        ErrorKind::SourceUnreachable,
+        format!("cannot reach {address}: {why}"),
+        "check that the server runs, host and port are right, it listens there \
+         (listen_addresses), and no firewall is between",
+    )
+}
+
+pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+    Failure::new(ErrorKind::SourceRefused, message, hint)
+}
+
+/// An error with its causes, which the outermost text does not contain.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+/// The last line that says something, without the tool's name and level.
+fn last_message(stderr: &str) -> &str {
+    let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    let chosen = lines().rfind(|line| line.contains("error:") || line.contains("FATAL:"));
+    let line = chosen.or_else(|| lines().next_back()).unwrap_or("no reason given");
+    line.split_once(" error: ").map_or(line, |(_, rest)| rest)
+}
+
+/// The text between a prefix that ends in a quote and the next quote.
+fn quoted_after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(prefix)?;
+    Some(rest.split_once('"')?.0)
+}
+
+/// Quotes a name for pg_hba.conf, where a bare `all` or `replication` would mean more.
+fn quote_rule(name: &str) -> String {
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let keyword = ["all", "replication", "sameuser", "samerole", "samegroup"].contains(&name);
+    if plain && !keyword { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
