@@ -1,0 +1,383 @@
+//! An engine that only remembers names: what stands in for the real one where the protocol is tested.
+//!
+//! Changes take effect when asked for; the job that "does" them is done when it was looked at three times.
+//! An object named `slow` has jobs that end only when cancelled, one named `broken` has jobs that fail,
+//! and `panic` makes the service panic.
+#![allow(dead_code)]
+
+use jiff::Timestamp;
+use offshoot_api::*;
+use offshoot_server::EngineService;
+use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+#[derive(Default)]
+struct State {
+    dsources: BTreeMap<String, Dsource>,
+    vdbs: BTreeMap<String, Vdb>,
+    snapshots: Vec<Snapshot>,
+    jobs: Vec<(Job, u32)>,
+    links: Vec<LinkDsource>,
+    provisions: Vec<ProvisionVdb>,
+    refreshes: Vec<(String, RefreshVdb)>,
+    rewinds: Vec<(String, RewindVdb)>,
+}
+
+#[derive(Default)]
+pub struct StandIn {
+    state: Mutex<State>,
+    /// The password in the URIs of VDBs.
+    pub psql_uri: Option<String>,
+}
+
+fn time() -> Timestamp {
+    "2026-11-21T14:03:27.5Z".parse().unwrap()
+}
+
+fn missing(kind: &str, name: &str) -> Failure {
+    Failure::new(ErrorKind::NotFound, format!("no {kind} '{name}'"), "see the list")
+}
+
+fn taken(name: &str) -> Failure {
+    Failure::new(ErrorKind::AlreadyExists, format!("'{name}' is taken"), "choose another name")
+}
+
+impl State {
+    fn job(&mut self, kind: &str, object: &str, result: Option<String>) -> JobId {
+        let id = JobId(self.jobs.len() as u64 + 1);
+        let step = JobStep {
+            name: "work".into(),
+            state: StepState::Pending,
+            started_at: None,
+            ended_at: None,
+        };
+        let job = Job {
+            id,
+            kind: kind.into(),
+            object: object.into(),
+            state: JobState::Queued,
+            progress: JobProgress { done: 0, total: Some(3), unit: "steps".into() },
+            started_at: None,
+            ended_at: None,
+            steps: vec![step],
+            error: None,
+            result,
+        };
+        self.jobs.push((job, 0));
+        id
+    }
+
+    fn look(&mut self, id: JobId) -> Result<Job, Failure> {
+        let (job, looks) = self
+            .jobs
+            .iter_mut()
+            .find(|(job, _)| job.id == id)
+            .ok_or_else(|| missing("job", &id.to_string()))?;
+        *looks += 1;
+        if !job.state.is_final() && job.object != "slow" {
+            job.progress.done = u64::from(*looks).min(3);
+            job.started_at = Some(time());
+            job.state = JobState::Running;
+            job.steps[0].state = StepState::Running;
+            if *looks >= 3 {
+                job.ended_at = Some(time());
+                job.state = JobState::Done;
+                job.steps[0].state = StepState::Done;
+                if job.object == "broken" {
+                    job.state = JobState::Failed;
+                    let why = Failure::new(ErrorKind::SourceRefused, "it is broken", "mend it");
+                    job.error = Some(why.into());
+                }
+            }
+        }
+        Ok(job.clone())
+    }
+
+    fn snapshot(&mut self, object: &str, object_kind: ObjectKind) -> SnapshotId {
+        let id = SnapshotId(self.snapshots.len() as u64 + 1);
+        let snapshot = Snapshot {
+            id,
+            object: object.into(),
+            object_kind,
+            kind: SnapshotKind::Manual,
+            time: time(),
+            lsn: Some("0/3A2B1C0".parse().unwrap()),
+            ready: true,
+            state: SnapshotState::Ready,
+            error: None,
+        };
+        if let Some(dsource) = self.dsources.get_mut(object) {
+            dsource.snapshots.push(snapshot.clone());
+        }
+        self.snapshots.push(snapshot);
+        id
+    }
+}
+
+impl StandIn {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn on_dsource(&self, kind: &str, name: &str) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        state.dsources.get(name).ok_or_else(|| missing("dSource", name))?;
+        Ok(state.job(kind, name, None))
+    }
+
+    fn on_vdb(&self, kind: &str, name: &str, to: VdbState) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        state.vdbs.get_mut(name).ok_or_else(|| missing("VDB", name))?.state = to;
+        Ok(state.job(kind, name, None))
+    }
+
+    /// The last request to link that was received.
+    pub fn last_link(&self) -> Option<LinkDsource> {
+        self.lock().links.last().cloned()
+    }
+
+    /// The last request to provision that was received.
+    pub fn last_provision(&self) -> Option<ProvisionVdb> {
+        self.lock().provisions.last().cloned()
+    }
+
+    /// The last request to refresh that was received.
+    pub fn last_refresh(&self) -> Option<(String, RefreshVdb)> {
+        self.lock().refreshes.last().cloned()
+    }
+
+    /// The last request to rewind that was received.
+    pub fn last_rewind(&self) -> Option<(String, RewindVdb)> {
+        self.lock().rewinds.last().cloned()
+    }
+}
+
+impl EngineService for StandIn {
+    fn status(&self) -> Result<Status, Failure> {
+        let state = self.lock();
+        let pool_status = pool();
+        let fault = Fault {
+            time: time(),
+            object: "pool".into(),
+            message: "it is nearly full".into(),
+            hint: "delete something".into(),
+        };
+        Ok(Status {
+            engine_version: "0.1.0".into(),
+            pid: std::process::id(),
+            pool: "/pool".into(),
+            listen: "127.0.0.1:1".into(),
+            started_at: time(),
+            dsources: state.dsources.len() as u64,
+            vdbs: state.vdbs.len() as u64,
+            vdbs_running: 0,
+            jobs_active: 0,
+            cache: pool_status.cache,
+            pool_status,
+            faults: vec![fault],
+        })
+    }
+
+    fn link_dsource(&self, request: LinkDsource) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        if state.dsources.contains_key(&request.name) {
+            return Err(taken(&request.name));
+        }
+        let dsource = Dsource {
+            id: offshoot_types::DsourceId(1),
+            name: request.name.clone(),
+            state: DsourceState::Active,
+            connector: request.connector.clone(),
+            source: request.source.clone(),
+            server_version: "15.20".into(),
+            logical_bytes: 3 << 30,
+            stored_bytes: 1 << 30,
+            synced_to: Some(SyncedTo { lsn: "0/4000000".parse().unwrap(), time: Some(time()) }),
+            lag_bytes: Some(0),
+            lag_ms: None,
+            snapshot_every_ms: request.snapshot_every_ms,
+            created_at: time(),
+            snapshots: Vec::new(),
+            error: None,
+        };
+        state.dsources.insert(request.name.clone(), dsource);
+        state.snapshot(&request.name, ObjectKind::Dsource);
+        let job = state.job("dsource_link", &request.name, None);
+        state.links.push(request);
+        Ok(job)
+    }
+
+    fn list_dsources(&self) -> Result<Vec<Dsource>, Failure> {
+        Ok(self.lock().dsources.values().cloned().collect())
+    }
+
+    fn show_dsource(&self, name: &str) -> Result<Dsource, Failure> {
+        assert_ne!(name, "panic", "asked to");
+        self.lock().dsources.get(name).cloned().ok_or_else(|| missing("dSource", name))
+    }
+
+    fn sync_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.on_dsource("dsource_sync", name)
+    }
+
+    fn pause_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.on_dsource("dsource_pause", name)
+    }
+
+    fn resume_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.on_dsource("dsource_resume", name)
+    }
+
+    fn unlink_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        let job = self.on_dsource("dsource_unlink", name)?;
+        self.lock().dsources.remove(name);
+        Ok(job)
+    }
+
+    fn take_snapshot(&self, request: TakeSnapshot) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        let kind = match &request.object {
+            name if state.dsources.contains_key(name) => ObjectKind::Dsource,
+            name if state.vdbs.contains_key(name) => ObjectKind::Vdb,
+            name => return Err(missing("dSource or VDB", name)),
+        };
+        let id = state.snapshot(&request.object, kind);
+        Ok(state.job("snapshot_take", &request.object, Some(id.to_string())))
+    }
+
+    fn list_snapshots(&self, object: Option<&str>) -> Result<Vec<Snapshot>, Failure> {
+        let wanted = |snapshot: &&Snapshot| object.is_none_or(|name| snapshot.object == name);
+        Ok(self.lock().snapshots.iter().filter(wanted).cloned().collect())
+    }
+
+    fn show_snapshot(&self, id: SnapshotId) -> Result<Snapshot, Failure> {
+        let state = self.lock();
+        let found = state.snapshots.iter().find(|snapshot| snapshot.id == id).cloned();
+        found.ok_or_else(|| missing("snapshot", &id.to_string()))
+    }
+
+    fn delete_snapshot(&self, id: SnapshotId) -> Result<JobId, Failure> {
+        self.show_snapshot(id)?;
+        Ok(self.lock().job("snapshot_delete", &id.to_string(), None))
+    }
+
+    fn provision_vdb(&self, request: ProvisionVdb) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        if state.vdbs.contains_key(&request.name) {
+            return Err(taken(&request.name));
+        }
+        if !state.dsources.contains_key(&request.from) {
+            return Err(missing("dSource or VDB", &request.from));
+        }
+        let uri = "postgresql://offshoot:secret@127.0.0.1:6001/postgres".to_owned();
+        let vdb = Vdb {
+            id: offshoot_types::VdbId(1),
+            name: request.name.clone(),
+            state: VdbState::Running,
+            parent: request.from.clone(),
+            parent_kind: ObjectKind::Dsource,
+            moment: Position { snapshot: Some(SnapshotId(1)), lsn: None, time: Some(time()) },
+            host: "127.0.0.1".into(),
+            port: request.port.unwrap_or(6001),
+            user: "offshoot".into(),
+            uri: self.psql_uri.clone().unwrap_or(uri),
+            server_version: "15.20".into(),
+            logical_bytes: 3 << 30,
+            unique_bytes: 5 << 20,
+            settings: request.settings.clone(),
+            memory_bytes: request.memory_bytes,
+            created_at: time(),
+            timings: ProvisionTimings { total_ms: 420, start_ms: 300, ..Default::default() },
+            error: None,
+        };
+        state.vdbs.insert(request.name.clone(), vdb);
+        let job = state.job("vdb_provision", &request.name, None);
+        state.provisions.push(request);
+        Ok(job)
+    }
+
+    fn list_vdbs(&self) -> Result<Vec<Vdb>, Failure> {
+        Ok(self.lock().vdbs.values().cloned().collect())
+    }
+
+    fn show_vdb(&self, name: &str) -> Result<Vdb, Failure> {
+        self.lock().vdbs.get(name).cloned().ok_or_else(|| missing("VDB", name))
+    }
+
+    fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.on_vdb("vdb_start", name, VdbState::Running)
+    }
+
+    fn stop_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.on_vdb("vdb_stop", name, VdbState::Stopped)
+    }
+
+    fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        let job = self.on_vdb("vdb_delete", name, VdbState::Stopped)?;
+        self.lock().vdbs.remove(name);
+        Ok(job)
+    }
+
+    fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure> {
+        let job = self.on_vdb("vdb_refresh", name, VdbState::Running)?;
+        self.lock().refreshes.push((name.to_owned(), request));
+        Ok(job)
+    }
+
+    fn rewind_vdb(&self, name: &str, request: RewindVdb) -> Result<JobId, Failure> {
+        let job = self.on_vdb("vdb_rewind", name, VdbState::Running)?;
+        self.lock().rewinds.push((name.to_owned(), request));
+        Ok(job)
+    }
+
+    fn list_jobs(&self) -> Result<Vec<Job>, Failure> {
+        Ok(self.lock().jobs.iter().rev().map(|(job, _)| job.clone()).collect())
+    }
+
+    fn show_job(&self, id: JobId) -> Result<Job, Failure> {
+        self.lock().look(id)
+    }
+
+    fn cancel_job(&self, id: JobId) -> Result<Job, Failure> {
+        let mut state = self.lock();
+        let job = state.look(id)?;
+        if job.state.is_final() {
+            let message = format!("{id} has ended");
+            return Err(Failure::new(ErrorKind::WrongState, message, "nothing to do"));
+        }
+        let (job, _) = state.jobs.iter_mut().find(|(job, _)| job.id == id).unwrap();
+        job.state = JobState::Cancelled;
+        job.error = Some(Failure::new(ErrorKind::Cancelled, "it was cancelled", "").into());
+        Ok(job.clone())
+    }
+
+    fn pool_status(&self) -> Result<PoolStatus, Failure> {
+        Ok(pool())
+    }
+
+    fn reclaim_pool(&self) -> Result<JobId, Failure> {
+        Ok(self.lock().job("pool_reclaim", "pool", None))
+    }
+}
+
+fn pool() -> PoolStatus {
+    PoolStatus {
+        capacity_bytes: 100 << 30,
+        used_bytes: 2 << 30,
+        free_bytes: 98 << 30,
+        logical_bytes: 9 << 30,
+        live_bytes: 3 << 29,
+        compression_ratio: 2.5,
+        dedup_ratio: 3.0,
+        zero_saved_bytes: 1 << 20,
+        cache: CacheStatus {
+            size_bytes: 1 << 30,
+            used_bytes: 1 << 29,
+            blocks: 1 << 16,
+            hits: 3,
+            misses: 1,
+            hit_ratio: 0.75,
+        },
+    }
+}
