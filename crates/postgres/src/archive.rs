@@ -1,16 +1,28 @@
 //! The archive: the directory of WAL files that the receiver fills.
+//!
+//! A file `TTTTTTTTHHHHHHHHLLLLLLLL` holds the log from one multiple of the file size to the next:
+//! T its timeline, H and L its number (the position divided by the file size), in two parts. While
+//! it is received its name ends in `.partial` and what is not received yet is zeros. After a
+//! timeline switch the last file of the old timeline stays partial, and the first file of the new
+//! one begins with a copy of it up to the switch.
 
 use offshoot_types::{ErrorKind, Failure, Lsn};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-pub(crate) mod history;
-pub(crate) mod record;
+pub mod history;
 pub(crate) mod reader;
+pub(crate) mod record;
 
 pub use history::{Timeline, TimelineHistory};
 
+use reader::LogReader;
+
+/// The ending of the name of a file that is still being received.
+const PARTIAL: &str = ".partial";
+
 /// One WAL file of the archive.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WalFile {
     /// Its timeline.
     pub timeline: u32,
@@ -34,7 +46,14 @@ impl Archive {
     /// # Errors
     /// `InvalidInput` when the size is not a power of two from 1 MiB to 1 GiB.
     pub fn new(dir: impl Into<PathBuf>, segment_bytes: u64) -> Result<Self, Failure> {
-        todo!()
+        if !segment_bytes.is_power_of_two() || !(1 << 20..=1 << 30).contains(&segment_bytes) {
+            return Err(Failure::new(
+                ErrorKind::InvalidInput,
+                format!("{segment_bytes} bytes is no size of a WAL file"),
+                "",
+            ));
+        }
+        Ok(Archive { dir: dir.into(), segment_bytes })
     }
 
     /// The directory.
@@ -47,29 +66,55 @@ impl Archive {
         self.segment_bytes
     }
 
+    /// The number of the file that holds the byte at a position.
+    pub fn number_at(&self, position: Lsn) -> u64 {
+        position.0 / self.segment_bytes
+    }
+
     /// The name PostgreSQL gives the file, without `.partial`.
     pub fn name(&self, file: &WalFile) -> String {
-        todo!()
+        let per_part = (1 << 32) / self.segment_bytes;
+        let (high, low) = (file.number / per_part, file.number % per_part);
+        format!("{:08X}{high:08X}{low:08X}", file.timeline)
     }
 
     /// Where the file is.
     pub fn path(&self, file: &WalFile) -> PathBuf {
-        todo!()
+        let mut name = self.name(file);
+        if file.partial {
+            name.push_str(PARTIAL);
+        }
+        self.dir.join(name)
     }
 
     /// Position of the file's first byte.
     pub fn start(&self, file: &WalFile) -> Lsn {
-        todo!()
+        Lsn(file.number.saturating_mul(self.segment_bytes))
     }
 
     /// Position after the file's last byte.
     pub fn end(&self, file: &WalFile) -> Lsn {
-        todo!()
+        Lsn((file.number + 1).saturating_mul(self.segment_bytes))
     }
 
     /// Parses a file name with or without `.partial`; `None` for any other name.
     pub fn parse_name(&self, name: &str) -> Option<WalFile> {
-        todo!()
+        let (digits, partial) = match name.strip_suffix(PARTIAL) {
+            Some(digits) => (digits, true),
+            None => (name, false),
+        };
+        let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
+        if digits.len() != 24 || !digits.bytes().all(hexadecimal) {
+            return None;
+        }
+        let part = |at: usize| u64::from_str_radix(digits.get(at..at + 8)?, 16).ok();
+        let per_part = (1 << 32) / self.segment_bytes;
+        let (timeline, high, low) = (part(0)?, part(8)?, part(16)?);
+        if timeline == 0 || low >= per_part {
+            return None;
+        }
+        let number = high * per_part + low;
+        Some(WalFile { timeline: u32::try_from(timeline).ok()?, number, partial })
     }
 
     /// All WAL files, by timeline and number. Where a file is there both whole and partial, only
@@ -78,7 +123,23 @@ impl Archive {
     /// # Errors
     /// `DataDamaged` when the directory cannot be read.
     pub fn files(&self) -> Result<Vec<WalFile>, Failure> {
-        todo!()
+        let mut files: Vec<WalFile> =
+            self.names()?.iter().filter_map(|name| self.parse_name(name)).collect();
+        files.sort_unstable();
+        // Whole sorts before partial.
+        files.dedup_by_key(|file| (file.timeline, file.number));
+        Ok(files)
+    }
+
+    fn names(&self) -> Result<Vec<String>, Failure> {
+        let failed = |error: std::io::Error| damaged(&self.dir, &error.to_string());
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
+            if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
     }
 
     /// The paths of all timeline history files (`00000002.history`), in order.
@@ -86,42 +147,141 @@ impl Archive {
     /// # Errors
     /// `DataDamaged` when the directory cannot be read.
     pub fn history_files(&self) -> Result<Vec<PathBuf>, Failure> {
-        todo!()
+        let mut names: Vec<String> =
+            self.names()?.into_iter().filter(|name| parse_history_name(name).is_some()).collect();
+        names.sort_unstable();
+        Ok(names.into_iter().map(|name| self.dir.join(name)).collect())
     }
 
-    /// The newest timeline that is followed here, with its ancestors.
+    /// The newest timeline that is followed here, with its ancestors. An archive without any file
+    /// counts as timeline 1.
     ///
     /// # Errors
     /// `DataDamaged` when a history file is missing or wrong.
     pub fn history(&self) -> Result<TimelineHistory, Failure> {
-        todo!()
+        let names = self.names()?;
+        let of_histories = names.iter().filter_map(|name| parse_history_name(name)).max();
+        let timelines: BTreeSet<u32> =
+            names.iter().filter_map(|name| self.parse_name(name)).map(|one| one.timeline).collect();
+        let newest = of_histories.max(timelines.last().copied()).unwrap_or(1);
+        let path = self.dir.join(format!("{newest:08X}.history"));
+        match std::fs::read_to_string(&path) {
+            Ok(text) => TimelineHistory::parse(newest, &text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && timelines.len() <= 1 => {
+                Ok(TimelineHistory::single(newest))
+            }
+            Err(error) => Err(damaged(&path, &error.to_string())),
+        }
     }
 
-    /// The files a server needs for replay of everything in `[from, to]` (`to` = `None`: all there
-    /// is) on the way to the newest timeline, in order. Old timelines' files that end in a switch
-    /// are included up to the switch.
+    /// Whether a timeline's history file has arrived.
+    pub(crate) fn has_history(&self, timeline: u32) -> bool {
+        self.dir.join(format!("{timeline:08X}.history")).exists()
+    }
+
+    /// The files a server needs for replay of all records that begin in `[from, to]` (`to` =
+    /// `None`: of everything there is) on the way to the newest timeline, in order. Where a
+    /// timeline switch lies in a file, both timelines' files are named.
     ///
     /// # Errors
     /// `MomentUnavailable` that names the first missing file.
     pub fn files_for(&self, from: Lsn, to: Option<Lsn>) -> Result<Vec<WalFile>, Failure> {
-        todo!()
+        let history = self.history()?;
+        let mut files = self.files()?;
+        files.retain(|file| self.belongs(&history, file));
+        files.sort_unstable_by_key(|file| (file.number, file.timeline));
+        let first = self.number_at(from);
+        let newest = files.last().map_or(0, |file| file.number);
+        // The last record may go on in the next file.
+        let (required, wanted) = match to {
+            Some(to) => (self.number_at(to), self.number_at(to) + 1),
+            None => (newest.max(first), newest.max(first)),
+        };
+        files.retain(|file| (first..=wanted).contains(&file.number));
+        let mut next = first;
+        for file in &files {
+            if file.number > next {
+                break;
+            }
+            next = file.number + 1;
+        }
+        if next <= required {
+            let timeline = history.at(Lsn(next.saturating_mul(self.segment_bytes))).id;
+            let missing = self.name(&WalFile { timeline, number: next, partial: false });
+            return Err(Failure::new(
+                ErrorKind::MomentUnavailable,
+                format!("the log file {missing} is not kept or was not received yet"),
+                "choose a moment inside what `offshoot dsource show` names as kept",
+            ));
+        }
+        Ok(files)
     }
 
-    /// The end of the last whole record that can be read from `from` (the start of a record, or of
-    /// a WAL file) on.
+    /// Whether a file holds log on the way to the newest timeline.
+    fn belongs(&self, history: &TimelineHistory, file: &WalFile) -> bool {
+        history.timelines().any(|timeline| {
+            timeline.id == file.timeline
+                && self.end(file) > timeline.begin
+                && timeline.end.is_none_or(|end| self.start(file) < end)
+        })
+    }
+
+    /// The end of the last whole record that can be read from `from` on: the position where a
+    /// record begins, or any other from which the next record is looked for.
     ///
     /// # Errors
     /// `DataDamaged`, `MomentUnavailable` when `from` is not kept.
     pub fn valid_end(&self, from: Lsn) -> Result<Lsn, Failure> {
-        todo!()
+        self.files_for(from, Some(Lsn(from.0.saturating_sub(1))))?;
+        let mut reader = LogReader::new(self, self.history()?);
+        let (mut position, _) = reader.first_record(from)?;
+        while let reader::Step::Record(found) = reader.next_record(position)? {
+            position = found.end;
+        }
+        Ok(position)
     }
 
     /// Removes whole WAL files that end at or before `keep_from`; how many were removed. History
-    /// files stay.
+    /// files and the newest file (where the receiver goes on) stay.
     ///
     /// # Errors
     /// `DataDamaged` when a file cannot be removed.
     pub fn remove_before(&self, keep_from: Lsn) -> Result<usize, Failure> {
-        todo!()
+        let names = self.names()?;
+        let files: Vec<WalFile> = names.iter().filter_map(|name| self.parse_name(name)).collect();
+        let newest = files.iter().map(|file| (file.number, file.timeline)).max();
+        let mut removed = 0;
+        for file in files {
+            if self.end(&file) > keep_from || Some((file.number, file.timeline)) == newest {
+                continue;
+            }
+            let path = self.path(&file);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(damaged(&path, &error.to_string()));
+                }
+                _ => removed += 1,
+            }
+        }
+        Ok(removed)
     }
 }
+
+fn parse_history_name(name: &str) -> Option<u32> {
+    let digits = name.strip_suffix(".history")?;
+    if digits.len() != 8 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u32::from_str_radix(digits, 16).ok()
+}
+
+pub(crate) fn damaged(path: &Path, why: &str) -> Failure {
+    Failure::new(
+        ErrorKind::DataDamaged,
+        format!("{}: {why}", path.display()),
+        "sync the dSource again: a new SnapSync does not need the damaged log",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,264 @@
-//! Reading records in order.
+//! Reads the records of an archive in order, across files and timelines, up to where it ends.
+//!
+//! The end is where a page, or the rest of a record, is not there yet: zeros in a partial file or
+//! no next file. What was read before the end never changes, so a caller may come back later with
+//! the same position. A page or checksum that is wrong inside a *whole* file is damage.
+
+use offshoot_types::{Failure, Lsn};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::record::{
+    Meaning, PAGE_BYTES, PageHeader, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, align,
+    checksum_matches, meaning, u32_at,
+};
+use super::{Archive, TimelineHistory, WalFile, damaged};
+
+/// How much is read from a file at once, in bytes.
+const WINDOW_BYTES: usize = 256 << 10;
+
+/// A record that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it begins.
+    pub(crate) start: Lsn,
+    /// Where it ends, and the next one is looked for.
+    pub(crate) end: Lsn,
+    /// What it means.
+    pub(crate) meaning: Meaning,
+}
+
+/// What is at a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A record.
+    Record(Found),
+    /// Nothing yet.
+    End,
+}
+
+/// How reading the bytes of a record went.
+enum Assembled {
+    /// They are in the buffer; the position after them.
+    Whole(u64),
+    /// The source gave the record up in a crash; where the next one begins.
+    GivenUp(u64),
+    /// They are not all there yet.
+    Unfinished,
+}
+
+/// Reads records.
+pub(crate) struct LogReader<'a> {
+    archive: &'a Archive,
+    history: TimelineHistory,
+    open: Option<(WalFile, File)>,
+    window: Vec<u8>,
+    window_start: u64,
+    record: Vec<u8>,
+    magic: u16,
+}
+
+impl<'a> LogReader<'a> {
+    pub(crate) fn new(archive: &'a Archive, history: TimelineHistory) -> Self {
+        LogReader {
+            archive,
+            history,
+            open: None,
+            window: Vec::new(),
+            window_start: 0,
+            record: Vec::new(),
+            magic: 0,
+        }
+    }
+
+    /// The first position at or after `from` where a record begins, for a `from` of which only the
+    /// page is known: skips the rest of a record that began on an earlier page. The flag says
+    /// whether the position is certain: not before the page there was received.
+    ///
+    /// A `from` inside a page is taken as the beginning of a record.
+    pub(crate) fn first_record(&mut self, from: Lsn) -> Result<(Lsn, bool), Failure> {
+        if from.0 % PAGE_BYTES != 0 {
+            return Ok((from, true));
+        }
+        let mut address = from.0;
+        loop {
+            let Some(header) = self.page(address)? else { return Ok((from, false)) };
+            let after = address + header.bytes();
+            if !header.continues() {
+                return Ok((Lsn(after), true));
+            }
+            let room = PAGE_BYTES - header.bytes();
+            if u64::from(header.remaining) < room {
+                return Ok((align(after + u64::from(header.remaining)), true));
+            }
+            address += PAGE_BYTES;
+            if u64::from(header.remaining) == room {
+                return Ok((Lsn(address), true));
+            }
+        }
+    }
+
+    /// Reads the record that begins at a position (or after the page header there).
+    pub(crate) fn next_record(&mut self, position: Lsn) -> Result<Step, Failure> {
+        let mut start = position.0;
+        loop {
+            match self.assemble(&mut start)? {
+                Assembled::Unfinished => return self.unfinished(start),
+                Assembled::GivenUp(next) => start = next,
+                Assembled::Whole(end) => {
+                    if !checksum_matches(&self.record) {
+                        return self.unfinished(start);
+                    }
+                    let Some(meaning) = meaning(&self.record, self.magic) else {
+                        return Err(self.damage(start, "a transaction's record makes no sense"));
+                    };
+                    let end = match meaning {
+                        Meaning::SwitchFile => {
+                            let size = self.archive.segment_bytes();
+                            Lsn(end.div_ceil(size).saturating_mul(size))
+                        }
+                        _ => align(end),
+                    };
+                    return Ok(Step::Record(Found { start: Lsn(start), end, meaning }));
+                }
+            }
+        }
+    }
+
+    /// Copies the record at `start` into the buffer; moves `start` over a page header.
+    fn assemble(&mut self, start: &mut u64) -> Result<Assembled, Failure> {
+        self.record.clear();
+        let mut page = *start - *start % PAGE_BYTES;
+        let Some(header) = self.page(page)? else { return Ok(Assembled::Unfinished) };
+        if *start == page {
+            *start += header.bytes();
+        }
+        self.magic = header.magic;
+        let Some(length) = self.length_at(*start)? else { return Ok(Assembled::Unfinished) };
+        let mut at = *start;
+        loop {
+            let room = (page + PAGE_BYTES - at).min((length - self.record.len()) as u64);
+            let offset = (at - self.window_start) as usize;
+            let Some(bytes) = self.window.get(offset..offset + room as usize) else {
+                return Err(Failure::internal("a page of the log is not in memory"));
+            };
+            self.record.extend_from_slice(bytes);
+            at += room;
+            if self.record.len() == length {
+                return Ok(Assembled::Whole(at));
+            }
+            page += PAGE_BYTES;
+            let Some(header) = self.page(page)? else { return Ok(Assembled::Unfinished) };
+            at = page + header.bytes();
+            if header.replaces_broken() {
+                return Ok(Assembled::GivenUp(at));
+            }
+            let left = length - self.record.len();
+            if !header.continues() || header.remaining as usize != left {
+                return Ok(Assembled::Unfinished);
+            }
+        }
+    }
+
+    /// The length of the record at a position of the page in the window, if it can be one.
+    fn length_at(&self, position: u64) -> Result<Option<usize>, Failure> {
+        let offset = (position - self.window_start) as usize;
+        let length = u32_at(&self.window, offset).unwrap_or(0) as usize;
+        if length == 0 {
+            return Ok(None);
+        }
+        Ok((RECORD_HEADER_BYTES..=RECORD_BYTES_MAX).contains(&length).then_some(length))
+    }
+
+    /// Decides what an unreadable record means: the end so far, or damage.
+    fn unfinished(&mut self, start: u64) -> Result<Step, Failure> {
+        // The last page looked at belongs to the file that is open.
+        match &self.open {
+            Some((file, _)) if !file.partial && !self.may_be_replaced(file) => {
+                Err(self.damage(start, "the record there is not valid"))
+            }
+            _ => Ok(Step::End),
+        }
+    }
+
+    /// Whether a file's tail may be left behind by a timeline that is not known of yet.
+    fn may_be_replaced(&self, file: &WalFile) -> bool {
+        let newest = self.history.newest().id;
+        file.timeline != newest || self.archive.has_history(newest + 1)
+    }
+
+    fn damage(&self, position: u64, why: &str) -> Failure {
+        let file = self.file_at(position);
+        let path = self.archive.path(&file);
+        damaged(&path, &format!("the log is damaged at {}: {why}", Lsn(position)))
+    }
+
+    fn file_at(&self, position: u64) -> WalFile {
+        WalFile {
+            timeline: self.history.at(Lsn(position)).id,
+            number: self.archive.number_at(Lsn(position)),
+            partial: false,
+        }
+    }
+
+    /// Makes the window hold the page at an address and reads its header; `None` when it was not
+    /// received yet (then `open` is the file that should hold it, if any).
+    fn page(&mut self, address: u64) -> Result<Option<PageHeader>, Failure> {
+        let in_window = address >= self.window_start
+            && address + PAGE_BYTES <= self.window_start + self.window.len() as u64;
+        if !in_window && !self.fill(address)? {
+            return Ok(None);
+        }
+        let offset = (address - self.window_start) as usize;
+        let page = self.window.get(offset..offset + PAGE_BYTES as usize).unwrap_or_default();
+        Ok(PageHeader::parse(page, address))
+    }
+
+    fn fill(&mut self, address: u64) -> Result<bool, Failure> {
+        self.window.clear();
+        let number = self.archive.number_at(Lsn(address));
+        let held = self.open.as_ref().is_some_and(|(file, _)| {
+            file.number == number && file.timeline == self.file_at(address).timeline
+        });
+        if !held {
+            self.open = self.find(address)?;
+        }
+        let Some((file, handle)) = &self.open else { return Ok(false) };
+        let path = || self.archive.path(file);
+        let offset = address - self.archive.start(file).0;
+        let wanted = (WINDOW_BYTES as u64).min(self.archive.segment_bytes() - offset) as usize;
+        self.window.resize(wanted, 0);
+        let mut filled = 0;
+        while filled < wanted {
+            match handle.read_at(&mut self.window[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(damaged(&path(), &error.to_string())),
+            }
+        }
+        self.window.truncate(filled - filled % PAGE_BYTES as usize);
+        self.window_start = address;
+        Ok(!self.window.is_empty())
+    }
+
+    /// Opens the file that holds an address: of its own timeline, else of a newer one, whose first
+    /// file begins with a copy of what the older one had.
+    fn find(&self, address: u64) -> Result<Option<(WalFile, File)>, Failure> {
+        let own = self.file_at(address);
+        let newer = self.history.timelines().map(|one| one.id).filter(|id| *id >= own.timeline);
+        for timeline in newer {
+            // A partial file may get its whole name in between.
+            for partial in [false, true, false] {
+                let file = WalFile { timeline, partial, ..own };
+                let path = self.archive.path(&file);
+                match File::open(&path) {
+                    Ok(handle) => return Ok(Some((file, handle))),
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(damaged(&path, &error.to_string())),
+                }
+            }
+        }
+        Ok(None)
+    }
+}
