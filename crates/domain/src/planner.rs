@@ -195,15 +195,8 @@ fn plan_position(
     let shows_same = |s: &&Snapshot| {
         s.position.lsn == lsn || (s.position.lsn > lsn && Some(s.position.lsn) < next)
     };
-    let same = view.snapshots.iter().filter(shows_same).min_by_key(|s| (s.position.lsn, s.id));
-    let same = view
-        .snapshots
-        .iter()
-        .filter(shows_same)
-        .filter(|s| s.ready_image().is_some())
-        .min_by_key(|s| (s.position.lsn, s.id))
-        .or(same);
-    if let Some(plan) = same.and_then(open_clean) {
+    let same = view.snapshots.iter().filter(shows_same).filter(|s| s.ready_image().is_some());
+    if let Some(plan) = same.min_by_key(|s| (s.position.lsn, s.id)).and_then(open_clean) {
         return Ok(plan);
     }
     let Some(range) = view.log.iter().find(|range| range.from.lsn <= lsn && lsn <= range.to.lsn)
@@ -280,10 +273,17 @@ fn gap(what: &str, before: impl std::fmt::Display, after: impl std::fmt::Display
 }
 
 fn nothing_kept(view: &TimeflowView<'_>) -> Failure {
+    let (message, hint) = match (view.snapshots.iter().all(Snapshot::is_failed), view.log) {
+        (false, []) => {
+            ("keeps no log: only its snapshots open", "choose one: offshoot snapshot list")
+        }
+        (false, _) => ("keeps no log that follows a snapshot", "take one: offshoot snapshot take"),
+        (true, _) => ("has no snapshot that could be opened", "take one: offshoot snapshot take"),
+    };
     Failure::new(
         ErrorKind::WrongState,
-        format!("'{}' has no snapshot yet that could be opened", view.name),
-        format!("take one: offshoot snapshot take {}", view.name),
+        format!("'{}' {message}", view.name),
+        format!("{hint} {}", view.name),
     )
 }
 

@@ -1,1 +1,64 @@
-//! Tests.
+use super::{Moment, parse_time};
+use jiff::Timestamp;
+use offshoot_types::{ErrorKind, Lsn, SnapshotId};
+
+fn time(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
+
+#[test]
+fn times_with_a_zone() {
+    let expected = time("2026-11-21T14:03:27.5Z");
+    for text in [
+        "2026-11-21 14:03:27.5+00",
+        "2026-11-21 14:03:27.5+00:00",
+        "2026-11-21T14:03:27.5Z",
+        "2026-11-21 16:03:27.500000+02",
+        "2026-11-21 14:03:27.5 +00",
+        "2026-11-21 14:03:27.5 UTC",
+        "  2026-11-21 08:33:27.5-05:30 ",
+    ] {
+        let parsed = parse_time(text).unwrap_or_else(|failure| panic!("{text}: {failure}"));
+        assert_eq!((parsed.time, parsed.assumed_utc), (expected, false), "{text}");
+    }
+}
+
+#[test]
+fn a_time_without_a_zone_is_utc_and_says_so() {
+    let parsed = parse_time("2026-11-21 14:03:27.5").expect("a time");
+    assert_eq!(parsed.time, time("2026-11-21T14:03:27.5Z"));
+    assert!(parsed.assumed_utc);
+    let day = parse_time("2026-11-21").expect("a day");
+    assert_eq!((day.time, day.assumed_utc), (time("2026-11-21T00:00:00Z"), true));
+}
+
+#[test]
+fn microseconds_are_kept() {
+    let parsed = parse_time("2026-11-21 14:03:27.123456+00").expect("a time");
+    assert_eq!(parsed.time.as_microsecond() % 1_000_000, 123_456);
+}
+
+#[test]
+fn what_is_no_time_is_refused() {
+    for text in ["", "yesterday", "2026-13-01 00:00:00Z", "2026-02-30", "14:03", "0/3A2B1C0", "+00"]
+    {
+        let failure = parse_time(text).expect_err(text);
+        assert_eq!(failure.code, ErrorKind::InvalidInput);
+        assert!(failure.hint.contains("2026-11-21 14:03:27.5+00"));
+    }
+}
+
+#[test]
+fn moments_keep_their_json_form() {
+    let cases = [
+        (Moment::Latest, r#""latest""#),
+        (Moment::Snapshot(SnapshotId(3)), r#"{"snapshot":"snapshot-3"}"#),
+        (Moment::At(time("2026-11-21T14:03:27.5Z")), r#"{"at":"2026-11-21T14:03:27.5Z"}"#),
+        (Moment::Lsn(Lsn(0x3A2_B1C0)), r#"{"lsn":"0/3A2B1C0"}"#),
+        (Moment::Xid(7), r#"{"xid":7}"#),
+    ];
+    for (moment, json) in cases {
+        assert_eq!(serde_json::to_string(&moment).expect("JSON"), json);
+        assert_eq!(serde_json::from_str::<Moment>(json).expect("a moment"), moment);
+    }
+}
