@@ -4,8 +4,10 @@
 
 mod clock;
 pub mod disk;
+mod exec;
 pub mod process;
 mod random;
 
 pub use clock::{Clock, SystemClock};
+pub use exec::replace_process;
 pub use random::random_bytes;
