@@ -17,7 +17,7 @@ mod writer;
 pub use database::Database;
 pub use engine::{CommandError, Engine, EngineOptions};
 pub use history::{History, Tick};
-pub use installation::{find_installations, find_newest};
+pub use installation::{find_installations, find_newest, major_version};
 pub use report::{Check, Report, StepTime};
 pub use scratch::{Scratch, bytes_below};
 pub use source::{Source, SourceOptions};

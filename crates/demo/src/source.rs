@@ -186,6 +186,11 @@ impl Source {
             .env("PGDATABASE", "postgres")
     }
 
+    /// A pgbench command against another database that holds the same data, by its URI.
+    pub fn pgbench_on(&self, uri: &str, arguments: &[&str]) -> Spec {
+        self.program("pgbench").args(arguments).arg(uri)
+    }
+
     /// A program of PostgreSQL as the user that the server runs as.
     pub fn program(&self, name: &str) -> Spec {
         Spec::new(self.options.bin_dir.join(name))

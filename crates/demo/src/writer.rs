@@ -32,8 +32,12 @@ struct Shared {
 }
 
 impl Writer {
-    /// Starts writing to the database behind `uri`, one transaction every `every`.
-    pub(crate) fn start(uri: String, every: Duration) -> Self {
+    /// Statements that empty the tables, as a clone of a written database needs before a new writer.
+    pub const EMPTY: &str = "TRUNCATE ticks; UPDATE tick_now SET value = 0";
+
+    /// Starts writing 1, 2, 3, … to the database behind `uri`, one transaction every `every`. The
+    /// database needs the tables of a [`Source`](crate::Source), empty: see [`Writer::EMPTY`].
+    pub fn start(uri: String, every: Duration) -> Self {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         let thread = std::thread::spawn(move || write(&theirs, &uri, every));

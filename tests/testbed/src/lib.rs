@@ -1,1 +1,280 @@
-//! offshoot-testbed
+//! Black-box tests: a real source, a real engine process, and nothing but the command line between.
+//!
+//! A [`Testbed`] is one scratch directory with a source and an engine on a fresh pool. Every call has
+//! a deadline; dropping it takes processes, mounts and files away, also after a failed test.
+//!
+//! The binary is `OFFSHOOT_BIN`, or `target/debug/offshoot`. Servers of other major versions than the
+//! distribution's are those in `OFFSHOOT_TEST_PG_BINS` (see `scripts/test-postgres.sh`).
+
+mod outcome;
+
+pub use outcome::{Outcome, Step, final_job, steps_of};
+
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Vdb};
+use offshoot_demo::{
+    CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
+};
+use offshoot_os::{Clock, SystemClock};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The binary under test.
+///
+/// # Panics
+/// When it is not built: a test without it proves nothing.
+pub fn binary() -> PathBuf {
+    let built = || {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+        target.join("debug/offshoot")
+    };
+    let binary = std::env::var_os("OFFSHOOT_BIN").map_or_else(built, PathBuf::from);
+    assert!(binary.exists(), "{} is missing: cargo build -p offshoot-cli", binary.display());
+    binary
+}
+
+/// The URI with another database in it.
+pub fn in_database(uri: &str, database: &str) -> String {
+    let server = uri.rsplit_once('/').map_or(uri, |(server, _)| server);
+    format!("{server}/{database}")
+}
+
+/// The server of a major version among those of `OFFSHOOT_TEST_PG_BINS`.
+pub fn other_server(major: u32) -> Option<PathBuf> {
+    let bins = std::env::var_os("OFFSHOOT_TEST_PG_BINS")?;
+    let found = std::env::split_paths(&bins).find(|bin| {
+        !bin.as_os_str().is_empty()
+            && offshoot_demo::major_version(bin).is_ok_and(|version| version == major)
+    });
+    if found.is_none() {
+        println!("no PostgreSQL {major} in OFFSHOOT_TEST_PG_BINS: skipped");
+    }
+    found
+}
+
+/// Waits until `holds` returns true; an error naming `what` after `limit`.
+pub fn wait_until(
+    what: &str,
+    limit: Duration,
+    mut holds: impl FnMut() -> Result<bool>,
+) -> Result<()> {
+    let clock = SystemClock;
+    let deadline = clock.elapsed() + limit;
+    loop {
+        let now = holds();
+        if matches!(now, Ok(true)) {
+            return Ok(());
+        }
+        if clock.elapsed() > deadline {
+            now.with_context(|| format!("waiting for: {what}"))?;
+            anyhow::bail!("not within {} s: {what}", limit.as_secs());
+        }
+        clock.sleep(Duration::from_millis(50));
+    }
+}
+
+/// A source, an engine and the directory both live in. The order of the fields is the order in which
+/// they end.
+#[derive(Debug)]
+pub struct Testbed {
+    /// The engine.
+    pub engine: Engine,
+    /// The source.
+    pub source: Source,
+    /// What the pool took before anything was in it, in bytes.
+    pub empty_bytes: u64,
+    /// Where everything lies.
+    pub scratch: Scratch,
+}
+
+impl Testbed {
+    /// A source with little data on the distribution's server, and an engine.
+    ///
+    /// # Errors
+    /// What did not start, with the end of its log.
+    pub fn start() -> Result<Self> {
+        Testbed::with(SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] })
+    }
+
+    /// A source as wanted, and an engine that finds its server's programs.
+    ///
+    /// # Errors
+    /// As [`Testbed::start`].
+    pub fn with(options: SourceOptions) -> Result<Self> {
+        let scratch = Scratch::new("testbed")?;
+        let mut engine_options = EngineOptions::new(binary());
+        engine_options.cache_size = "128MiB".into();
+        if !options.bin_dir.starts_with("/usr/lib/postgresql") {
+            engine_options.path_before.push(options.bin_dir.clone());
+        }
+        let source = Source::start(&scratch, options)?;
+        let engine = Engine::start(&scratch, engine_options)?;
+        let pool: PoolStatus = engine.ask(["pool", "status"])?;
+        Ok(Testbed { engine, source, empty_bytes: pool.used_bytes, scratch })
+    }
+
+    /// Links the source.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn link(&self, name: &str) -> Result<Dsource> {
+        self.link_as(name, &self.source.link_uri(), self.source.link_password())?;
+        self.dsource(name)
+    }
+
+    /// Links any source.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn link_as(&self, name: &str, uri: &str, password: &str) -> Result<Value, CommandError> {
+        let arguments = ["dsource", "link", name, "--connector", "postgres", "--source", uri];
+        let limit = Duration::from_secs(240);
+        self.engine.command_within(arguments, &[("PGPASSWORD", password)], limit)
+    }
+
+    /// Shows a dSource.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn dsource(&self, name: &str) -> Result<Dsource> {
+        self.engine.ask(["dsource", "show", name])
+    }
+
+    /// Provisions a VDB.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn provision(&self, name: &str, from: &str, moment: &[&str]) -> Result<Vdb> {
+        let mut arguments = vec!["vdb", "provision", name, "--from", from];
+        arguments.extend(moment);
+        self.engine.ask(arguments)
+    }
+
+    /// Shows a VDB.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn vdb(&self, name: &str) -> Result<Vdb> {
+        self.engine.ask(["vdb", "show", name])
+    }
+
+    /// Connects to a VDB by the URI it shows.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn open(&self, name: &str) -> Result<Database> {
+        Database::connect(&self.vdb(name)?.uri)
+    }
+
+    /// Takes a snapshot and returns it as listed: the newest of the object.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn snapshot(&self, object: &str) -> Result<Snapshot> {
+        self.engine.command(["snapshot", "take", object])?;
+        let list: SnapshotList = self.engine.ask(["snapshot", "list", object])?;
+        list.snapshots.into_iter().last().context("the snapshot taken is not listed")
+    }
+
+    /// Waits until a snapshot is proved to open.
+    ///
+    /// # Errors
+    /// When it is not within two minutes.
+    pub fn wait_ready(&self, snapshot: &Snapshot) -> Result<()> {
+        let id = snapshot.id.to_string();
+        wait_until("the snapshot is ready", Duration::from_secs(120), || {
+            let shown: Snapshot = self.engine.ask(["snapshot", "show", &id])?;
+            ensure!(shown.error.is_none(), "the snapshot failed: {:?}", shown.error);
+            Ok(shown.ready)
+        })
+    }
+
+    /// Replication slots the source has.
+    ///
+    /// # Errors
+    /// When the source does not answer.
+    pub fn source_slots(&self) -> Result<i64> {
+        self.source.connect("postgres")?.number("SELECT count(*) FROM pg_replication_slots")
+    }
+
+    /// Whether the engine holds no object, the source no slot, and no server or mount is left.
+    ///
+    /// # Errors
+    /// What is left.
+    pub fn assert_no_trace(&self) -> Result<()> {
+        wait_until("nothing is left behind", Duration::from_secs(30), || {
+            for (noun, list) in
+                [("dsource", "dsources"), ("vdb", "vdbs"), ("snapshot", "snapshots")]
+            {
+                let document = self.engine.command([noun, "list"])?;
+                let entries = document[list].as_array().context("a list of objects")?;
+                ensure!(entries.is_empty(), "left behind: {document}");
+            }
+            ensure!(self.source_slots()? == 0, "the source has a replication slot left");
+            let mounts = self.scratch.mounts();
+            ensure!(mounts.is_empty(), "left mounted: {mounts:?}");
+            let servers = self.servers();
+            ensure!(servers.is_empty(), "left running: {servers:?}");
+            Ok(true)
+        })
+    }
+
+    /// Servers and tools of PostgreSQL that run below the pool, as their arguments.
+    pub fn servers(&self) -> Vec<String> {
+        let pool = self.engine.pool();
+        let named = pool.to_string_lossy();
+        let processes = self.scratch.processes().into_iter();
+        let others = processes.filter(|process| Some(process.pid) != self.engine.pid());
+        let below = others.filter(|process| {
+            process.cwd().is_some_and(|cwd| cwd.starts_with(pool))
+                || process.arguments().iter().any(|argument| argument.contains(&*named))
+        });
+        below.map(|process| process.arguments().join(" ")).collect()
+    }
+
+    /// What the pool takes, in bytes.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn pool(&self) -> Result<PoolStatus> {
+        self.engine.ask(["pool", "status"])
+    }
+
+    /// Runs a command that must be refused as the contract says: exit code 1, a code, a message, and
+    /// a hint that names the mend.
+    ///
+    /// # Panics
+    /// When it succeeds or fails otherwise.
+    pub fn refused(&self, arguments: &[&str]) -> CommandError {
+        check_refusal(self.engine.command(arguments))
+    }
+}
+
+/// Checks that a command was refused as the contract says.
+///
+/// # Panics
+/// When it succeeded or failed otherwise.
+pub fn check_refusal(result: Result<Value, CommandError>) -> CommandError {
+    match result {
+        Ok(document) => panic!("must be refused, but printed {document}"),
+        Err(error) => {
+            assert_eq!(error.exit_code, 1, "{error}");
+            assert!(!error.code.is_empty(), "{error}");
+            assert_ne!(error.code, "internal", "{error}");
+            assert!(!error.message.is_empty(), "{error}");
+            assert!(!error.hint.is_empty(), "{error}");
+            error
+        }
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the engine's log ends:\n{}", self.engine.log_end(40));
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! What cannot be done is refused: exit code 1, an error that names the mend, and no trace left.
+
+use anyhow::Result;
+use offshoot_api::{Job, Status};
+use offshoot_demo::{
+    CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
+};
+use offshoot_os::process::{self, Spec, User};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_testbed::{Testbed, binary, check_refusal, other_server, wait_until};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn options(settings: &[(&str, &str)]) -> SourceOptions {
+    let settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    SourceOptions { bin_dir: find_newest().unwrap(), scale: 0, settings }
+}
+
+fn link_refused(bed: &Testbed, uri: &str, password: &str) -> CommandError {
+    let error = check_refusal(bed.link_as("prod", uri, password));
+    bed.assert_no_trace().unwrap();
+    error
+}
+
+#[test]
+fn a_source_that_cannot_be_linked_says_why() {
+    let bed = Testbed::with(options(&[])).unwrap();
+    let uri = bed.source.link_uri();
+    let port = bed.source.port();
+
+    let error = link_refused(&bed, &uri, "wrong");
+    assert_eq!(error.code, "source_refused", "{error}");
+    assert!(error.message.contains("password"), "{error}");
+
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nobody = format!("postgresql://offshoot_link@127.0.0.1:{closed}/postgres");
+    let error = link_refused(&bed, &nobody, "x");
+    assert_eq!(error.code, "source_unreachable", "{error}");
+
+    let db = bed.source.connect("postgres").unwrap();
+    db.execute("CREATE ROLE weak LOGIN PASSWORD 'weak'").unwrap();
+    let weak = format!("postgresql://weak@127.0.0.1:{port}/postgres");
+    let error = link_refused(&bed, &weak, "weak");
+    let said = format!("{} {}", error.message, error.hint);
+    assert!(said.contains("REPLICATION"), "{error}");
+    assert!(error.hint.contains("ALTER ROLE"), "the hint is the statement that mends it: {error}");
+
+    let error = check_refusal(bed.link_as("Not A Name", &uri, bed.source.link_password()));
+    assert_eq!(error.code, "invalid_input", "{error}");
+    let error = check_refusal(bed.link_as("prod", "mysql://x@127.0.0.1/x", "x"));
+    assert_eq!(error.code, "invalid_input", "{error}");
+    bed.assert_no_trace().unwrap();
+
+    // After all that, the right password links.
+    bed.link("prod").unwrap();
+    let error = check_refusal(bed.link_as("prod", &uri, bed.source.link_password()));
+    assert_eq!(error.code, "already_exists", "{error}");
+}
+
+#[test]
+fn a_source_without_enough_log_names_wal_level() {
+    let bed =
+        Testbed::with(options(&[("wal_level", "minimal"), ("max_wal_senders", "0")])).unwrap();
+    let error =
+        check_refusal(bed.link_as("prod", &bed.source.link_uri(), bed.source.link_password()));
+    let said = format!("{} {}", error.message, error.hint);
+    assert!(said.contains("wal_level"), "{error}");
+    bed.assert_no_trace().unwrap();
+}
+
+#[test]
+fn a_server_version_that_is_not_here_is_named() {
+    let Some(bin_dir) = other_server(18) else { return };
+    let scratch = Scratch::new("testbed").unwrap();
+    let source =
+        Source::start(&scratch, SourceOptions { bin_dir, scale: 0, settings: vec![] }).unwrap();
+    // This engine does not find the source's programs: they are not in its PATH.
+    let engine = Engine::start(&scratch, EngineOptions::new(binary())).unwrap();
+    let uri = source.link_uri();
+    let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
+    let error = check_refusal(engine.command_within(
+        arguments,
+        &[("PGPASSWORD", source.link_password())],
+        Duration::from_secs(60),
+    ));
+    assert!(error.message.contains("18"), "{error}");
+    assert!(error.hint.contains("18"), "{error}");
+}
+
+#[test]
+fn a_source_that_dies_during_the_link_leaves_nothing() {
+    let mut bed = Testbed::with(SourceOptions { scale: 20, ..options(&[]) }).unwrap();
+    let uri = bed.source.link_uri();
+    let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
+    let env = [("PGPASSWORD", bed.source.link_password())];
+    let limit = Duration::from_secs(30);
+    let detached = arguments.iter().chain(&["--detach"]);
+    let accepted = bed.engine.command_within(detached, &env, limit).unwrap();
+    let id = accepted["job"].as_str().unwrap().to_owned();
+    wait_until("the copy has begun", Duration::from_secs(60), || {
+        let job: Job = bed.engine.ask(["job", "show", &id])?;
+        assert!(!job.state.is_final(), "the link was over before the source could die: {job:?}");
+        Ok(job.progress.unit == "bytes" && job.progress.done > 0)
+    })
+    .unwrap();
+    bed.source.kill_server();
+    wait_until("the link fails", Duration::from_secs(90), || {
+        let job: Job = bed.engine.ask(["job", "show", &id])?;
+        Ok(job.state.is_final())
+    })
+    .unwrap();
+    let job: Job = bed.engine.ask(["job", "show", &id]).unwrap();
+    let error = job.error.expect("the job says why it failed");
+    assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}");
+    bed.source.start_server().unwrap();
+    bed.assert_no_trace().unwrap();
+}
+
+#[test]
+fn a_vdb_that_cannot_be_made_says_why() {
+    let bed = Testbed::with(options(&[])).unwrap();
+    bed.link("prod").unwrap();
+    bed.provision("one", "prod", &[]).unwrap();
+    let vdbs = || bed.engine.command(["vdb", "list"]).unwrap()["vdbs"].as_array().unwrap().len();
+    let refused = |name: &str, moment: &[&str]| {
+        let mut arguments = vec!["vdb", "provision", name, "--from", "prod"];
+        arguments.extend(moment);
+        let error = bed.refused(&arguments);
+        assert_eq!(vdbs(), 1, "nothing is left of '{name}'");
+        error
+    };
+    assert_eq!(refused("one", &[]).code, "already_exists");
+    assert_eq!(refused("1st!", &[]).code, "invalid_input");
+
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = holder.local_addr().unwrap().port().to_string();
+    let error = refused("two", &["--port", &port]);
+    assert_eq!(error.code, "already_exists", "{error}");
+    assert!(error.message.contains(&port), "{error}");
+
+    let first = bed.dsource("prod").unwrap().snapshots[0].time;
+    let error = refused("two", &["--at", "2001-01-01T00:00:00Z"]);
+    assert_eq!(error.code, "moment_unavailable", "{error}");
+    let year = first.to_string()[..10].to_owned();
+    let said = format!("{} {}", error.message, error.hint);
+    assert!(said.contains(&year), "the first moment is named: {error}");
+    assert_eq!(refused("two", &["--at", "2199-01-01T00:00:00Z"]).code, "moment_unavailable");
+    assert_eq!(refused("two", &["--lsn", "0/1"]).code, "moment_unavailable");
+    assert_eq!(refused("two", &["--lsn", "FFFF/0"]).code, "moment_unavailable");
+    assert_eq!(refused("two", &["--snapshot", "snapshot-99999"]).code, "not_found");
+    let setting = refused("two", &["--set", "no_such_setting=1"]);
+    assert_eq!(setting.code, "invalid_input", "{setting}");
+    let error = bed.refused(&["vdb", "provision", "two", "--from", "nothing"]);
+    assert_eq!(error.code, "not_found", "{error}");
+    for arguments in [
+        ["vdb", "show", "nothing"],
+        ["vdb", "stop", "nothing"],
+        ["vdb", "delete", "nothing"],
+        ["dsource", "show", "nothing"],
+        ["dsource", "unlink", "nothing"],
+        ["snapshot", "show", "snapshot-99999"],
+        ["job", "show", "job-99999"],
+    ] {
+        assert_eq!(bed.refused(&arguments).code, "not_found", "{arguments:?}");
+    }
+    // A rewind of a VDB to another object's snapshot.
+    let foreign = bed.dsource("prod").unwrap().snapshots[0].id.to_string();
+    bed.refused(&["vdb", "rewind", "one", "--snapshot", &foreign]);
+    assert_eq!(bed.open("one").unwrap().number("SELECT 1").unwrap(), 1, "and 'one' still works");
+}
+
+/// A `serve` that must refuse to start.
+fn serve_refused(pool: &Path, more: &[&str]) -> CommandError {
+    let engine = Engine::prepare(pool.to_owned(), EngineOptions::new(binary()));
+    let mut arguments = vec!["serve", "--listen", "127.0.0.1:0"];
+    arguments.extend(more);
+    let error = engine.command_within(arguments, &[], Duration::from_secs(30));
+    check_refusal(error)
+}
+
+#[test]
+fn an_engine_that_cannot_start_says_why() {
+    let scratch = Scratch::new("testbed").unwrap();
+    let error = serve_refused(&scratch.path().join("pool"), &["--cache-size", "900TiB"]);
+    assert!(error.message.contains("memory"), "{error}");
+
+    // Not a place where anything can be written, not even by root.
+    serve_refused(Path::new("/proc/offshoot-pool"), &[]);
+
+    // A file where the pool should be, and a directory full of something else.
+    let file = scratch.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    serve_refused(&file, &[]);
+
+    let error = serve_refused(&scratch.path().join("pool"), &["--listen", "0.0.0.0:0"]);
+    assert!(format!("{error}").contains("loopback"), "{error}");
+}
+
+#[test]
+fn a_pool_has_one_engine_and_a_known_format() {
+    let scratch = Scratch::new("testbed").unwrap();
+    let mut engine = Engine::start(&scratch, EngineOptions::new(binary())).unwrap();
+    let error = serve_refused(engine.pool(), &[]);
+    assert!(error.message.contains("in use"), "{error}");
+    assert!(engine.running(), "the first engine goes on");
+    engine.command(["status"]).unwrap();
+    assert_eq!(engine.stop().unwrap(), 0);
+
+    let error = check_refusal(engine.command(["status"]));
+    assert_eq!(error.code, "engine_unreachable", "{error}");
+    assert!(error.hint.contains("offshoot serve"), "{error}");
+
+    // Bytes 8 to 11 of the label are the format's version (docs/on-disk-format.md).
+    let label = engine.pool().join("label");
+    let known = std::fs::read(&label).unwrap();
+    let mut newer = known.clone();
+    newer[8] += 1;
+    std::fs::write(&label, newer).unwrap();
+    let error = serve_refused(engine.pool(), &[]);
+    assert!(error.message.contains("version"), "{error}");
+    // A label that is damaged is refused, never guessed.
+    let mut damaged = known.clone();
+    damaged[20] ^= 1;
+    std::fs::write(&label, damaged).unwrap();
+    serve_refused(engine.pool(), &[]);
+    // As it was, the pool opens.
+    std::fs::write(&label, known).unwrap();
+    engine.restart().unwrap();
+}
+
+#[test]
+fn an_engine_without_fuse_says_so() {
+    if !User::own_is_root() {
+        println!("only root can hide /dev/fuse: skipped");
+        return;
+    }
+    let scratch = Scratch::new("testbed").unwrap();
+    let script = "mount --bind /dev/null /dev/fuse && exec \"$0\" \"$@\"";
+    let spec = Spec::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .arg(binary())
+        .args(["serve", "--json", "--listen", "127.0.0.1:0", "--pool"])
+        .arg(scratch.path().join("pool"));
+    let output = process::run(&spec, Duration::from_secs(30)).unwrap();
+    let said = output.stdout_text() + &output.stderr_text();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("/dev/fuse"), "{said}");
+}
+
+/// A table of rows that do not compress, one to a page, so that the pool stores the pages as they are.
+fn add_payload(db: &Database, rows: u32) -> Result<()> {
+    db.execute("CREATE TABLE payload (n int, data bytea)")?;
+    db.execute("ALTER TABLE payload ALTER data SET STORAGE PLAIN")?;
+    db.execute(&format!(
+        "INSERT INTO payload SELECT n, (SELECT decode(string_agg(md5(n || '-' || i), ''), 'hex')
+         FROM generate_series(1, 480) i) FROM generate_series(1, {rows}) n"
+    ))
+}
+
+#[test]
+fn a_full_pool_refuses_a_link_and_goes_on() {
+    if !User::own_is_root() {
+        println!("only root can mount a small filesystem: skipped");
+        return;
+    }
+    let scratch = Scratch::new("testbed").unwrap();
+    let small = scratch.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let mount = Spec::new("mount").args(["-t", "tmpfs", "-o", "size=192m,mode=755", "tmpfs"]);
+    assert!(process::run(&mount.arg(&small), Duration::from_secs(10)).unwrap().success());
+    let _unmount = Unmount(small.clone());
+    let mut engine = Engine::prepare(small.join("pool"), EngineOptions::new(binary()));
+    engine.restart().unwrap();
+    let source = Source::start(&scratch, options(&[])).unwrap();
+    add_payload(&source.connect("postgres").unwrap(), 30_000).unwrap();
+    let uri = source.link_uri();
+    let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
+    let error = check_refusal(engine.command_within(
+        arguments,
+        &[("PGPASSWORD", source.link_password())],
+        Duration::from_secs(200),
+    ));
+    assert_eq!(error.code, "pool_full", "{error}");
+    let list = engine.command(["dsource", "list"]).unwrap();
+    assert_eq!(list["dsources"].as_array().map(Vec::len), Some(0), "{list}");
+    assert_eq!(engine.stop().unwrap(), 0);
+}
+
+struct Unmount(PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        let _ = process::run(&Spec::new("umount").arg("-l").arg(&self.0), Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_an_error_of_that_read_alone() {
+    let mut bed = Testbed::with(options(&[])).unwrap();
+    let source = bed.source.connect("postgres").unwrap();
+    add_payload(&source, 60).unwrap();
+    let hex = source.text("SELECT encode(substr(data, 1000, 24), 'hex') FROM payload WHERE n = 30");
+    let hex = hex.unwrap();
+    let bytes: Vec<u8> =
+        (0..24).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect();
+    bed.link("prod").unwrap();
+    let snapshot = bed.snapshot("prod").unwrap();
+    bed.wait_ready(&snapshot).unwrap();
+    bed.provision("damaged", "prod", &["--snapshot", &snapshot.id.to_string()]).unwrap();
+    // The cache must be cold: a block in memory is right whatever the disk says.
+    assert_eq!(bed.engine.stop().unwrap(), 0);
+    let flipped = flip_where(&bed.engine.pool().join("segments"), &bytes);
+    assert!(flipped > 0, "the page is stored as it is somewhere");
+    bed.engine.restart().unwrap();
+    wait_until("the VDB runs", Duration::from_secs(60), || Ok(bed.open("damaged").is_ok()))
+        .unwrap();
+
+    let db = bed.open("damaged").unwrap();
+    let error = db.text("SELECT md5(data) FROM payload WHERE n = 30").unwrap_err();
+    println!("the read said: {error:#}");
+    let db = bed.open("damaged").unwrap();
+    let others = "SELECT count(*) FROM (SELECT md5(data) FROM payload WHERE ctid < '(28,1)') x";
+    assert!(db.number(others).unwrap() > 20, "other pages are read");
+    db.execute("CREATE TABLE goes_on AS SELECT 1 AS n").unwrap();
+    let status: Status = bed.engine.ask(["status"]).unwrap();
+    assert!(!status.faults.is_empty(), "a damaged block is a fault: {status:?}");
+    assert!(!status.faults[0].hint.is_empty(), "{:?}", status.faults);
+    assert!(bed.engine.running());
+}
+
+/// Flips one bit at every place below `directory` where `pattern` stands; how many there were.
+fn flip_where(directory: &Path, pattern: &[u8]) -> usize {
+    let mut flipped = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let places: Vec<usize> = bytes
+            .windows(pattern.len())
+            .enumerate()
+            .filter(|(_, window)| *window == pattern)
+            .map(|(at, _)| at)
+            .collect();
+        for at in &places {
+            bytes[*at] ^= 0x10;
+        }
+        if !places.is_empty() {
+            std::fs::write(&path, bytes).unwrap();
+            flipped += places.len();
+        }
+    }
+    flipped
+}
+
+#[test]
+fn waiting_has_an_end() {
+    let began = SystemClock.elapsed();
+    assert!(wait_until("never", Duration::from_millis(200), || Ok(false)).is_err());
+    assert!(SystemClock.elapsed() - began < Duration::from_secs(5));
+}
