@@ -1,1 +1,93 @@
-//! Tests.
+use crate::{Catalog, Error, Job, JobState, Progress, StepRecord, StepState};
+use jiff::Timestamp;
+use offshoot_types::{ErrorKind, Failure, JobId};
+use serde_json::json;
+use tempfile::TempDir;
+
+fn job(id: JobId, settled: bool) -> Job {
+    Job {
+        id,
+        kind: "vdb.provision".to_owned(),
+        object: "dev".to_owned(),
+        state: if settled { JobState::Done } else { JobState::Running },
+        settled,
+        cancel_requested: false,
+        progress: Progress { done: 1, total: 2, unit: "bytes".to_owned() },
+        started_at: Timestamp::UNIX_EPOCH,
+        ended_at: None,
+        steps: vec![StepRecord {
+            name: "clone".to_owned(),
+            state: StepState::Running,
+            started_at: Some(Timestamp::UNIX_EPOCH),
+            ended_at: None,
+        }],
+        input: json!({"name": "dev"}),
+        bag: serde_json::Map::from_iter([("dataset".to_owned(), json!("dataset-4"))]),
+        locks: vec!["vdb-1".to_owned()],
+        error: Some(Failure::new(ErrorKind::PoolFull, "full", "free space")),
+    }
+}
+
+#[test]
+fn jobs_survive_a_reopen_unchanged() {
+    let dir = TempDir::new().expect("a directory");
+    let path = dir.path().join("catalog.db");
+    let catalog = Catalog::open(&path).expect("opened");
+    let mut first = catalog.add_job(|id| job(id, false)).expect("kept");
+    let second = catalog.add_job(|id| job(id, false)).expect("kept");
+    assert!(second.id > first.id);
+    first.bag.insert("port".to_owned(), json!(5433));
+    catalog.save_job(&first).expect("saved");
+    drop(catalog);
+
+    let catalog = Catalog::open(&path).expect("opened");
+    assert_eq!(catalog.job(first.id).expect("there"), first);
+    assert_eq!(catalog.unsettled_jobs().expect("readable"), [first.clone(), second.clone()]);
+    (first.settled, first.state) = (true, JobState::Done);
+    catalog.save_job(&first).expect("saved");
+    assert_eq!(catalog.unsettled_jobs().expect("readable"), [second.clone()]);
+    assert_eq!(catalog.jobs(10).expect("readable"), [second, first]);
+    assert!(matches!(catalog.job(JobId(99)), Err(Error::NotFound(_))));
+    assert!(matches!(catalog.save_job(&job(JobId(99), true)), Err(Error::NotFound(_))));
+}
+
+#[test]
+fn only_old_settled_jobs_are_forgotten() {
+    let dir = TempDir::new().expect("a directory");
+    let catalog = Catalog::open(&dir.path().join("catalog.db")).expect("opened");
+    let stuck = catalog.add_job(|id| job(id, false)).expect("kept");
+    // One transaction for the bulk: a disk flush for each would take long.
+    catalog
+        .transaction(|tx| {
+            for _ in 0..1005 {
+                let done = job(JobId(tx.next_number("job")?), true);
+                let body = serde_json::to_string(&done).expect("JSON");
+                tx.sql().execute(
+                    "INSERT INTO job VALUES (?1, 1, ?2)",
+                    rusqlite::params![done.id.0, body],
+                )?;
+            }
+            Ok(())
+        })
+        .expect("kept");
+    let last = catalog.add_job(|id| job(id, false)).expect("kept");
+    catalog.save_job(&job(last.id, true)).expect("saved");
+    let kept = catalog.jobs(u32::MAX).expect("readable");
+    assert_eq!(kept.len(), 1001);
+    assert_eq!(kept.first().map(|job| job.id), Some(last.id));
+    assert_eq!(kept.last().map(|job| job.id), Some(stuck.id), "what is not settled stays");
+}
+
+#[test]
+fn the_stored_form_names_states_as_the_api_does() {
+    for state in [
+        JobState::Running,
+        JobState::Undoing,
+        JobState::Done,
+        JobState::Failed,
+        JobState::Cancelled,
+    ] {
+        assert_eq!(json!(state), json!(state.as_str()));
+        assert_eq!(state.is_final(), !matches!(state.as_str(), "running" | "undoing"));
+    }
+}
