@@ -39,6 +39,10 @@ impl Catalog {
         // It holds passwords: tighten a file that was copied here with wider permissions.
         file.set_permissions(PermissionsExt::from_mode(0o600)).map_err(unusable)?;
         drop(file);
+        // SQLite makes its own files' names durable; this one is ours.
+        if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+            std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
+        }
         let mut db = Connection::open(path)?;
         db.busy_timeout(std::time::Duration::from_secs(5))?;
         let sound: String = db.pragma_query_value(None, "quick_check", |row| row.get(0))?;

@@ -100,7 +100,9 @@ impl<'a, C> Execution<'a, C> {
             let attempts = if only_forward { ATTEMPTS } else { 1 };
             let result = self.attempt(step.run, false, attempts);
             if let Err(failure) = result {
-                self.live.job.lock().steps[index].state = StepState::Failed;
+                let mut job = self.live.job.lock();
+                job.steps[index].state = StepState::Failed;
+                job.steps[index].ended_at = Some(self.shared.now());
                 return Err(halt(failure));
             }
             self.pass(step.name, CrashPoint::After);

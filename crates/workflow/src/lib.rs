@@ -46,6 +46,3 @@ pub use crash_point::{AbortAt, CrashPoint, CrashPoints};
 pub use lock::Lock;
 pub use runner::{Runner, Submission};
 pub use workflow::{Step, StepFn, Workflow};
-
-#[cfg(test)]
-mod tests;

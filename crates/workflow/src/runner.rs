@@ -171,7 +171,11 @@ impl<C: Send + Sync + 'static> Runner<C> {
         jobs.retain(|job| !table.live.contains_key(&job.id) && self.shared.can_resume(job));
         let resumed: HashSet<JobId> = jobs.iter().map(|job| job.id).collect();
         let mut queue = Vec::new();
-        for job in jobs {
+        for mut job in jobs {
+            // It has not ended after all; who waits for it waits for the end of this try.
+            let forward = self.shared.only_forward(&job);
+            job.state = if forward { JobState::Running } else { JobState::Undoing };
+            job.ended_at = None;
             let locks: Vec<Lock> = job.locks.iter().map(|text| Lock::from_text(text)).collect();
             // They run one after the other, so they are not in each other's way.
             if table.locks.conflict(&locks, |holder| resumed.contains(&holder)).is_none() {
@@ -250,8 +254,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
         if job.state != JobState::Running || job.ended_at.is_some() {
             return refuse("is being undone or has ended");
         }
-        let workflow = self.shared.workflows.get(job.kind.as_str());
-        if workflow.is_some_and(|workflow| workflow.only_forward(first_open(&job))) {
+        if self.shared.only_forward(&job) {
             return refuse("can no longer be cancelled");
         }
         job.cancel_requested = true;
@@ -353,6 +356,12 @@ impl<C> Shared<C> {
         if let Err(error) = self.catalog.raise_fault(&fault) {
             tracing::error!(job = %job.id, %error, "the fault could not be saved");
         }
+    }
+
+    /// Whether the job is past its point of no return.
+    fn only_forward(&self, job: &Job) -> bool {
+        let workflow = self.workflows.get(job.kind.as_str());
+        workflow.is_some_and(|workflow| workflow.only_forward(first_open(job)))
     }
 
     /// Gives up a job's locks, then lets those who wait for it see the end: in this order, so that

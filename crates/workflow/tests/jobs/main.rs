@@ -1,0 +1,9 @@
+//! Jobs against an outside world that survives the engine: whatever fails, repeats or crashes, a job
+//! ends complete or leaves nothing behind.
+
+#![allow(clippy::disallowed_methods)] // the tests of a dying process start one
+
+mod abort;
+mod chaos;
+mod course;
+mod world;
