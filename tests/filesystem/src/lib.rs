@@ -1,1 +1,203 @@
-//! Real mounts of datasets, for tests by programs that know nothing of Offshoot.
+//! Real mounts of datasets for tests, served by a process of their own (`serve_mount`).
+//!
+//! The process of its own matters: a program that uses a mount which it serves itself can hang so
+//! that not even SIGKILL ends it. All waits here have a deadline; whatever happens, a [`Server`]
+//! that is dropped leaves no process, no mount and no file.
+#![allow(clippy::disallowed_methods)] // tests start processes and measure time themselves
+
+use std::ffi::CString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+/// How long a server may take for one answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Ends the whole test process, with a message, when it is not dropped in time: a test that hangs
+/// must fail, not stop everything. The mounts are aborted first, so that nothing is left waiting.
+pub struct Watchdog {
+    _disarm: mpsc::Sender<()>,
+}
+
+impl Watchdog {
+    /// Arms it for a test that uses mounts below `dir`.
+    pub fn new(dir: &Path, limit: Duration) -> Watchdog {
+        let (sender, receiver) = mpsc::channel::<()>();
+        let dir = dir.to_owned();
+        std::thread::spawn(move || {
+            if receiver.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("a test under {} took longer than {limit:?}", dir.display());
+                detach_below(&dir);
+                std::process::abort();
+            }
+        });
+        Watchdog { _disarm: sender }
+    }
+}
+
+/// Aborts and detaches every mount below a directory.
+pub fn detach_below(dir: &Path) {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = table.lines().rev().filter_map(|line| line.split(' ').nth(4));
+    for point in points.map(Path::new).filter(|point| point.starts_with(dir)) {
+        let Ok(point) = CString::new(point.as_os_str().as_bytes()) else { continue };
+        // SAFETY: a valid C string.
+        unsafe {
+            libc::umount2(point.as_ptr(), libc::MNT_FORCE);
+            libc::umount2(point.as_ptr(), libc::MNT_DETACH);
+        }
+    }
+}
+
+/// Whether something is mounted exactly there.
+pub fn is_mounted(path: &Path) -> bool {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    table.lines().any(|line| line.split(' ').nth(4).is_some_and(|at| Path::new(at) == path))
+}
+
+/// A pool in a temporary directory, and the process that serves its datasets.
+pub struct Server {
+    dir: tempfile::TempDir,
+    program: PathBuf,
+    options: Vec<String>,
+    child: Option<Child>,
+    stdin: Option<ChildStdin>,
+    answers: Receiver<String>,
+    _watchdog: Watchdog,
+}
+
+impl Server {
+    /// Starts `program` (`serve_mount`) with these options on a new pool; the oldest dataset is at
+    /// [`Server::mount`]. The test has a minute from here.
+    pub fn start(program: &str, options: &[&str]) -> Server {
+        let dir = tempfile::Builder::new().prefix("offshoot-mount-").tempdir().unwrap();
+        let dir_path = dir.path().canonicalize().unwrap();
+        // Other users must be able to reach the mount.
+        rustix::fs::chmod(&dir_path, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+        std::fs::create_dir(dir_path.join("pool")).unwrap();
+        std::fs::create_dir(dir_path.join("mount")).unwrap();
+        let mut server = Server {
+            _watchdog: Watchdog::new(&dir_path, Duration::from_secs(60)),
+            dir,
+            program: program.into(),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            child: None,
+            stdin: None,
+            answers: mpsc::channel().1,
+        };
+        server.start_again();
+        server
+    }
+
+    /// Starts the server process on the same pool, which no process serves any more.
+    pub fn start_again(&mut self) {
+        let mut child = Command::new(&self.program)
+            .arg(self.path("pool"))
+            .arg(self.mount())
+            .arg("--commands")
+            .args(&self.options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, answers) = mpsc::channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        self.stdin = child.stdin.take();
+        self.child = Some(child);
+        self.answers = answers;
+        let answer = self.answer();
+        assert!(answer.starts_with("ready"), "the server answered: {answer}");
+    }
+
+    fn answer(&self) -> String {
+        self.answers.recv_timeout(ANSWER_TIMEOUT).expect("the server did not answer in time")
+    }
+
+    /// Sends a command and returns what it answered after `ok `.
+    ///
+    /// # Errors
+    /// What it answered otherwise.
+    pub fn try_command(&mut self, command: &str) -> Result<String, String> {
+        let stdin = self.stdin.as_mut().expect("the server runs");
+        writeln!(stdin, "{command}").unwrap();
+        stdin.flush().unwrap();
+        let answer = self.answer();
+        answer.strip_prefix("ok ").map(str::to_owned).ok_or(answer)
+    }
+
+    /// Sends a command that must succeed.
+    pub fn command(&mut self, command: &str) -> String {
+        self.try_command(command).unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
+    /// The temporary directory of this test, or something in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Where the oldest dataset is mounted.
+    pub fn mount(&self) -> PathBuf {
+        self.path("mount")
+    }
+
+    /// Makes another mount point.
+    pub fn mountpoint(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir(&path).unwrap();
+        path
+    }
+
+    /// Kills the server with SIGKILL; its mounts are dead then.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        self.stdin = None;
+    }
+
+    /// Lets the server end by itself and checks that it ended well.
+    pub fn stop(&mut self) {
+        self.stdin = None;
+        let mut child = self.child.take().expect("the server runs");
+        let status = wait(&mut child, ANSWER_TIMEOUT);
+        assert!(status.is_some_and(|status| status.success()), "the server ended: {status:?}");
+    }
+}
+
+fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stdin = None;
+        if let Some(mut child) = self.child.take() {
+            wait(&mut child, Duration::from_secs(15));
+        }
+        detach_below(&self.path(""));
+    }
+}

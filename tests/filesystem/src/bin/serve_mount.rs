@@ -1,2 +1,211 @@
-//! Serves a pool.
-fn main() {}
+//! Serves datasets of a pool until told to stop: what the tests mount, in a process of its own.
+//!
+//! `serve_mount POOL MOUNTPOINT [OPTION…]` makes the pool if it is new, mounts its oldest dataset,
+//! prints `ready` and waits for SIGTERM, or with `--commands` for the end of stdin.
+//! Options: `--allow-other --direct-io --write-back --read-only --snapshots --commands`
+//! `--cache-mib=N`.
+//!
+//! Commands, one a line, each answered by one line `ok …` or `error …`:
+//! `snapshot MOUNTPOINT`, `clone SNAPSHOT`, `mount DATASET MOUNTPOINT`, `unmount MOUNTPOINT`,
+//! `delete DATASET`, `commit`, `write MOUNTPOINT PATH TEXT`, `remove MOUNTPOINT PATH`,
+//! `share MOUNTPOINT PATH MOUNTPOINT PATH`, `chmod MOUNTPOINT PATH OCTAL`.
+
+use offshoot_dataset::{DatasetId, SnapshotId, Store, StoreOptions};
+use offshoot_fs::{FileSystem, NewFile};
+use offshoot_fuse::{Mount, MountOptions};
+use offshoot_os::SystemClock;
+use offshoot_os::disk::{Disk, LinuxDisk};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+struct Mounted {
+    dataset: DatasetId,
+    fs: Arc<FileSystem>,
+    mount: Mount,
+}
+
+struct Server {
+    store: Arc<Store>,
+    options: MountOptions,
+    mounts: BTreeMap<String, Mounted>,
+}
+
+impl Server {
+    fn mount(&mut self, dataset: DatasetId, at: &str) -> Result<()> {
+        let fs = FileSystem::new(self.store.dataset(dataset)?);
+        let mount = Mount::new(fs.clone(), at, &self.options)?;
+        self.mounts.insert(at.to_owned(), Mounted { dataset, fs, mount });
+        Ok(())
+    }
+
+    fn at(&self, mountpoint: &str) -> Result<&Mounted> {
+        self.mounts.get(mountpoint).ok_or_else(|| format!("{mountpoint} is not mounted").into())
+    }
+
+    fn command(&mut self, line: &str) -> Result<String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["snapshot", mountpoint] => {
+                Ok(self.store.snapshot(self.at(mountpoint)?.dataset)?.to_string())
+            }
+            ["clone", snapshot] => {
+                let snapshot: SnapshotId = snapshot.parse()?;
+                Ok(self.store.clone_snapshot(snapshot)?.to_string())
+            }
+            ["mount", dataset, mountpoint] => {
+                self.mount(dataset.parse()?, mountpoint)?;
+                Ok(String::new())
+            }
+            ["unmount", mountpoint] => {
+                let mounted =
+                    self.mounts.remove(mountpoint).ok_or("there is no such mount")?;
+                let how = mounted.mount.unmount_within(Duration::from_millis(500))?;
+                Ok(format!("{how:?}"))
+            }
+            ["delete", dataset] => {
+                self.store.delete_dataset(dataset.parse()?)?;
+                Ok(String::new())
+            }
+            ["commit"] => {
+                self.store.commit_all()?;
+                Ok(String::new())
+            }
+            ["write", mountpoint, path, text] => {
+                let new = NewFile { mode: 0o644, uid: 0, gid: 0 };
+                self.at(mountpoint)?.fs.write_file(path, text.as_bytes(), new)?;
+                Ok(String::new())
+            }
+            ["remove", mountpoint, path] => {
+                self.at(mountpoint)?.fs.remove_tree(path)?;
+                Ok(String::new())
+            }
+            ["chmod", mountpoint, path, mode] => {
+                let mode = u32::from_str_radix(mode, 8)?;
+                self.at(mountpoint)?.fs.set_mode(path, mode)?;
+                Ok(String::new())
+            }
+            ["share", from, source, to, target] => {
+                let (from, to) = (self.at(from)?, self.at(to)?);
+                let length = to.fs.share_file(&from.fs, source, target)?;
+                to.fs.sync()?;
+                Ok(length.to_string())
+            }
+            _ => Err(format!("unknown command: {line}").into()),
+        }
+    }
+}
+
+/// Takes, clones and deletes snapshots all the time, so that commits meet the tests' writes.
+fn churn(store: &Store, dataset: DatasetId, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let round = || -> Result<()> {
+            let snapshot = store.snapshot(dataset)?;
+            let clone = store.clone_snapshot(snapshot)?;
+            store.delete_snapshot(snapshot)?;
+            store.delete_dataset(clone)?;
+            Ok(())
+        };
+        if let Err(error) = round() {
+            eprintln!("snapshots: {error}");
+            std::process::exit(1);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Blocks the signals that end the server in this thread and all it starts.
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: the set is initialised by sigemptyset before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGTERM);
+        libc::sigaddset(&mut set, libc::SIGINT);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        set
+    }
+}
+
+fn serve(args: &[String]) -> Result<()> {
+    let signals = block_signals();
+    let has = |name: &str| args.iter().any(|arg| arg == name);
+    let (Some(pool), Some(mountpoint)) = (args.first(), args.get(1)) else {
+        return Err("usage: serve_mount POOL MOUNTPOINT [OPTION…]".into());
+    };
+    let cache_mib: u64 = match args.iter().find_map(|arg| arg.strip_prefix("--cache-mib=")) {
+        Some(text) => text.parse()?,
+        None => 64,
+    };
+    let mut options = StoreOptions::default();
+    options.pool.cache_size = cache_mib << 20;
+    let new = std::fs::read_dir(Path::new(pool))?.next().is_none();
+    let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(pool)?);
+    if new {
+        Store::create(&disk, &options)?;
+    }
+    let store = Store::open(disk, &options, Arc::new(SystemClock))?;
+    let dataset = match store.datasets().first() {
+        Some(info) => info.id,
+        None => store.create_dataset()?,
+    };
+    let mut server = Server {
+        store: store.clone(),
+        options: MountOptions {
+            allow_other: has("--allow-other"),
+            direct_io: has("--direct-io"),
+            write_back: has("--write-back"),
+            read_only: has("--read-only"),
+            ..MountOptions::default()
+        },
+        mounts: BTreeMap::new(),
+    };
+    server.mount(dataset, mountpoint)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let churning = has("--snapshots").then(|| {
+        let (store, stop) = (store.clone(), stop.clone());
+        std::thread::spawn(move || churn(&store, dataset, &stop))
+    });
+    println!("ready {dataset}");
+    if has("--commands") {
+        for line in std::io::stdin().lock().lines() {
+            match server.command(&line?) {
+                Ok(answer) => println!("ok {answer}"),
+                Err(error) => println!("error {error}"),
+            }
+        }
+    } else {
+        let mut signal = 0;
+        // SAFETY: the set was initialised by `block_signals`.
+        unsafe { libc::sigwait(&signals, &mut signal) };
+    }
+    stop.store(true, Ordering::Relaxed);
+    if let Some(thread) = churning {
+        let _ = thread.join();
+    }
+    for (mountpoint, mounted) in std::mem::take(&mut server.mounts) {
+        if let Err(error) = mounted.mount.unmount_within(Duration::from_secs(1)) {
+            eprintln!("{mountpoint}: {error}");
+        }
+    }
+    store.close()?;
+    Ok(())
+}
+
+fn main() {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .init();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let Err(error) = serve(&args) {
+        eprintln!("serve_mount: {error}");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,180 @@
+//! Several mounts, mounts of other states, mounts that other programs hold on to.
+#![allow(clippy::disallowed_methods)]
+
+use offshoot_filesystem_tests::{Server, is_mounted};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+fn server(options: &[&str]) -> Server {
+    Server::start(env!("CARGO_BIN_EXE_serve_mount"), options)
+}
+
+#[test]
+fn two_clones_are_independent() {
+    let mut server = server(&[]);
+    let (origin, left, right) =
+        (server.mount(), server.mountpoint("left"), server.mountpoint("right"));
+    fs::write(origin.join("file"), vec![1; 100_000]).unwrap();
+    let snapshot = server.command(&format!("snapshot {}", origin.display()));
+    for clone in [&left, &right] {
+        let dataset = server.command(&format!("clone {snapshot}"));
+        server.command(&format!("mount {dataset} {}", clone.display()));
+    }
+    fs::write(left.join("file"), b"left").unwrap();
+    fs::write(right.join("other"), b"right").unwrap();
+    fs::remove_file(right.join("file")).unwrap();
+    assert_eq!(fs::read(origin.join("file")).unwrap(), vec![1; 100_000]);
+    assert_eq!(fs::read(left.join("file")).unwrap(), b"left");
+    assert!(!left.join("other").exists() && !right.join("file").exists());
+    assert_eq!(server.command(&format!("unmount {}", left.display())), "Clean");
+    assert!(!is_mounted(&left) && is_mounted(&right));
+    server.stop();
+    assert!(!is_mounted(&right) && !is_mounted(&origin));
+}
+
+#[test]
+fn a_remount_after_a_rewind_shows_nothing_stale() {
+    let mut server = server(&[]);
+    let mount = server.mount();
+    let path = mount.join("file");
+    let read = || fs::read(mount.join("file")).unwrap();
+    fs::write(&path, vec![b'a'; 64 << 10]).unwrap();
+    fs::write(mount.join("gone-later"), b"x").unwrap();
+    assert_eq!(read(), vec![b'a'; 64 << 10]);
+    let snapshot = server.command(&format!("snapshot {}", mount.display()));
+    for round in 0..10_u8 {
+        // Same names, inode numbers and lengths; other contents, all in the kernel's caches.
+        let file = File::options().write(true).open(&path).unwrap();
+        file.write_all_at(&vec![b'b' + round; 64 << 10], 0).unwrap();
+        drop(file);
+        fs::remove_file(mount.join("gone-later")).unwrap();
+        fs::write(mount.join("later"), b"x").unwrap();
+        assert_eq!(read(), vec![b'b' + round; 64 << 10]);
+
+        server.command(&format!("unmount {}", mount.display()));
+        let dataset = server.command(&format!("clone {snapshot}"));
+        server.command(&format!("mount {dataset} {}", mount.display()));
+        assert_eq!(read(), vec![b'a'; 64 << 10], "round {round}");
+        assert!(mount.join("gone-later").exists() && !mount.join("later").exists());
+    }
+}
+
+#[test]
+fn changes_by_the_engine_are_seen_at_once() {
+    let mut server = server(&[]);
+    let mount = server.mount();
+    let at = mount.display();
+    fs::create_dir(mount.join("dir")).unwrap();
+    fs::write(mount.join("dir/conf"), b"before").unwrap();
+    assert_eq!(fs::read(mount.join("dir/conf")).unwrap(), b"before");
+    for round in 0..20 {
+        server.command(&format!("write {at} dir/conf after-{round}"));
+        let expected = format!("after-{round}");
+        assert_eq!(fs::read_to_string(mount.join("dir/conf")).unwrap(), expected);
+    }
+    assert!(!mount.join("dir/new").exists());
+    server.command(&format!("write {at} dir/new text"));
+    assert_eq!(fs::read(mount.join("dir/new")).unwrap(), b"text");
+    assert_eq!(fs::read_dir(mount.join("dir")).unwrap().count(), 2);
+    server.command(&format!("chmod {at} dir/new 600"));
+    assert_eq!(fs::metadata(mount.join("dir/new")).unwrap().permissions().mode() & 0o777, 0o600);
+    server.command(&format!("remove {at} dir"));
+    assert!(!mount.join("dir/conf").exists() && !mount.join("dir").exists());
+}
+
+#[test]
+fn files_are_shared_between_datasets() {
+    let mut server = server(&[]);
+    let (mount, other) = (server.mount(), server.mountpoint("other"));
+    let snapshot = server.command(&format!("snapshot {}", mount.display()));
+    let dataset = server.command(&format!("clone {snapshot}"));
+    server.command(&format!("mount {dataset} {}", other.display()));
+    let content: Vec<u8> = (0..3_000_001_u32).map(|at| (at / 5) as u8).collect();
+    fs::write(mount.join("segment"), &content).unwrap();
+    fs::write(other.join("place"), b"is taken").unwrap();
+    let share =
+        format!("share {} segment {} place", mount.display(), other.display());
+    assert_eq!(server.command(&share), "3000001");
+    fs::remove_file(mount.join("segment")).unwrap();
+    assert!(fs::read(other.join("place")).unwrap() == content);
+}
+
+#[test]
+fn a_busy_mount_is_taken_away_and_its_users_get_errors() {
+    let mut server = server(&[]);
+    let mount = server.mount();
+    fs::write(mount.join("file"), vec![1; 1 << 20]).unwrap();
+    let mut open = File::open(mount.join("file")).unwrap();
+    assert_eq!(server.command(&format!("unmount {}", mount.display())), "Forced");
+    assert!(!is_mounted(&mount));
+    let mut rest = Vec::new();
+    let mut written = File::options().write(true).open(mount.join("file"));
+    assert!(written.is_err(), "the directory below is empty");
+    // What the kernel has cached may still be read; asking the server fails instead of hanging.
+    let _ = open.read_to_end(&mut rest);
+    assert!(open.sync_all().is_err());
+    written = File::create(mount.join("below"));
+    assert!(written.unwrap().write_all(b"x").is_ok());
+    fs::remove_file(mount.join("below")).unwrap();
+    server.command(&format!("mount dataset-1 {}", mount.display()));
+    assert_eq!(fs::read(mount.join("file")).unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn only_with_allow_other_do_other_users_get_in() {
+    for (options, allowed) in [(&["--allow-other"][..], true), (&[][..], false)] {
+        let server = server(options);
+        fs::write(server.mount().join("open"), b"all").unwrap();
+        fs::write(server.mount().join("closed"), b"none").unwrap();
+        let closed = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(server.mount().join("closed"), closed).unwrap();
+        let cat = |name: &str| {
+            let output = Command::new("cat")
+                .arg(server.mount().join(name))
+                .uid(65534)
+                .gid(65534)
+                .output()
+                .unwrap();
+            output.status.success()
+        };
+        assert_eq!(cat("open"), allowed);
+        assert!(!cat("closed"));
+    }
+}
+
+/// An ordinary user serves and uses a mount where the host lets them; elsewhere the error says what
+/// is missing.
+#[test]
+fn an_ordinary_user_mounts_or_is_told_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (pool, mount) = (dir.path().join("pool"), dir.path().join("mount"));
+    for path in [&pool, &mount] {
+        fs::create_dir(path).unwrap();
+        std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+    }
+    let program = dir.path().join("serve_mount");
+    fs::copy(env!("CARGO_BIN_EXE_serve_mount"), &program).unwrap();
+    // Ends by itself when its stdin, which is empty, has been read.
+    let output = Command::new("timeout")
+        .args(["--kill-after=2", "20"])
+        .arg(&program)
+        .args([&pool, &mount])
+        .arg("--commands")
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if fs::metadata("/dev/fuse").unwrap().permissions().mode() & 0o006 == 0o006 {
+        assert!(output.status.success() && stdout.starts_with("ready"), "{stdout}{stderr}");
+        assert!(!is_mounted(&mount.canonicalize().unwrap()));
+    } else {
+        assert!(!output.status.success());
+        assert!(stderr.contains("/dev/fuse may not be opened by this user"), "{stderr}");
+    }
+}
