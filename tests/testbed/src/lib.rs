@@ -6,8 +6,10 @@
 //! The binary is `OFFSHOOT_BIN`, or `target/debug/offshoot`. Servers of other major versions than the
 //! distribution's are those in `OFFSHOOT_TEST_PG_BINS` (see `scripts/test-postgres.sh`).
 
+mod kills;
 mod outcome;
 
+pub use kills::{Kills, kill_under_load};
 pub use outcome::{Outcome, Step, final_job, steps_of};
 
 use anyhow::{Context, Result, ensure};
@@ -19,6 +21,9 @@ use offshoot_os::{Clock, SystemClock};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Longest a link may take: of a benchmark's source of several GiB.
+const LINK_SECONDS_MAX: u64 = 1_800;
 
 /// The binary under test.
 ///
@@ -104,9 +109,17 @@ impl Testbed {
     /// # Errors
     /// As [`Testbed::start`].
     pub fn with(options: SourceOptions) -> Result<Self> {
-        let scratch = Scratch::new("testbed")?;
         let mut engine_options = EngineOptions::new(binary());
         engine_options.cache_size = "128MiB".into();
+        Testbed::with_engine(options, engine_options)
+    }
+
+    /// A source and an engine, both as wanted.
+    ///
+    /// # Errors
+    /// As [`Testbed::start`].
+    pub fn with_engine(options: SourceOptions, mut engine_options: EngineOptions) -> Result<Self> {
+        let scratch = Scratch::new("testbed")?;
         if !options.bin_dir.starts_with("/usr/lib/postgresql") {
             engine_options.path_before.push(options.bin_dir.clone());
         }
@@ -131,7 +144,7 @@ impl Testbed {
     /// What the command says.
     pub fn link_as(&self, name: &str, uri: &str, password: &str) -> Result<Value, CommandError> {
         let arguments = ["dsource", "link", name, "--connector", "postgres", "--source", uri];
-        let limit = Duration::from_secs(240);
+        let limit = Duration::from_secs(LINK_SECONDS_MAX);
         self.engine.command_within(arguments, &[("PGPASSWORD", password)], limit)
     }
 

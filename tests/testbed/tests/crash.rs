@@ -2,9 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{DsourceList, Status, VdbList, VdbState};
-use offshoot_demo::{Database, Writer};
-use offshoot_os::process::{self, Spec};
-use offshoot_testbed::{Outcome, Step, Testbed, final_job, in_database, steps_of, wait_until};
+use offshoot_demo::Database;
+use offshoot_testbed::{Outcome, Step, Testbed, final_job, kill_under_load, steps_of, wait_until};
 use std::time::Duration;
 
 /// One command whose job is crashed at each of its steps.
@@ -325,55 +324,7 @@ fn kills() -> u32 {
 #[test]
 fn acknowledged_commits_survive_kill_9_under_load() {
     let mut bed = linked().unwrap();
-    bed.open("base").unwrap().execute(Writer::EMPTY).unwrap();
-    let uri = bed.vdb("base").unwrap().uri;
-    let writer = Writer::start(uri.clone(), Duration::ZERO);
-    for round in 1..=kills() {
-        let before = writer.history().last_value();
-        assert!(writer.wait_for(before + 20, Duration::from_secs(60)), "round {round}: no writes");
-        let bench = bed.source.pgbench_on(&uri, &["--client=4", "--time=60"]);
-        let mut load = bench.die_with_parent(true).spawn().unwrap();
-        // Another moment of the load each time.
-        std::thread::sleep(Duration::from_millis(700 + 130 * u64::from(round % 7)));
-        bed.engine.kill().unwrap();
-        bed.engine.restart().unwrap();
-        load.kill_group();
-        wait_until("the VDB runs again", Duration::from_secs(60), || Ok(bed.open("base").is_ok()))
-            .unwrap();
-        verify_writes(&bed, &writer).unwrap_or_else(|error| panic!("round {round}: {error:#}"));
-    }
-    let history = writer.stop();
-    assert!(history.last_value() > 0);
-    let db = bed.open("base").unwrap();
-    assert_eq!(db.number("SELECT count(*) FROM ticks").unwrap(), history.last_value());
-    drop(db);
-    check_pages(&bed, &uri).unwrap();
-    let status: Status = bed.engine.ask(["status"]).unwrap();
-    assert!(status.faults.is_empty(), "{:?}", status.faults);
-}
-
-/// Every value acknowledged before this call is there, each once, and nothing is torn.
-fn verify_writes(bed: &Testbed, writer: &Writer) -> Result<()> {
-    let acknowledged = writer.history().last_value();
-    let db = bed.open("base")?;
-    let rows = db.rows("SELECT max(value), count(*), (SELECT value FROM tick_now) FROM ticks")?;
-    let held: i64 = rows[0][0].parse()?;
-    ensure!(rows[0][0] == rows[0][1] && rows[0][0] == rows[0][2], "torn: {rows:?}");
-    ensure!(held >= acknowledged, "{acknowledged} commits acknowledged, {held} there");
-    let balanced = "SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts)
-        = (SELECT coalesce(sum(delta), 0) FROM pgbench_history)";
-    ensure!(db.text(balanced)? == "t", "pgbench's books do not balance");
-    Ok(())
-}
-
-/// `pg_amcheck` over everything, where the server comes with its extension.
-fn check_pages(bed: &Testbed, uri: &str) -> Result<()> {
-    let spec: Spec = bed
-        .source
-        .program("pg_amcheck")
-        .args(["--all", "--install-missing", "--maintenance-db"])
-        .arg(in_database(uri, "postgres"));
-    let output = process::run(&spec, Duration::from_secs(120))?;
-    ensure!(output.success(), "pg_amcheck: {} {}", output.stdout_text(), output.stderr_text());
-    Ok(())
+    let seen = kill_under_load(&mut bed, "base", kills()).unwrap();
+    println!("{seen:?}");
+    assert!(seen.commits >= 20 * i64::from(kills()), "{seen:?}");
 }

@@ -82,7 +82,7 @@ const TABLE: &[Row] = &[
         &["offshoot-api", "offshoot-client", "offshoot-server", "offshoot-demo"],
     ),
     // Outside the product: may use anything, and nothing may use them.
-    row("offshoot-bench", 9, &[]),
+    row("offshoot-bench", 9, &["offshoot-testbed"]),
     row("offshoot-testbed", 9, &[]),
     row("offshoot-filesystem-tests", 9, &[]),
     row("xtask", 9, &[]),

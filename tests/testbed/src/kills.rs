@@ -1,0 +1,84 @@
+//! `kill -9` of the engine while a VDB is under load: what was acknowledged must be there.
+
+use crate::{Testbed, in_database, wait_until};
+use anyhow::{Context, Result, ensure};
+use offshoot_api::Status;
+use offshoot_demo::Writer;
+use offshoot_os::{Clock, SystemClock, process};
+use std::time::Duration;
+
+/// What a run of kills saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kills {
+    /// Commits acknowledged to the writer, all found again.
+    pub commits: i64,
+    /// From the start of each new engine until the VDB answered, in milliseconds.
+    pub back_after_ms: Vec<u64>,
+}
+
+/// Kills the engine `kills` times under pgbench and a recording writer in a VDB. After each, every
+/// acknowledged commit must be there; at the end `pg_amcheck` must be clean and no block damaged.
+///
+/// # Errors
+/// What did not hold.
+pub fn kill_under_load(bed: &mut Testbed, vdb: &str, kills: u32) -> Result<Kills> {
+    let clock = SystemClock;
+    bed.open(vdb)?.execute(Writer::EMPTY)?;
+    let uri = bed.vdb(vdb)?.uri;
+    let writer = Writer::start(uri.clone(), Duration::ZERO);
+    let mut back_after_ms = Vec::new();
+    for round in 1..=kills {
+        let before = writer.history().last_value();
+        ensure!(
+            writer.wait_for(before + 20, Duration::from_secs(60)),
+            "round {round}: the VDB takes no writes; the engine's log:\n{}",
+            bed.engine.log_end(10)
+        );
+        let load = bed.source.pgbench_on(&uri, &["--client=4", "--time=60"]);
+        let mut load = load.die_with_parent(true).spawn()?;
+        // Another moment of the load each time.
+        clock.sleep(Duration::from_millis(700 + 130 * u64::from(round % 7)));
+        bed.engine.kill()?;
+        let began = clock.elapsed();
+        let restarted = bed.engine.restart();
+        load.kill_group();
+        restarted.with_context(|| format!("round {round}"))?;
+        wait_until("the VDB runs again", Duration::from_secs(60), || Ok(bed.open(vdb).is_ok()))
+            .with_context(|| format!("round {round}"))?;
+        back_after_ms.push((clock.elapsed() - began).as_millis() as u64);
+        verify_writes(bed, vdb, &writer).with_context(|| format!("round {round}"))?;
+    }
+    let commits = writer.stop().last_value();
+    let held = bed.open(vdb)?.number("SELECT count(*) FROM ticks")?;
+    ensure!(held == commits, "{commits} commits acknowledged, {held} there");
+    check_pages(bed, &uri)?;
+    let status: Status = bed.engine.ask(["status"])?;
+    ensure!(status.faults.is_empty(), "faults: {:?}", status.faults);
+    Ok(Kills { commits, back_after_ms })
+}
+
+/// Every value acknowledged before this call is there, each once, and nothing is torn.
+fn verify_writes(bed: &Testbed, vdb: &str, writer: &Writer) -> Result<()> {
+    let acknowledged = writer.history().last_value();
+    let db = bed.open(vdb)?;
+    let rows = db.rows("SELECT max(value), count(*), (SELECT value FROM tick_now) FROM ticks")?;
+    let row = rows.first().context("one row")?;
+    ensure!(row[0] == row[1] && row[0] == row[2], "torn: {row:?}");
+    let held: i64 = row[0].parse()?;
+    ensure!(held >= acknowledged, "{acknowledged} commits acknowledged, {held} there");
+    let balanced = "SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts)
+        = (SELECT coalesce(sum(delta), 0) FROM pgbench_history)";
+    ensure!(db.text(balanced)? == "t", "pgbench's books do not balance");
+    Ok(())
+}
+
+/// `pg_amcheck` over every database of the VDB.
+fn check_pages(bed: &Testbed, uri: &str) -> Result<()> {
+    let program = bed.source.program("pg_amcheck");
+    let spec = program
+        .args(["--all", "--install-missing", "--maintenance-db"])
+        .arg(in_database(uri, "postgres"));
+    let output = process::run(&spec, Duration::from_secs(300))?;
+    ensure!(output.success(), "pg_amcheck: {} {}", output.stdout_text(), output.stderr_text());
+    Ok(())
+}
