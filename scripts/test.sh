@@ -93,10 +93,11 @@ wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D w
 wanted build && phase build 900 cargo build --workspace --bins --tests
 wanted unit && phase unit 600 cargo test --workspace --exclude offshoot-testbed
 if wanted filesystem; then
-  if [ -x scripts/test-filesystem.sh ]; then
-    phase filesystem 420 scripts/test-filesystem.sh
+  if [ "$(id -u)" = 0 ]; then
+    phase filesystem 600 scripts/test-filesystem.sh
   else
-    echo "== filesystem: scripts/test-filesystem.sh is missing"; exit 1
+    echo "== filesystem: skipped, as pjdfstest changes users and needs root"
+    report+=("filesystem: skipped, needs root")
   fi
 fi
 wanted testbed && phase testbed 900 cargo test -p offshoot-testbed -- --test-threads=1
