@@ -75,6 +75,9 @@ pub struct Dsource {
     /// The source's PostgreSQL timeline that is followed.
     #[serde(default)]
     pub timeline: u32,
+    /// The size of the source's WAL files, in bytes; 0 until it was read.
+    #[serde(default)]
+    pub wal_segment_bytes: u64,
     /// The replication slot on the source.
     #[serde(default)]
     pub slot: Option<String>,

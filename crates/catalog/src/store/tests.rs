@@ -35,6 +35,7 @@ fn dsource(id: DsourceId, name: &str) -> Dsource {
         server_version: "15.14".to_owned(),
         system_identifier: u64::MAX,
         timeline: 1,
+        wal_segment_bytes: 16 << 20,
         slot: None,
         created_at: now(),
         settings: DsourceSettings::default(),
