@@ -1,2 +1,56 @@
-//! The `offshoot` binary.
-fn main() {}
+//! The command line of Offshoot: `offshoot NOUN VERB`, a client of the engine's API, and the engine itself.
+//!
+//! stdout carries results (with `--json` exactly one document), stderr everything else. Exit codes: 0 done,
+//! 1 failed, 2 wrong usage.
+
+mod args;
+mod commands;
+mod output;
+mod password;
+mod progress;
+mod psql;
+mod source;
+mod target;
+
+use args::Cli;
+use clap::Parser;
+use clap::error::ErrorKind as UsageKind;
+use offshoot_types::{ErrorKind, Failure};
+use output::Output;
+use std::process::ExitCode;
+
+/// Exit code of a command that failed.
+const FAILED: u8 = 1;
+/// Exit code of a command line that is wrong.
+const WRONG_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse_usage(&error),
+    };
+    let output = Output { json: cli.target.json };
+    match commands::run(cli, output) {
+        Ok(code) => code,
+        Err(failure) => {
+            output.failure(&failure);
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Help and version are asked for; everything else is wrong usage, also as a document where that was
+/// asked for.
+fn refuse_usage(error: &clap::Error) -> ExitCode {
+    let asked = matches!(error.kind(), UsageKind::DisplayHelp | UsageKind::DisplayVersion);
+    if !asked && std::env::args_os().any(|arg| arg == "--json") {
+        let text = error.render().to_string();
+        let message = text.trim_start_matches("error: ").trim();
+        let hint = "see --help of the command";
+        Output { json: true }.failure(&Failure::new(ErrorKind::InvalidInput, message, hint));
+        return ExitCode::from(WRONG_USAGE);
+    }
+    // Nothing can be done about a closed stdout or stderr.
+    let _ = error.print();
+    if asked { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) }
+}

@@ -1,0 +1,161 @@
+//! The grammar of the command line.
+
+mod dsource;
+mod job;
+mod moment;
+mod pool;
+mod snapshot;
+mod vdb;
+
+pub use dsource::{DsourceCommand, LinkArgs};
+pub use job::JobCommand;
+pub use moment::MomentArgs;
+pub use pool::PoolCommand;
+pub use snapshot::SnapshotCommand;
+pub use vdb::{ConnectArgs, ProvisionArgs, RewindArgs, VdbCommand};
+
+use clap::{Args, Parser, Subcommand};
+use offshoot_types::Failure;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Virtual databases made from any moment of a synchronised copy of production.
+#[derive(Debug, Parser)]
+#[command(
+    name = "offshoot",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  offshoot serve --pool /data/pool\n  \
+                  offshoot dsource link prod --source postgresql://replicator@db:5432/postgres\n  \
+                  offshoot vdb provision dev --from prod\n  \
+                  offshoot vdb connect dev"
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub struct TargetArgs {
+    /// Print one JSON document on stdout, and nothing else
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Talk to the engine of this pool [env: OFFSHOOT_POOL] [default: /var/lib/offshoot as root, else
+    /// $XDG_DATA_HOME/offshoot]
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "server")]
+    pub pool: Option<PathBuf>,
+    /// Talk to the engine at this address [env: OFFSHOOT_SERVER]
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// The token of the engine at --server [env: OFFSHOOT_TOKEN_FILE]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Serve(ServeArgs),
+    /// Show engine, pool, cache and faults at a glance
+    #[command(after_help = "Example:\n  offshoot status")]
+    Status,
+    Demo(DemoArgs),
+    /// Link sources and follow them
+    #[command(
+        subcommand,
+        after_help = "Example:\n  offshoot dsource link prod --source postgresql://replicator@db:5432/postgres"
+    )]
+    Dsource(DsourceCommand),
+    /// Take and look at snapshots
+    #[command(subcommand, after_help = "Example:\n  offshoot snapshot list prod")]
+    Snapshot(SnapshotCommand),
+    /// Provision and use virtual databases
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  offshoot vdb connect dev"
+    )]
+    Vdb(VdbCommand),
+    /// Look at work in progress
+    #[command(subcommand, after_help = "Example:\n  offshoot job list")]
+    Job(JobCommand),
+    /// Look at the pool
+    #[command(subcommand, after_help = "Example:\n  offshoot pool status")]
+    Pool(PoolCommand),
+}
+
+/// Run the engine of a pool in the foreground
+///
+/// Creates the pool where there is none. Logs to stderr, says `ready` on stdout when it answers; on SIGTERM
+/// or SIGINT it stops VDBs cleanly and exits.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  offshoot serve --pool /data/pool --cache-size 4GiB\n\n\
+                        Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
+pub struct ServeArgs {
+    /// Listen here, on loopback; port 0 takes a free one [default: 127.0.0.1:7640]
+    #[arg(long, value_name = "ADDRESS", value_parser = listen)]
+    pub listen: Option<SocketAddr>,
+    /// Memory of the shared block cache
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub cache_size: Option<u64>,
+    /// Read settings from this file; options given here count more
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Show what Offshoot does: a sample source, a dSource linked to it, three VDBs, a tour
+///
+/// Starts a PostgreSQL and an engine of its own in a scratch directory, which is removed at the end. Without
+/// --exit all stays up to be tried out until Ctrl-C.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  offshoot demo --exit")]
+pub struct DemoArgs {
+    /// End once everything was shown
+    #[arg(long)]
+    pub exit: bool,
+    /// Size of the sample source, about 15 MiB each
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub scale: u32,
+}
+
+/// What commands that start a job take.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct JobArgs {
+    /// Print the job's id at once and do not wait for its end
+    #[arg(long)]
+    pub detach: bool,
+}
+
+/// A command that names one object.
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// Its name
+    pub name: String,
+}
+
+/// A command that names one object and starts a job.
+#[derive(Debug, Args)]
+pub struct NameJobArgs {
+    /// Its name
+    pub name: String,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    offshoot_server::parse_listen(text).map_err(reason)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    offshoot_domain::parse_size(text).map_err(reason)
+}
+
+/// What clap prints after the argument it could not take.
+fn reason(failure: Failure) -> String {
+    format!("{}; {}", failure.message, failure.hint)
+}
+
+#[cfg(test)]
+mod tests;

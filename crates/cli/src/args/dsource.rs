@@ -1,0 +1,61 @@
+//! `offshoot dsource …`
+
+use super::{JobArgs, NameArgs, NameJobArgs, reason};
+use crate::source::SourceUri;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub enum DsourceCommand {
+    Link(LinkArgs),
+    /// List dSources
+    #[command(after_help = "Example:\n  offshoot dsource list --json")]
+    List,
+    /// Show a dSource: how far it is synchronised, its snapshots
+    #[command(after_help = "Example:\n  offshoot dsource show prod")]
+    Show(NameArgs),
+    /// Receive what the source has flushed by now and take a snapshot
+    #[command(after_help = "Example:\n  offshoot dsource sync prod")]
+    Sync(NameJobArgs),
+    /// Stop following the source
+    #[command(after_help = "Example:\n  offshoot dsource pause prod")]
+    Pause(NameJobArgs),
+    /// Follow the source again
+    #[command(after_help = "Example:\n  offshoot dsource resume prod")]
+    Resume(NameJobArgs),
+    /// Remove a dSource; VDBs made from it stay
+    #[command(after_help = "Example:\n  offshoot dsource unlink prod")]
+    Unlink(NameJobArgs),
+}
+
+/// Link a source database: copy it once and follow its log from then on
+///
+/// The role needs REPLICATION and CONNECT. Its password is looked for in --password-file, the URI, PGPASSWORD
+/// and ~/.pgpass (or PGPASSFILE), in this order.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  offshoot dsource link prod \
+                        --source postgresql://replicator@db:5432/postgres \\\n      \
+                        --password-file secret.txt --snapshot-every 10min")]
+pub struct LinkArgs {
+    /// The name to give it
+    pub name: String,
+    /// The kind of database
+    #[arg(long, default_value = "postgres", value_parser = ["postgres"])]
+    pub connector: String,
+    /// Where the source is: postgresql://user@host:port/database
+    #[arg(long, value_name = "URI", value_parser = SourceUri::parse)]
+    pub source: SourceUri,
+    /// A file whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// Take a snapshot this often while there are changes [default: 10min]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub snapshot_every: Option<Duration>,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    offshoot_domain::parse_duration(text).map_err(reason)
+}

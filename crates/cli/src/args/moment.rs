@@ -1,0 +1,51 @@
+//! Which moment to open.
+
+use super::reason;
+use clap::Args;
+use offshoot_api::Moment;
+use offshoot_domain::ParsedTime;
+use offshoot_types::{Lsn, SnapshotId};
+
+/// At most one of these; the latest moment without.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct MomentArgs {
+    /// The last moment there is (the default)
+    #[arg(long)]
+    pub latest: bool,
+    /// What this snapshot holds
+    #[arg(long, value_name = "ID")]
+    pub snapshot: Option<SnapshotId>,
+    /// The last commit not after this time, as '2026-11-21 14:03:27.5+00'; UTC without a zone
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub at: Option<ParsedTime>,
+    /// This position of the log, as 0/3A2B1C0
+    #[arg(long, value_name = "LSN")]
+    pub lsn: Option<Lsn>,
+    /// The commit of this transaction
+    #[arg(long, value_name = "N")]
+    pub xid: Option<u32>,
+}
+
+impl MomentArgs {
+    /// The moment asked for; says on stderr when a time was taken as UTC.
+    pub fn moment(&self) -> Moment {
+        if let Some(id) = self.snapshot {
+            return Moment::Snapshot { id };
+        }
+        if let Some(at) = self.at {
+            if at.assumed_utc {
+                eprintln!("note: the time has no zone and is taken as UTC: {}", at.time);
+            }
+            return Moment::At { time: at.time };
+        }
+        if let Some(lsn) = self.lsn {
+            return Moment::Lsn { lsn };
+        }
+        self.xid.map_or(Moment::Latest, |xid| Moment::Xid { xid })
+    }
+}
+
+fn time(text: &str) -> Result<ParsedTime, String> {
+    offshoot_domain::parse_time(text).map_err(reason)
+}

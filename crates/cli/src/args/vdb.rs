@@ -1,0 +1,117 @@
+//! `offshoot vdb …`
+
+use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, size};
+use clap::{Args, Subcommand};
+use offshoot_types::SnapshotId;
+
+#[derive(Debug, Subcommand)]
+pub enum VdbCommand {
+    Provision(ProvisionArgs),
+    /// List VDBs
+    #[command(after_help = "Example:\n  offshoot vdb list")]
+    List,
+    /// Show a VDB: where to connect, what it takes, how long it took
+    #[command(after_help = "Example:\n  offshoot vdb show dev --json")]
+    Show(NameArgs),
+    Connect(ConnectArgs),
+    /// Start a stopped VDB
+    #[command(after_help = "Example:\n  offshoot vdb start dev")]
+    Start(NameJobArgs),
+    /// Stop a VDB; its data is kept
+    #[command(after_help = "Example:\n  offshoot vdb stop dev")]
+    Stop(NameJobArgs),
+    /// Delete a VDB; what was made from it stays
+    #[command(after_help = "Example:\n  offshoot vdb delete dev")]
+    Delete(NameJobArgs),
+    Refresh(RefreshArgs),
+    Rewind(RewindArgs),
+}
+
+/// Make a VDB from a moment of a dSource or another VDB
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  \
+                        offshoot vdb provision before --from prod --at '2026-11-21 14:03:27+00' \
+                        --set work_mem=64MB")]
+pub struct ProvisionArgs {
+    /// The name to give it
+    pub name: String,
+    /// The dSource or VDB to make it from
+    #[arg(long, value_name = "DSOURCE|VDB")]
+    pub from: String,
+    #[command(flatten)]
+    pub moment: MomentArgs,
+    /// The port to listen on; a free one without
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// A setting of the database; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// A limit of its memory
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Let the source's logins log in here too
+    #[arg(long)]
+    pub keep_source_logins: bool,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// Open a VDB in psql
+///
+/// The password is handed over by the environment. With --json, prints what `vdb show` prints instead.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot vdb connect dev\n  \
+                        offshoot vdb connect dev -- -c 'select count(*) from orders'")]
+pub struct ConnectArgs {
+    /// Its name
+    pub name: String,
+    /// Arguments for psql
+    #[arg(last = true, value_name = "PSQL ARGS")]
+    pub psql: Vec<std::ffi::OsString>,
+}
+
+/// Open a newer (or any) moment of the parent under the same name, port and credentials
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  offshoot vdb refresh dev --latest")]
+pub struct RefreshArgs {
+    /// Its name
+    pub name: String,
+    #[command(flatten)]
+    pub moment: MomentArgs,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// Go back to an earlier state of the VDB itself
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot vdb rewind dev --snapshot snapshot-7\n  \
+                        offshoot vdb rewind dev --undo")]
+pub struct RewindArgs {
+    /// Its name
+    pub name: String,
+    #[command(flatten)]
+    pub to: RewindToArgs,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// Exactly one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct RewindToArgs {
+    /// One of its own snapshots
+    #[arg(long, value_name = "ID")]
+    pub snapshot: Option<SnapshotId>,
+    /// The state before the last rewind or refresh
+    #[arg(long)]
+    pub undo: bool,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok((key.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err("write it as key=value".to_owned()),
+    }
+}

@@ -1,0 +1,108 @@
+//! What each command does: a request, perhaps a job to wait for, a result.
+
+mod dsource;
+mod job;
+mod pool;
+mod serve;
+mod snapshot;
+mod vdb;
+
+use crate::args::{Cli, Command, DemoArgs, JobArgs};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::target;
+use offshoot_api::{Job, JobAccepted};
+use offshoot_client::Client;
+use offshoot_demo::DemoOptions;
+use offshoot_server::ShutdownSignal;
+use offshoot_types::{ErrorKind, Failure, JobId};
+use std::process::ExitCode;
+
+/// Runs one command.
+pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
+    match cli.command {
+        Command::Serve(args) => serve::run(&cli.target, &args)?,
+        Command::Demo(args) => return Ok(demo(&args, output)),
+        command => {
+            let client = Client::new(target::resolve(&cli.target)?)?;
+            ask(&Session { client, output }, command)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The demonstration has an engine and an output of its own, and its checks decide the exit code.
+fn demo(args: &DemoArgs, output: Output) -> ExitCode {
+    let options = DemoOptions { exit: args.exit, scale: args.scale, json: output.json };
+    let held = offshoot_demo::run(options) == 0;
+    if held { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) }
+}
+
+fn ask(session: &Session, command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Serve(_) | Command::Demo(_) => Ok(()), // these ask no engine
+        Command::Status => pool::engine_status(session),
+        Command::Dsource(command) => dsource::run(session, command),
+        Command::Snapshot(command) => snapshot::run(session, command),
+        Command::Vdb(command) => vdb::run(session, command),
+        Command::Job(command) => job::run(session, command),
+        Command::Pool(command) => pool::run(session, command),
+    }
+}
+
+/// What the commands of one run of the program share.
+struct Session {
+    client: Client,
+    output: Output,
+}
+
+impl Session {
+    /// Sees a job through and then calls `show`; with `--detach` prints the job's id instead.
+    fn follow(
+        &self,
+        id: JobId,
+        args: JobArgs,
+        show: impl FnOnce(Job) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if args.detach {
+            self.output.print(&JobAccepted { job: id }, |accepted| accepted.job.to_string());
+            return Ok(());
+        }
+        show(self.wait(id)?)
+    }
+
+    /// Waits for a job's end and shows how it comes along. Ctrl-C ends the program, not the job.
+    fn wait(&self, id: JobId) -> Result<Job, Failure> {
+        self.leave_on_interrupt(id)?;
+        let mut progress = Progress::new(self.output.json);
+        let waited = self.client.wait_job(id, |job| progress.show(job));
+        progress.end();
+        waited
+    }
+
+    fn leave_on_interrupt(&self, id: JobId) -> Result<(), Failure> {
+        let interrupt = ShutdownSignal::install()?;
+        let output = self.output;
+        let leave = move || {
+            interrupt.wait();
+            output.failure(&Failure::new(
+                ErrorKind::Cancelled,
+                format!("stopped waiting; {id} goes on"),
+                format!(
+                    "follow it with: offshoot job watch {id}; stop it with: offshoot job cancel {id}"
+                ),
+            ));
+            std::process::exit(i32::from(crate::FAILED));
+        };
+        std::thread::Builder::new()
+            .name("interrupt".to_owned())
+            .spawn(leave)
+            .map(drop)
+            .map_err(|error| Failure::internal(format!("a thread cannot be started: {error}")))
+    }
+
+    /// Says in words that something was done; for programs, the job that did it.
+    fn done(&self, job: &Job, words: String) {
+        self.output.print(job, |_| words);
+    }
+}

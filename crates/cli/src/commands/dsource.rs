@@ -1,0 +1,115 @@
+//! `offshoot dsource …`
+
+use super::{Session, snapshot};
+use crate::args::{DsourceCommand, JobArgs, LinkArgs};
+use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
+use crate::password;
+use offshoot_api::{Dsource, LinkDsource};
+use offshoot_types::{Failure, JobId};
+
+/// Runs one command.
+pub fn run(session: &Session, command: DsourceCommand) -> Result<(), Failure> {
+    let client = &session.client;
+    match command {
+        DsourceCommand::Link(args) => link(session, args),
+        DsourceCommand::List => {
+            session.output.print(&client.list_dsources()?, |list| list_text(&list.dsources));
+            Ok(())
+        }
+        DsourceCommand::Show(args) => show(session, &args.name),
+        DsourceCommand::Sync(args) => {
+            change(session, &args.name, args.job, client.sync_dsource(&args.name)?)
+        }
+        DsourceCommand::Pause(args) => {
+            change(session, &args.name, args.job, client.pause_dsource(&args.name)?)
+        }
+        DsourceCommand::Resume(args) => {
+            change(session, &args.name, args.job, client.resume_dsource(&args.name)?)
+        }
+        DsourceCommand::Unlink(args) => {
+            let job = client.unlink_dsource(&args.name)?;
+            session.follow(job, args.job, |job| {
+                session.done(&job, format!("{} is unlinked", args.name));
+                Ok(())
+            })
+        }
+    }
+}
+
+fn link(session: &Session, args: LinkArgs) -> Result<(), Failure> {
+    let every = args.snapshot_every.map(|every| every.as_millis());
+    let request = LinkDsource {
+        name: args.name.clone(),
+        connector: args.connector,
+        source: args.source.without_password().to_owned(),
+        password: password::find(args.password_file.as_deref(), &args.source)?,
+        snapshot_every_ms: every.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+    };
+    let job = session.client.link_dsource(&request)?;
+    change(session, &args.name, args.job, job)
+}
+
+/// Waits for a job that leaves the dSource there, and shows it.
+fn change(session: &Session, name: &str, args: JobArgs, job: JobId) -> Result<(), Failure> {
+    session.follow(job, args, |_| show(session, name))
+}
+
+fn show(session: &Session, name: &str) -> Result<(), Failure> {
+    session.output.print(&session.client.show_dsource(name)?, show_text);
+    Ok(())
+}
+
+fn show_text(dsource: &Dsource) -> String {
+    let synced = dsource.synced_to.as_ref();
+    let mut text = Fields::default()
+        .add("name", &dsource.name)
+        .add("state", word(&dsource.state))
+        .add("connector", &dsource.connector)
+        .add("source", &dsource.source)
+        .add("server version", &dsource.server_version)
+        .add("logical size", size(dsource.logical_bytes))
+        .add("stored", size(dsource.stored_bytes))
+        .add_some("synced to", synced.map(|synced| synced.lsn))
+        .add_some("synced at", synced.and_then(|synced| synced.time))
+        .add_some("lag", lag(dsource))
+        .add("snapshots every", or_dash(dsource.snapshot_every_ms.map(duration)))
+        .add("linked at", dsource.created_at)
+        .add_some("error", dsource.error.as_ref().map(|error| &error.message))
+        .add_some("hint", dsource.error.as_ref().map(|error| &error.hint))
+        .text();
+    if !dsource.snapshots.is_empty() {
+        text.push('\n');
+        text.push_str(&snapshot::list_text(&dsource.snapshots));
+    }
+    text
+}
+
+fn lag(dsource: &Dsource) -> Option<String> {
+    match (dsource.lag_bytes, dsource.lag_ms) {
+        (Some(bytes), Some(ms)) => Some(format!("{}, {}", size(bytes), duration(ms))),
+        (Some(bytes), None) => Some(size(bytes)),
+        (None, Some(ms)) => Some(duration(ms)),
+        (None, None) => None,
+    }
+}
+
+fn list_text(dsources: &[Dsource]) -> String {
+    if dsources.is_empty() {
+        return "there is no dSource; link one with: offshoot dsource link".to_owned();
+    }
+    let row = |dsource: &Dsource| {
+        let synced = dsource.synced_to.as_ref().and_then(|synced| synced.time);
+        vec![
+            dsource.name.clone(),
+            word(&dsource.state),
+            format!("{} {}", dsource.connector, dsource.server_version),
+            size(dsource.logical_bytes),
+            size(dsource.stored_bytes),
+            or_dash(synced.map(seconds)),
+            or_dash(lag(dsource)),
+            dsource.snapshots.len().to_string(),
+        ]
+    };
+    let heads = ["name", "state", "database", "size", "stored", "synced to", "lag", "snapshots"];
+    table(&heads, dsources.iter().map(row).collect())
+}

@@ -1,0 +1,69 @@
+//! `offshoot pool …` and `offshoot status`
+
+use super::Session;
+use crate::args::PoolCommand;
+use crate::output::{Fields, size};
+use offshoot_api::{CacheStatus, PoolStatus, Status};
+use offshoot_types::Failure;
+
+/// Runs one command.
+pub fn run(session: &Session, command: PoolCommand) -> Result<(), Failure> {
+    match command {
+        PoolCommand::Status => pool_status(session),
+        PoolCommand::Reclaim(args) => {
+            let job = session.client.reclaim_pool()?;
+            session.follow(job, args, |_| pool_status(session))
+        }
+    }
+}
+
+fn pool_status(session: &Session) -> Result<(), Failure> {
+    session.output.print(&session.client.pool_status()?, |pool| {
+        cache_fields(pool_fields(Fields::default(), pool), &pool.cache).text()
+    });
+    Ok(())
+}
+
+/// `offshoot status`
+pub fn engine_status(session: &Session) -> Result<(), Failure> {
+    session.output.print(&session.client.status()?, status_text);
+    Ok(())
+}
+
+fn status_text(status: &Status) -> String {
+    let fields = Fields::default()
+        .add("engine", format!("offshoot {}, pid {}", status.engine_version, status.pid))
+        .add("listens on", &status.listen)
+        .add("started at", status.started_at)
+        .add("dSources", status.dsources)
+        .add("VDBs", format!("{}, {} running", status.vdbs, status.vdbs_running))
+        .add("active jobs", status.jobs_active)
+        .add("pool", &status.pool);
+    let fields = pool_fields(fields, &status.pool_status);
+    let mut text = cache_fields(fields, &status.cache).add("faults", status.faults.len()).text();
+    for fault in &status.faults {
+        text.push_str(&format!("\n{} {}: {}\n", fault.time, fault.object, fault.message));
+        if !fault.hint.is_empty() {
+            text.push_str(&format!("  hint: {}\n", fault.hint));
+        }
+    }
+    text
+}
+
+fn pool_fields(fields: Fields, pool: &PoolStatus) -> Fields {
+    fields
+        .add("capacity", size(pool.capacity_bytes))
+        .add("used", size(pool.used_bytes))
+        .add("free", size(pool.free_bytes))
+        .add("logical size", size(pool.logical_bytes))
+        .add("live", size(pool.live_bytes))
+        .add("compression", format!("{:.2}×", pool.compression_ratio))
+        .add("deduplication", format!("{:.2}×", pool.dedup_ratio))
+        .add("zeros saved", size(pool.zero_saved_bytes))
+}
+
+fn cache_fields(fields: Fields, cache: &CacheStatus) -> Fields {
+    let (used, all) = (size(cache.used_bytes), size(cache.size_bytes));
+    let hits = format!("{:.1} % of {}", cache.hit_ratio * 100.0, cache.hits + cache.misses);
+    fields.add("cache", format!("{used} of {all}, {} blocks", cache.blocks)).add("cache hits", hits)
+}

@@ -1,0 +1,45 @@
+//! `offshoot serve`
+
+use crate::args::{ServeArgs, TargetArgs};
+use crate::target;
+use offshoot_server::ServeOptions;
+use offshoot_types::{ErrorKind, Failure};
+use tracing_subscriber::EnvFilter;
+
+/// Runs the engine of a pool in this process until it is told to stop.
+pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
+    if target.server.is_some() {
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            "an engine serves a pool of its own; --server names another one",
+            "name the pool with --pool, and where to listen with --listen",
+        ));
+    }
+    let mut options = ServeOptions::new(target::pool_dir(target)?);
+    if let Some(file) = &args.config {
+        options.read_config(file)?;
+    }
+    options.listen = args.listen.unwrap_or(options.listen);
+    options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
+    log_to_stderr()?;
+    offshoot_server::run_engine(options)
+}
+
+fn log_to_stderr() -> Result<(), Failure> {
+    let filter = match std::env::var("OFFSHOOT_LOG") {
+        Err(_) => EnvFilter::new("info"),
+        Ok(directives) => EnvFilter::try_new(&directives).map_err(|error| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                format!("OFFSHOOT_LOG={directives} is not understood: {error}"),
+                "write it as OFFSHOOT_LOG=debug or OFFSHOOT_LOG=info,offshoot_pool=debug",
+            )
+        })?,
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .init();
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! `offshoot vdb …`
+
+use super::Session;
+use crate::args::{ConnectArgs, JobArgs, ProvisionArgs, RewindArgs, VdbCommand};
+use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
+use crate::psql;
+use offshoot_api::{ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb};
+use offshoot_types::{Failure, JobId};
+
+/// Runs one command.
+pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
+    let client = &session.client;
+    match command {
+        VdbCommand::Provision(args) => provision(session, args),
+        VdbCommand::List => {
+            session.output.print(&client.list_vdbs()?, |list| list_text(&list.vdbs));
+            Ok(())
+        }
+        VdbCommand::Show(args) => show(session, &args.name),
+        VdbCommand::Connect(args) => connect(session, &args),
+        VdbCommand::Start(args) => {
+            change(session, &args.name, args.job, client.start_vdb(&args.name)?)
+        }
+        VdbCommand::Stop(args) => {
+            change(session, &args.name, args.job, client.stop_vdb(&args.name)?)
+        }
+        VdbCommand::Delete(args) => {
+            let job = client.delete_vdb(&args.name)?;
+            session.follow(job, args.job, |job| {
+                session.done(&job, format!("{} is deleted", args.name));
+                Ok(())
+            })
+        }
+        VdbCommand::Refresh(args) => {
+            let request = RefreshVdb { moment: args.moment.moment() };
+            change(session, &args.name, args.job, client.refresh_vdb(&args.name, &request)?)
+        }
+        VdbCommand::Rewind(args) => rewind(session, &args),
+    }
+}
+
+fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
+    let request = ProvisionVdb {
+        name: args.name.clone(),
+        from: args.from,
+        moment: args.moment.moment(),
+        port: args.port,
+        settings: args.set.into_iter().collect(),
+        memory_bytes: args.memory,
+        keep_source_logins: args.keep_source_logins,
+    };
+    let job = session.client.provision_vdb(&request)?;
+    change(session, &args.name, args.job, job)
+}
+
+fn rewind(session: &Session, args: &RewindArgs) -> Result<(), Failure> {
+    // The grammar lets through exactly one of --snapshot and --undo.
+    let to = args.to.snapshot.map_or(RewindTo::Undo, |id| RewindTo::Snapshot { id });
+    let job = session.client.rewind_vdb(&args.name, &RewindVdb { to })?;
+    change(session, &args.name, args.job, job)
+}
+
+fn connect(session: &Session, args: &ConnectArgs) -> Result<(), Failure> {
+    let vdb = session.client.show_vdb(&args.name)?;
+    if session.output.json {
+        session.output.print(&vdb, show_text);
+        return Ok(());
+    }
+    psql::open(&vdb, &args.psql)
+}
+
+/// Waits for a job that leaves the VDB there, and shows it.
+fn change(session: &Session, name: &str, args: JobArgs, job: JobId) -> Result<(), Failure> {
+    session.follow(job, args, |_| show(session, name))
+}
+
+fn show(session: &Session, name: &str) -> Result<(), Failure> {
+    session.output.print(&session.client.show_vdb(name)?, show_text);
+    Ok(())
+}
+
+fn show_text(vdb: &Vdb) -> String {
+    let timings = &vdb.timings;
+    let parts = [
+        ("clone", timings.clone_ms),
+        ("mount", timings.mount_ms),
+        ("recover", timings.recover_ms),
+        ("start", timings.start_ms),
+    ];
+    let parts = parts.map(|(name, ms)| format!("{name} {}", duration(ms))).join(", ");
+    let mut fields = Fields::default()
+        .add("name", &vdb.name)
+        .add("state", word(&vdb.state))
+        .add("parent", format!("{} ({})", vdb.parent, word(&vdb.parent_kind)))
+        .add_some("snapshot", vdb.moment.snapshot)
+        .add_some("lsn", vdb.moment.lsn)
+        .add_some("moment", vdb.moment.time)
+        .add("host", &vdb.host)
+        .add("port", vdb.port)
+        .add("user", &vdb.user)
+        .add("uri", &vdb.uri)
+        .add("server version", &vdb.server_version)
+        .add("logical size", size(vdb.logical_bytes))
+        .add("unique", size(vdb.unique_bytes))
+        .add_some("memory", vdb.memory_bytes.map(size))
+        .add("provisioned in", format!("{} ({parts})", duration(timings.total_ms)))
+        .add("created at", vdb.created_at);
+    for (key, value) in &vdb.settings {
+        fields = fields.add("setting", format!("{key} = {value}"));
+    }
+    fields
+        .add_some("error", vdb.error.as_ref().map(|error| &error.message))
+        .add_some("hint", vdb.error.as_ref().map(|error| &error.hint))
+        .text()
+}
+
+fn list_text(vdbs: &[Vdb]) -> String {
+    if vdbs.is_empty() {
+        return "there is no VDB; make one with: offshoot vdb provision".to_owned();
+    }
+    let row = |vdb: &Vdb| {
+        vec![
+            vdb.name.clone(),
+            word(&vdb.state),
+            vdb.parent.clone(),
+            or_dash(vdb.moment.time.map(seconds)),
+            vdb.port.to_string(),
+            size(vdb.logical_bytes),
+            size(vdb.unique_bytes),
+        ]
+    };
+    let heads = ["name", "state", "parent", "moment", "port", "size", "unique"];
+    table(&heads, vdbs.iter().map(row).collect())
+}

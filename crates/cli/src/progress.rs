@@ -1,0 +1,103 @@
+//! How long work is shown while a command waits for it: a bar on a terminal, lines elsewhere, on stderr.
+
+use crate::output::{size, word};
+use indicatif::{ProgressBar, ProgressStyle};
+use offshoot_api::{Job, StepState};
+use std::io::IsTerminal;
+
+/// A line is printed when so much more is done, in percent.
+const LINE_EVERY_PERCENT: u64 = 10;
+
+/// Shows one job.
+pub enum Progress {
+    /// A bar that is drawn over and over.
+    Bar(ProgressBar),
+    /// A line at each change worth one.
+    Lines {
+        /// The last step and tenth of it that had a line.
+        last: Option<(String, u64)>,
+    },
+    /// Nothing: stderr is no terminal and the caller is a program.
+    Silent,
+}
+
+impl Progress {
+    /// What fits where stderr goes. `quiet` for callers who read documents, not lines.
+    pub fn new(quiet: bool) -> Self {
+        if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new(0);
+            let style = ProgressStyle::with_template("{bar:30} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            return Progress::Bar(bar);
+        }
+        if quiet { Progress::Silent } else { Progress::Lines { last: None } }
+    }
+
+    /// Shows how a job stands.
+    pub fn show(&mut self, job: &Job) {
+        match self {
+            Progress::Silent => {}
+            Progress::Bar(bar) => {
+                bar.set_length(job.progress.total.unwrap_or(0).max(job.progress.done).max(1));
+                bar.set_position(job.progress.done);
+                bar.set_message(describe(job));
+            }
+            Progress::Lines { last } => {
+                let now = (step(job), percent(job).unwrap_or(0) / LINE_EVERY_PERCENT);
+                if last.as_ref() != Some(&now) {
+                    eprintln!("{}: {}", job.id, describe(job));
+                    *last = Some(now);
+                }
+            }
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        if let Progress::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn describe(job: &Job) -> String {
+    let mut text = format!("{} {}: {}", job.kind.replace('_', " "), job.object, step(job));
+    if let Some(amount) = amount(job) {
+        text.push_str(&format!(" ({amount})"));
+    }
+    text
+}
+
+/// The step at work, or the state of the job where there is none.
+fn step(job: &Job) -> String {
+    let at_work = job.steps.iter().find(|step| step.state == StepState::Running);
+    match at_work {
+        Some(step) if !job.state.is_final() => step.name.replace('_', " "),
+        _ => word(&job.state),
+    }
+}
+
+/// How much is done, in the unit that is counted.
+pub fn amount(job: &Job) -> Option<String> {
+    let progress = &job.progress;
+    let show = |count: u64| match progress.unit.as_str() {
+        "bytes" => size(count),
+        _ => count.to_string(),
+    };
+    let unit = if progress.unit == "bytes" { "" } else { progress.unit.as_str() };
+    let text = match (progress.total, percent(job)) {
+        (Some(total), Some(percent)) => {
+            format!("{} of {} {unit}", show(progress.done), show(total)).trim_end().to_owned()
+                + &format!(", {percent} %")
+        }
+        _ if progress.done > 0 => format!("{} {unit}", show(progress.done)).trim_end().to_owned(),
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn percent(job: &Job) -> Option<u64> {
+    let total = job.progress.total.filter(|total| *total > 0)?;
+    let percent = u128::from(job.progress.done) * 100 / u128::from(total);
+    u64::try_from(percent.min(100)).ok()
+}

@@ -1,0 +1,61 @@
+//! Which engine a command talks to: options count more than the environment, which counts more than the
+//! default pool.
+
+use crate::args::TargetArgs;
+use offshoot_client::Target;
+use offshoot_types::{ErrorKind, Failure};
+use std::path::PathBuf;
+
+/// The engine that options and environment name.
+pub fn resolve(args: &TargetArgs) -> Result<Target, Failure> {
+    if let Some(url) = &args.server {
+        return server(args, url.clone());
+    }
+    if args.pool.is_none()
+        && let Some(url) = variable("OFFSHOOT_SERVER")
+    {
+        return server(args, url);
+    }
+    pool_dir(args).map(Target::Pool)
+}
+
+/// The pool directory that options and environment name.
+pub fn pool_dir(args: &TargetArgs) -> Result<PathBuf, Failure> {
+    if let Some(pool) = &args.pool {
+        return Ok(pool.clone());
+    }
+    if let Some(pool) = variable("OFFSHOOT_POOL") {
+        return Ok(pool.into());
+    }
+    if rustix::process::geteuid().is_root() {
+        return Ok("/var/lib/offshoot".into());
+    }
+    variable("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/share")))
+        .map(|data| data.join("offshoot"))
+        .ok_or_else(|| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                "neither XDG_DATA_HOME nor HOME is set, so there is no default pool",
+                "name the pool with --pool DIR or OFFSHOOT_POOL",
+            )
+        })
+}
+
+fn server(args: &TargetArgs, url: String) -> Result<Target, Failure> {
+    let file = args.token_file.clone().or_else(|| Some(variable("OFFSHOOT_TOKEN_FILE")?.into()));
+    let token_file = file.ok_or_else(|| {
+        Failure::new(
+            ErrorKind::Unauthorized,
+            format!("there is no token for the engine at {url}"),
+            "name a file with it by --token-file FILE or OFFSHOOT_TOKEN_FILE; it is the file `token` in \
+             the engine's pool",
+        )
+    })?;
+    Ok(Target::Server { url, token_file })
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
