@@ -73,7 +73,8 @@ impl Catalog {
     }
 
     /// Gives out an id that was never given before. A workflow takes it before it makes the object
-    /// and remembers it, so that a repeated step makes the object once.
+    /// and remembers it, so that a repeated step makes the object once. Not for snapshots: they bear the
+    /// store's id.
     pub fn allocate<R: Record>(&self) -> Result<R::Id, Error> {
         self.transaction(|tx| tx.allocate::<R>())
     }

@@ -45,7 +45,7 @@ fn jobs_survive_a_reopen_unchanged() {
     assert_eq!(catalog.unsettled_jobs().expect("readable"), [first.clone(), second.clone()]);
     (first.settled, first.state) = (true, JobState::Done);
     catalog.save_job(&first).expect("saved");
-    assert_eq!(catalog.unsettled_jobs().expect("readable"), [second.clone()]);
+    assert_eq!(catalog.unsettled_jobs().expect("readable"), vec![second.clone()]);
     assert_eq!(catalog.jobs(10).expect("readable"), [second, first]);
     assert!(matches!(catalog.job(JobId(99)), Err(Error::NotFound(_))));
     assert!(matches!(catalog.save_job(&job(JobId(99), true)), Err(Error::NotFound(_))));

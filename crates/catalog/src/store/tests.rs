@@ -96,7 +96,7 @@ fn objects_survive_a_reopen_unchanged() {
     let catalog = open(&path);
     assert_eq!(catalog.get::<Dsource>(source.id).expect("there"), source);
     assert_eq!(catalog.find_named::<Vdb>("dev").expect("readable"), Some(clone.clone()));
-    assert_eq!(catalog.list_of::<Vdb>(source.id).expect("readable"), [clone.clone()]);
+    assert_eq!(catalog.list_of::<Vdb>(source.id).expect("readable"), vec![clone.clone()]);
     assert_eq!(catalog.list_of::<Snapshot>(clone.id).expect("readable"), [taken]);
     assert_eq!(catalog.list_of::<Snapshot>(source.id).expect("readable"), []);
     assert_eq!(catalog.find_owner("dev").expect("readable"), Some(Owner::Vdb(clone.id)));
