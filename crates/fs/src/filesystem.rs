@@ -1,9 +1,7 @@
 //! A dataset as a POSIX file system, by inode number.
 
 use crate::watch::{Watch, Watchers};
-use crate::{
-    Attr, Dataset, DirEntry, Error, FileKind, NewInode, NewKind, SetAttr, Watcher,
-};
+use crate::{Attr, Dataset, DirEntry, Error, FileKind, NewInode, NewKind, SetAttr, Watcher};
 use offshoot_types::Ino;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

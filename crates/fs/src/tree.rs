@@ -123,15 +123,12 @@ impl FileSystem {
         target: impl AsRef<Path>,
     ) -> Result<u64> {
         let (source, target) = (source.as_ref(), target.as_ref());
-        let from = source_fs
-            .resolve(source)
-            .and_then(regular)
-            .map_err(PathError::at("share", source))?;
+        let from =
+            source_fs.resolve(source).and_then(regular).map_err(PathError::at("share", source))?;
         let new = NewFile { mode: from.mode, uid: from.uid, gid: from.gid };
         let dataset = self.dataset();
         self.replace(target, new, |ino| {
-            let copied =
-                dataset.copy_range(source_fs.dataset(), from.ino, 0, ino, 0, from.size)?;
+            let copied = dataset.copy_range(source_fs.dataset(), from.ino, 0, ino, 0, from.size)?;
             // A hole at the end is not copied.
             if copied < from.size {
                 let change = SetAttr { size: Some(from.size), ..SetAttr::default() };

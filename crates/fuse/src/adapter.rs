@@ -335,9 +335,8 @@ impl Filesystem for Adapter {
             return reply.error(Errno::EINVAL);
         };
         let (from, to) = (Ino(parent.0), Ino(new_parent.0));
-        let renamed = attempt(|| {
-            self.dataset().rename(from, name.as_bytes(), to, new_name.as_bytes(), mode)
-        });
+        let renamed =
+            attempt(|| self.dataset().rename(from, name.as_bytes(), to, new_name.as_bytes(), mode));
         reply_empty(reply, renamed);
     }
 
@@ -483,13 +482,12 @@ impl Filesystem for Adapter {
     ) {
         let mut cookie = offset;
         loop {
-            let entries =
-                match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
-                    Ok(entries) => entries,
-                    // What is gathered already is answered; the next call meets the error.
-                    Err(_) if cookie != offset => return reply.ok(),
-                    Err(errno) => return reply.error(errno),
-                };
+            let entries = match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
+                Ok(entries) => entries,
+                // What is gathered already is answered; the next call meets the error.
+                Err(_) if cookie != offset => return reply.ok(),
+                Err(errno) => return reply.error(errno),
+            };
             let Some(last) = entries.last() else { return reply.ok() };
             cookie = last.cookie;
             for entry in &entries {
@@ -512,26 +510,18 @@ impl Filesystem for Adapter {
     ) {
         let mut cookie = offset;
         loop {
-            let entries =
-                match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
-                    Ok(entries) => entries,
-                    Err(_) if cookie != offset => return reply.ok(),
-                    Err(errno) => return reply.error(errno),
-                };
+            let entries = match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
+                Ok(entries) => entries,
+                Err(_) if cookie != offset => return reply.ok(),
+                Err(errno) => return reply.error(errno),
+            };
             let Some(last) = entries.last() else { return reply.ok() };
             cookie = last.cookie;
             for entry in &entries {
                 // Removed since it was listed: leave it out.
                 let Ok(attr) = attempt(|| self.dataset().getattr(entry.ino)) else { continue };
                 let (name, attr) = (OsStr::from_bytes(&entry.name), file_attr(&attr));
-                if reply.add(
-                    INodeNo(entry.ino.0),
-                    entry.cookie,
-                    name,
-                    &TTL,
-                    &attr,
-                    GENERATION,
-                ) {
+                if reply.add(INodeNo(entry.ino.0), entry.cookie, name, &TTL, &attr, GENERATION) {
                     return reply.ok();
                 }
             }
@@ -576,9 +566,8 @@ impl Filesystem for Adapter {
             libc::XATTR_REPLACE => XattrMode::Replace,
             _ => return reply.error(Errno::EINVAL),
         };
-        let set = supported_xattr(name).and_then(|name| {
-            attempt(|| self.dataset().set_xattr(Ino(ino.0), name, value, mode))
-        });
+        let set = supported_xattr(name)
+            .and_then(|name| attempt(|| self.dataset().set_xattr(Ino(ino.0), name, value, mode)));
         reply_empty(reply, set);
     }
 

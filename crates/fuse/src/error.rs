@@ -64,11 +64,9 @@ impl From<MountError> for Failure {
                     path.display()
                 ),
             ),
-            MountError::MountTable(_) => Failure::new(
-                ErrorKind::HostUnprepared,
-                message,
-                "make sure that /proc is mounted",
-            ),
+            MountError::MountTable(_) => {
+                Failure::new(ErrorKind::HostUnprepared, message, "make sure that /proc is mounted")
+            }
         }
     }
 }

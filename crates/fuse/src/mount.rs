@@ -198,8 +198,7 @@ impl Mount {
     /// Best effort: without it the kernel's 128 KiB apply.
     fn set_read_ahead(&self, bytes: usize) {
         let Ok(Some(entry)) = mount_table::find(&self.path) else { return };
-        let control =
-            format!("/sys/class/bdi/{}:{}/read_ahead_kb", entry.major, entry.minor);
+        let control = format!("/sys/class/bdi/{}:{}/read_ahead_kb", entry.major, entry.minor);
         if let Err(error) = std::fs::write(&control, format!("{}", bytes / 1024)) {
             tracing::debug!(%error, control, "read-ahead stays as it is");
         }

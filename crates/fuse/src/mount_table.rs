@@ -67,7 +67,8 @@ fn unescape(field: &[u8]) -> Vec<u8> {
         });
         match octal {
             Some(digits) => {
-                let value = digits.iter().fold(0u32, |sum, digit| sum * 8 + u32::from(digit - b'0'));
+                let value =
+                    digits.iter().fold(0u32, |sum, digit| sum * 8 + u32::from(digit - b'0'));
                 out.push(value as u8);
                 rest = &tail[3..];
             }

@@ -100,10 +100,9 @@ fn a_directory_holds_a_hundred_thousand_files() {
     let dir = server.mount().join("many");
     fs::create_dir(&dir).unwrap();
     for number in 0..100_000_u32 {
-        let name = std::ffi::CString::new(
-            dir.join(format!("file-{number:06}")).as_os_str().as_bytes(),
-        )
-        .unwrap();
+        let name =
+            std::ffi::CString::new(dir.join(format!("file-{number:06}")).as_os_str().as_bytes())
+                .unwrap();
         // One request each, where creating and closing takes two.
         // SAFETY: a valid C string.
         assert_eq!(unsafe { libc::mknod(name.as_ptr(), libc::S_IFREG | 0o600, 0) }, 0);
@@ -143,12 +142,8 @@ fn names_may_have_255_bytes_of_any_kind() {
 fn sparse_files_are_large_and_take_no_room() {
     let server = server(&[]);
     let mount = server.mount();
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(mount.join("sparse"))
-        .unwrap();
+    let mut file =
+        File::options().read(true).write(true).create_new(true).open(mount.join("sparse")).unwrap();
     let far = 10 << 40;
     file.set_len(far).unwrap();
     file.write_all_at(b"data", 5 << 40).unwrap();
@@ -194,8 +189,7 @@ fn rename_replaces_and_keeps_open_files_alive() {
 fn an_unlinked_file_lives_until_it_is_closed() {
     let server = server(&[]);
     let path = server.mount().join("file");
-    let mut file =
-        File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    let mut file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
     file.write_all(&pattern(50_000, 1)).unwrap();
     fs::remove_file(&path).unwrap();
     assert!(!path.exists());
@@ -379,12 +373,7 @@ fn many_threads_read_and_write_with_direct_io_too() {
             page[..8].copy_from_slice(&number.to_le_bytes());
             page
         };
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .unwrap();
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4_usize {
                 let file = &file;

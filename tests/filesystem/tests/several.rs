@@ -95,8 +95,7 @@ fn files_are_shared_between_datasets() {
     let content: Vec<u8> = (0..3_000_001_u32).map(|at| (at / 5) as u8).collect();
     fs::write(mount.join("segment"), &content).unwrap();
     fs::write(other.join("place"), b"is taken").unwrap();
-    let share =
-        format!("share {} segment {} place", mount.display(), other.display());
+    let share = format!("share {} segment {} place", mount.display(), other.display());
     assert_eq!(server.command(&share), "3000001");
     fs::remove_file(mount.join("segment")).unwrap();
     assert!(fs::read(other.join("place")).unwrap() == content);

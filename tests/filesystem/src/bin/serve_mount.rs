@@ -64,8 +64,7 @@ impl Server {
                 Ok(String::new())
             }
             ["unmount", mountpoint] => {
-                let mounted =
-                    self.mounts.remove(mountpoint).ok_or("there is no such mount")?;
+                let mounted = self.mounts.remove(mountpoint).ok_or("there is no such mount")?;
                 let how = mounted.mount.unmount_within(Duration::from_millis(500))?;
                 Ok(format!("{how:?}"))
             }
