@@ -8,13 +8,15 @@ use offshoot_types::Failure;
 
 use crate::data_dir::DataDir;
 
+const HEADER: &str = "# Written by Offshoot and rewritten whenever it starts this server.\n";
+const PRIVATE_SOCKET: &str = "local all all trust\n";
+
 /// Rules that let in only the engine, by the private socket: staging and image preparation.
 ///
 /// # Errors
 /// `Internal` when a file cannot be written.
 pub fn write_private(dir: &dyn DataDir) -> Result<(), Failure> {
-    let _ = dir;
-    todo!()
+    write(dir, &format!("{HEADER}{PRIVATE_SOCKET}host all all all reject\n"))
 }
 
 /// Rules of a VDB: the private socket, and password logins on loopback. With `source_logins`,
@@ -23,6 +25,18 @@ pub fn write_private(dir: &dyn DataDir) -> Result<(), Failure> {
 /// # Errors
 /// `Internal` when a file cannot be written.
 pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> {
-    let _ = (dir, source_logins);
-    todo!()
+    // The method called md5 takes SCRAM where the stored password is SCRAM.
+    let method = if source_logins { "md5" } else { "scram-sha-256" };
+    let mut rules = format!("{HEADER}{PRIVATE_SOCKET}");
+    for address in ["127.0.0.1/32", "::1/128"] {
+        rules += &format!("host all {} {address} scram-sha-256\n", crate::settle::VDB_ROLE);
+        rules += &format!("host all all {address} {method}\n");
+        rules += &format!("host replication all {address} {method}\n");
+    }
+    write(dir, &rules)
+}
+
+fn write(dir: &dyn DataDir, rules: &str) -> Result<(), Failure> {
+    crate::config::write_file(dir, "pg_hba.conf", rules)?;
+    crate::config::write_file(dir, "pg_ident.conf", HEADER)
 }

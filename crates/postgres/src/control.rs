@@ -1,10 +1,11 @@
 //! What a data directory's control file says, by the database's own `pg_controldata`.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use offshoot_os::process::User;
-use offshoot_types::{Failure, Lsn};
+use offshoot_os::process::{Spec, User, run};
+use offshoot_types::{ErrorKind, Failure, Lsn};
 
 /// The state the cluster was left in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,17 +45,97 @@ pub struct Control {
     pub wal_segment_bytes: u64,
     /// Whether data pages have checksums.
     pub data_checksums: bool,
-    /// Settings a standby must have at least as large: name and value (`max_connections`,
-    /// `max_worker_processes`, `max_wal_senders`, `max_prepared_xacts` as
-    /// `max_prepared_transactions`, `max_locks_per_xact` as `max_locks_per_transaction`).
+    /// Settings a standby must have at least as large, by their names in `postgresql.conf`.
     pub minimum_settings: Vec<(&'static str, u32)>,
 }
+
+/// Settings that limit what can be replayed: the name in the configuration and in the tool's output.
+const MINIMUM_SETTINGS: &[(&str, &str)] = &[
+    ("max_connections", "max_connections setting"),
+    ("max_worker_processes", "max_worker_processes setting"),
+    ("max_wal_senders", "max_wal_senders setting"),
+    ("max_prepared_transactions", "max_prepared_xacts setting"),
+    ("max_locks_per_transaction", "max_locks_per_xact setting"),
+];
 
 /// Reads the control file of the cluster at `data_dir`, running or not.
 ///
 /// # Errors
 /// `HostUnprepared` when the tool is missing, `DataDamaged` when the file cannot be understood.
 pub fn read(bin_dir: &Path, data_dir: &Path, user: Option<&User>) -> Result<Control, Failure> {
-    let _ = (bin_dir, data_dir, user, Duration::ZERO);
-    todo!()
+    let spec = Spec::new(bin_dir.join("pg_controldata"))
+        .arg("-D")
+        .arg(data_dir)
+        .clear_env()
+        .env("LC_ALL", "C")
+        .cwd("/")
+        .user(user.cloned());
+    let output = run(&spec, Duration::from_secs(30)).map_err(|error| {
+        Failure::new(
+            ErrorKind::HostUnprepared,
+            error.to_string(),
+            "install the server programs of this version of PostgreSQL",
+        )
+    })?;
+    if !output.success() {
+        return Err(damaged(&output.stderr_text()));
+    }
+    parse(&output.stdout_text())
 }
+
+/// Parses what `pg_controldata` prints in the C locale.
+pub(crate) fn parse(text: &str) -> Result<Control, Failure> {
+    let fields: HashMap<&str, &str> = text
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .collect();
+    let field = |name: &str| {
+        fields.get(name).copied().ok_or_else(|| damaged(&format!("it does not tell '{name}'")))
+    };
+    let number = |name: &str| {
+        let text = field(name)?;
+        text.parse::<u64>().map_err(|_| damaged(&format!("'{name}' is '{text}'")))
+    };
+    let small = |name: &str| {
+        let value = number(name)?;
+        u32::try_from(value).map_err(|_| damaged(&format!("'{name}' is {value}")))
+    };
+    let lsn = |name: &str| {
+        field(name)?.parse::<Lsn>().map_err(|error| damaged(&format!("'{name}': {error}")))
+    };
+    let minimum_settings = MINIMUM_SETTINGS
+        .iter()
+        .map(|(setting, label)| Ok((*setting, small(label)?)))
+        .collect::<Result<_, Failure>>()?;
+    Ok(Control {
+        system_identifier: number("Database system identifier")?,
+        state: match field("Database cluster state")? {
+            "shut down" => ClusterState::ShutDown,
+            "shut down in recovery" => ClusterState::ShutDownInRecovery,
+            "in production" => ClusterState::InProduction,
+            "in crash recovery" => ClusterState::InCrashRecovery,
+            "in archive recovery" => ClusterState::InArchiveRecovery,
+            _ => ClusterState::Other,
+        },
+        checkpoint_lsn: lsn("Latest checkpoint location")?,
+        redo_lsn: lsn("Latest checkpoint's REDO location")?,
+        timeline: small("Latest checkpoint's TimeLineID")?,
+        min_recovery_lsn: lsn("Minimum recovery ending location")?,
+        backup_end_required: field("End-of-backup record required")? == "yes",
+        wal_segment_bytes: number("Bytes per WAL segment")?,
+        data_checksums: number("Data page checksum version")? != 0,
+        minimum_settings,
+    })
+}
+
+fn damaged(why: &str) -> Failure {
+    Failure::new(
+        ErrorKind::DataDamaged,
+        format!("the control file cannot be read: {why}"),
+        "take a new snapshot of the source, or provision from another one",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,14 @@
 
 use std::time::Duration;
 
-use offshoot_types::{Failure, Lsn};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_types::{ErrorKind, Failure, Lsn};
 
+use crate::config::{self, purpose};
 use crate::control::Control;
 use crate::data_dir::DataDir;
-use crate::server::{Server, ServerSpec};
+use crate::server::{self, Server, ServerSpec, StopMode};
+use crate::standby::REPLAY_SQL;
 
 /// Where recovery ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +58,23 @@ pub struct Recovered {
     pub last_commit_micros: Option<i64>,
 }
 
+/// How often the caller's `tick` is called.
+const TICK: Duration = Duration::from_millis(25);
+
+const ENDED_BEFORE_TARGET: &str = "recovery ended before configured recovery target was reached";
+const TARGET_TOO_EARLY: &str = "requested recovery stop point is before consistent recovery point";
+const NOT_CONSISTENT: &str = "WAL ends before";
+
+/// Bytes of the header at the start of a WAL segment: a position right behind a page's header and
+/// the end of the page before are the same place.
+const PAGE_HEADER_BYTES: u64 = 40;
+const WAL_PAGE_BYTES: u64 = 8192;
+
 /// Recovers a clone of a staging snapshot (or of an adopted base backup) to `target` and promotes
 /// it. `spec.tcp_port` is ignored: the server is private, and no worker of the source's runs in it.
-/// It runs with `fsync=off`: the caller makes the result durable as a whole (by a snapshot, or by
-/// syncing the file system) before anyone depends on it.
+/// Where `spec.superusers` is empty, they are looked up in `dir`. The server runs with `fsync=off`:
+/// the caller makes the result durable as a whole (by a snapshot, or by syncing the file system)
+/// before anyone depends on it.
 ///
 /// `tick` is called every few ten ms and cancels by returning `false` (the server is stopped).
 ///
@@ -68,15 +84,171 @@ pub struct Recovered {
 /// stopped.
 pub fn run(
     dir: &dyn DataDir,
-    spec: ServerSpec,
+    mut spec: ServerSpec,
     control: &Control,
     target: Target,
     timeline: Timeline,
     deadline: Duration,
     tick: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Recovered, Failure> {
-    let _ = (dir, spec, control, target, timeline, deadline, tick);
-    todo!()
+    spec.tcp_port = None;
+    if spec.superusers.is_empty() {
+        spec.superusers = crate::superuser::candidates(dir);
+    }
+    let end = SystemClock.elapsed() + deadline;
+    prepare(dir, control, target, timeline)?;
+    let recovered = match attempt(spec.clone(), target, deadline, tick) {
+        Err(Ended::BeforeTarget) => {
+            // Perhaps there is just no record behind the target that would show where it is.
+            prepare(dir, control, Target::EndOfWal, timeline)?;
+            attempt(spec, Target::EndOfWal, end.saturating_sub(SystemClock.elapsed()), tick)
+        }
+        other => other,
+    };
+    let mut recovered = recovered.map_err(Ended::into_failure)?;
+    if let Target::Lsn(wanted) = target
+        && !reaches(recovered.end_lsn, wanted)
+    {
+        let _ = recovered.server.stop(StopMode::Immediate, Duration::from_secs(20));
+        return Err(ends_early(Some((recovered.end_lsn, wanted))));
+    }
+    Ok(recovered)
+}
+
+fn prepare(
+    dir: &dyn DataDir,
+    control: &Control,
+    target: Target,
+    timeline: Timeline,
+) -> Result<(), Failure> {
+    config::remove_leftovers(dir)?;
+    let mut settings = purpose::preparing(control, &config::inherited(dir)?);
+    let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    set(
+        "recovery_target_timeline",
+        match timeline {
+            Timeline::Latest => "latest".to_owned(),
+            Timeline::Id(id) => id.to_string(),
+        },
+    );
+    match target {
+        Target::Consistent => drop(set("recovery_target", "immediate".to_owned())),
+        Target::Lsn(lsn) => {
+            set("recovery_target_lsn", lsn.to_string());
+            // The server compares where records *start*: "not inclusive" stops before the first
+            // record that starts at the target, "inclusive" would replay that one as well.
+            set("recovery_target_inclusive", "off".to_owned());
+        }
+        Target::EndOfWal => {}
+    }
+    config::write_purpose(dir, "one recovery", &settings)?;
+    crate::access::write_private(dir)?;
+    config::write_file(dir, "recovery.signal", "")
+}
+
+/// How an attempt failed.
+enum Ended {
+    BeforeTarget,
+    Failed(Failure),
+}
+
+impl Ended {
+    fn into_failure(self) -> Failure {
+        match self {
+            Ended::BeforeTarget => ends_early(None),
+            Ended::Failed(failure) => failure,
+        }
+    }
+}
+
+fn attempt(
+    spec: ServerSpec,
+    target: Target,
+    deadline: Duration,
+    tick: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Recovered, Ended> {
+    let mut server = server::start(spec).map_err(Ended::Failed)?;
+    let mut last_tick = SystemClock.elapsed();
+    let waited = server.wait_session(deadline, &mut |server| {
+        let now = SystemClock.elapsed();
+        if now.saturating_sub(last_tick) < TICK {
+            return true;
+        }
+        last_tick = now;
+        tick(&Progress { activity: activity(server) })
+    });
+    let mut session = match waited {
+        Ok(session) => session,
+        Err(failure) if failure.code == ErrorKind::Cancelled => {
+            return Err(Ended::Failed(Failure::new(
+                ErrorKind::Cancelled,
+                "the recovery was cancelled",
+                "",
+            )));
+        }
+        Err(failure) => return Err(explain(&server, target, failure)),
+    };
+    let rows = session
+        .query(&format!("{REPLAY_SQL}, pg_is_in_recovery()"), Duration::from_secs(30))
+        .map_err(Ended::Failed)?;
+    let row = rows.into_iter().next().unwrap_or_default();
+    let field = |column: usize| row.get(column).cloned().flatten();
+    if field(2).as_deref() != Some("f") {
+        let _ = server.stop(StopMode::Immediate, Duration::from_secs(20));
+        return Err(Ended::Failed(Failure::internal("the recovered server was not promoted")));
+    }
+    Ok(Recovered {
+        end_lsn: field(0).and_then(|text| text.parse().ok()).unwrap_or_default(),
+        last_commit_micros: field(1).and_then(|text| text.parse().ok()),
+        server,
+    })
+}
+
+/// What the process that replays says of itself.
+fn activity(server: &Server) -> String {
+    let titles =
+        server.process_id().children().into_iter().map(|child| child.arguments().join(" "));
+    titles
+        .filter_map(|title| title.split_once("startup").map(|(_, text)| text.trim().to_owned()))
+        .next()
+        .unwrap_or_default()
+}
+
+fn explain(server: &Server, target: Target, failure: Failure) -> Ended {
+    if matches!(target, Target::Lsn(_)) && server.log_says(ENDED_BEFORE_TARGET) {
+        return Ended::BeforeTarget;
+    }
+    if server.log_says(TARGET_TOO_EARLY) {
+        return Ended::Failed(Failure::new(
+            ErrorKind::MomentUnavailable,
+            "the moment lies before the one at which the snapshot's files are consistent",
+            "start from an earlier snapshot, or choose a later moment",
+        ));
+    }
+    if server.log_says(NOT_CONSISTENT) {
+        return Ended::Failed(Failure::new(
+            ErrorKind::MomentUnavailable,
+            format!("the log kept ends before the snapshot is consistent: {}", failure.message),
+            "start from another snapshot",
+        ));
+    }
+    Ended::Failed(failure)
+}
+
+/// Whether replay that ended at `end` has come to `wanted`.
+fn reaches(end: Lsn, wanted: Lsn) -> bool {
+    end >= wanted || (end.0.is_multiple_of(WAL_PAGE_BYTES) && wanted.0 - end.0 <= PAGE_HEADER_BYTES)
+}
+
+fn ends_early(positions: Option<(Lsn, Lsn)>) -> Failure {
+    let detail = positions.map_or(String::new(), |(end, wanted)| {
+        format!(": it ends at {end}, the moment is {wanted}")
+    });
+    Failure::new(
+        ErrorKind::MomentUnavailable,
+        format!("the log kept ends before the moment asked for{detail}"),
+        "choose an earlier moment, or sync the dSource first",
+    )
 }
 
 /// Removes what [`run`] wrote, after the recovered server has been stopped cleanly.
@@ -84,6 +256,12 @@ pub fn run(
 /// # Errors
 /// `Internal` when a file cannot be written.
 pub fn finish(dir: &dyn DataDir) -> Result<(), Failure> {
-    let _ = dir;
-    todo!()
+    config::remove_leftovers(dir)?;
+    for name in ["backup_label.old", "tablespace_map.old", "backup_manifest"] {
+        config::remove_file(dir, name)?;
+    }
+    config::write_purpose(dir, "an image that no purpose has been given", &config::Settings::new())
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,17 +4,35 @@
 //! start time, data directory) is written to its runtime directory on a plain disk *before* anyone
 //! uses it, so that an engine that was killed finds what it left ([`adopt`], [`stop_leftover`])
 //! even where the data directory's file system is gone.
+//!
+//! ```text
+//! RUNTIME_DIR        mode 0711, the engine's
+//!   server.json      which process it is
+//!   s/               mode 0700, the server user's: the private socket
+//! ```
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use offshoot_os::process::{ProcessId, User};
-use offshoot_types::Failure;
+use offshoot_os::process::{Child, ProcessId, Signal, User};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_types::{ErrorKind, Failure};
+use parking_lot::Mutex;
 
-use crate::session::Session;
+use crate::session::{ConnectError, Session};
+use crate::settle::VDB_ROLE;
+
+mod launch;
+mod log;
+mod record;
+
+pub use record::stop_leftover;
+
+/// How long one attempt to connect may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What to start.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
     /// A name for people, shown in process titles: `vdb dev1`, `staging shop`.
     pub name: String,
@@ -23,7 +41,8 @@ pub struct ServerSpec {
     /// The data directory as the server sees it (absolute).
     pub data_dir: PathBuf,
     /// A directory for this server alone, on a plain disk outside of the pool's mounts, with a
-    /// short path (it holds the socket): created when missing.
+    /// short path (it holds the socket): created when missing. The server's user must be able to
+    /// pass through the directories above it.
     pub runtime_dir: PathBuf,
     /// The server's log is appended here (outside of the data directory).
     pub log_file: PathBuf,
@@ -31,7 +50,13 @@ pub struct ServerSpec {
     pub user: Option<User>,
     /// Port on 127.0.0.1; `None`: no TCP at all.
     pub tcp_port: Option<u16>,
-    /// More settings that nobody may override, passed as arguments (never a secret).
+    /// Roles to connect as, in the order to try; see [`crate::superuser::candidates`]. The VDB role
+    /// and `postgres` are tried after them, so a settled image needs none.
+    pub superusers: Vec<String>,
+    /// More settings that nobody may override, passed as arguments (never a secret). For the first
+    /// start of a clone of a *running* VDB on a version from 14 on,
+    /// `("recovery_init_sync_method", "syncfs")` saves syncing every file, which a fresh clone
+    /// does not need.
     pub forced: Vec<(String, String)>,
 }
 
@@ -52,7 +77,18 @@ impl ServerSpec {
 /// # Errors
 /// `HostUnprepared` as root without such a user.
 pub fn server_user() -> Result<Option<User>, Failure> {
-    todo!()
+    if !User::own_is_root() {
+        return Ok(None);
+    }
+    match User::lookup("postgres") {
+        Ok(Some(user)) => Ok(Some(user)),
+        Ok(None) => Err(Failure::new(
+            ErrorKind::HostUnprepared,
+            "PostgreSQL does not run as root and this host has no user named postgres",
+            "install the PostgreSQL server package, or run: useradd --system postgres",
+        )),
+        Err(error) => Err(Failure::internal(format!("cannot look up the user postgres: {error}"))),
+    }
 }
 
 /// How to stop.
@@ -68,6 +104,13 @@ pub enum StopMode {
 #[derive(Debug)]
 pub struct Server {
     spec: ServerSpec,
+    process: ProcessId,
+    /// Not there for a server that an earlier engine process started.
+    child: Option<Child>,
+    /// Length of the log before this start: what comes after is this start's.
+    log_start: u64,
+    /// The role that opened a session last.
+    role: Mutex<Option<String>>,
 }
 
 /// Starts a server and returns at once; see [`Server::wait_ready`].
@@ -76,28 +119,33 @@ pub struct Server {
 /// `AlreadyExists` when the TCP port is taken or a server of this runtime directory still runs;
 /// `HostUnprepared` when the program cannot be started or the socket's path is too long.
 pub fn start(spec: ServerSpec) -> Result<Server, Failure> {
-    Ok(Server { spec })
+    launch::start(spec)
 }
 
 /// The server that an earlier engine process started with this runtime directory, when it still
 /// runs.
 ///
 /// # Errors
-/// `Internal` when the record cannot be read.
+/// `WrongState` when one runs but with another data directory or port.
 pub fn adopt(spec: ServerSpec) -> Result<Option<Server>, Failure> {
-    let _ = spec;
-    todo!()
-}
-
-/// Stops what an earlier engine process left running with this runtime directory, by force after
-/// a third of `deadline`; its data directory need not be reachable. Also kills its orphaned child
-/// processes. Whether there was anything. Never touches a process that is not surely that server.
-///
-/// # Errors
-/// `Internal` when it does not end (a process stuck in a dead file system) within `deadline`.
-pub fn stop_leftover(runtime_dir: &Path, deadline: Duration) -> Result<bool, Failure> {
-    let _ = (runtime_dir, deadline);
-    todo!()
+    let Some(found) = record::find(&spec.runtime_dir) else { return Ok(None) };
+    if found.data_dir.as_ref().is_some_and(|dir| *dir != spec.data_dir)
+        || found.port.is_some_and(|port| port != spec.socket_port())
+    {
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("another server runs in {}", spec.runtime_dir.display()),
+            "stop it, then start again",
+        ));
+    }
+    let log_start = log::length(&spec.log_file);
+    Ok(Some(Server {
+        spec,
+        process: found.process,
+        child: None,
+        log_start,
+        role: Mutex::new(None),
+    }))
 }
 
 impl Server {
@@ -108,41 +156,134 @@ impl Server {
 
     /// The postmaster.
     pub fn process_id(&self) -> ProcessId {
-        todo!()
+        self.process
     }
 
     /// Whether the postmaster runs.
     pub fn running(&mut self) -> bool {
-        todo!()
+        match &mut self.child {
+            // Asking reaps it when it has ended.
+            Some(child) => matches!(child.try_wait(), Ok(None)),
+            None => self.process.alive(),
+        }
     }
 
-    /// Waits until it takes connections on its private socket (a standby: read-only ones).
+    /// Waits until it takes connections on its private socket (a standby: read-only ones) and
+    /// returns the first session, as [`Server::connect`] does.
     ///
     /// # Errors
     /// With the log's last lines when it ends before, or `deadline` passes (it is then stopped):
     /// `AlreadyExists` for a taken port, `HostUnprepared`, `InvalidInput` for a setting it refuses,
-    /// else `Internal`.
-    pub fn wait_ready(&mut self, deadline: Duration) -> Result<(), Failure> {
-        let _ = deadline;
-        todo!()
+    /// `SourceRefused` when no superuser may log in, else `Internal` or `DataDamaged`.
+    pub fn wait_ready(&mut self, deadline: Duration) -> Result<Session, Failure> {
+        self.wait_session(deadline, &mut |_| true)
+    }
+
+    /// As [`Server::wait_ready`]; `tick` may end the wait early (`Cancelled`).
+    pub(crate) fn wait_session(
+        &mut self,
+        deadline: Duration,
+        tick: &mut dyn FnMut(&Server) -> bool,
+    ) -> Result<Session, Failure> {
+        let end = SystemClock.elapsed() + deadline;
+        let mut pause = Duration::from_millis(2);
+        loop {
+            match self.try_connect("postgres") {
+                Ok(session) => return Ok(session),
+                Err(ConnectError::NotListening) => {}
+                // Each refused attempt costs the server a process: ask less often.
+                Err(ConnectError::NotYet) => {
+                    pause = (pause * 5 / 4).min(Duration::from_millis(30));
+                }
+                Err(error) if self.running() => {
+                    let failure = self.connect_failure(&error);
+                    let _ = self.stop(StopMode::Immediate, Duration::from_secs(20));
+                    return Err(failure);
+                }
+                Err(_) => {}
+            }
+            if !self.running() {
+                record::forget(&self.spec.runtime_dir);
+                return Err(log::start_failure(&self.spec, self.log_start));
+            }
+            let cancelled = !tick(self);
+            if cancelled || SystemClock.elapsed() >= end {
+                let lines = self.log_tail(8).join("\n");
+                let _ = self.stop(StopMode::Immediate, Duration::from_secs(20));
+                return Err(if cancelled {
+                    Failure::new(ErrorKind::Cancelled, "the start was cancelled", "")
+                } else {
+                    Failure::internal(format!(
+                        "the server {} was not ready within {} s; its log ends:\n{lines}",
+                        self.spec.name,
+                        deadline.as_secs()
+                    ))
+                });
+            }
+            SystemClock.sleep(pause);
+        }
     }
 
     /// Connects as a superuser to a database that exists (`postgres`, else `template1`). Tries the
-    /// VDB role, then the superusers named in the data directory; see [`crate::superuser`].
+    /// role that worked last, `spec.superusers`, the VDB role and `postgres`.
     ///
     /// # Errors
-    /// `Internal`, or `SourceRefused` when no superuser of the source may log in.
+    /// `SourceRefused` when none of them may log in, else `Internal`.
     pub fn connect(&self) -> Result<Session, Failure> {
-        todo!()
+        self.try_connect("postgres").map_err(|error| self.connect_failure(&error))
     }
 
-    /// Connects as the superuser that [`Server::connect`] found, to another database.
+    /// Connects as a superuser to another database.
     ///
     /// # Errors
     /// As [`Server::connect`].
     pub fn connect_to(&self, database: &str) -> Result<Session, Failure> {
-        let _ = database;
-        todo!()
+        self.try_database(database).map_err(|error| self.connect_failure(&error))
+    }
+
+    fn try_connect(&self, database: &str) -> Result<Session, ConnectError> {
+        match self.try_database(database) {
+            Err(ConnectError::DatabaseRefused(_)) => self.try_database("template1"),
+            other => other,
+        }
+    }
+
+    fn try_database(&self, database: &str) -> Result<Session, ConnectError> {
+        let last = self.role.lock().clone();
+        let given = self.spec.superusers.iter().cloned();
+        let known = [VDB_ROLE.to_owned(), "postgres".to_owned()];
+        let mut refused = ConnectError::RoleRefused("no role to connect as".to_owned());
+        for role in last.into_iter().chain(given).chain(known) {
+            let (dir, port) = (self.spec.socket_dir(), self.spec.socket_port());
+            match Session::try_connect(&dir, port, &role, database, CONNECT_TIMEOUT) {
+                Ok(session) => {
+                    *self.role.lock() = Some(role);
+                    return Ok(session);
+                }
+                Err(error @ ConnectError::RoleRefused(_)) => refused = error,
+                // The role exists but is no superuser, or has a setting that hinders.
+                Err(error @ ConnectError::Other(_)) => refused = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused)
+    }
+
+    /// Tries this role first from now on.
+    pub(crate) fn prefer_role(&self, role: &str) {
+        *self.role.lock() = Some(role.to_owned());
+    }
+
+    fn connect_failure(&self, error: &ConnectError) -> Failure {
+        match error {
+            ConnectError::RoleRefused(text) => Failure::new(
+                ErrorKind::SourceRefused,
+                format!("no superuser of the source may log in: {text}"),
+                "give one superuser of the source the right to log in (ALTER ROLE postgres LOGIN), \
+                 then sync the dSource again",
+            ),
+            error => Failure::internal(format!("cannot connect to {}: {error}", self.spec.name)),
+        }
     }
 
     /// Makes it read its configuration again.
@@ -150,17 +291,45 @@ impl Server {
     /// # Errors
     /// `Internal` when it cannot be signalled.
     pub fn reload(&self) -> Result<(), Failure> {
-        todo!()
+        self.signal(Signal::Hangup).map(drop)
     }
 
-    /// Stops it; not running is no error. After `deadline` it is stopped immediately, then killed.
-    /// Whether it stopped in the asked way (only then is a `Fast` stop's data clean).
+    fn signal(&self, signal: Signal) -> Result<bool, Failure> {
+        self.process.signal(signal).map_err(|error| {
+            Failure::internal(format!("cannot signal the server {}: {error}", self.spec.name))
+        })
+    }
+
+    /// Stops it; not running is no error. When it has not stopped after two thirds of `deadline`
+    /// it is stopped immediately, then killed. Whether it stopped in the asked way (only then is a
+    /// `Fast` stop's data clean).
     ///
     /// # Errors
     /// `Internal` when it does not even end when killed.
     pub fn stop(&mut self, mode: StopMode, deadline: Duration) -> Result<bool, Failure> {
-        let _ = (mode, deadline);
-        todo!()
+        let was_running = self.running();
+        let signal = match mode {
+            StopMode::Fast => Signal::Interrupt,
+            StopMode::Immediate => Signal::Quit,
+        };
+        let gently = record::stop_process(self.process, signal, deadline).ok_or_else(|| {
+            Failure::internal(format!(
+                "the server {} (pid {}) does not end, not even when killed",
+                self.spec.name, self.process.pid
+            ))
+        })?;
+        let clean = match &mut self.child {
+            Some(child) => {
+                let status = child.wait_timeout(Duration::from_secs(1)).ok().flatten();
+                status.is_some_and(|status| status.success())
+            }
+            None => gently,
+        };
+        record::forget(&self.spec.runtime_dir);
+        Ok(match mode {
+            StopMode::Fast => was_running && gently && clean,
+            StopMode::Immediate => gently,
+        })
     }
 
     /// Ends a standby's recovery and waits until it takes writes.
@@ -168,12 +337,23 @@ impl Server {
     /// # Errors
     /// `Internal` when that does not happen within `deadline`.
     pub fn promote(&mut self, deadline: Duration) -> Result<(), Failure> {
-        let _ = deadline;
-        todo!()
+        let seconds = deadline.as_secs().max(1);
+        let mut session = self.connect()?;
+        let sql = format!("SELECT pg_promote(true, {seconds})");
+        let done = session.query_column(&sql, deadline + Duration::from_secs(5))?;
+        if done.first().is_some_and(|text| text == "t") {
+            return Ok(());
+        }
+        Err(Failure::internal(format!("{} was not promoted within {seconds} s", self.spec.name)))
     }
 
-    /// The last lines of its log.
+    /// Whether its log since this start holds a text.
+    pub(crate) fn log_says(&self, text: &str) -> bool {
+        log::says(&self.spec.log_file, self.log_start, text)
+    }
+
+    /// The last lines of its log since this start.
     pub fn log_tail(&self, lines: usize) -> Vec<String> {
-        offshoot_os::process::last_lines(&self.spec.log_file, lines)
+        log::tail(&self.spec.log_file, self.log_start, lines)
     }
 }

@@ -1,0 +1,116 @@
+//! The settings of each purpose a server is started for.
+
+use super::{Settings, VdbOptions};
+use crate::control::Control;
+
+const MIB: u64 = 1 << 20;
+
+/// Settings of every copy, whatever its purpose: no tie to the source, no needless writing.
+const COMMON: &[(&str, &str)] = &[
+    ("archive_mode", "off"),
+    ("primary_conninfo", ""),
+    ("primary_slot_name", ""),
+    ("synchronous_standby_names", ""),
+    ("huge_pages", "off"),
+    ("wal_init_zero", "off"),
+    ("wal_recycle", "off"),
+    ("log_checkpoints", "off"),
+];
+
+fn common() -> Settings {
+    COMMON.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn set(settings: &mut Settings, values: &[(&str, &str)]) {
+    for (name, value) in values {
+        settings.insert((*name).to_owned(), (*value).to_owned());
+    }
+}
+
+/// Replay refuses less room than the source had: at least what the control file says, more where
+/// the source's settings ask for more.
+fn set_minimums(settings: &mut Settings, control: &Control, inherited: &Settings) {
+    for (name, least) in &control.minimum_settings {
+        let asked = inherited.get(*name).and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+        settings.insert((*name).to_owned(), asked.max(*least).to_string());
+    }
+}
+
+/// The staging standby: replays all the time with little memory; nobody sees it.
+pub(crate) fn staging(control: &Control, inherited: &Settings) -> Settings {
+    let mut settings = common();
+    set_minimums(&mut settings, control, inherited);
+    set(
+        &mut settings,
+        &[
+            ("hot_standby", "on"),
+            ("hot_standby_feedback", "off"),
+            ("restore_command", ""),
+            ("recovery_target_timeline", "latest"),
+            ("wal_retrieve_retry_interval", "100ms"),
+            // The engine's questions never hold up replay for long.
+            ("max_standby_archive_delay", "1s"),
+            ("max_standby_streaming_delay", "1s"),
+            ("max_logical_replication_workers", "0"),
+            ("shared_buffers", "64MB"),
+            ("max_wal_size", "1GB"),
+            ("full_page_writes", "off"),
+            ("autovacuum", "off"),
+            // Each time replay reaches the end of what has come so far it says so at level LOG.
+            ("log_min_messages", "fatal"),
+        ],
+    );
+    settings
+}
+
+/// A private, temporary server that recovers, is settled and stopped. It does not sync: see
+/// [`crate::recovery::run`].
+pub(crate) fn preparing(control: &Control, inherited: &Settings) -> Settings {
+    let mut settings = common();
+    set_minimums(&mut settings, control, inherited);
+    set(
+        &mut settings,
+        &[
+            ("hot_standby", "off"),
+            // Recovery insists on a command; this one says that the archive has nothing.
+            ("restore_command", "exit 1"),
+            ("wal_retrieve_retry_interval", "100ms"),
+            ("recovery_target_action", "promote"),
+            ("max_logical_replication_workers", "0"),
+            ("shared_buffers", "128MB"),
+            ("max_wal_size", "16GB"),
+            ("checkpoint_timeout", "1h"),
+            ("fsync", "off"),
+            ("synchronous_commit", "off"),
+            ("full_page_writes", "off"),
+            ("bgwriter_lru_maxpages", "0"),
+            ("autovacuum", "off"),
+        ],
+    );
+    settings
+}
+
+/// A VDB. The store is page-atomic, so full page images are not needed; the engine's cache does the
+/// caching, so the server's own is small.
+pub(crate) fn vdb(control: &Control, inherited: &Settings, options: &VdbOptions) -> Settings {
+    let mut settings = common();
+    set_minimums(&mut settings, control, inherited);
+    let memory = options.memory_bytes.unwrap_or(512 * MIB);
+    let buffers = (memory / 8 / MIB).clamp(16, 2048);
+    let maintenance = (memory / 8 / MIB).clamp(16, 256);
+    set(
+        &mut settings,
+        &[
+            ("full_page_writes", "off"),
+            ("restore_command", ""),
+            ("shared_buffers", &format!("{buffers}MB")),
+            ("maintenance_work_mem", &format!("{maintenance}MB")),
+            ("max_wal_size", "1GB"),
+            ("min_wal_size", "80MB"),
+        ],
+    );
+    for (name, value) in &options.settings {
+        settings.insert(name.to_lowercase(), value.clone());
+    }
+    settings
+}

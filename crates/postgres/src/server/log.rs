@@ -1,0 +1,88 @@
+//! Reading a server's log for errors that say something.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use offshoot_types::{ErrorKind, Failure};
+
+use super::{ServerSpec, launch};
+
+/// Most bytes of a log that are looked at.
+const TAIL_BYTES_MAX: u64 = 64 << 10;
+
+pub(super) fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0)
+}
+
+/// The last lines behind a position.
+pub(super) fn tail(path: &Path, start: u64, count: usize) -> Vec<String> {
+    let text = read(path, start);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let first = lines.len().saturating_sub(count);
+    lines.iter().skip(first).map(|line| (*line).to_owned()).collect()
+}
+
+fn read(path: &Path, start: u64) -> String {
+    let start = start.max(length(path).saturating_sub(TAIL_BYTES_MAX));
+    let mut bytes = Vec::new();
+    let result = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(start))?;
+        file.take(TAIL_BYTES_MAX).read_to_end(&mut bytes)
+    });
+    match result {
+        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+/// Whether the log behind a position holds a text.
+pub(crate) fn says(path: &Path, start: u64, text: &str) -> bool {
+    read(path, start).contains(text)
+}
+
+/// Why a server ended while it started.
+pub(super) fn start_failure(spec: &ServerSpec, start: u64) -> Failure {
+    let text = read(&spec.log_file, start);
+    let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
+    if let Some(port) = spec.tcp_port
+        && has(&["Address already in use", "could not bind IPv4 address"])
+    {
+        return launch::port_taken(port);
+    }
+    let (kind, hint) = if has(&[
+        "unrecognized configuration parameter",
+        "invalid value for parameter",
+        "is outside the valid range for parameter",
+        "contains errors",
+        "requires a numeric value",
+        "requires a Boolean value",
+    ]) {
+        (ErrorKind::InvalidInput, "correct the settings of the VDB")
+    } else if has(&["could not map anonymous shared memory", "Cannot allocate memory"]) {
+        (ErrorKind::HostUnprepared, "give it less memory (shared_buffers, --memory)")
+    } else if has(&["could not access file", "could not load library"]) {
+        (ErrorKind::HostUnprepared, "install the missing library for this version of PostgreSQL")
+    } else if has(&["incompatible with server", "not compatible with this version"]) {
+        (ErrorKind::HostUnprepared, "install the server programs of the source's version")
+    } else if has(&["No space left on device"]) {
+        (ErrorKind::PoolFull, "delete VDBs or snapshots, or enlarge the pool's disk")
+    } else if has(&[
+        "PANIC:",
+        "could not locate a valid checkpoint record",
+        "invalid page in block",
+    ]) {
+        (ErrorKind::DataDamaged, "use another snapshot; check the pool with: offshoot pool check")
+    } else {
+        (ErrorKind::Internal, "the lines above are the server's own words")
+    };
+    let mut lines = tail(&spec.log_file, start, 8).join("\n");
+    if lines.is_empty() {
+        lines = "(nothing)".to_owned();
+    }
+    Failure::new(
+        kind,
+        format!("the server {} ended while it started; its log says:\n{lines}", spec.name),
+        hint,
+    )
+}

@@ -1,0 +1,13 @@
+//! The server side against real servers: configuration, staging, recovery, settling, checks.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+#[path = "server_side/cluster.rs"]
+mod cluster;
+#[path = "server_side/configuration.rs"]
+mod configuration;
+#[path = "server_side/image.rs"]
+mod image;
+#[path = "server_side/replay.rs"]
+mod replay;
+#[path = "server_side/start_stop.rs"]
+mod start_stop;
