@@ -1,10 +1,32 @@
 //! The index of commits: which transaction committed when and where in the log.
+//!
+//! It follows the log to the newest timeline. The commits of a WAL file that was read to its end
+//! are *sealed* in a file of their own (see [`segment`]); those of the file that is being received
+//! are kept in memory and read again after a restart. A commit belongs to the WAL file in which its
+//! record ends.
+//!
+//! Invariants:
+//! 1. `position` is where the next record begins; every commit that ends at or before it, from the
+//!    first file of the archive on, is either sealed or in `open`.
+//! 2. Sealed files hold only commits of the history of the newest timeline: when a switch before
+//!    `position` becomes known, everything after the switch is forgotten and read again.
 
 use jiff::Timestamp;
-use offshoot_types::{ErrorKind, Failure, Lsn};
-use std::path::{Path, PathBuf};
+use offshoot_types::{Failure, Lsn};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use crate::archive::Archive;
+use crate::archive::reader::{Found, LogReader, Step};
+use crate::archive::record::Meaning;
+use crate::archive::{Archive, TimelineHistory, WalFile, damaged};
+
+mod segment;
+
+use segment::{Entry, Summary};
+
+/// The ending of an index file's name; before it comes the name of the WAL file.
+const EXTENSION: &str = "commits";
 
 /// A commit of the source (`COMMIT` or `COMMIT PREPARED`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +47,26 @@ pub struct Commit {
 /// The commits of an archive, kept in one small file per WAL file. All methods may be called from
 /// several threads.
 pub struct CommitIndex {
+    archive: Archive,
+    dir: PathBuf,
+    state: Mutex<State>,
+}
+
+struct State {
+    history: TimelineHistory,
+    /// By number of the WAL file.
+    sealed: BTreeMap<u64, Sealed>,
+    /// The commits of the WAL file `open_number`, in log order.
+    open: Vec<Entry>,
+    open_number: u64,
+    /// Where the next record begins; `None` before the first page was seen.
+    position: Option<Lsn>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sealed {
+    timeline: u32,
+    summary: Summary,
 }
 
 impl CommitIndex {
@@ -34,7 +76,18 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when the directory cannot be used.
     pub fn open(archive: Archive, dir: impl Into<PathBuf>) -> Result<Self, Failure> {
-        todo!()
+        let dir = dir.into();
+        std::fs::create_dir_all(&dir).map_err(|error| damaged(&dir, &error.to_string()))?;
+        let state = State {
+            history: archive.history()?,
+            sealed: BTreeMap::new(),
+            open: Vec::new(),
+            open_number: 0,
+            position: None,
+        };
+        let index = CommitIndex { archive, dir, state: Mutex::new(state) };
+        index.load(&mut index.state.lock())?;
+        Ok(index)
     }
 
     /// Reads what the archive received since; cheap when nothing did. Returns [`CommitIndex::end`].
@@ -42,12 +95,40 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when a WAL file is damaged in the middle.
     pub fn update(&self) -> Result<Lsn, Failure> {
-        todo!()
+        let state = &mut *self.state.lock();
+        let newest = state.history.newest().id;
+        let changed = (1..=2).any(|step| self.archive.has_history(newest + step));
+        if changed || state.position.is_none() {
+            self.follow_history(state)?;
+        }
+        let mut reader = LogReader::new(&self.archive, state.history.clone());
+        loop {
+            let Some(position) = state.position else {
+                let Some(number) = self.next_file(state, 0)? else { break };
+                if !self.begin_at(state, &mut reader, number)? {
+                    break;
+                }
+                continue;
+            };
+            match reader.next_record(position)? {
+                Step::Record(found) => self.add(state, &found)?,
+                Step::End => match self.after_gap(state, position)? {
+                    Some(number) => {
+                        self.seal(state)?;
+                        if !self.begin_at(state, &mut reader, number)? {
+                            break;
+                        }
+                    }
+                    None => break,
+                },
+            }
+        }
+        Ok(state.position.unwrap_or_default())
     }
 
     /// The end of the last whole record indexed; 0 before the first.
     pub fn end(&self) -> Lsn {
-        todo!()
+        self.state.lock().position.unwrap_or_default()
     }
 
     /// The last commit (in log order) whose time is not after the given one.
@@ -55,7 +136,8 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when an index file cannot be read.
     pub fn last_not_after(&self, time: Timestamp) -> Result<Option<Commit>, Failure> {
-        todo!()
+        let time_us = time.as_microsecond();
+        self.find_back(|sealed| sealed.earliest_us <= time_us, |entry| entry.time_us <= time_us)
     }
 
     /// The last commit whose record begins at or before a position.
@@ -63,7 +145,7 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when an index file cannot be read.
     pub fn last_at_lsn(&self, lsn: Lsn) -> Result<Option<Commit>, Failure> {
-        todo!()
+        self.find_back(|sealed| sealed.first_lsn <= lsn.0, |entry| entry.lsn <= lsn.0)
     }
 
     /// The commit of a transaction; the newest one when ids have wrapped around.
@@ -71,15 +153,10 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when an index file cannot be read.
     pub fn by_xid(&self, xid: u32) -> Result<Option<Commit>, Failure> {
-        todo!()
-    }
-
-    /// The first commit whose record begins at or after a position (0: the first of all).
-    ///
-    /// # Errors
-    /// `DataDamaged` when an index file cannot be read.
-    pub fn first_from(&self, lsn: Lsn) -> Result<Option<Commit>, Failure> {
-        todo!()
+        self.find_back(
+            |sealed| (sealed.lowest_xid..=sealed.highest_xid).contains(&xid),
+            |entry| entry.xid == xid,
+        )
     }
 
     /// The last commit of all.
@@ -87,12 +164,31 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when an index file cannot be read.
     pub fn last(&self) -> Result<Option<Commit>, Failure> {
-        todo!()
+        self.find_back(|_| true, |_| true)
+    }
+
+    /// The first commit whose record begins at or after a position (0: the first of all).
+    ///
+    /// # Errors
+    /// `DataDamaged` when an index file cannot be read.
+    pub fn first_from(&self, lsn: Lsn) -> Result<Option<Commit>, Failure> {
+        let state = self.state.lock();
+        for (number, sealed) in &state.sealed {
+            if sealed.summary.count > 0 && sealed.summary.last_lsn >= lsn.0 {
+                let entries = self.entries(&state, *number, sealed)?;
+                if let Some(entry) = entries.iter().find(|entry| entry.lsn >= lsn.0) {
+                    return Ok(Some(commit(&state, entry)));
+                }
+            }
+        }
+        Ok(state.open.iter().find(|entry| entry.lsn >= lsn.0).map(|entry| commit(&state, entry)))
     }
 
     /// How many commits are indexed.
     pub fn count(&self) -> u64 {
-        todo!()
+        let state = self.state.lock();
+        let sealed: u64 = state.sealed.values().map(|sealed| sealed.summary.count).sum();
+        sealed + state.open.len() as u64
     }
 
     /// Forgets WAL files that end at or before `keep_from`, as [`Archive::remove_before`] does.
@@ -100,6 +196,257 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when a file cannot be removed.
     pub fn remove_before(&self, keep_from: Lsn) -> Result<(), Failure> {
-        todo!()
+        let state = &mut *self.state.lock();
+        let keep = self.archive.number_at(keep_from);
+        while let Some((&number, sealed)) = state.sealed.first_key_value() {
+            if number >= keep {
+                break;
+            }
+            self.remove_file(&self.path(number, sealed.timeline))?;
+            state.sealed.remove(&number);
+        }
+        Ok(())
+    }
+
+    /// The newest commit that matches, looking only into files that may hold one.
+    fn find_back(
+        &self,
+        may_hold: impl Fn(&Summary) -> bool,
+        matches: impl Fn(&Entry) -> bool,
+    ) -> Result<Option<Commit>, Failure> {
+        let state = self.state.lock();
+        if let Some(entry) = state.open.iter().rfind(|entry| matches(entry)) {
+            return Ok(Some(commit(&state, entry)));
+        }
+        for (number, sealed) in state.sealed.iter().rev() {
+            if sealed.summary.count > 0 && may_hold(&sealed.summary) {
+                let entries = self.entries(&state, *number, sealed)?;
+                if let Some(entry) = entries.iter().rfind(|entry| matches(entry)) {
+                    return Ok(Some(commit(&state, entry)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The entries of a sealed file; read again from the log when the file is damaged.
+    fn entries(&self, state: &State, number: u64, sealed: &Sealed) -> Result<Vec<Entry>, Failure> {
+        let path = self.path(number, sealed.timeline);
+        match segment::read_entries(&path) {
+            Ok(Some(entries)) => return Ok(entries),
+            Ok(None) => tracing::warn!(file = %path.display(), "damaged; read again from the log"),
+            Err(error) => {
+                tracing::warn!(file = %path.display(), "{error}; read again from the log");
+            }
+        }
+        let before = state.sealed.range(..number).next_back();
+        let start = Lsn(number.saturating_mul(self.archive.segment_bytes()));
+        let mut reader = LogReader::new(&self.archive, state.history.clone());
+        let mut position = match before {
+            Some((known, before)) if known + 1 == number => before.summary.resume,
+            _ => reader.first_record(start)?.0,
+        };
+        let mut entries = Vec::new();
+        while let Step::Record(found) = reader.next_record(position)? {
+            if self.number_of(&found) > number {
+                break;
+            }
+            if self.number_of(&found) == number {
+                entries.extend(entry(&found));
+            }
+            position = found.end;
+        }
+        if entries.len() as u64 != sealed.summary.count {
+            return Err(damaged(&path, "it is damaged, and the log it was made of is not kept"));
+        }
+        segment::write(&path, &entries, &sealed.summary)
+            .map_err(|error| damaged(&path, &error.to_string()))?;
+        Ok(entries)
+    }
+
+    /// Reads the headers of the sealed files; the first damaged one and all after it go.
+    fn load(&self, state: &mut State) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| damaged(&self.dir, &error.to_string());
+        let mut found = BTreeMap::new();
+        for dir_entry in std::fs::read_dir(&self.dir).map_err(failed)? {
+            let path = dir_entry.map_err(failed)?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            match self.archive.parse_name(stem) {
+                Some(file) if path.extension().is_some_and(|one| one == EXTENSION) => {
+                    let key = (file.number, file.timeline);
+                    found.insert(key, path);
+                }
+                _ => self.remove_file(&path)?,
+            }
+        }
+        let mut usable = true;
+        for ((number, timeline), path) in found {
+            let wanted = self.timeline_of(&state.history, number) == timeline;
+            let summary = if usable && wanted {
+                segment::read_summary(&path).map_err(|error| damaged(&path, &error.to_string()))?
+            } else {
+                None
+            };
+            match summary {
+                Some(summary) => {
+                    state.position = Some(summary.resume);
+                    state.open_number = number + 1;
+                    state.sealed.insert(number, Sealed { timeline, summary });
+                }
+                None => {
+                    // A file of a timeline that was left is no damage.
+                    usable &= !wanted;
+                    self.remove_file(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of new timelines: forgets what lies after a switch on a timeline that was left.
+    fn follow_history(&self, state: &mut State) -> Result<(), Failure> {
+        let history = self.archive.history()?;
+        if history == state.history {
+            return Ok(());
+        }
+        // Where the new history leaves what was followed so far.
+        let left = state.history.newest().id;
+        let switch = history.timelines().find(|one| one.id == left).and_then(|one| one.end);
+        tracing::info!(timeline = history.newest().id, "the source changed to a new timeline");
+        state.history = history;
+        let Some(switch) = switch else { return Ok(()) };
+        if state.position.is_none_or(|position| position <= switch) {
+            return Ok(());
+        }
+        state.open.retain(|entry| entry.end() <= switch.0);
+        let number = self.archive.number_at(switch);
+        while let Some((&last, sealed)) = state.sealed.last_key_value() {
+            if last < number {
+                break;
+            }
+            let sealed = *sealed;
+            if last == number {
+                let mut entries = self.entries(state, last, &sealed)?;
+                entries.retain(|entry| entry.end() <= switch.0);
+                state.open = entries;
+            }
+            self.remove_file(&self.path(last, sealed.timeline))?;
+            state.sealed.remove(&last);
+        }
+        state.open_number = number;
+        state.position = Some(switch);
+        Ok(())
+    }
+
+    /// Begins (again) at the first record of a WAL file; whether its first page was received.
+    fn begin_at(
+        &self,
+        state: &mut State,
+        reader: &mut LogReader<'_>,
+        number: u64,
+    ) -> Result<bool, Failure> {
+        let start = Lsn(number.saturating_mul(self.archive.segment_bytes()));
+        let (position, certain) = reader.first_record(start)?;
+        if certain {
+            state.position = Some(position);
+            state.open_number = number;
+        }
+        Ok(certain)
+    }
+
+    /// The number of the first WAL file from `number` on that is there.
+    fn next_file(&self, state: &State, number: u64) -> Result<Option<u64>, Failure> {
+        let timelines: Vec<u32> = state.history.timelines().map(|one| one.id).collect();
+        let files = self.archive.files()?.into_iter();
+        let numbers = files.filter(|file| timelines.contains(&file.timeline));
+        Ok(numbers.map(|file| file.number).filter(|one| *one >= number).min())
+    }
+
+    /// When the log does not go on at `position` because files are missing: the next one there is.
+    fn after_gap(&self, state: &State, position: Lsn) -> Result<Option<u64>, Failure> {
+        let number = self.archive.number_at(position);
+        let file = |partial| WalFile { timeline: state.history.at(position).id, number, partial };
+        if self.archive.path(&file(true)).exists() {
+            return Ok(None);
+        }
+        let whole = self.archive.path(&file(false)).exists();
+        let next = self.next_file(state, number)?;
+        let contiguous = if whole { number + 1 } else { number };
+        let next = if whole { self.next_file(state, contiguous)? } else { next };
+        Ok(next.filter(|next| *next > contiguous))
+    }
+
+    /// Takes a record over, sealing the WAL file before when it lies in a new one.
+    fn add(&self, state: &mut State, found: &Found) -> Result<(), Failure> {
+        let number = self.number_of(found);
+        if number > state.open_number {
+            self.seal(state)?;
+            state.open_number = number;
+        }
+        state.open.extend(entry(found));
+        state.position = Some(found.end);
+        Ok(())
+    }
+
+    /// Writes the commits of the open WAL file; the log was read beyond its end, or it never will.
+    fn seal(&self, state: &mut State) -> Result<(), Failure> {
+        let Some(resume) = state.position else { return Ok(()) };
+        let number = state.open_number;
+        let timeline = self.timeline_of(&state.history, number);
+        let summary = Summary::of(&state.open, resume);
+        let path = self.path(number, timeline);
+        segment::write(&path, &state.open, &summary)
+            .map_err(|error| damaged(&path, &error.to_string()))?;
+        state.sealed.insert(number, Sealed { timeline, summary });
+        state.open.clear();
+        Ok(())
+    }
+
+    /// The timeline that wrote the last byte of a WAL file.
+    fn timeline_of(&self, history: &TimelineHistory, number: u64) -> u32 {
+        history.at(Lsn((number + 1).saturating_mul(self.archive.segment_bytes()) - 1)).id
+    }
+
+    /// The number of the WAL file in which a record ends.
+    fn number_of(&self, found: &Found) -> u64 {
+        self.archive.number_at(Lsn(found.end.0.saturating_sub(1)))
+    }
+
+    fn path(&self, number: u64, timeline: u32) -> PathBuf {
+        let name = self.archive.name(&WalFile { timeline, number, partial: false });
+        self.dir.join(format!("{name}.{EXTENSION}"))
+    }
+
+    fn remove_file(&self, path: &std::path::Path) -> Result<(), Failure> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(damaged(path, &error.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 }
+
+fn entry(found: &Found) -> Option<Entry> {
+    let Meaning::Commit { time_us, xid } = found.meaning else { return None };
+    let length = u32::try_from(found.end.0.saturating_sub(found.start.0)).unwrap_or(u32::MAX);
+    Some(Entry { lsn: found.start.0, time_us, xid, length })
+}
+
+fn commit(state: &State, entry: &Entry) -> Commit {
+    let time = Timestamp::from_microsecond(entry.time_us).unwrap_or(if entry.time_us < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    });
+    Commit {
+        lsn: Lsn(entry.lsn),
+        end: Lsn(entry.end()),
+        time,
+        xid: entry.xid,
+        timeline: state.history.at(Lsn(entry.lsn)).id,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,32 @@
 //! The receiver: the one log stream from a source, by `pg_receivewal` into the archive.
+//!
+//! Two threads work for it:
+//! - the *stream* thread ([`stream`]) starts `pg_receivewal` and starts it again when it ends;
+//! - the *watch* thread ([`watch`]) asks the source, once a second and on demand, for its clock and
+//!   the end of its log, and sees by the slot what `pg_receivewal` has confirmed as durable.
+//!
+//! Both write what they see into [`Shared`].
+//!
+//! ```text
+//! Connecting ──slot in use (watch)──▶ Streaming ──child ended (stream)──▶ Retrying ──▶ Streaming …
+//!      └────────────log gone (stream, watch)────────────▶ Gap          stop ──▶ Stopped
+//! ```
 
 use jiff::Timestamp;
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, Lsn};
+use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::installation::Tools;
 use crate::source::Source;
+
+mod stream;
+mod watch;
 
 /// A proof of completeness: every commit of the source that was flushed up to `lsn` is in the
 /// archive, and no commit with a time up to `time` will still come.
@@ -42,7 +59,8 @@ pub enum ReceiverState {
 pub struct ReceiverStatus {
     /// What it is doing.
     pub state: ReceiverState,
-    /// Since when it is streaming or not, in seconds of the receiver's clock.
+    /// For how long it has been in this state; going from one reason to retry to the next counts
+    /// as the same.
     pub state_for: Duration,
     /// How far the log is durable in the archive, as confirmed to the source.
     pub received: Option<Lsn>,
@@ -65,14 +83,52 @@ pub struct ReceiverSpec {
     pub tools: Tools,
     /// The source.
     pub source: Source,
-    /// The slot, which must exist.
+    /// Which cluster the source must be (`SourceFacts::system_identifier`): log of another one is
+    /// never received into this archive.
+    pub system_identifier: u64,
+    /// The size of its WAL files (`SourceFacts::wal_segment_bytes`).
+    pub segment_bytes: u64,
+    /// The slot. Where it is missing, as after a failover of the source, it is created.
     pub slot: String,
     /// The directory of the archive; given to the user of the tools.
     pub archive: PathBuf,
 }
 
+/// What both threads and the callers share.
+struct Shared {
+    spec: ReceiverSpec,
+    clock: Arc<dyn Clock>,
+    facts: Mutex<Facts>,
+    /// Signalled at every change of `facts`.
+    changed: Condvar,
+}
+
+struct Facts {
+    state: ReceiverState,
+    state_since: Duration,
+    received: Option<Lsn>,
+    source_flushed: Option<Lsn>,
+    synced_to: Option<SyncedTo>,
+    synced_at: Duration,
+    slot_safe_bytes: Option<u64>,
+    /// The source's timeline when we last connected.
+    timeline: Option<u32>,
+    /// Where the slot was before we connected, unless the archive holds the log up to there: while
+    /// the slot stays there, nothing is confirmed.
+    unconfirmed: Option<Lsn>,
+    /// Whether a child of ours runs.
+    child_runs: bool,
+    /// How many callers asked for a proof so far.
+    asked: u64,
+    /// All who asked up to this number have their proof.
+    answered: u64,
+    stopping: bool,
+}
+
 /// A running receiver. Dropping it stops it.
 pub struct Receiver {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Receiver {
@@ -80,14 +136,64 @@ impl Receiver {
     /// errors here: they show in the status and are retried for ever.
     ///
     /// # Errors
-    /// `HostUnprepared` when the directory cannot be prepared.
+    /// `HostUnprepared` when the directory cannot be prepared or no thread can be started.
     pub fn start(spec: ReceiverSpec, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
-        todo!()
+        spec.tools.own_directory(&spec.archive)?;
+        let facts = Facts {
+            state: ReceiverState::Connecting,
+            state_since: clock.elapsed(),
+            received: None,
+            source_flushed: None,
+            synced_to: None,
+            synced_at: Duration::ZERO,
+            slot_safe_bytes: None,
+            timeline: None,
+            unconfirmed: None,
+            child_runs: false,
+            asked: 0,
+            answered: 0,
+            stopping: false,
+        };
+        let shared =
+            Arc::new(Shared { spec, clock, facts: Mutex::new(facts), changed: Condvar::new() });
+        let receiver = Receiver { shared, threads: Mutex::new(Vec::new()) };
+        let works: [(&str, fn(&Shared)); 2] =
+            [("log-stream", stream::run), ("log-watch", watch::run)];
+        for (name, work) in works {
+            let shared = Arc::clone(&receiver.shared);
+            let thread = std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(move || work(&shared))
+                .map_err(|error| {
+                    Failure::new(
+                        ErrorKind::HostUnprepared,
+                        format!("cannot start a thread: {error}"),
+                        "raise the limit of threads of this host",
+                    )
+                })?;
+            receiver.threads.lock().push(thread);
+        }
+        Ok(receiver)
     }
 
     /// What is known now.
     pub fn status(&self) -> ReceiverStatus {
-        todo!()
+        let now = self.shared.clock.elapsed();
+        let facts = self.shared.facts.lock();
+        let lag_bytes = match (facts.source_flushed, facts.received) {
+            (Some(flushed), Some(received)) => Some(flushed.0.saturating_sub(received.0)),
+            _ => None,
+        };
+        ReceiverStatus {
+            state: facts.state.clone(),
+            state_for: now.saturating_sub(facts.state_since),
+            received: facts.received,
+            source_flushed: facts.source_flushed,
+            synced_to: facts.synced_to,
+            lag_bytes,
+            lag: facts.synced_to.map(|_| now.saturating_sub(facts.synced_at)),
+            slot_safe_bytes: facts.slot_safe_bytes,
+        }
     }
 
     /// Waits until it streams.
@@ -95,20 +201,147 @@ impl Receiver {
     /// # Errors
     /// The reason why it does not stream, after `timeout` or at once for a gap.
     pub fn wait_streaming(&self, timeout: Duration) -> Result<(), Failure> {
-        todo!()
+        let deadline = self.shared.clock.elapsed() + timeout;
+        let mut facts = self.shared.facts.lock();
+        loop {
+            match &facts.state {
+                ReceiverState::Streaming => return Ok(()),
+                ReceiverState::Gap(failure) => return Err(failure.clone()),
+                ReceiverState::Stopped => return Err(stopped()),
+                ReceiverState::Connecting | ReceiverState::Retrying(_) => {}
+            }
+            let left = deadline.saturating_sub(self.shared.clock.elapsed());
+            if left.is_zero() {
+                return Err(match &facts.state {
+                    ReceiverState::Retrying(failure) => failure.clone(),
+                    _ => self.late("does not stream its log", timeout),
+                });
+            }
+            self.shared.changed.wait_for(&mut facts, left);
+        }
     }
 
     /// Asks the source for its clock and the end of its log *now* and waits until all of that is
-    /// received.
+    /// received. Takes at least 25 ms.
     ///
     /// # Errors
-    /// `SourceUnreachable` when that does not succeed within `timeout`.
+    /// `SourceUnreachable` when that does not succeed within `timeout`; the failure of a gap.
     pub fn ask_now(&self, timeout: Duration) -> Result<SyncedTo, Failure> {
-        todo!()
+        let deadline = self.shared.clock.elapsed() + timeout;
+        let mut facts = self.shared.facts.lock();
+        facts.asked += 1;
+        let ticket = facts.asked;
+        self.shared.changed.notify_all();
+        loop {
+            if facts.answered >= ticket
+                && let Some(synced_to) = facts.synced_to
+            {
+                return Ok(synced_to);
+            }
+            match &facts.state {
+                ReceiverState::Gap(failure) => return Err(failure.clone()),
+                ReceiverState::Stopped => return Err(stopped()),
+                _ => {}
+            }
+            let left = deadline.saturating_sub(self.shared.clock.elapsed());
+            if left.is_zero() {
+                return Err(match &facts.state {
+                    ReceiverState::Retrying(failure) => failure.clone(),
+                    _ => self.late("did not send its newest log", timeout),
+                });
+            }
+            self.shared.changed.wait_for(&mut facts, left);
+        }
     }
 
-    /// Stops the child and the threads; what was received stays.
+    /// Stops the child and the threads; what was received stays. May take some seconds when the
+    /// source does not answer.
     pub fn stop(&self) {
-        todo!()
+        self.shared.facts.lock().stopping = true;
+        self.shared.changed.notify_all();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the receiver panicked");
+            }
+        }
+        self.shared.set_state(ReceiverState::Stopped);
+    }
+
+    fn late(&self, what: &str, timeout: Duration) -> Failure {
+        Failure::new(
+            ErrorKind::SourceUnreachable,
+            format!("{} {what} within {} ms", self.shared.spec.source.address, timeout.as_millis()),
+            "check that the source runs and can be reached; the receiver keeps trying",
+        )
     }
 }
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    /// Changes the state, except that a gap stays until the receiver is stopped.
+    fn set_state(&self, state: ReceiverState) {
+        let mut facts = self.facts.lock();
+        let leaves_gap = matches!(facts.state, ReceiverState::Gap(_));
+        if facts.state == state || (leaves_gap && state != ReceiverState::Stopped) {
+            return;
+        }
+        let kind = std::mem::discriminant::<ReceiverState>;
+        if kind(&facts.state) != kind(&state) {
+            facts.state_since = self.clock.elapsed();
+            match &state {
+                ReceiverState::Retrying(why) => tracing::warn!("the log stream broke: {why}"),
+                ReceiverState::Gap(why) => tracing::error!("the log stream has a gap: {why}"),
+                ReceiverState::Streaming => tracing::info!("the log stream runs"),
+                _ => {}
+            }
+        }
+        facts.state = state;
+        drop(facts);
+        self.changed.notify_all();
+    }
+
+    /// Whether the threads must end.
+    fn must_end(&self) -> bool {
+        let facts = self.facts.lock();
+        facts.stopping || matches!(facts.state, ReceiverState::Gap(_))
+    }
+
+    /// Sleeps, at most until the receiver is stopped.
+    fn rest(&self, duration: Duration) {
+        let deadline = self.clock.elapsed() + duration;
+        let mut facts = self.facts.lock();
+        while !facts.stopping {
+            let left = deadline.saturating_sub(self.clock.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            self.changed.wait_for(&mut facts, left);
+        }
+    }
+}
+
+fn stopped() -> Failure {
+    Failure::new(
+        ErrorKind::WrongState,
+        "the source's log is not being received",
+        "enable the dSource: its log is received again then",
+    )
+}
+
+/// The failure of a gap.
+fn gap(why: &str) -> Failure {
+    Failure::new(
+        ErrorKind::SourceRefused,
+        format!("the source no longer has log that was not received yet: {why}"),
+        "sync the dSource: a new SnapSync starts over; raise max_slot_wal_keep_size on the source \
+         so that it keeps more log",
+    )
+}
+
+#[cfg(test)]
+mod tests;

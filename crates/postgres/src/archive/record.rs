@@ -162,12 +162,8 @@ fn prepared_xid(data: &[u8], magic: u16) -> Option<u32> {
     if flags & DATABASE != 0 {
         at += 8;
     }
-    let lists = [
-        (SUBTRANSACTIONS, 4),
-        (FILES, 12),
-        (STATISTICS, statistics_bytes),
-        (INVALIDATIONS, 16),
-    ];
+    let lists =
+        [(SUBTRANSACTIONS, 4), (FILES, 12), (STATISTICS, statistics_bytes), (INVALIDATIONS, 16)];
     for (flag, item_bytes) in lists {
         if flags & flag != 0 {
             let count = u32_at(data, at)? as usize;

@@ -1,0 +1,205 @@
+//! The thread that keeps `pg_receivewal` running.
+
+use offshoot_os::process::{Child, Line, Signal, Sink, describe};
+use offshoot_types::{ErrorKind, Failure, Lsn};
+use std::time::Duration;
+
+use super::{ReceiverState, Shared, gap};
+use crate::archive::Archive;
+use crate::slot::{SlotState, create_slot, slot_state};
+use crate::source::refusal::of_tool;
+use crate::source::{Session, read_facts};
+
+/// The first pause before another try.
+const BACK_OFF_MIN: Duration = Duration::from_millis(100);
+/// The longest pause before another try.
+const BACK_OFF_MAX: Duration = Duration::from_secs(5);
+/// A stream that lasted this long was not a failed try.
+const STABLE: Duration = Duration::from_secs(10);
+/// How often the thread looks whether it must end.
+const POLL: Duration = Duration::from_millis(50);
+/// How long `pg_receivewal` may take to end after it was asked to.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+/// How many lines of messages are kept for an error.
+const MESSAGES_MAX: usize = 20;
+
+/// Starts `pg_receivewal` again and again until the receiver is stopped or there is a gap.
+pub(super) fn run(shared: &Shared) {
+    let mut back_off = BACK_OFF_MIN;
+    while !shared.must_end() {
+        let began = shared.clock.elapsed();
+        match prepare(shared).and_then(|()| receive(shared)) {
+            Ok(()) => return,
+            Err(Ended::Gap(failure)) => {
+                shared.set_state(ReceiverState::Gap(failure));
+                return;
+            }
+            Err(Ended::Broken(failure)) => shared.set_state(ReceiverState::Retrying(failure)),
+        }
+        if shared.clock.elapsed().saturating_sub(began) >= STABLE {
+            back_off = BACK_OFF_MIN;
+        }
+        shared.rest(back_off);
+        back_off = (back_off * 2).min(BACK_OFF_MAX);
+    }
+}
+
+/// Why a stream ended.
+enum Ended {
+    /// It may be tried again.
+    Broken(Failure),
+    /// It may not.
+    Gap(Failure),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Ended::Broken(failure)
+    }
+}
+
+/// Makes sure that the source is the one the archive belongs to and that it has our slot.
+fn prepare(shared: &Shared) -> Result<(), Ended> {
+    let spec = &shared.spec;
+    heal_archive(shared)?;
+    let session = spec.source.connect()?;
+    let facts = read_facts(&session)?;
+    if facts.system_identifier != spec.system_identifier {
+        return Err(Ended::Gap(Failure::new(
+            ErrorKind::SourceRefused,
+            format!(
+                "{} is now another cluster (system identifier {} instead of {})",
+                spec.source.address, facts.system_identifier, spec.system_identifier
+            ),
+            "link the new cluster as a dSource of its own, or bring the old one back",
+        )));
+    }
+    let state = match slot_state(&session, &spec.slot)? {
+        // A promoted standby has no slot of ours. It may still have all we need: if not, the
+        // stream says so.
+        SlotState::Missing => create_slot(&session, &spec.slot)?,
+        state => state,
+    };
+    let SlotState::Reserved { restart_lsn, .. } = state else {
+        return Err(Ended::Gap(gap(&format!("the slot {} is lost", spec.slot))));
+    };
+    let held = is_held(shared, restart_lsn)?;
+    let mut known = shared.facts.lock();
+    if known.timeline.replace(facts.timeline).is_some_and(|before| before != facts.timeline) {
+        // On the old timeline we may have received what the new one never had.
+        known.received = None;
+    }
+    known.unconfirmed = (!held).then_some(restart_lsn);
+    Ok(())
+}
+
+/// Whether the archive holds the log up to a position that the slot had before we connected. The
+/// slot alone does not tell: a new one begins at a checkpoint of the source.
+fn is_held(shared: &Shared, position: Lsn) -> Result<bool, Failure> {
+    let archive = Archive::new(&shared.spec.archive, shared.spec.segment_bytes)?;
+    let size = archive.segment_bytes();
+    let start = Lsn(position.0.saturating_sub(1) / size * size);
+    Ok(archive.valid_end(start).is_ok_and(|end| end >= position))
+}
+
+/// Removes a partial file whose size is not that of a WAL file: its creation was interrupted, so it
+/// holds nothing yet, but `pg_receivewal` would refuse to go on.
+fn heal_archive(shared: &Shared) -> Result<(), Failure> {
+    let archive = Archive::new(&shared.spec.archive, shared.spec.segment_bytes)?;
+    for file in archive.files()?.into_iter().filter(|file| file.partial) {
+        let path = archive.path(&file);
+        let size = std::fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or(0);
+        if size != 0 && size != shared.spec.segment_bytes {
+            std::fs::remove_file(&path).map_err(|error| {
+                crate::archive::damaged(&path, &format!("cannot be removed: {error}"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs `pg_receivewal` once; `Ok` when the receiver is being stopped.
+fn receive(shared: &Shared) -> Result<(), Ended> {
+    let spec = &shared.spec;
+    let mut command = spec
+        .tools
+        .spec("pg_receivewal")
+        .args(["--no-password", "--no-loop", "--synchronous", "--verbose", "--status-interval=1"])
+        .arg("--dbname")
+        .arg(spec.source.address.conninfo("offshoot_log"))
+        .arg("--directory")
+        .arg(&spec.archive)
+        .arg("--slot")
+        .arg(&spec.slot)
+        .stderr(Sink::Pipe)
+        .die_with_parent(true);
+    if let Some(password) = &spec.source.password {
+        command = command.env("PGPASSWORD", password.expose());
+    }
+    let mut child = command.spawn().map_err(|error| {
+        Failure::new(
+            ErrorKind::HostUnprepared,
+            error.to_string(),
+            "check the engine's host: is PostgreSQL installed completely?",
+        )
+    })?;
+    shared.facts.lock().child_runs = true;
+    let ended = follow(shared, &mut child);
+    child.kill_group();
+    shared.facts.lock().child_runs = false;
+    match ended? {
+        None => Ok(()),
+        Some(messages) => Err(explain(shared, &messages)),
+    }
+}
+
+/// Waits for the end of the child and returns its last messages; `None` when it was stopped.
+fn follow(shared: &Shared, child: &mut Child) -> Result<Option<String>, Failure> {
+    let lost = |error: offshoot_os::process::ProcessError| {
+        Failure::new(ErrorKind::HostUnprepared, error.to_string(), "")
+    };
+    let lines = child.take_stderr_lines();
+    let mut messages: Vec<String> = Vec::new();
+    loop {
+        if shared.must_end() {
+            // An interrupt makes it close its file in order.
+            child.signal(Signal::Interrupt).map_err(lost)?;
+            child.wait_timeout(STOP_GRACE).map_err(lost)?;
+            return Ok(None);
+        }
+        match lines.as_ref().map(|lines| lines.next_within(POLL)) {
+            Some(Line::Text(text)) => {
+                tracing::debug!("{text}");
+                if messages.len() == MESSAGES_MAX {
+                    messages.remove(0);
+                }
+                messages.push(text);
+            }
+            Some(Line::Nothing) => {}
+            Some(Line::End) | None => {
+                if let Some(status) = child.wait_timeout(POLL).map_err(lost)? {
+                    if !messages.iter().any(|line| line.contains("error:")) {
+                        messages.push(format!("pg_receivewal ended with {}", describe(status)));
+                    }
+                    return Ok(Some(messages.join("\n")));
+                }
+            }
+        }
+    }
+}
+
+/// Finds out whether the stream can be taken up again.
+fn explain(shared: &Shared, messages: &str) -> Ended {
+    let spec = &shared.spec;
+    let failure = of_tool(messages, &spec.source.address);
+    // The server's words may be in another language; its answer on the slot is not.
+    let lost = |session: &Session| matches!(slot_state(session, &spec.slot), Ok(SlotState::Lost));
+    if messages.contains("has already been removed") {
+        let line = messages.lines().find(|line| line.contains("has already been removed"));
+        return Ended::Gap(gap(line.unwrap_or_default()));
+    }
+    match spec.source.connect() {
+        Ok(session) if lost(&session) => Ended::Gap(gap(&format!("the slot {} is lost", spec.slot))),
+        _ => Ended::Broken(failure),
+    }
+}

@@ -1,0 +1,201 @@
+//! The thread that proves how complete the archive is.
+//!
+//! A *target* is a pair of the source's clock and a later end of its log; once the slot shows that
+//! all of that log is durable here, the pair is a proof. Two details make it one:
+//! - a commit gets its time shortly before its place in the log: so the log's end is asked for a
+//!   little after the clock ([`SETTLE`]);
+//! - asynchronous commits are flushed up to three rounds of the log writer after they got their
+//!   place: so the flushed end must have passed the written end of that moment, or that long must
+//!   have gone by.
+
+use jiff::Timestamp;
+use offshoot_types::{ErrorKind, Failure, Lsn};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{ReceiverState, Shared, SyncedTo, gap};
+use crate::slot::{SlotState, slot_state};
+use crate::source::Session;
+
+/// How often a proof is sought when nobody asks.
+const ROUND: Duration = Duration::from_secs(1);
+/// Between the source's clock and the end of its log.
+const SETTLE: Duration = Duration::from_millis(25);
+/// The pause between two looks at the slot: from … to.
+const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+/// The pause after a failed connection.
+const RECONNECT: Duration = Duration::from_millis(500);
+/// Most targets that wait for their log.
+const TARGETS_MAX: usize = 120;
+
+/// What the archive must hold before a time is proved.
+struct Target {
+    synced_to: SyncedTo,
+    /// When it was taken, at our clock.
+    taken_at: Duration,
+    /// The last caller it answers.
+    ticket: u64,
+}
+
+/// Seeks proofs until the receiver is stopped or there is a gap.
+pub(super) fn run(shared: &Shared) {
+    while !shared.must_end() {
+        let watched = shared.spec.source.connect().and_then(|session| watch(shared, &session));
+        if let Err(failure) = watched {
+            tracing::debug!("the source cannot be asked: {failure}");
+            shared.rest(RECONNECT);
+        }
+    }
+}
+
+/// Seeks proofs by one session.
+fn watch(shared: &Shared, session: &Session) -> Result<(), Failure> {
+    let writer_delay = read_writer_delay(session)?;
+    let mut targets: VecDeque<Target> = VecDeque::new();
+    let mut next_round = shared.clock.elapsed();
+    let mut pause = LOOK.0;
+    while !shared.must_end() {
+        let asked = shared.facts.lock().asked;
+        let taken = targets.back().map(|target| target.ticket);
+        let newest = taken.unwrap_or_else(|| shared.facts.lock().answered);
+        if asked > newest || shared.clock.elapsed() >= next_round {
+            if let Some(target) = take_target(shared, session, writer_delay, asked)? {
+                targets.push_back(target);
+            }
+            // When far behind, the proofs in the middle are not needed.
+            if targets.len() > TARGETS_MAX {
+                targets.remove(TARGETS_MAX / 2);
+            }
+            next_round = shared.clock.elapsed() + ROUND;
+            pause = LOOK.0;
+        }
+        let streaming = look_at_slot(shared, session, &mut targets)?;
+        let waiting = !targets.is_empty() || !streaming;
+        pause = if waiting { (pause * 2).min(LOOK.1) } else { ROUND };
+        let left = next_round.saturating_sub(shared.clock.elapsed());
+        wait_for_question(shared, asked, pause.min(left));
+    }
+    Ok(())
+}
+
+/// Sleeps until the time is over, somebody asks, or the receiver stops.
+fn wait_for_question(shared: &Shared, asked: u64, duration: Duration) {
+    let deadline = shared.clock.elapsed() + duration;
+    let mut facts = shared.facts.lock();
+    while facts.asked == asked && !facts.stopping {
+        let left = deadline.saturating_sub(shared.clock.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        shared.changed.wait_for(&mut facts, left);
+    }
+}
+
+/// The pause of the source's log writer between two rounds.
+fn read_writer_delay(session: &Session) -> Result<Duration, Failure> {
+    let row = session.row("SELECT setting FROM pg_settings WHERE name = 'wal_writer_delay'")?;
+    let text = row.into_iter().next().flatten().unwrap_or_default();
+    Ok(Duration::from_millis(text.parse().unwrap_or(200)))
+}
+
+/// The source's clock, and the written and the flushed end of its log. A standby's clock is that
+/// of the last commit it replayed: later ones may be under way.
+const POSITION: &str = "
+    SELECT to_char((CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp()
+                         ELSE clock_timestamp() END) AT TIME ZONE 'UTC',
+                   'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),
+           CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+                ELSE pg_current_wal_insert_lsn() END,
+           CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+                ELSE pg_current_wal_flush_lsn() END";
+
+struct Position {
+    time: Option<Timestamp>,
+    written: Lsn,
+    flushed: Lsn,
+}
+
+fn read_position(session: &Session) -> Result<Position, Failure> {
+    let row = session.row(POSITION)?;
+    let text = |column: usize| row.get(column).and_then(|value| value.as_deref());
+    let lsn = |column: usize| text(column).and_then(|text| text.parse::<Lsn>().ok());
+    let (Some(written), Some(flushed)) = (lsn(1), lsn(2)) else {
+        return Err(Failure::new(
+            ErrorKind::SourceRefused,
+            "the source does not tell where its log ends",
+            "",
+        ));
+    };
+    Ok(Position { time: text(0).and_then(|text| text.parse().ok()), written, flushed })
+}
+
+/// Takes a new target; `None` when the source has no time to give yet.
+fn take_target(
+    shared: &Shared,
+    session: &Session,
+    writer_delay: Duration,
+    ticket: u64,
+) -> Result<Option<Target>, Failure> {
+    let taken_at = shared.clock.elapsed();
+    let Some(time) = read_position(session)?.time else { return Ok(None) };
+    shared.rest(SETTLE);
+    let position = read_position(session)?;
+    let mut flushed = position.flushed;
+    let patience = shared.clock.elapsed() + writer_delay * 3 + SETTLE * 4;
+    while flushed < position.written && shared.clock.elapsed() < patience && !shared.must_end() {
+        shared.rest(LOOK.0);
+        flushed = read_position(session)?.flushed;
+    }
+    shared.facts.lock().source_flushed = Some(flushed);
+    Ok(Some(Target { synced_to: SyncedTo { lsn: flushed, time }, taken_at, ticket }))
+}
+
+/// Reads what was confirmed and turns the targets that it covers into proofs; whether we stream.
+fn look_at_slot(
+    shared: &Shared,
+    session: &Session,
+    targets: &mut VecDeque<Target>,
+) -> Result<bool, Failure> {
+    let (restart_lsn, active, safe_bytes) = match slot_state(session, &shared.spec.slot)? {
+        SlotState::Reserved { restart_lsn, active, safe_bytes } => {
+            (restart_lsn, active, safe_bytes)
+        }
+        SlotState::Lost => {
+            let why = format!("the slot {} is lost", shared.spec.slot);
+            shared.set_state(ReceiverState::Gap(gap(&why)));
+            return Ok(false);
+        }
+        // The stream thread creates it.
+        SlotState::Missing => return Ok(false),
+    };
+    let mut facts = shared.facts.lock();
+    let streaming = active && facts.child_runs;
+    facts.slot_safe_bytes = safe_bytes;
+    if !streaming || facts.unconfirmed == Some(restart_lsn) {
+        drop(facts);
+        if streaming {
+            shared.set_state(ReceiverState::Streaming);
+        }
+        return Ok(streaming);
+    }
+    facts.unconfirmed = None;
+    // After a reconnection the log of the last file comes again, so the slot goes back a little;
+    // what was confirmed stays durable all the same.
+    let received = facts.received.map_or(restart_lsn, |known| known.max(restart_lsn));
+    facts.received = Some(received);
+    let mut proved = false;
+    while let Some(target) = targets.pop_front_if(|target| target.synced_to.lsn <= received) {
+        if facts.synced_to.is_none_or(|known| known.time <= target.synced_to.time) {
+            facts.synced_to = Some(target.synced_to);
+            facts.synced_at = target.taken_at;
+        }
+        facts.answered = facts.answered.max(target.ticket);
+        proved = true;
+    }
+    drop(facts);
+    shared.set_state(ReceiverState::Streaming);
+    if proved {
+        shared.changed.notify_all();
+    }
+    Ok(true)
+}

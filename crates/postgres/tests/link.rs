@@ -1,0 +1,12 @@
+//! The link side against real servers: precheck, slots, base backups, the receiver, the archive and
+//! the index of commits.
+#![allow(clippy::disallowed_methods)]
+
+mod link {
+    mod backup;
+    mod commits;
+    mod failover;
+    mod precheck;
+    mod receiver;
+    mod server;
+}

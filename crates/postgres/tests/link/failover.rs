@@ -1,0 +1,97 @@
+use super::commits::all;
+use super::server::{PATIENCE, Server, scratch, tools, wait_for};
+use offshoot_os::SystemClock;
+use offshoot_postgres::archive::Archive;
+use offshoot_postgres::base_backup::{BaseBackupRequest, take_base_backup};
+use offshoot_postgres::commit_index::CommitIndex;
+use offshoot_postgres::receiver::{Receiver, ReceiverState};
+use offshoot_types::Lsn;
+use std::sync::Arc;
+
+const SEGMENT: u64 = 1 << 20;
+
+/// A standby of a server, streaming.
+fn standby_of(primary: &Server) -> Server {
+    let place = scratch();
+    let target = place.path().join("data");
+    let (tools, source, facts) = (tools(), primary.admin(), primary.facts());
+    let request =
+        BaseBackupRequest { tools: &tools, source: &source, facts: &facts, target: &target };
+    take_base_backup(&request, &|_| {}, &|| false).unwrap();
+    std::fs::write(target.join("standby.signal"), "").unwrap();
+    super::server::give_to_tools(&target.join("standby.signal"));
+    let secret = super::server::PASSWORD.replace('\'', r"\\''");
+    Server::on(
+        place,
+        &[
+            "wal_keep_size = 100MB",
+            &format!(
+                "primary_conninfo = 'host=127.0.0.1 port={} user=postgres password=''{secret}'''",
+                primary.port
+            ),
+        ],
+    )
+}
+
+#[test]
+fn a_promoted_standby_is_followed_onto_its_timeline() {
+    let mut primary = Server::start(&["wal_keep_size = 100MB"]);
+    let place = scratch();
+    let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
+    let receiver = primary.receive(archive.dir());
+    let index = CommitIndex::open(archive.clone(), place.path().join("index")).unwrap();
+    primary.sql("CREATE TABLE t(i int)");
+    let standby = standby_of(&primary);
+    primary.sql("INSERT INTO t SELECT generate_series(1, 20000)");
+    let position: Lsn = primary.sql("SELECT pg_current_wal_flush_lsn()").parse().unwrap();
+    wait_for("the standby to catch up", || {
+        standby.sql("SELECT pg_last_wal_replay_lsn()").parse::<Lsn>().unwrap() >= position
+    });
+    // The old primary goes on alone for a while: what it writes now will be left behind.
+    standby.sql("SELECT pg_promote(true, 30)");
+    let mut lost = Vec::new();
+    for _ in 0..3 {
+        primary.sql("INSERT INTO t SELECT generate_series(1, 15000)");
+        lost.push(primary.sql("INSERT INTO t VALUES (0) RETURNING (txid_current())::text"));
+    }
+    receiver.ask_now(PATIENCE).unwrap();
+    index.update().unwrap();
+    let before = all(&index);
+    let lost_xid: u32 = lost[2].parse().unwrap();
+    assert!(before.iter().any(|commit| commit.xid == lost_xid));
+    drop(receiver);
+    primary.stop(false);
+
+    // The address now leads to the promoted standby, which has no slot of ours.
+    let receiver =
+        Receiver::start(standby.receiver_spec(archive.dir()), Arc::new(SystemClock)).unwrap();
+    receiver.wait_streaming(PATIENCE).unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..30 {
+        let xid = standby.sql("INSERT INTO t VALUES (1) RETURNING (txid_current())::text");
+        kept.push(xid.parse::<u32>().unwrap());
+    }
+    let synced = receiver.ask_now(PATIENCE).unwrap();
+    assert_eq!(receiver.status().state, ReceiverState::Streaming);
+    assert!(index.update().unwrap() >= synced.lsn);
+    let history = archive.history().unwrap();
+    assert_eq!(history.newest().id, 2);
+    let switch = history.newest().begin;
+
+    let after = all(&index);
+    let old: Vec<_> = before.into_iter().filter(|commit| commit.end <= switch).collect();
+    assert_eq!(after[..old.len()], old);
+    assert!(after[old.len()..].iter().all(|commit| commit.lsn >= switch && commit.timeline == 2));
+    for xid in kept {
+        assert_eq!(index.by_xid(xid).unwrap().unwrap().timeline, 2, "{xid}");
+    }
+    assert_eq!(archive.history_files().unwrap().len(), 1);
+    let first = archive.files().unwrap()[0];
+    let files = archive.files_for(archive.start(&first), None).unwrap();
+    assert!(files.iter().any(|file| file.timeline == 2) && files[0].timeline == 1);
+    assert!(archive.valid_end(archive.start(&first)).unwrap() >= synced.lsn);
+
+    let again = CommitIndex::open(archive, place.path().join("index")).unwrap();
+    again.update().unwrap();
+    assert_eq!(all(&again), after);
+}

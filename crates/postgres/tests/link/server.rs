@@ -1,0 +1,245 @@
+//! A throw-away PostgreSQL server.
+
+use offshoot_os::process::{Child, Sink, Spec, User, run};
+use offshoot_postgres::installation::{Installation, Tools, find_installations};
+use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
+use offshoot_postgres::slot::create_slot;
+use offshoot_postgres::source::{Password, Session, Source, SourceFacts, read_facts};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The password of the superuser and of `linker`.
+pub const PASSWORD: &str = "s3cret ü'";
+/// A long time for this machine; every wait ends by then.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+pub fn installations() -> Vec<Installation> {
+    let more = std::env::var_os("OFFSHOOT_TEST_PG_BINS").unwrap_or_default();
+    let more: Vec<PathBuf> = std::env::split_paths(&more).collect();
+    find_installations(&more)
+}
+
+pub fn tools() -> Tools {
+    static TOOLS: OnceLock<Tools> = OnceLock::new();
+    let newest = || installations().into_iter().next().expect("a PostgreSQL server is installed");
+    TOOLS.get_or_init(|| Tools::new(newest()).unwrap()).clone()
+}
+
+/// A temporary directory that the servers' user owns; removed when dropped.
+pub fn scratch() -> tempfile::TempDir {
+    let parent = std::env::var_os("OFFSHOOT_SCRATCH_DIR").unwrap_or_else(|| "/var/tmp".into());
+    let dir = tempfile::Builder::new().prefix("offshoot-link-").tempdir_in(parent).unwrap();
+    tools().own_directory(dir.path()).unwrap();
+    dir
+}
+
+pub fn give_to_tools(path: &Path) {
+    if let Some(User { uid, gid, .. }) = tools().user {
+        std::os::unix::fs::chown(path, Some(uid), Some(gid)).unwrap();
+    }
+}
+
+fn check(spec: Spec) -> String {
+    let output = run(&spec, PATIENCE).unwrap();
+    assert!(output.success(), "{}: {}", spec.name(), output.stderr_text());
+    output.stdout_text()
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A cluster made by initdb, once; servers run copies of it.
+fn template() -> &'static Path {
+    static TEMPLATE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let dir = TEMPLATE.get_or_init(|| {
+        let dir = scratch();
+        let secret = dir.path().join("password");
+        std::fs::write(&secret, PASSWORD).unwrap();
+        give_to_tools(&secret);
+        check(
+            tools()
+                .spec("initdb")
+                .args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"])
+                .args(["--username=postgres", "--data-checksums", "--wal-segsize=1"])
+                .arg(format!("--pwfile={}", secret.display()))
+                .arg(dir.path().join("data"))
+                .stdout(Sink::Null),
+        );
+        dir
+    });
+    // A static is never dropped: the directory is removed when the process ends.
+    extern "C" fn remove() {
+        if let Some(path) = PATH.get() {
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        // SAFETY: the function touches only a static path.
+        unsafe { libc::atexit(remove) };
+        dir.path().to_owned()
+    });
+    static DATA: OnceLock<PathBuf> = OnceLock::new();
+    DATA.get_or_init(|| dir.path().join("data"))
+}
+
+pub struct Server {
+    pub dir: tempfile::TempDir,
+    pub port: u16,
+    child: Option<Child>,
+}
+
+impl Server {
+    /// A running server with the role `linker` (REPLICATION) and some extra settings.
+    pub fn start(settings: &[&str]) -> Server {
+        let dir = scratch();
+        let data = dir.path().join("data");
+        check(Spec::new("cp").arg("-a").arg(template()).arg(&data));
+        let mut server = Server { dir, port: free_port(), child: None };
+        server.configure(settings);
+        server.run();
+        server.sql(&format!(
+            "CREATE ROLE linker LOGIN REPLICATION PASSWORD '{}'",
+            PASSWORD.replace('\'', "''")
+        ));
+        server
+    }
+
+    /// A server on a copy of another one's data.
+    pub fn on(dir: tempfile::TempDir, settings: &[&str]) -> Server {
+        let mut server = Server { dir, port: free_port(), child: None };
+        server.configure(settings);
+        server.run();
+        server
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    fn configure(&self, settings: &[&str]) {
+        let mut text = format!(
+            "port = {}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n\
+             fsync = off\nshared_buffers = 16MB\nlogging_collector = off\n\
+             log_min_messages = log\nautovacuum = off\nwal_keep_size = 0\nmax_wal_size = 8MB\n\
+             min_wal_size = 2MB\nmax_prepared_transactions = 5\n",
+            self.port,
+            self.dir.path().display()
+        );
+        for setting in settings {
+            text.push_str(setting);
+            text.push('\n');
+        }
+        let path = self.data().join("postgresql.auto.conf");
+        std::fs::write(&path, text).unwrap();
+        give_to_tools(&path);
+    }
+
+    /// Starts the stopped server and waits until it answers.
+    pub fn run(&mut self) {
+        assert!(self.child.is_none());
+        let spec = tools()
+            .spec("postgres")
+            .arg("-D")
+            .arg(self.data())
+            .stderr(Sink::File(self.dir.path().join("log")))
+            .die_with_parent(true);
+        self.child = Some(spec.spawn().unwrap());
+        wait_for("the server to start", || self.admin().connect().is_ok());
+    }
+
+    /// Stops it: fast, or as a crash does.
+    pub fn stop(&mut self, crash: bool) {
+        let Some(mut child) = self.child.take() else { return };
+        if !crash {
+            child.signal(offshoot_os::process::Signal::Interrupt).unwrap();
+            child.wait_timeout(PATIENCE).unwrap();
+        }
+        child.kill_group();
+        if crash {
+            // Its children notice within moments that it is gone; a new server waits for that.
+            let pid = self.data().join("postmaster.pid");
+            let _ = std::fs::remove_file(pid);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    pub fn uri(&self, user: &str) -> String {
+        format!("postgresql://{user}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    pub fn source(&self, user: &str) -> Source {
+        Source::parse(&self.uri(user), Some(Password::new(PASSWORD))).unwrap()
+    }
+
+    pub fn admin(&self) -> Source {
+        self.source("postgres")
+    }
+
+    pub fn session(&self) -> Session {
+        self.admin().connect().unwrap()
+    }
+
+    pub fn facts(&self) -> SourceFacts {
+        read_facts(&self.session()).unwrap()
+    }
+
+    /// Runs statements, each in a transaction of its own, and returns the first value of the last.
+    pub fn sql(&self, statements: &str) -> String {
+        let session = self.session();
+        let mut value = None;
+        for statement in statements.split(";;") {
+            let rows = session.rows(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+            value = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
+        }
+        value.unwrap_or_default()
+    }
+
+    pub fn receiver_spec(&self, archive: &Path) -> ReceiverSpec {
+        let facts = self.facts();
+        ReceiverSpec {
+            tools: tools(),
+            source: self.source("linker"),
+            system_identifier: facts.system_identifier,
+            segment_bytes: facts.wal_segment_bytes,
+            slot: "offshoot_test".to_owned(),
+            archive: archive.to_owned(),
+        }
+    }
+
+    /// Creates the slot and a receiver that streams.
+    pub fn receive(&self, archive: &Path) -> Receiver {
+        create_slot(&self.source("linker").connect().unwrap(), "offshoot_test").unwrap();
+        let receiver =
+            Receiver::start(self.receiver_spec(archive), Arc::new(offshoot_os::SystemClock))
+                .unwrap();
+        receiver.wait_streaming(PATIENCE).unwrap();
+        receiver
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let lines = offshoot_os::process::last_lines(&self.dir.path().join("log"), 15);
+            eprintln!("the server's log ends in:\n{}", lines.join("\n"));
+        }
+        if let Some(child) = &mut self.child {
+            let _ = child.signal(offshoot_os::process::Signal::Interrupt);
+            let _ = child.wait_timeout(Duration::from_secs(5));
+            child.kill_group();
+        }
+    }
+}
+
+/// Waits until something is so.
+pub fn wait_for(what: &str, mut so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
