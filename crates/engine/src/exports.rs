@@ -1,0 +1,92 @@
+//! Datasets as directories of this host: one file system, and at most one mount, for each.
+
+use crate::paths::Paths;
+use offshoot_dataset::Store;
+use offshoot_fs::FileSystem;
+use offshoot_fuse::{Mount, MountError, MountOptions};
+use offshoot_types::{DatasetId, ErrorKind, Failure};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The datasets in use. All users of a dataset share one [`FileSystem`], so that what the engine
+/// changes by path reaches the kernel's caches of the mount.
+pub struct Exports {
+    store: Arc<Store>,
+    paths: Paths,
+    allow_other: bool,
+    open: Mutex<HashMap<DatasetId, Export>>,
+}
+
+struct Export {
+    files: Arc<FileSystem>,
+    mount: Option<Mount>,
+}
+
+impl Exports {
+    /// No exports yet. With `allow_other`, users other than ours may use the mounts.
+    pub fn new(store: Arc<Store>, paths: Paths, allow_other: bool) -> Self {
+        Exports { store, paths, allow_other, open: Mutex::default() }
+    }
+
+    /// The files of a dataset, mounted or not.
+    pub fn files(&self, dataset: DatasetId) -> Result<Arc<FileSystem>, Failure> {
+        let mut open = self.open.lock();
+        if let Some(export) = open.get(&dataset) {
+            return Ok(export.files.clone());
+        }
+        let files = FileSystem::new(self.store.dataset(dataset).map_err(|e| e.failure())?);
+        open.insert(dataset, Export { files: files.clone(), mount: None });
+        Ok(files)
+    }
+
+    /// Mounts a dataset, where it is not mounted yet; where it is then.
+    pub fn mount(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
+        let files = self.files(dataset)?;
+        let path = self.paths.mount(dataset);
+        let mut open = self.open.lock();
+        let served = |export: &Export| export.mount.as_ref().is_some_and(Mount::is_serving);
+        if open.get(&dataset).is_some_and(served) {
+            return Ok(path);
+        }
+        std::fs::create_dir_all(&path).map_err(|error| {
+            let message = format!("cannot make the mount point {}: {error}", path.display());
+            Failure::new(ErrorKind::HostUnprepared, message, "check the pool directory's rights")
+        })?;
+        let options = MountOptions { allow_other: self.allow_other, ..MountOptions::default() };
+        let mount = Mount::new(files.clone(), &path, &options).map_err(mount_failure)?;
+        open.insert(dataset, Export { files, mount: Some(mount) });
+        Ok(path)
+    }
+
+    /// Unmounts a dataset and forgets its file system; not being mounted is no error.
+    pub fn unmount(&self, dataset: DatasetId) -> Result<(), Failure> {
+        let export = self.open.lock().remove(&dataset);
+        if let Some(mount) = export.and_then(|export| export.mount) {
+            mount.unmount().map_err(mount_failure)?;
+        }
+        match std::fs::remove_dir(self.paths.mount(dataset)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(%dataset, %error, "the mount point stays");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Unmounts everything; problems are logged.
+    pub fn unmount_all(&self) {
+        let datasets: Vec<DatasetId> = self.open.lock().keys().copied().collect();
+        for dataset in datasets {
+            if let Err(error) = self.unmount(dataset) {
+                tracing::error!(%dataset, %error, "unmounting failed");
+            }
+        }
+    }
+}
+
+/// What a user is told when mounting fails.
+pub fn mount_failure(error: MountError) -> Failure {
+    Failure::from(error)
+}

@@ -1,0 +1,422 @@
+//! Keeps a dSource in step with its source: stream, index of commits, staging standby.
+//!
+//! ```text
+//!  receiver ──▶ archive (durable, then confirmed) ──update──▶ index of commits
+//!                      └──────────feed──────────▶ staging standby ──▶ snapshots
+//! ```
+//! A moment may be opened as soon as it is *indexed*; it need not be replayed by staging yet.
+
+use crate::core::{Core, staging_key};
+use crate::data_files::DataFiles;
+use crate::log_feed::{LogFeed, ReceivedLog};
+use crate::paths::{INDEX_DIR, WAL_DIR};
+use crate::servers;
+use jiff::Timestamp;
+use offshoot_domain::{Dsource, DsourceState, Position, Snapshot};
+use offshoot_fs::NewFile;
+use offshoot_postgres::archive::Archive;
+use offshoot_postgres::commit_index::CommitIndex;
+use offshoot_postgres::receiver::{Receiver, ReceiverSpec, ReceiverState, ReceiverStatus};
+use offshoot_postgres::server::{self, Server, StopMode};
+use offshoot_postgres::session::Session;
+use offshoot_postgres::source::{Password, Source};
+use offshoot_postgres::standby::{self, ReplayState};
+use offshoot_postgres::control;
+use offshoot_types::{DsourceId, ErrorKind, Failure, Lsn};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// Pause between two rounds.
+const ROUND: Duration = Duration::from_millis(200);
+/// How long the staging standby may take until it answers.
+const STAGING_READY: Duration = Duration::from_secs(600);
+/// How long a standby that died is left alone before it is started again.
+const RESTART_PAUSE: Duration = Duration::from_secs(5);
+/// Log between two recovery points: replay of that much takes about a second or two.
+const RECOVERY_POINT_BYTES: u64 = 64 << 20;
+/// Pause between two looks for log that no snapshot needs.
+const FORGET_EVERY: Duration = Duration::from_secs(60);
+
+/// Follows one dSource; dropped with [`Follower::stop`].
+pub struct Follower {
+    core: Weak<Core>,
+    id: DsourceId,
+    name: String,
+    major: u32,
+    pub log: ReceivedLog,
+    pub index: CommitIndex,
+    receiver: Mutex<Option<Receiver>>,
+    feed: Mutex<Option<LogFeed>>,
+    session: Mutex<Option<Session>>,
+    /// Up to where moments can be opened.
+    indexed: Mutex<Option<Position>>,
+    stopping: AtomicBool,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Follower {
+    /// Opens the log of a dSource (mounting its dataset) without following yet.
+    pub fn open(core: &Arc<Core>, dsource: &Dsource) -> Result<Arc<Follower>, Failure> {
+        let dataset = dsource
+            .log_dataset
+            .ok_or_else(|| Failure::internal(format!("'{}' has no log", dsource.name)))?;
+        let mount = core.exports.mount(dataset)?;
+        let files = core.exports.files(dataset)?;
+        let owner = core.host.owner();
+        for dir in [WAL_DIR, INDEX_DIR] {
+            files.create_dirs(dir, NewFile::private_directory(owner.0, owner.1))?;
+        }
+        let archive = Archive::new(mount.join(WAL_DIR), dsource.wal_segment_bytes)?;
+        let index = CommitIndex::open(archive.clone(), mount.join(INDEX_DIR))?;
+        Ok(Arc::new(Follower {
+            core: Arc::downgrade(core),
+            id: dsource.id,
+            name: dsource.name.to_string(),
+            major: dsource.major_version().unwrap_or_default(),
+            log: ReceivedLog { archive, files, owner },
+            index,
+            receiver: Mutex::new(None),
+            feed: Mutex::new(None),
+            session: Mutex::new(None),
+            indexed: Mutex::new(dsource.synced_to),
+            stopping: AtomicBool::new(false),
+            thread: Mutex::new(None),
+        }))
+    }
+
+    fn core(&self) -> Result<Arc<Core>, Failure> {
+        self.core.upgrade().ok_or_else(|| Failure::internal("the engine is closed"))
+    }
+
+    /// Starts receiving log.
+    pub fn start_receiver(&self, source: Source, slot: &str) -> Result<(), Failure> {
+        let core = self.core()?;
+        let spec = ReceiverSpec {
+            tools: core.host.tools(self.major)?,
+            source,
+            slot: slot.to_owned(),
+            archive: self.log.archive.dir().to_owned(),
+        };
+        *self.receiver.lock() = Some(Receiver::start(spec, core.clock.clone())?);
+        Ok(())
+    }
+
+    /// Waits until the source streams.
+    pub fn wait_streaming(&self, timeout: Duration) -> Result<(), Failure> {
+        match &*self.receiver.lock() {
+            Some(receiver) => receiver.wait_streaming(timeout),
+            None => Err(self.not_receiving()),
+        }
+    }
+
+    /// What the receiver is doing; none while paused.
+    pub fn status(&self) -> Option<ReceiverStatus> {
+        self.receiver.lock().as_ref().map(Receiver::status)
+    }
+
+    /// Up to where moments can be opened.
+    pub fn indexed(&self) -> Option<Position> {
+        *self.indexed.lock()
+    }
+
+    /// Starts the staging standby on the dSource's staging dataset and the rounds that feed it.
+    pub fn start_staging(self: &Arc<Self>, dsource: &Dsource) -> Result<(), Failure> {
+        self.start_standby(dsource)?;
+        let follower = self.clone();
+        let thread = std::thread::Builder::new()
+            .name(format!("follow-{}", self.id.0))
+            .spawn(move || follower.rounds())
+            .map_err(|error| Failure::internal(format!("no thread to follow with: {error}")))?;
+        *self.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    fn start_standby(&self, dsource: &Dsource) -> Result<(), Failure> {
+        let core = self.core()?;
+        let dataset = dsource
+            .staging_dataset
+            .ok_or_else(|| Failure::internal(format!("'{}' has no staging", self.name)))?;
+        core.exports.mount(dataset)?;
+        let files = core.exports.files(dataset)?;
+        let key = staging_key(self.id);
+        let title = format!("staging {}", self.name);
+        let spec = servers::spec(&core, &key, title, self.major, dataset, None)?;
+        let control = control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())?;
+        standby::prepare(&DataFiles::new(files.clone()), &control)?;
+        *self.feed.lock() = Some(LogFeed::new(self.log.clone(), files, control.redo_lsn));
+        let server = server::start(spec)?;
+        core.servers.keep(&key, server);
+        Ok(())
+    }
+
+    /// Waits until the standby answers (it is consistent then).
+    pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<ReplayState, Failure> {
+        let core = self.core()?;
+        let deadline = core.clock.elapsed() + STAGING_READY;
+        loop {
+            match self.replay_state() {
+                Ok(state) => return Ok(state),
+                Err(failure) if core.clock.elapsed() > deadline => return Err(failure),
+                Err(failure) if !core.servers.is_running(&staging_key(self.id)) => {
+                    return Err(failure);
+                }
+                Err(_) if cancelled() => {
+                    return Err(Failure::new(ErrorKind::Cancelled, "the job was cancelled", ""));
+                }
+                Err(_) => core.clock.sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// How far the standby has replayed.
+    pub fn replay_state(&self) -> Result<ReplayState, Failure> {
+        let mut session = self.session.lock();
+        if session.is_none() {
+            *session = Some(self.connect()?);
+        }
+        let state = match session.as_mut() {
+            Some(open) => standby::replay_state(open),
+            None => Err(Failure::internal("no session")),
+        };
+        if state.is_err() {
+            *session = None;
+        }
+        state
+    }
+
+    fn connect(&self) -> Result<Session, Failure> {
+        let server = self.core()?.servers.get(&staging_key(self.id));
+        let server = server.ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("the staging server of '{}' does not run", self.name),
+                "resume the dSource, or see its faults: offshoot status",
+            )
+        })?;
+        let server = server.lock();
+        Server::connect(&server)
+    }
+
+    /// Receives all that the source has flushed by now; up to where moments can be opened then.
+    pub fn ask_now(&self, timeout: Duration) -> Result<Position, Failure> {
+        match &*self.receiver.lock() {
+            Some(receiver) => receiver.ask_now(timeout)?,
+            None => return Err(self.not_receiving()),
+        };
+        self.advance()?;
+        self.indexed().ok_or_else(|| Failure::internal("nothing is indexed after all was received"))
+    }
+
+    fn not_receiving(&self) -> Failure {
+        Failure::new(
+            ErrorKind::WrongState,
+            format!("'{}' is paused", self.name),
+            format!("resume it: offshoot dsource resume {}", self.name),
+        )
+    }
+
+    /// Waits until the standby has replayed everything up to `lsn`.
+    pub fn wait_replayed(
+        &self,
+        lsn: Lsn,
+        timeout: Duration,
+        tick: &mut dyn FnMut(Lsn) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let core = self.core()?;
+        let deadline = core.clock.elapsed() + timeout;
+        loop {
+            let state = self.wait_staging(&|| false)?;
+            tick(state.replayed_lsn)?;
+            if state.replayed_lsn >= lsn {
+                return Ok(());
+            }
+            if core.clock.elapsed() > deadline {
+                return Err(Failure::new(
+                    ErrorKind::WrongState,
+                    format!(
+                        "staging of '{}' has replayed up to {} and not yet to {lsn}",
+                        self.name, state.replayed_lsn
+                    ),
+                    "try again later; the engine goes on replaying",
+                ));
+            }
+            core.clock.sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// One step forward: index what was received, feed the standby.
+    pub fn advance(&self) -> Result<(), Failure> {
+        let status = self.status();
+        let mut feed = self.feed.lock();
+        let end = self.index.update()?;
+        if let Some(status) = &status {
+            // The status was taken before the index was updated, so that all it proves is indexed.
+            if let Some(synced) = status.synced_to {
+                let mut indexed = self.indexed.lock();
+                let lsn = indexed.map_or(end, |old| old.lsn.max(end));
+                let time = indexed.map_or(synced.time, |old| old.time.max(synced.time));
+                *indexed = Some(Position { lsn, time });
+            }
+            if let (Some(feed), Some(received)) = (feed.as_mut(), status.received) {
+                feed.advance(received)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rounds(&self) {
+        let (mut restart_at, mut forget_at) = (Duration::ZERO, Duration::ZERO);
+        while !self.stopping.load(Ordering::Relaxed) {
+            let Some(core) = self.core.upgrade() else { return };
+            match self.advance() {
+                Ok(()) => core.clear(&self.name, "log"),
+                Err(failure) => core.raise(&self.name, "log", &failure),
+            }
+            self.report_receiver(&core);
+            let now = core.clock.elapsed();
+            if !core.servers.is_running(&staging_key(self.id)) && now >= restart_at {
+                restart_at = now + RESTART_PAUSE;
+                self.restart_standby(&core);
+            }
+            if let Err(failure) = self.take_due_snapshots(&core) {
+                tracing::warn!(dsource = self.name, %failure, "no snapshot was taken");
+            }
+            if now >= forget_at {
+                forget_at = now + FORGET_EVERY;
+                if let Err(failure) = self.forget_log(&core) {
+                    tracing::warn!(dsource = self.name, %failure, "old log stays");
+                }
+            }
+            core.clock.sleep(ROUND);
+        }
+    }
+
+    fn report_receiver(&self, core: &Core) {
+        match self.status().map(|status| (status.state, status.state_for)) {
+            Some((ReceiverState::Gap(failure), _)) => core.raise(&self.name, "source", &failure),
+            Some((ReceiverState::Retrying(failure), since)) if since > Duration::from_secs(5) => {
+                core.raise(&self.name, "source", &failure);
+            }
+            Some((ReceiverState::Streaming, _)) | None => core.clear(&self.name, "source"),
+            _ => {}
+        }
+    }
+
+    fn restart_standby(&self, core: &Arc<Core>) {
+        tracing::warn!(dsource = self.name, "the staging server has ended; starting it again");
+        *self.session.lock() = None;
+        let started = core.catalog.get::<Dsource>(self.id).map_err(Failure::from);
+        match started.and_then(|dsource| self.start_standby(&dsource)) {
+            Ok(()) => core.clear(&self.name, "staging"),
+            Err(failure) => core.raise(&self.name, "staging", &failure),
+        }
+    }
+
+    /// Submits a snapshot where the policy or the provisioning-time objective asks for one.
+    fn take_due_snapshots(&self, core: &Arc<Core>) -> Result<(), Failure> {
+        let dsource: Dsource = core.catalog.get(self.id)?;
+        if dsource.state != DsourceState::Active || core.runner()?.is_busy(dsource.id) {
+            return Ok(());
+        }
+        let snapshots: Vec<Snapshot> = core.catalog.list_of(self.id)?;
+        let current = self.index.end();
+        let last = |wanted: &dyn Fn(&&Snapshot) -> bool| {
+            snapshots.iter().filter(wanted).max_by_key(|one| one.position.lsn)
+        };
+        let policy = last(&|one| one.kind != offshoot_domain::SnapshotKind::RecoveryPoint)
+            .map(|one| (one.taken_at, one.position.lsn));
+        let newest = last(&|_| true).map_or(Lsn(0), |one| one.position.lsn);
+        let kind = if dsource.settings.snapshot_policy.due(core.now(), policy, current) {
+            offshoot_domain::SnapshotKind::Policy
+        } else if current.0.saturating_sub(newest.0) >= RECOVERY_POINT_BYTES {
+            offshoot_domain::SnapshotKind::RecoveryPoint
+        } else {
+            return Ok(());
+        };
+        crate::snapshots::submit_take(core, dsource.id.into(), &dsource.name, kind).map(drop)
+    }
+
+    /// Removes log that no snapshot needs.
+    fn forget_log(&self, core: &Core) -> Result<(), Failure> {
+        let snapshots: Vec<Snapshot> = core.catalog.list_of(self.id)?;
+        let Some(needed) = offshoot_domain::Retention::log_needed_from(&snapshots) else {
+            return Ok(());
+        };
+        // Staging may be behind every snapshot while it catches up after a restart.
+        let Some(fed) = self.feed.lock().as_ref().map(LogFeed::fed) else { return Ok(()) };
+        let keep_from = needed.min(fed);
+        if self.log.archive.remove_before(keep_from)? > 0 {
+            self.index.remove_before(keep_from)?;
+        }
+        Ok(())
+    }
+
+    /// The present control file of staging: where replay of a snapshot taken now starts.
+    pub fn staging_control(&self) -> Result<control::Control, Failure> {
+        let core = self.core()?;
+        let dsource: Dsource = core.catalog.get(self.id)?;
+        let dataset = dsource.staging_dataset.ok_or_else(|| Failure::internal("no staging"))?;
+        let tools = core.host.tools(self.major)?;
+        let dir = core.paths.data_dir(dataset);
+        control::read(&tools.installation.bin_dir, &dir, tools.user.as_ref())
+    }
+
+    /// Stops following: rounds, receiver, standby. What was received stays and can be opened.
+    pub fn stop(&self) -> Result<(), Failure> {
+        self.stopping.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.lock().take() {
+            // A round may be what stops us; a thread cannot wait for itself.
+            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+                tracing::error!(dsource = self.name, "the follower panicked");
+            }
+        }
+        if let Some(receiver) = self.receiver.lock().take() {
+            receiver.stop();
+        }
+        self.advance_last();
+        *self.session.lock() = None;
+        *self.feed.lock() = None;
+        let core = self.core()?;
+        if let Some(indexed) = self.indexed() {
+            core.catalog.update::<Dsource>(self.id, |dsource| dsource.synced_to = Some(indexed))?;
+        }
+        core.servers.stop(&staging_key(self.id), StopMode::Fast).map(drop)
+    }
+
+    fn advance_last(&self) {
+        if let Err(failure) = self.index.update() {
+            tracing::warn!(dsource = self.name, %failure, "the end of the log is not indexed");
+        }
+    }
+}
+
+/// The source of a dSource with its password from the catalog.
+pub fn source_of(core: &Core, dsource: &Dsource) -> Result<Source, Failure> {
+    let secret = core.catalog.secret(&password_key(dsource.id))?;
+    Source::parse(&dsource.source, secret.map(|secret| Password::new(secret.reveal())))
+}
+
+/// Where the catalog keeps the password for a source.
+pub fn password_key(id: DsourceId) -> String {
+    format!("{id}/source-password")
+}
+
+/// Opens and starts everything of a dSource that is to be followed; without its source (paused), only
+/// its log is opened.
+pub fn start(core: &Arc<Core>, dsource: &Dsource, follow: bool) -> Result<(), Failure> {
+    let follower = Follower::open(core, dsource)?;
+    core.followers.lock().insert(dsource.id, follower.clone());
+    if !follow {
+        return Ok(());
+    }
+    let slot = dsource.slot.as_deref().unwrap_or_default();
+    follower.start_receiver(source_of(core, dsource)?, slot)?;
+    follower.start_staging(dsource)
+}
+
+/// Where a commit time given in microseconds since 1970 lies.
+pub fn timestamp(micros: i64) -> Option<Timestamp> {
+    Timestamp::from_microsecond(micros).ok()
+}

@@ -1,0 +1,237 @@
+//! From what a user asks for to what must be cloned and replayed.
+
+use crate::core::{Core, missing};
+use crate::follower::Follower;
+use jiff::Timestamp;
+use offshoot_domain::{
+    Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target, TimeRefusal,
+    Timeflow, TimeflowView, Vdb, check_time, plan,
+};
+use offshoot_postgres::commit_index::Commit;
+use offshoot_types::{ErrorKind, Failure, Lsn, SnapshotId};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the source may take to say what it has.
+const ASK_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What a job opens: decided once, stored with the job.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Resolved {
+    /// The snapshot it comes from.
+    pub snapshot: SnapshotId,
+    /// The image in the store to clone.
+    pub image: SnapshotId,
+    /// Where replay of the source's log ends; none: the image opens as it stands.
+    pub recover_to: Option<Lsn>,
+    /// What the user sees as the moment.
+    pub position: Position,
+}
+
+/// The snapshots and the log of a dSource or VDB.
+pub struct History {
+    pub owner: Owner,
+    pub name: String,
+    pub snapshots: Vec<Snapshot>,
+    log: Vec<LogRange>,
+}
+
+impl History {
+    /// Reads the present history of an object.
+    pub fn read(core: &Core, owner: Owner) -> Result<History, Failure> {
+        let (name, timeflow) = match owner {
+            Owner::Dsource(id) => {
+                let dsource: Dsource = core.catalog.get(id)?;
+                (dsource.name.to_string(), dsource.timeflow)
+            }
+            Owner::Vdb(id) => {
+                let vdb: Vdb = core.catalog.get(id)?;
+                (vdb.name.to_string(), None)
+            }
+        };
+        let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
+        snapshots.sort_by_key(|one| (one.position.lsn, one.id));
+        let mut log = match timeflow {
+            Some(id) => core.catalog.get::<Timeflow>(id)?.log,
+            None => Vec::new(),
+        };
+        if let Owner::Dsource(id) = owner {
+            let end = match core.follower(id) {
+                Some(follower) => follower.indexed(),
+                None => core.catalog.get::<Dsource>(id)?.synced_to,
+            };
+            if let (Some(range), Some(end)) = (log.last_mut(), end) {
+                range.to = end;
+            }
+        }
+        Ok(History { owner, name, snapshots, log })
+    }
+
+    /// For the planner.
+    pub fn view(&self) -> TimeflowView<'_> {
+        TimeflowView { name: &self.name, snapshots: &self.snapshots, log: &self.log }
+    }
+
+    fn snapshot(&self, id: SnapshotId) -> Result<&Snapshot, Failure> {
+        self.snapshots.iter().find(|one| one.id == id).ok_or_else(|| {
+            let hint = format!("list them: offshoot snapshot list {}", self.name);
+            Failure::new(ErrorKind::NotFound, format!("'{}' has no {id}", self.name), hint)
+        })
+    }
+}
+
+/// A dSource or VDB by name.
+pub fn find_parent(core: &Core, name: &str) -> Result<Owner, Failure> {
+    core.catalog
+        .find_owner(name)?
+        .ok_or_else(|| missing("dSource or VDB", name, "list them: offshoot dsource list; offshoot vdb list"))
+}
+
+/// Decides what opens a moment of a dSource or of a VDB's snapshots.
+///
+/// # Errors
+/// `MomentUnavailable` that names the first or last moment there is.
+pub fn resolve(core: &Arc<Core>, owner: Owner, moment: &Moment) -> Result<Resolved, Failure> {
+    match (owner, moment) {
+        (Owner::Dsource(id), Moment::At(_) | Moment::Lsn(_) | Moment::Xid(_) | Moment::Latest) => {
+            let dsource: Dsource = core.catalog.get(id)?;
+            let follower = core.need_follower(&dsource)?;
+            resolve_in_log(core, owner, &follower, moment)
+        }
+        (_, Moment::Snapshot(id)) => {
+            let history = History::read(core, owner)?;
+            let position = history.snapshot(*id)?.position;
+            finish(&history, Target::Snapshot(*id), position)
+        }
+        (Owner::Vdb(_), Moment::Latest) => {
+            let history = History::read(core, owner)?;
+            let newest = history.snapshots.iter().max_by_key(|one| (one.taken_at, one.id));
+            let Some(newest) = newest else { return plan(&history.view(), Target::LatestSnapshot).and_then(|_| Err(Failure::internal("a plan without a snapshot"))) };
+            finish(&history, Target::Snapshot(newest.id), newest.position)
+        }
+        (Owner::Vdb(_), _) => Err(Failure::new(
+            ErrorKind::MomentUnavailable,
+            "a VDB keeps no log of its own: only its snapshots and its present state can be opened",
+            "use --snapshot ID or --latest",
+        )),
+        (_, Moment::Bookmark(name)) => {
+            Err(missing("bookmark", name, "bookmarks do not exist yet; use --snapshot, --at or --lsn"))
+        }
+    }
+}
+
+fn resolve_in_log(
+    core: &Arc<Core>,
+    owner: Owner,
+    follower: &Arc<Follower>,
+    moment: &Moment,
+) -> Result<Resolved, Failure> {
+    let mut history = History::read(core, owner)?;
+    let (lsn, next, time) = match moment {
+        Moment::At(at) => {
+            match check_time(&history.view(), *at) {
+                Ok(()) => {}
+                Err(TimeRefusal::Never(failure)) => return Err(failure),
+                Err(TimeRefusal::NotYet(failure)) => {
+                    // The source is asked once; it may be idle, or we a little behind.
+                    follower.ask_now(ASK_TIMEOUT).map_err(|_| failure)?;
+                    history = History::read(core, owner)?;
+                    check_time(&history.view(), *at)?;
+                }
+            }
+            match follower.index.last_not_after(*at)? {
+                Some(commit) => after(follower, commit.end, Some(*at))?,
+                // Nothing was committed since the first moment kept.
+                None => before_first(&history, follower, *at)?,
+            }
+        }
+        Moment::Lsn(lsn) => {
+            if follower.indexed().is_none_or(|end| end.lsn < *lsn) {
+                let _ = follower.ask_now(ASK_TIMEOUT);
+                history = History::read(core, owner)?;
+            }
+            after(follower, *lsn, None)?
+        }
+        Moment::Xid(xid) => {
+            let mut found = follower.index.by_xid(*xid)?;
+            if found.is_none() {
+                let _ = follower.ask_now(ASK_TIMEOUT);
+                history = History::read(core, owner)?;
+                found = follower.index.by_xid(*xid)?;
+            }
+            let commit = found.ok_or_else(|| unknown_xid(&history.name, *xid))?;
+            after(follower, commit.end, Some(commit.time))?
+        }
+        _ => {
+            // Whatever was received opens, also when the source cannot be asked now.
+            let _ = follower.ask_now(ASK_TIMEOUT);
+            history = History::read(core, owner)?;
+            let Some(end) = follower.indexed() else {
+                return finish_plan(&history, plan(&history.view(), Target::LatestSnapshot)?, None);
+            };
+            (end.lsn, None, end.time)
+        }
+    };
+    finish(&history, Target::Position { lsn, next }, Position { lsn, time })
+}
+
+/// The position, the end of the next commit behind it, and its time.
+fn after(
+    follower: &Follower,
+    lsn: Lsn,
+    time: Option<Timestamp>,
+) -> Result<(Lsn, Option<Lsn>, Timestamp), Failure> {
+    let next = follower.index.first_from(lsn)?;
+    let time = match time {
+        Some(time) => time,
+        None => follower.index.last_at_lsn(lsn)?.map_or_else(Timestamp::default, |one| one.time),
+    };
+    Ok((lsn, next.map(|commit| commit.end), time))
+}
+
+fn before_first(
+    history: &History,
+    follower: &Follower,
+    at: Timestamp,
+) -> Result<(Lsn, Option<Lsn>, Timestamp), Failure> {
+    let held = history.snapshots.iter().filter(|one| one.position.time <= at);
+    match held.max_by_key(|one| one.position.lsn) {
+        Some(base) => after(follower, base.position.lsn, Some(at)),
+        None => Err(Failure::internal(format!("no snapshot of '{}' is before {at}", history.name))),
+    }
+}
+
+fn unknown_xid(name: &str, xid: u32) -> Failure {
+    Failure::new(
+        ErrorKind::MomentUnavailable,
+        format!("no commit of transaction {xid} is in the log of '{name}'"),
+        "the transaction was rolled back, is not finished, or is older than the log kept",
+    )
+}
+
+fn finish(history: &History, target: Target, position: Position) -> Result<Resolved, Failure> {
+    finish_plan(history, plan(&history.view(), target)?, Some(position))
+}
+
+fn finish_plan(
+    history: &History,
+    plan: ProvisionPlan,
+    position: Option<Position>,
+) -> Result<Resolved, Failure> {
+    let base = history.snapshot(plan.snapshot)?;
+    Ok(Resolved {
+        snapshot: plan.snapshot,
+        image: plan.image,
+        recover_to: plan.recover_to,
+        position: position.unwrap_or(base.position),
+    })
+}
+
+/// The position a snapshot taken now would have, by the last commit at or before it.
+pub fn position_at(follower: &Follower, lsn: Lsn, fallback: Timestamp) -> Result<Position, Failure> {
+    let commit: Option<Commit> = follower.index.last_at_lsn(lsn)?;
+    let proved = follower.indexed().filter(|indexed| indexed.lsn == lsn);
+    let time = proved.map(|one| one.time).or(commit.map(|one| one.time)).unwrap_or(fallback);
+    Ok(Position { lsn, time })
+}

@@ -1,0 +1,126 @@
+//! Where things lie: the pool directory's parts, mount points, runtime directories of servers.
+
+use offshoot_types::{DatasetId, ErrorKind, Failure};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The longest runtime base that leaves room for a socket's name within the 107 bytes of `sun_path`.
+const RUNTIME_BASE_MAX: usize = 60;
+
+/// The directory of a dataset that is PostgreSQL's data directory.
+pub const DATA_DIR: &str = "data";
+/// The directory of a dSource's log dataset with WAL files.
+pub const WAL_DIR: &str = "wal";
+/// The directory of a dSource's log dataset with the index of commits.
+pub const INDEX_DIR: &str = "index";
+
+/// The places of one pool.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    pool: PathBuf,
+    runtime: PathBuf,
+}
+
+impl Paths {
+    /// Prepares the directories below a pool directory, which is created where missing.
+    ///
+    /// # Errors
+    /// `HostUnprepared` naming the directory that cannot be used.
+    pub fn prepare(pool: &Path) -> Result<Paths, Failure> {
+        // Servers run as another user when we are root: they must be able to pass, not to list.
+        make_dir(pool, 0o711)?;
+        let pool = pool.canonicalize().map_err(|error| unusable(pool, &error))?;
+        let paths = Paths { runtime: runtime_base(&pool), pool };
+        for dir in [paths.pool.join("run"), paths.mounts(), paths.runtime.clone()] {
+            make_dir(&dir, 0o711)?;
+        }
+        make_dir(&paths.logs(), 0o700)?;
+        let owner = std::fs::metadata(&paths.runtime).map_err(|e| unusable(&paths.runtime, &e))?;
+        if owner.uid() != offshoot_uid() {
+            return Err(Failure::new(
+                ErrorKind::HostUnprepared,
+                format!("{} belongs to another user", paths.runtime.display()),
+                "remove it, or use a pool directory with a shorter path",
+            ));
+        }
+        Ok(paths)
+    }
+
+    /// The pool directory, absolute.
+    pub fn pool(&self) -> &Path {
+        &self.pool
+    }
+
+    /// The catalog's file.
+    pub fn catalog(&self) -> PathBuf {
+        self.pool.join("catalog.db")
+    }
+
+    /// The directory of all mount points.
+    pub fn mounts(&self) -> PathBuf {
+        self.pool.join("run/mnt")
+    }
+
+    /// The directory of the servers' logs.
+    pub fn logs(&self) -> PathBuf {
+        self.pool.join("run/log")
+    }
+
+    /// Where a dataset is mounted.
+    pub fn mount(&self, dataset: DatasetId) -> PathBuf {
+        self.mounts().join(dataset.0.to_string())
+    }
+
+    /// The data directory of a mounted dataset.
+    pub fn data_dir(&self, dataset: DatasetId) -> PathBuf {
+        self.mount(dataset).join(DATA_DIR)
+    }
+
+    /// The directory of all servers' runtime directories.
+    pub fn runtime(&self) -> &Path {
+        &self.runtime
+    }
+
+    /// The runtime directory of one server.
+    pub fn server(&self, key: &str) -> PathBuf {
+        self.runtime.join(key)
+    }
+}
+
+/// `run/pg` in the pool where sockets fit there, else a directory of the pool's own in `/tmp`.
+fn runtime_base(pool: &Path) -> PathBuf {
+    let inside = pool.join("run/pg");
+    if inside.as_os_str().len() <= RUNTIME_BASE_MAX {
+        return inside;
+    }
+    // FNV-1a: the name must only differ from other pools' and stay the same for this one.
+    let hash = pool.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3_u64)
+    });
+    PathBuf::from(format!("/tmp/offshoot-{}-{hash:016x}", offshoot_uid()))
+}
+
+fn offshoot_uid() -> u32 {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+fn make_dir(path: &Path, mode: u32) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
+    made.map_err(|error| unusable(path, &error))?;
+    let metadata = std::fs::metadata(path).map_err(|error| unusable(path, &error))?;
+    let missing = mode & !metadata.permissions().mode();
+    if missing != 0 && metadata.uid() == offshoot_uid() {
+        let wanted = std::fs::Permissions::from_mode(metadata.permissions().mode() | mode);
+        std::fs::set_permissions(path, wanted).map_err(|error| unusable(path, &error))?;
+    }
+    Ok(())
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(
+        ErrorKind::HostUnprepared,
+        format!("the directory {} cannot be used: {error}", path.display()),
+        "give --pool a directory that this user can write to",
+    )
+}

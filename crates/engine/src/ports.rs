@@ -1,0 +1,38 @@
+//! TCP ports of VDBs.
+
+use crate::core::Core;
+use offshoot_domain::Vdb;
+use offshoot_types::{ErrorKind, Failure};
+use std::net::{Ipv4Addr, TcpListener};
+
+/// Ports given to VDBs that name none.
+const RANGE: std::ops::Range<u16> = 6500..7500;
+
+/// A port that no VDB has and nobody listens on, or the wanted one if that is so.
+///
+/// # Errors
+/// `AlreadyExists` for a wanted port that is taken, `HostUnprepared` when none is free.
+pub fn choose(core: &Core, wanted: Option<u16>) -> Result<u16, Failure> {
+    let vdbs: Vec<Vdb> = core.catalog.list()?;
+    if let Some(port) = wanted {
+        let hint = "choose another port, or leave --port out";
+        if let Some(vdb) = vdbs.iter().find(|vdb| vdb.port == port) {
+            let message = format!("port {port} belongs to the VDB '{}'", vdb.name);
+            return Err(Failure::new(ErrorKind::AlreadyExists, message, hint));
+        }
+        return match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Ok(_) => Ok(port),
+            Err(error) => {
+                let message = format!("port {port} cannot be used: {error}");
+                Err(Failure::new(ErrorKind::AlreadyExists, message, hint))
+            }
+        };
+    }
+    RANGE
+        .filter(|port| vdbs.iter().all(|vdb| vdb.port != *port))
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        .ok_or_else(|| {
+            let message = format!("no port from {} to {} is free", RANGE.start, RANGE.end - 1);
+            Failure::new(ErrorKind::HostUnprepared, message, "give one with --port")
+        })
+}

@@ -1,0 +1,140 @@
+//! Making snapshots ready: a clone is recovered, settled and shut down clean; that image is checked on
+//! another clone, thrown away afterwards, and kept as what VDBs are cloned from.
+
+use crate::core::{Context, Core, job_key};
+use crate::opening::{self, DATASET};
+use crate::provision::major_of;
+use crate::snapshots;
+use offshoot_domain::{Owner, Readiness, Snapshot};
+use offshoot_postgres::check_image::{check_running, check_stopped};
+use offshoot_postgres::server::StopMode;
+use offshoot_types::{DatasetId, Failure, JobId, SnapshotId};
+use offshoot_workflow::{Submission, Workflow};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long crash recovery of a VDB's image may take.
+const RECOVERY_DEADLINE: Duration = Duration::from_secs(3600);
+/// How long a check may take.
+const CHECK_DEADLINE: Duration = Duration::from_secs(6 * 3600);
+
+const IMAGE: &str = "image";
+const CHECKED: &str = "checked_dataset";
+const DAMAGE: &str = "damage";
+
+/// The workflow.
+pub fn workflow() -> Workflow<Core> {
+    Workflow::new("snapshot_ready")
+        .step("clone", clone, opening::delete_clone)
+        .step("mount", opening::mount_clone, opening::unmount_clone)
+        .step("recover", recover, opening::unmount_clone)
+        .step("image", take_image, drop_image)
+        .check("close", opening::delete_clone)
+        .step("check", check, drop_checked)
+        .check("publish", publish)
+}
+
+/// Starts the job for one snapshot.
+pub fn submit(core: &Arc<Core>, snapshot: &Snapshot) -> Result<JobId, Failure> {
+    let submission = Submission::new("snapshot_ready", snapshot.id, &snapshot.id);
+    core.submit(submission.exclusive(snapshot.id).shared(snapshot.owner))
+}
+
+fn snapshot_of(context: &Context) -> Result<Snapshot, Failure> {
+    snapshots::find(context.app(), context.input::<SnapshotId>()?)
+}
+
+fn clone(context: &Context) -> Result<(), Failure> {
+    opening::clone_image(context, context.input()?).map(drop)
+}
+
+fn recover(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let snapshot = snapshot_of(context)?;
+    let dataset = context.need(DATASET)?;
+    let major = major_of(core, snapshot.owner)?;
+    match snapshot.owner {
+        Owner::Dsource(id) => opening::replay(context, id, major, dataset, snapshot.position.lsn),
+        Owner::Vdb(_) => {
+            let key = job_key(context.job_id());
+            opening::start_private(core, &key, major, dataset, RECOVERY_DEADLINE)?;
+            opening::stop_clean(core, &key)
+        }
+    }
+}
+
+fn take_image(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let dataset: DatasetId = context.need(DATASET)?;
+    // The snapshot makes durable what recovery wrote without flushing.
+    let image = core.store.snapshot(dataset).map_err(|e| e.failure())?;
+    context.set(IMAGE, &image)
+}
+
+fn drop_image(context: &Context) -> Result<(), Failure> {
+    match context.get(IMAGE)? {
+        Some(image) => opening::delete_image(context.app(), image),
+        None => Ok(()),
+    }
+}
+
+fn check(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let snapshot = snapshot_of(context)?;
+    let major = major_of(core, snapshot.owner)?;
+    let image: SnapshotId = context.need(IMAGE)?;
+    let dataset = core.store.clone_snapshot(image).map_err(|e| e.failure())?;
+    context.set(CHECKED, &dataset)?;
+    core.exports.mount(dataset)?;
+    let tools = core.host.tools(major)?;
+    let (bin, dir) = (&tools.installation.bin_dir, core.paths.data_dir(dataset));
+    let mut found = check_stopped(bin, &dir, tools.user.as_ref(), CHECK_DEADLINE)?;
+    if found.sound() {
+        let key = job_key(context.job_id());
+        opening::start_private(core, &key, major, dataset, RECOVERY_DEADLINE)?;
+        let shared = core.servers.get(&key).ok_or_else(|| Failure::internal("no server"))?;
+        let running = check_running(&shared.lock(), CHECK_DEADLINE)?;
+        found.damage.extend(running.damage);
+        found.unchecked.extend(running.unchecked);
+    }
+    for what in &found.unchecked {
+        tracing::warn!(snapshot = %snapshot.id, what, "not checked");
+    }
+    context.set(DAMAGE, &found.damage)?;
+    drop_checked(context)
+}
+
+fn drop_checked(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    core.servers.stop(&job_key(context.job_id()), StopMode::Immediate)?;
+    match context.get(CHECKED)? {
+        Some(dataset) => opening::delete_dataset(core, dataset),
+        None => Ok(()),
+    }
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let snapshot = snapshot_of(context)?;
+    let damage: Vec<String> = context.need(DAMAGE)?;
+    if damage.is_empty() {
+        let image = context.need(IMAGE)?;
+        core.clear(&snapshot.id.to_string(), "proof");
+        return snapshots::set_readiness(core, snapshot.id, Readiness::Ready { image });
+    }
+    let reason = damage.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
+    mark_failed(core, &snapshot, &reason)?;
+    drop_image(context)
+}
+
+/// Records that a snapshot did not pass, with a fault.
+pub fn mark_failed(core: &Core, snapshot: &Snapshot, reason: &str) -> Result<(), Failure> {
+    let failure = Failure::new(
+        offshoot_types::ErrorKind::DataDamaged,
+        format!("{} of {} cannot be used: {reason}", snapshot.id, snapshot.owner),
+        "check the source with pg_amcheck; later snapshots are checked on their own",
+    );
+    core.raise(&snapshot.id.to_string(), "proof", &failure);
+    let readiness = Readiness::Failed { reason: reason.to_owned() };
+    snapshots::set_readiness(core, snapshot.id, readiness)
+}

@@ -1,0 +1,105 @@
+//! The database servers that run now, by a key that also names their runtime directory and log.
+
+use crate::core::Core;
+use offshoot_postgres::server::{self, Server, ServerSpec, StopMode};
+use offshoot_types::{DatasetId, Failure};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may take to stop before it is stopped by force.
+const STOP_DEADLINE: Duration = Duration::from_secs(60);
+/// How long one that an earlier engine left may take to end.
+const LEFTOVER_DEADLINE: Duration = Duration::from_secs(15);
+
+/// A server that others may use at the same time.
+pub type Shared = Arc<Mutex<Server>>;
+
+/// The servers that run now.
+#[derive(Default)]
+pub struct Servers {
+    running: Mutex<HashMap<String, Shared>>,
+}
+
+impl Servers {
+    /// The server of that key, where it was started and not stopped.
+    pub fn get(&self, key: &str) -> Option<Shared> {
+        self.running.lock().get(key).cloned()
+    }
+
+    /// Keeps a server under a key.
+    pub fn keep(&self, key: &str, server: Server) -> Shared {
+        let shared = Arc::new(Mutex::new(server));
+        self.running.lock().insert(key.to_owned(), shared.clone());
+        shared
+    }
+
+    /// Stops the server of that key; whether its data is clean then. None there: clean.
+    pub fn stop(&self, key: &str, mode: StopMode) -> Result<bool, Failure> {
+        let server = self.running.lock().remove(key);
+        match server {
+            Some(server) => server.lock().stop(mode, STOP_DEADLINE),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether the postmaster of that key runs.
+    pub fn is_running(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|server| server.lock().running())
+    }
+
+    /// The keys of all servers kept.
+    pub fn keys(&self) -> Vec<String> {
+        self.running.lock().keys().cloned().collect()
+    }
+}
+
+/// What to start on a dataset's data directory; the dataset must be mounted.
+pub fn spec(
+    core: &Core,
+    key: &str,
+    name: String,
+    major: u32,
+    dataset: DatasetId,
+    tcp_port: Option<u16>,
+) -> Result<ServerSpec, Failure> {
+    let tools = core.host.tools(major)?;
+    Ok(ServerSpec {
+        name,
+        bin_dir: tools.installation.bin_dir,
+        data_dir: core.paths.data_dir(dataset),
+        runtime_dir: core.paths.server(key),
+        log_file: core.paths.logs().join(format!("{key}.log")),
+        user: tools.user,
+        tcp_port,
+        forced: Vec::new(),
+    })
+}
+
+/// Stops what an engine that was killed left running, and removes its runtime directories. Their data
+/// directories are gone with that engine, so nothing of theirs can be saved.
+pub fn stop_leftovers(runtime: &Path) -> Result<(), Failure> {
+    let entries = std::fs::read_dir(runtime).into_iter().flatten().flatten();
+    let dirs: Vec<_> = entries.map(|entry| entry.path()).collect();
+    std::thread::scope(|scope| {
+        let stops: Vec<_> = dirs
+            .iter()
+            .map(|dir| scope.spawn(|| server::stop_leftover(dir, LEFTOVER_DEADLINE)))
+            .collect();
+        for stop in stops {
+            match stop.join() {
+                Ok(result) => drop(result?),
+                Err(_) => return Err(Failure::internal("stopping a left server panicked")),
+            }
+        }
+        Ok(())
+    })?;
+    for dir in dirs {
+        if let Err(error) = std::fs::remove_dir_all(&dir) {
+            tracing::warn!(dir = %dir.display(), %error, "a runtime directory stays");
+        }
+    }
+    Ok(())
+}

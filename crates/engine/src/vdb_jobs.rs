@@ -1,0 +1,285 @@
+//! Jobs on VDBs that exist: start, stop, delete, refresh, rewind and its undoing.
+
+use crate::core::{Context, Core, vdb_key};
+use crate::moments::resolve;
+use crate::opening::{self, DATASET};
+use crate::provision::{forget_vdb, open_vdb, publish_opened, resolve_from};
+use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
+use offshoot_postgres::server::StopMode;
+use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId, VdbId};
+use offshoot_workflow::{Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a job on a VDB was asked to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Input {
+    vdb: VdbId,
+    /// Where another state comes from, and which.
+    #[serde(default)]
+    from: Option<(Owner, Moment)>,
+    requested_ms: u64,
+}
+
+/// The workflows.
+pub fn workflows() -> Vec<Workflow<Core>> {
+    vec![
+        Workflow::new("vdb_start").step("open", start, stop).check("publish", mark_running),
+        Workflow::new("vdb_stop").point_of_no_return().check("stop", stop).check("publish", mark_stopped),
+        Workflow::new("vdb_delete")
+            .point_of_no_return()
+            .check("stop", stop)
+            .check("free", free)
+            .check("forget", forget),
+        replacing("vdb_refresh"),
+        replacing("vdb_rewind"),
+        Workflow::new("vdb_rewind_undo")
+            .check("find", find_previous)
+            .step("close_old", close_old, reopen_old)
+            .step("open", open_previous, stop)
+            .check("publish", publish_previous),
+    ]
+}
+
+/// Another state under the same name: made beside the present one, which is closed only when the new
+/// one is ready to be opened.
+fn replacing(kind: &'static str) -> Workflow<Core> {
+    Workflow::new(kind)
+        .check("resolve", resolve_new)
+        .step("clone", opening::clone_resolved, opening::delete_clone)
+        .step("mount", opening::mount_clone, opening::unmount_clone)
+        .step("recover", opening::replay_resolved, opening::unmount_clone)
+        .step("close_old", close_old, reopen_old)
+        .step("open", open_replacement, stop)
+        .step("publish", publish_replacement, |_| Ok(()))
+}
+
+fn submit(
+    core: &Arc<Core>,
+    kind: &'static str,
+    vdb: &Vdb,
+    from: Option<(Owner, Moment)>,
+) -> Result<JobId, Failure> {
+    let parent = from.as_ref().map(|(owner, _)| *owner).filter(|owner| *owner != vdb.id.into());
+    let input = Input { vdb: vdb.id, from, requested_ms: core.elapsed_ms() };
+    let submission = Submission::new(kind, &vdb.name, &input).exclusive(vdb.id);
+    core.submit(match parent {
+        Some(owner) => submission.shared(owner),
+        None => submission,
+    })
+}
+
+fn wrong_state(vdb: &Vdb, what: &str, hint: &str) -> Failure {
+    let message = format!("'{}' is {}: {what}", vdb.name, vdb.state.as_str());
+    Failure::new(ErrorKind::WrongState, message, hint)
+}
+
+/// Starts a stopped VDB.
+pub fn submit_start(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
+    let vdb = core.vdb(name)?;
+    match vdb.state {
+        VdbState::Stopped | VdbState::Failed => submit(core, "vdb_start", &vdb, None),
+        _ => Err(wrong_state(&vdb, "it cannot be started", "see it: offshoot vdb show")),
+    }
+}
+
+/// Stops a running VDB.
+pub fn submit_stop(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
+    let vdb = core.vdb(name)?;
+    match vdb.state {
+        VdbState::Running | VdbState::Failed => submit(core, "vdb_stop", &vdb, None),
+        _ => Err(wrong_state(&vdb, "it cannot be stopped", "see it: offshoot vdb show")),
+    }
+}
+
+/// Deletes a VDB.
+pub fn submit_delete(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
+    submit(core, "vdb_delete", &core.vdb(name)?, None)
+}
+
+/// Opens another moment of the parent under the same name.
+pub fn submit_refresh(core: &Arc<Core>, name: &str, moment: Moment) -> Result<JobId, Failure> {
+    let vdb = core.vdb(name)?;
+    let owner = vdb.parent.owner;
+    let there = match owner {
+        Owner::Dsource(id) => core.catalog.find::<offshoot_domain::Dsource>(id)?.is_some(),
+        Owner::Vdb(id) => core.catalog.find::<Vdb>(id)?.is_some(),
+    };
+    if !there {
+        return Err(Failure::new(
+            ErrorKind::NotFound,
+            format!("the parent of '{name}', '{}', has been removed", vdb.parent.name),
+            "rewind it to one of its own snapshots, or provision a new VDB",
+        ));
+    }
+    if !matches!((owner, &moment), (Owner::Vdb(_), Moment::Latest)) {
+        resolve(core, owner, &moment)?;
+    }
+    submit(core, "vdb_refresh", &vdb, Some((owner, moment)))
+}
+
+/// Goes back to a snapshot of the VDB itself.
+pub fn submit_rewind(core: &Arc<Core>, name: &str, to: SnapshotId) -> Result<JobId, Failure> {
+    let vdb = core.vdb(name)?;
+    resolve(core, vdb.id.into(), &Moment::Snapshot(to))?;
+    submit(core, "vdb_rewind", &vdb, Some((vdb.id.into(), Moment::Snapshot(to))))
+}
+
+/// Takes the last rewind or refresh back.
+pub fn submit_rewind_undo(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
+    let vdb = core.vdb(name)?;
+    previous_timeflow(core, &vdb)?;
+    submit(core, "vdb_rewind_undo", &vdb, None)
+}
+
+/// The timeflow that ended last and still has its dataset.
+fn previous_timeflow(core: &Core, vdb: &Vdb) -> Result<Timeflow, Failure> {
+    let timeflows: Vec<Timeflow> = core.catalog.list_of(vdb.id)?;
+    let ended = timeflows.into_iter().filter(|one| one.dataset.is_some() && Some(one.id) != vdb.timeflow);
+    ended.max_by_key(|one| (one.ended_at, one.id)).ok_or_else(|| {
+        Failure::new(
+            ErrorKind::WrongState,
+            format!("'{}' was neither rewound nor refreshed: there is nothing to undo", vdb.name),
+            "rewind it to a snapshot: offshoot vdb rewind NAME --snapshot ID",
+        )
+    })
+}
+
+fn vdb_of(context: &Context) -> Result<Vdb, Failure> {
+    let input: Input = context.input()?;
+    Ok(context.app().catalog.get(input.vdb)?)
+}
+
+fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
+    vdb.dataset.ok_or_else(|| Failure::internal(format!("'{}' has no dataset", vdb.name)))
+}
+
+fn start(context: &Context) -> Result<(), Failure> {
+    let vdb = vdb_of(context)?;
+    open_vdb(context.app(), &vdb, present_dataset(&vdb)?, false)
+}
+
+fn stop(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let input: Input = context.input()?;
+    core.servers.stop(&vdb_key(input.vdb), StopMode::Fast)?;
+    let present = core.catalog.find::<Vdb>(input.vdb)?.and_then(|vdb| vdb.dataset);
+    for dataset in [present, context.get(DATASET)?].into_iter().flatten() {
+        core.exports.unmount(dataset)?;
+    }
+    Ok(())
+}
+
+fn mark(context: &Context, state: VdbState) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    let change = |vdb: &mut Vdb| (vdb.state, vdb.problem) = (state, None);
+    let vdb = context.app().catalog.update(input.vdb, change)?;
+    context.app().clear(&vdb.name, "server");
+    Ok(())
+}
+
+fn mark_running(context: &Context) -> Result<(), Failure> {
+    mark(context, VdbState::Running)
+}
+
+fn mark_stopped(context: &Context) -> Result<(), Failure> {
+    mark(context, VdbState::Stopped)
+}
+
+/// Frees everything a VDB has in the store; what was made from it has blocks of its own.
+fn free(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let input: Input = context.input()?;
+    for snapshot in core.catalog.list_of::<Snapshot>(input.vdb)? {
+        crate::snapshots::free(core, &snapshot)?;
+    }
+    for timeflow in core.catalog.list_of::<Timeflow>(input.vdb)? {
+        if let Some(dataset) = timeflow.dataset {
+            opening::delete_dataset(core, dataset)?;
+        }
+        core.catalog.delete::<Timeflow>(timeflow.id)?;
+    }
+    Ok(())
+}
+
+fn forget(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let input: Input = context.input()?;
+    if let Some(vdb) = core.catalog.find::<Vdb>(input.vdb)? {
+        core.catalog.clear_faults(&vdb.name)?;
+    }
+    forget_vdb(core, input.vdb)
+}
+
+fn resolve_new(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    let (owner, moment) =
+        input.from.ok_or_else(|| Failure::internal("a refresh without a moment"))?;
+    resolve_from(context, owner, &moment)
+}
+
+/// Closes the present state. It is kept: the timeflow it belongs to can be gone back to.
+fn close_old(context: &Context) -> Result<(), Failure> {
+    let vdb = vdb_of(context)?;
+    context.set("was", &vdb.state)?;
+    stop(context)?;
+    let change = |vdb: &mut Vdb| vdb.state = VdbState::Provisioning;
+    context.app().catalog.update(vdb.id, change)?;
+    Ok(())
+}
+
+fn reopen_old(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let vdb = vdb_of(context)?;
+    let was: VdbState = context.get("was")?.unwrap_or(vdb.state);
+    if was == VdbState::Running && !core.servers.is_running(&vdb_key(vdb.id)) {
+        open_vdb(core, &vdb, present_dataset(&vdb)?, false)?;
+    }
+    core.catalog.update::<Vdb>(vdb.id, |vdb| vdb.state = was)?;
+    Ok(())
+}
+
+fn open_replacement(context: &Context) -> Result<(), Failure> {
+    let started = context.app().elapsed_ms();
+    open_vdb(context.app(), &vdb_of(context)?, context.need(DATASET)?, true)?;
+    context.set("start_ms", &(context.app().elapsed_ms() - started))
+}
+
+fn publish_replacement(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    publish_opened(context, input.vdb, input.requested_ms)
+}
+
+fn find_previous(context: &Context) -> Result<(), Failure> {
+    let previous = previous_timeflow(context.app(), &vdb_of(context)?)?;
+    context.set("timeflow", &previous.id)?;
+    context.set(DATASET, &previous.dataset)
+}
+
+fn open_previous(context: &Context) -> Result<(), Failure> {
+    open_vdb(context.app(), &vdb_of(context)?, context.need(DATASET)?, true)
+}
+
+fn publish_previous(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
+    let (input, now): (Input, _) = (context.input()?, core.now());
+    let timeflow: offshoot_types::TimeflowId = context.need("timeflow")?;
+    core.catalog.transaction::<_, offshoot_catalog::Error>(|tx| {
+        let mut vdb: Vdb = tx.get(input.vdb)?;
+        if let Some(old) = vdb.timeflow.filter(|old| *old != timeflow) {
+            tx.update::<Timeflow>(old, |old| old.ended_at = Some(now))?;
+        }
+        let back = tx.update::<Timeflow>(timeflow, |back| back.ended_at = None)?;
+        vdb.timeflow = Some(timeflow);
+        vdb.dataset = back.dataset;
+        vdb.state = VdbState::Running;
+        vdb.problem = None;
+        vdb.moment = back.origin.map(|origin| offshoot_domain::Opened {
+            snapshot: origin.snapshot,
+            lsn: origin.position.lsn,
+            time: origin.position.time,
+        });
+        tx.put(&vdb)
+    })?;
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! What the engine shows of its objects.
+
+use crate::core::Core;
+use crate::provision::{database_key, password_key};
+use jiff::Timestamp;
+use offshoot_catalog::Fault;
+use offshoot_dataset::Store;
+use offshoot_domain::{Dsource, DsourceState, Owner, Position, Snapshot, Vdb};
+use offshoot_pool::PoolStats;
+use offshoot_postgres::receiver::ReceiverState;
+use offshoot_postgres::vdb_role;
+use offshoot_types::{DatasetId, ErrorKind, Failure};
+
+/// Which kind of object a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// A dSource.
+    Dsource,
+    /// A VDB.
+    Vdb,
+}
+
+impl From<Owner> for ObjectKind {
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Dsource(_) => ObjectKind::Dsource,
+            Owner::Vdb(_) => ObjectKind::Vdb,
+        }
+    }
+}
+
+/// How a dSource stands to its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FollowState {
+    /// The first copy is being made.
+    Linking,
+    /// Its log is received.
+    Syncing,
+    /// It cannot be reached; the engine keeps trying.
+    Disconnected(Failure),
+    /// Paused by the user.
+    Paused,
+    /// Only a user can mend it.
+    Failed(Failure),
+    /// Being removed.
+    Unlinking,
+}
+
+/// A dSource and what is known of it now.
+#[derive(Debug, Clone)]
+pub struct DsourceView {
+    /// Its record.
+    pub dsource: Dsource,
+    /// How it stands to its source.
+    pub state: FollowState,
+    /// Up to where moments can be opened.
+    pub synced_to: Option<Position>,
+    /// Log the engine does not have yet, in bytes.
+    pub lag_bytes: Option<u64>,
+    /// Age of what the engine has, in milliseconds.
+    pub lag_ms: Option<u64>,
+    /// What its files would take outside the pool, in bytes.
+    pub logical_bytes: u64,
+    /// What it takes in the pool, in bytes.
+    pub stored_bytes: u64,
+    /// Its snapshots, oldest first.
+    pub snapshots: Vec<SnapshotView>,
+}
+
+/// A snapshot with the name of what it was taken of.
+#[derive(Debug, Clone)]
+pub struct SnapshotView {
+    /// Its record.
+    pub snapshot: Snapshot,
+    /// The name of what it was taken of.
+    pub object: String,
+}
+
+/// A VDB and what is known of it now.
+#[derive(Debug, Clone)]
+pub struct VdbView {
+    /// Its record.
+    pub vdb: Vdb,
+    /// Opens it with psql as it stands; holds the password.
+    pub uri: String,
+    /// What its files would take outside the pool, in bytes.
+    pub logical_bytes: u64,
+    /// What the pool would not hold without it, in bytes.
+    pub unique_bytes: u64,
+}
+
+/// The pool's figures.
+#[derive(Debug, Clone)]
+pub struct PoolView {
+    /// The store's own.
+    pub stats: PoolStats,
+    /// What all files of the pool directory take, in bytes.
+    pub used_bytes: u64,
+    /// What all datasets would take outside the pool, in bytes.
+    pub logical_bytes: u64,
+}
+
+/// The engine at a glance.
+#[derive(Debug, Clone)]
+pub struct EngineView {
+    /// How many dSources there are.
+    pub dsources: u64,
+    /// How many VDBs there are.
+    pub vdbs: u64,
+    /// How many of them are running.
+    pub vdbs_running: u64,
+    /// How many jobs are at work.
+    pub jobs_active: u64,
+    /// When the engine was started.
+    pub started_at: Timestamp,
+    /// What is wrong now.
+    pub faults: Vec<Fault>,
+}
+
+/// Bytes of a dataset's files; 0 while it is going.
+fn logical(store: &Store, dataset: Option<DatasetId>) -> u64 {
+    dataset.and_then(|id| store.dataset_logical_bytes(id).ok()).unwrap_or_default()
+}
+
+/// Snapshots of one object or of all, oldest first.
+pub fn snapshots(core: &Core, object: Option<&str>) -> Result<Vec<SnapshotView>, Failure> {
+    let mut found: Vec<Snapshot> = match object {
+        Some(name) => core.catalog.list_of(crate::moments::find_parent(core, name)?)?,
+        None => core.catalog.list()?,
+    };
+    found.sort_by_key(|one| (one.taken_at, one.id));
+    found.into_iter().map(|snapshot| snapshot_view(core, snapshot)).collect()
+}
+
+/// One snapshot with its object's name.
+pub fn snapshot_view(core: &Core, snapshot: Snapshot) -> Result<SnapshotView, Failure> {
+    let object = match snapshot.owner {
+        Owner::Dsource(id) => core.catalog.find::<Dsource>(id)?.map(|one| one.name.to_string()),
+        Owner::Vdb(id) => core.catalog.find::<Vdb>(id)?.map(|one| one.name.to_string()),
+    };
+    Ok(SnapshotView { object: object.unwrap_or_else(|| snapshot.owner.to_string()), snapshot })
+}
+
+/// A dSource as it is now.
+pub fn dsource(core: &Core, dsource: Dsource) -> Result<DsourceView, Failure> {
+    let follower = core.follower(dsource.id);
+    let status = follower.as_ref().and_then(|follower| follower.status());
+    let state = match (dsource.state, &dsource.problem, status.as_ref().map(|s| &s.state)) {
+        (DsourceState::Linking, _, _) => FollowState::Linking,
+        (DsourceState::Unlinking, _, _) => FollowState::Unlinking,
+        (DsourceState::Paused, _, _) => FollowState::Paused,
+        (DsourceState::Failed, Some(problem), _) => FollowState::Failed(problem.clone()),
+        (_, _, Some(ReceiverState::Gap(failure))) => FollowState::Failed(failure.clone()),
+        (_, _, Some(ReceiverState::Retrying(failure))) => {
+            FollowState::Disconnected(failure.clone())
+        }
+        (_, _, Some(_)) => FollowState::Syncing,
+        (_, _, None) => FollowState::Failed(Failure::new(
+            ErrorKind::WrongState,
+            "it is not being followed",
+            format!("resume it: offshoot dsource resume {}", dsource.name),
+        )),
+    };
+    let synced_to = match &follower {
+        Some(follower) => follower.indexed(),
+        None => dsource.synced_to,
+    };
+    let list = snapshots_of(core, &dsource)?;
+    Ok(DsourceView {
+        state,
+        synced_to,
+        lag_bytes: status.as_ref().and_then(|status| status.lag_bytes),
+        lag_ms: status.and_then(|status| status.lag).map(|lag| lag.as_millis() as u64),
+        logical_bytes: logical(&core.store, dsource.staging_dataset)
+            + logical(&core.store, dsource.log_dataset),
+        stored_bytes: stored_bytes(core, &dsource)?,
+        snapshots: list,
+        dsource,
+    })
+}
+
+fn snapshots_of(core: &Core, dsource: &Dsource) -> Result<Vec<SnapshotView>, Failure> {
+    let mut found: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;
+    found.sort_by_key(|one| (one.position.lsn, one.id));
+    let name = dsource.name.to_string();
+    Ok(found
+        .into_iter()
+        .map(|snapshot| SnapshotView { snapshot, object: name.clone() })
+        .collect())
+}
+
+/// What the pool holds beside what only VDBs reach, divided among dSources by their size: exact for
+/// one dSource, an estimate for several (the ledger will say it exactly).
+fn stored_bytes(core: &Core, dsource: &Dsource) -> Result<u64, Failure> {
+    let of = |one: &Dsource| {
+        logical(&core.store, one.staging_dataset) + logical(&core.store, one.log_dataset)
+    };
+    let all: u64 = core.catalog.list::<Dsource>()?.iter().map(of).sum();
+    let vdbs = core.catalog.list::<Vdb>()?;
+    let of_vdbs: u64 = vdbs.iter().map(|vdb| unique_bytes(core, vdb)).sum();
+    let shared = core.store.stats().live.saturating_sub(of_vdbs);
+    Ok((shared as f64 * of(dsource) as f64 / all.max(1) as f64) as u64)
+}
+
+fn unique_bytes(core: &Core, vdb: &Vdb) -> u64 {
+    vdb.dataset.and_then(|id| core.store.dataset_exclusive_bytes(id).ok()).unwrap_or_default()
+}
+
+/// A VDB as it is now.
+pub fn vdb(core: &Core, vdb: Vdb) -> Result<VdbView, Failure> {
+    let secret = |key: String| core.catalog.secret(&key);
+    let uri = match (secret(password_key(vdb.id))?, secret(database_key(vdb.id))?) {
+        (Some(password), Some(database)) if vdb.port != 0 => {
+            vdb_role::uri(vdb.port, password.reveal(), database.reveal())
+        }
+        _ => String::new(),
+    };
+    let logical_bytes = logical(&core.store, vdb.dataset);
+    Ok(VdbView { uri, logical_bytes, unique_bytes: unique_bytes(core, &vdb), vdb })
+}
+
+/// The pool as it is now.
+pub fn pool(core: &Core) -> PoolView {
+    let datasets = core.store.datasets();
+    PoolView {
+        stats: core.store.stats(),
+        used_bytes: used_bytes(core.paths.pool()),
+        logical_bytes: datasets.iter().map(|one| logical(&core.store, Some(one.id))).sum(),
+    }
+}
+
+/// What the files of a directory take on disk; mounts and what vanishes meanwhile are left out.
+fn used_bytes(dir: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name() != "run")
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            let below = if metadata.is_dir() { used_bytes(&entry.path()) } else { 0 };
+            Some(metadata.blocks() * 512 + below)
+        })
+        .sum()
+}

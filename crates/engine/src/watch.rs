@@ -1,0 +1,127 @@
+//! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
+
+use crate::core::{Core, vdb_key};
+use crate::{readiness, restart, snapshots};
+use offshoot_catalog::JobState;
+use offshoot_domain::{Snapshot, Vdb, VdbState};
+use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Pause between two rounds.
+const ROUND: Duration = Duration::from_millis(250);
+/// How often a proof is tried before the snapshot counts as failed.
+const ATTEMPTS_MAX: u32 = 3;
+/// How long a server that died is left alone before it is started again.
+const RESTART_PAUSE: Duration = Duration::from_secs(2);
+/// A server that dies so often within the engine's life stays down.
+const RESTARTS_MAX: u32 = 5;
+
+/// The state of the rounds.
+#[derive(Default)]
+struct Rounds {
+    proof: Option<(SnapshotId, JobId)>,
+    attempts: HashMap<SnapshotId, u32>,
+    died: HashMap<String, (u32, Duration)>,
+}
+
+/// Looks after things until told to stop.
+pub fn run(core: &Arc<Core>, stopping: &AtomicBool) {
+    let mut rounds = Rounds::default();
+    while !stopping.load(Ordering::Relaxed) {
+        if let Err(failure) = rounds.round(core) {
+            tracing::warn!(%failure, "looking after things");
+        }
+        core.clock.sleep(ROUND);
+    }
+}
+
+impl Rounds {
+    fn round(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
+        self.prove(core)?;
+        self.revive(core)?;
+        report_damage(core);
+        Ok(())
+    }
+
+    /// Makes one snapshot ready at a time, the newest first: it is the one users ask for.
+    fn prove(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
+        if let Some((snapshot, job)) = self.proof {
+            let job = core.runner()?.job(job)?;
+            if !job.state.is_final() {
+                return Ok(());
+            }
+            self.proof = None;
+            if job.state == JobState::Failed {
+                self.proof_failed(core, snapshot, job.error)?;
+            }
+        }
+        let waiting = core.catalog.list::<Snapshot>()?;
+        let newest = waiting
+            .iter()
+            .filter(|one| snapshots::awaits_proof(one))
+            .filter(|one| !core.runner().is_ok_and(|runner| runner.is_busy(one.id)))
+            .max_by_key(|one| (one.taken_at, one.id));
+        if let Some(snapshot) = newest {
+            match readiness::submit(core, snapshot) {
+                Ok(job) => self.proof = Some((snapshot.id, job)),
+                Err(failure) if failure.code == ErrorKind::Busy => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    fn proof_failed(
+        &mut self,
+        core: &Core,
+        id: SnapshotId,
+        error: Option<Failure>,
+    ) -> Result<(), Failure> {
+        let attempts = self.attempts.entry(id).or_default();
+        *attempts += 1;
+        if *attempts < ATTEMPTS_MAX {
+            return Ok(());
+        }
+        let reason = error.map_or_else(|| "it cannot be opened".to_owned(), |e| e.message);
+        match core.catalog.find::<Snapshot>(id)? {
+            Some(snapshot) => readiness::mark_failed(core, &snapshot, &reason),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts servers again that should run and do not.
+    fn revive(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
+        let now = core.clock.elapsed();
+        for vdb in core.catalog.list::<Vdb>()? {
+            let key = vdb_key(vdb.id);
+            let should_run = vdb.state == VdbState::Running && !core.runner()?.is_busy(vdb.id);
+            if !should_run || core.servers.is_running(&key) {
+                continue;
+            }
+            let (times, last) = self.died.entry(key).or_insert((0, Duration::ZERO));
+            if *times >= RESTARTS_MAX || now < *last + RESTART_PAUSE {
+                continue;
+            }
+            (*times, *last) = (*times + 1, now);
+            tracing::warn!(vdb = %vdb.name, "its server has ended; starting it again");
+            restart::start_vdb(core, &vdb);
+        }
+        Ok(())
+    }
+}
+
+/// Damage in the pool, as faults that stay until they are mended.
+fn report_damage(core: &Core) {
+    for fault in core.store.faults() {
+        let failure = Failure::new(
+            ErrorKind::DataDamaged,
+            format!("block {} in segment {} is damaged: {}", fault.hash, fault.segment, fault.detail),
+            "files that hold it answer with an I/O error; provision again from another snapshot, and \
+             check the disk",
+        );
+        core.raise("pool", &format!("block {}", fault.hash), &failure);
+    }
+}
