@@ -206,6 +206,7 @@ fn make_vdb(scratch: &Scratch, bin: &Path, mut recovered: Recovered, rows: u64) 
     let begin = Instant::now();
     let mut server = server::start(spec).unwrap();
     let mut session = server.wait_ready(DEADLINE).unwrap();
+    println!("ready after {:?}", begin.elapsed());
     let password = vdb_role::new_password();
     vdb_role::set_password(&mut session, &password).unwrap();
     println!("a ready image is open after {:?}", begin.elapsed());

@@ -61,7 +61,8 @@ fn errors_of_a_start_carry_the_servers_words() {
     let control_file = spec.data_dir.join("global/pg_control");
     std::fs::write(&control_file, vec![7; 8192]).unwrap();
     let failure = server::start(spec).unwrap().wait_ready(DEADLINE).unwrap_err();
-    assert!(failure.message.contains("control"), "{}", failure.message);
+    assert_eq!(failure.code, ErrorKind::HostUnprepared);
+    assert!(failure.message.contains("incompatible with server"), "{}", failure.message);
 }
 
 #[test]
