@@ -62,7 +62,7 @@ fn what_was_synced_survives_a_kill() {
         server.kill();
         assert_eq!(fs::read(&path).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
         let cleaned = offshoot_fuse::clean_stale_mounts(server.path("")).unwrap();
-        assert_eq!(cleaned, [mount.clone()]);
+        assert_eq!(cleaned, std::slice::from_ref(&mount));
         assert!(!offshoot_filesystem_tests::is_mounted(&mount));
         server.start_again();
         assert_eq!(fs::read(&path).unwrap(), content);

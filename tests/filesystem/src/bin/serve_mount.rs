@@ -152,7 +152,15 @@ fn serve(args: &[String]) -> Result<()> {
     let store = Store::open(disk, &options, Arc::new(SystemClock))?;
     let dataset = match store.datasets().first() {
         Some(info) => info.id,
-        None => store.create_dataset()?,
+        None => {
+            // It belongs to root, who need not be the user who serves.
+            let dataset = store.create_dataset()?;
+            let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+            let fs = FileSystem::new(store.dataset(dataset)?);
+            fs.set_owner("", uid.as_raw(), gid.as_raw())?;
+            fs.sync()?;
+            dataset
+        }
     };
     let mut server = Server {
         store: store.clone(),
@@ -165,6 +173,7 @@ fn serve(args: &[String]) -> Result<()> {
         },
         mounts: BTreeMap::new(),
     };
+    offshoot_fuse::clean_stale_mounts(mountpoint)?;
     server.mount(dataset, mountpoint)?;
     let stop = Arc::new(AtomicBool::new(false));
     let churning = has("--snapshots").then(|| {
