@@ -27,8 +27,7 @@ struct State {
 #[derive(Default)]
 pub struct StandIn {
     state: Mutex<State>,
-    /// The password in the URIs of VDBs.
-    pub psql_uri: Option<String>,
+    uri: Option<String>,
 }
 
 fn time() -> Timestamp {
@@ -116,6 +115,11 @@ impl State {
 }
 
 impl StandIn {
+    /// One whose VDBs all have this URI.
+    pub fn with_uri(uri: &str) -> Self {
+        StandIn { uri: Some(uri.to_owned()), ..StandIn::default() }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -281,7 +285,7 @@ impl EngineService for StandIn {
             host: "127.0.0.1".into(),
             port: request.port.unwrap_or(6001),
             user: "offshoot".into(),
-            uri: self.psql_uri.clone().unwrap_or(uri),
+            uri: self.uri.clone().unwrap_or(uri),
             server_version: "15.20".into(),
             logical_bytes: 3 << 30,
             unique_bytes: 5 << 20,

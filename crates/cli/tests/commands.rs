@@ -1,0 +1,489 @@
+//! The real binary against a stand-in engine: output, exit codes, requests sent.
+#![allow(clippy::disallowed_methods)] // tests start the binary themselves
+
+#[path = "../../server/tests/stand_in/mod.rs"]
+mod stand_in;
+
+use offshoot_api::{Moment, RewindTo};
+use offshoot_server::{HttpServer, Token, publish_address};
+use serde_json::Value;
+use stand_in::StandIn;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longest a command may take before the test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct World {
+    pool: tempfile::TempDir,
+    service: Arc<StandIn>,
+    http: HttpServer,
+}
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// A child that is killed when the test ends without having waited for it.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Guard {
+    fn finish(mut self) -> Ran {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < PATIENCE, "the command does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.0.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        Ran { code: status.code(), stdout, stderr }
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
+        self.stdout
+    }
+
+    /// The one document on stdout of a command that succeeded.
+    #[track_caller]
+    fn document(self) -> Value {
+        assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
+        self.json()
+    }
+
+    /// The one document on stdout; a second one or any other text is an error of the parser.
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+
+    #[track_caller]
+    fn fails(&self, exit_code: i32, code: &str) -> Value {
+        assert_eq!(self.code, Some(exit_code), "{}{}", self.stdout, self.stderr);
+        let error = self.json()["error"].clone();
+        assert_eq!(error["code"], code, "{error}");
+        assert!(error["message"].is_string() && error["hint"].is_string(), "{error}");
+        error
+    }
+}
+
+fn offshoot(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_offshoot"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for name in
+        ["OFFSHOOT_POOL", "OFFSHOOT_SERVER", "OFFSHOOT_TOKEN_FILE", "PGPASSWORD", "PGPASSFILE"]
+    {
+        command.env_remove(name);
+    }
+    command.env("HOME", "/nonexistent");
+    command
+}
+
+fn run(command: &mut Command) -> Ran {
+    Guard(command.spawn().unwrap()).finish()
+}
+
+impl World {
+    fn new() -> Self {
+        World::with(StandIn::default())
+    }
+
+    fn with(stand_in: StandIn) -> Self {
+        let pool = tempfile::tempdir().unwrap();
+        let token = Token::load_or_create(pool.path()).unwrap();
+        let service = Arc::new(stand_in);
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let http = HttpServer::start(listen, service.clone(), token).unwrap();
+        publish_address(pool.path(), http.local_addr()).unwrap();
+        World { pool, service, http }
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = offshoot(&line.split(' ').collect::<Vec<_>>());
+        command.env("OFFSHOOT_POOL", self.pool.path());
+        command
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        run(&mut self.command(line))
+    }
+
+    /// Links `prod` and provisions `dev`.
+    fn with_objects() -> Self {
+        let world = World::new();
+        world.run("dsource link prod --source postgresql://r@db:5432/postgres").ok();
+        world.run("vdb provision dev --from prod").ok();
+        world
+    }
+}
+
+#[test]
+fn every_command_prints_one_document_with_json_and_text_without() {
+    let world = World::with_objects();
+    let commands = [
+        ("status", "engine_version", "engine"),
+        ("dsource list", "dsources", "PROD"),
+        ("dsource show prod", "snapshots", "logical size"),
+        ("dsource sync prod", "snapshots", "server version"),
+        ("dsource pause prod", "state", "state"),
+        ("dsource resume prod", "state", "state"),
+        ("snapshot take prod", "ready", "lsn"),
+        ("snapshot list", "snapshots", "SNAPSHOT"),
+        ("snapshot list prod", "snapshots", "snapshot-1"),
+        ("snapshot show snapshot-1", "lsn", "0/3A2B1C0"),
+        ("snapshot delete snapshot-1", "state", "snapshot-1 is deleted"),
+        ("vdb list", "vdbs", "UNIQUE"),
+        ("vdb show dev", "timings", "provisioned in"),
+        ("vdb stop dev", "state", "stopped"),
+        ("vdb start dev", "state", "running"),
+        ("vdb refresh dev", "timings", "uri"),
+        ("vdb rewind dev --undo", "timings", "uri"),
+        ("job list", "jobs", "vdb_provision"),
+        ("job show job-1", "steps", "dsource_link"),
+        ("job watch job-1", "steps", "done"),
+        ("pool status", "cache", "2.50×"),
+        ("pool reclaim", "capacity_bytes", "free"),
+    ];
+    for (line, field, words) in commands {
+        let text = world.run(line).ok();
+        assert!(text.to_lowercase().contains(&words.to_lowercase()), "{line}: {text}");
+        assert!(serde_json::from_str::<Value>(&text).is_err(), "{line}: {text}");
+        let document = world.run(&format!("{line} --json")).document();
+        assert!(!document[field].is_null(), "{line}: {document}");
+    }
+    for (line, words) in [("vdb delete dev", "dev is deleted"), ("dsource unlink prod", "unlinked")]
+    {
+        assert!(world.run(line).ok().contains(words));
+    }
+    assert!(world.run("vdb list").ok().contains("there is no VDB"));
+}
+
+#[test]
+fn the_link_request_holds_the_password_and_the_source_does_not() {
+    let world = World::new();
+    let file = world.pool.path().join("password");
+    std::fs::write(&file, "from file\n").unwrap();
+    let link = |name: &str, more: &str, environment: &[(&str, &str)]| {
+        let line = format!("dsource link {name} --source postgresql://r:in%20uri@db/app{more}");
+        run(world.command(line.trim_end()).envs(environment.iter().copied()))
+    };
+    let password = || world.service.last_link().unwrap().password.unwrap().reveal().to_owned();
+
+    let by_file = format!(" --password-file {} --snapshot-every 10min", file.display());
+    let ran = link("a", &by_file, &[("PGPASSWORD", "from environment")]);
+    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+    let shown = ran.ok();
+    assert_eq!(password(), "from file");
+    let request = world.service.last_link().unwrap();
+    assert_eq!(request.source, "postgresql://r@db/app");
+    assert_eq!(request.snapshot_every_ms, Some(600_000));
+    assert!(!shown.contains("uri"), "{shown}");
+
+    let ran = link("b", "", &[("PGPASSWORD", "from environment")]);
+    assert!(ran.stderr.contains("warning"), "{}", ran.stderr);
+    assert_eq!(password(), "in uri");
+
+    let line = "dsource link c --source postgresql://r@db/app";
+    run(world.command(line).env("PGPASSWORD", "from environment")).ok();
+    assert_eq!(password(), "from environment");
+
+    let pgpass = world.pool.path().join("pgpass");
+    std::fs::write(&pgpass, "db:*:*:r:from pgpass\n").unwrap();
+    std::fs::set_permissions(&pgpass, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let line = "dsource link d --source postgresql://r@db/app";
+    run(world.command(line).env("PGPASSFILE", &pgpass)).ok();
+    assert_eq!(password(), "from pgpass");
+
+    world.run("dsource link e --source postgresql://r@db/app").ok();
+    assert_eq!(world.service.last_link().unwrap().password, None);
+
+    let ran =
+        world.run("dsource link f --source postgresql://r@db/app --password-file /nowhere --json");
+    ran.fails(1, "invalid_input");
+}
+
+#[test]
+fn provision_passes_on_what_was_asked() {
+    let world = World::with_objects();
+    let mut command = world.command("vdb provision test --from prod --port 6010 --memory 512MiB");
+    command.args(["--set", "work_mem=64MB", "--set", "search_path=a=b,c", "--keep-source-logins"]);
+    command.args(["--at", "2026-11-21 14:03:27.5+01", "--json"]);
+    let document = run(&mut command).document();
+    assert_eq!(document["name"], "test");
+    assert_eq!(document["timings"]["total_ms"], 420);
+    let request = world.service.last_provision().unwrap();
+    assert_eq!((request.port, request.memory_bytes), (Some(6010), Some(512 << 20)));
+    assert_eq!(request.settings["search_path"], "a=b,c");
+    assert_eq!(request.settings.len(), 2);
+    assert!(request.keep_source_logins);
+    assert_eq!(request.moment, Moment::At { time: "2026-11-21T13:03:27.5Z".parse().unwrap() });
+
+    let mut command = world.command("vdb refresh dev");
+    let ran = run(command.args(["--at", "2026-11-21 14:03"]));
+    assert!(ran.stderr.contains("UTC"), "{}", ran.stderr);
+    let at = Moment::At { time: "2026-11-21T14:03:00Z".parse().unwrap() };
+    assert_eq!(world.service.last_refresh().unwrap().1.moment, at);
+    for (option, moment) in [
+        ("--latest", Moment::Latest),
+        ("--snapshot snapshot-7", Moment::Snapshot { id: "snapshot-7".parse().unwrap() }),
+        ("--lsn 0/3A2B1C0", Moment::Lsn { lsn: "0/3A2B1C0".parse().unwrap() }),
+        ("--xid 12", Moment::Xid { xid: 12 }),
+    ] {
+        world.run(&format!("vdb refresh dev {option}")).ok();
+        assert_eq!(world.service.last_refresh().unwrap().1.moment, moment);
+    }
+    world.run("vdb rewind dev --snapshot snapshot-7").ok();
+    let to = RewindTo::Snapshot { id: "snapshot-7".parse().unwrap() };
+    assert_eq!(world.service.last_rewind().unwrap().1.to, to);
+    world.run("vdb rewind dev --undo").ok();
+    assert_eq!(world.service.last_rewind().unwrap().1.to, RewindTo::Undo);
+}
+
+#[test]
+fn failures_exit_1_and_wrong_usage_2_each_in_both_forms() {
+    let world = World::with_objects();
+    for (line, exit_code, code) in [
+        ("vdb show nobody --json", 1, "not_found"),
+        ("vdb provision dev --from prod --json", 1, "already_exists"),
+        ("vdb provision x --from prod --at never --json", 2, "invalid_input"),
+        ("--json vdb", 2, "invalid_input"),
+        ("vdb --json fly", 2, "invalid_input"),
+        ("job show 7 --json", 2, "invalid_input"),
+    ] {
+        let ran = world.run(line);
+        ran.fails(exit_code, code);
+        let plain = world.run(&line.replace(" --json", "").replace("--json ", ""));
+        assert_eq!(plain.code, Some(exit_code), "{line}");
+        assert_eq!(plain.stdout, "", "{line}");
+        assert!(!plain.stderr.is_empty(), "{line}");
+    }
+    let plain = world.run("vdb show nobody");
+    assert_eq!(plain.stderr, "error: no VDB 'nobody'\nhint: see the list\n");
+    let failed = world.run("dsource link broken --source postgresql://a@b/c --json");
+    assert_eq!(failed.fails(1, "source_refused")["hint"], "mend it");
+    assert_eq!(world.run("").code, Some(2));
+    assert!(world.run("--help").ok().contains("Examples:"));
+    assert!(world.run("vdb provision --help").ok().contains("Examples:"));
+    assert!(world.run("--version").ok().starts_with("offshoot "));
+}
+
+#[test]
+fn an_engine_that_is_not_there_or_does_not_know_us_is_named_with_its_mend() {
+    let world = World::new();
+    let empty = tempfile::tempdir().unwrap();
+    let dir = empty.path().to_str().unwrap();
+    let error =
+        run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");
+    assert!(error["hint"].as_str().unwrap().contains(&format!("offshoot serve --pool {dir}")));
+
+    // A killed engine leaves its address behind.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    publish_address(empty.path(), port).unwrap();
+    Token::load_or_create(empty.path()).unwrap();
+    let error =
+        run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");
+    assert!(error["message"].as_str().unwrap().contains("nothing listens"), "{error}");
+
+    let url = format!("http://{}", world.http.local_addr());
+    let wrong = empty.path().join("token");
+    let right = world.pool.path().join("token");
+    let ask = |token: &std::path::Path| {
+        run(&mut offshoot(&[
+            "status",
+            "--json",
+            "--server",
+            &url,
+            "--token-file",
+            token.to_str().unwrap(),
+        ]))
+    };
+    ask(&wrong).fails(1, "unauthorized");
+    ask(&right).document();
+    run(&mut offshoot(&["status", "--json", "--server", &url])).fails(1, "unauthorized");
+    let mut by_environment = offshoot(&["status", "--json"]);
+    by_environment.env("OFFSHOOT_SERVER", &url).env("OFFSHOOT_TOKEN_FILE", &right);
+    by_environment.env("OFFSHOOT_POOL", empty.path());
+    run(&mut by_environment).document();
+    // An option counts more than the environment.
+    run(by_environment.args(["--pool", dir])).fails(1, "engine_unreachable");
+}
+
+#[test]
+fn something_else_on_the_port_is_not_taken_for_an_engine() {
+    use std::io::Write;
+    let pool = tempfile::tempdir().unwrap();
+    Token::load_or_create(pool.path()).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    publish_address(pool.path(), listener.local_addr().unwrap()).unwrap();
+    let other = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 16]).unwrap();
+        stream
+            .write_all(
+                b"HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello",
+            )
+            .unwrap();
+        // Read to the end, so that closing does not cut off the answer.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let dir = pool.path().to_str().unwrap();
+    let error =
+        run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");
+    assert!(error["message"].as_str().unwrap().contains("no engine"), "{error}");
+    other.join().unwrap();
+}
+
+#[test]
+fn detach_prints_the_job_and_watch_and_cancel_follow_it() {
+    let world = World::with_objects();
+    let job = world.run("vdb stop dev --detach").ok();
+    let id = job.trim();
+    assert!(id.starts_with("job-"), "{job}");
+    assert_eq!(world.run(&format!("job watch {id} --json")).document()["state"], "done");
+    assert!(world.run(&format!("job cancel {id} --json")).fails(1, "wrong_state").is_object());
+
+    let accepted = world.run("vdb provision slow --from prod --detach --json").document();
+    let slow = accepted["job"].as_str().unwrap();
+    assert_eq!(world.run(&format!("job cancel {slow} --json")).document()["state"], "cancelled");
+    world.run(&format!("job watch {slow} --json")).fails(1, "cancelled");
+}
+
+#[test]
+fn progress_goes_to_stderr_in_lines_where_there_is_no_terminal() {
+    let world = World::with_objects();
+    let ran = world.run("dsource sync prod");
+    assert!(ran.stderr.contains("dsource sync prod: work"), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("work"), "{}", ran.stdout);
+    let quiet = world.run("dsource sync prod --json");
+    assert_eq!(quiet.stderr, "");
+}
+
+#[test]
+fn an_interrupt_leaves_the_job_and_says_how_to_follow_it() {
+    let world = World::with_objects();
+    for line in
+        ["vdb provision slow --from prod", "dsource link slow --source postgresql://a@b/c --json"]
+    {
+        let guard = Guard(world.command(line).spawn().unwrap());
+        let job = wait_for_job(&world, "slow");
+        // The handler is in place within a moment of the engine having the job.
+        std::thread::sleep(Duration::from_millis(500));
+        let pid = rustix::process::Pid::from_raw(guard.0.id() as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let ran = guard.finish();
+        assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+        let told = if line.ends_with("--json") {
+            ran.fails(1, "cancelled")["hint"].to_string()
+        } else {
+            ran.stderr
+        };
+        assert!(told.contains(&format!("offshoot job watch {job}")), "{told}");
+        let state = world.run(&format!("job show {job} --json")).document()["state"].clone();
+        assert_eq!(state, "queued", "the job is as it was");
+        world.run(&format!("job cancel {job}")).ok();
+    }
+}
+
+/// The job on an object that is under way, as soon as there is one.
+fn wait_for_job(world: &World, object: &str) -> String {
+    use offshoot_server::EngineService;
+    let start = Instant::now();
+    loop {
+        let jobs = world.service.list_jobs().unwrap();
+        let open = jobs.iter().find(|job| job.object == object && !job.state.is_final());
+        if let Some(job) = open {
+            return job.id.to_string();
+        }
+        assert!(start.elapsed() < PATIENCE, "the job was never asked for");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn waiting_survives_a_restart_of_the_engine_on_another_port() {
+    let world = World::with_objects();
+    let child = Guard(world.command("vdb provision slow --from prod --json").spawn().unwrap());
+    let job = wait_for_job(&world, "slow");
+    let World { pool, service, http } = world;
+    http.stop();
+    std::thread::sleep(Duration::from_millis(700));
+    let token = Token::load_or_create(pool.path()).unwrap();
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let http = HttpServer::start(listen, service.clone(), token).unwrap();
+    publish_address(pool.path(), http.local_addr()).unwrap();
+    let world = World { pool, service, http };
+    world.run(&format!("job cancel {job}")).ok();
+    child.finish().fails(1, "cancelled");
+}
+
+#[test]
+fn connect_hands_psql_the_password_by_the_environment() {
+    let uri = "postgresql://offshoot:s%40cret@127.0.0.1:6001/postgres";
+    let world = World::with(StandIn::with_uri(uri));
+    world.run("dsource link prod --source postgresql://r@db:5432/postgres").ok();
+    world.run("vdb provision dev --from prod").ok();
+    let bin = tempfile::tempdir().unwrap();
+    let psql = bin.path().join("psql");
+    std::fs::write(&psql, "#!/bin/sh\necho \"[$PGPASSWORD]\" \"$@\"\nexit 3\n").unwrap();
+    std::fs::set_permissions(&psql, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = world.command("vdb connect dev -- -c");
+    let path = format!("{}:/usr/bin:/bin", bin.path().display());
+    let ran = run(command.arg("select 1").env("PATH", path));
+    assert_eq!(ran.stdout, "[s@cret] postgresql://offshoot@127.0.0.1:6001/postgres -c select 1\n");
+    assert_eq!(ran.code, Some(3), "psql's own exit code is passed on");
+
+    let shown = world.run("vdb connect dev --json").document();
+    assert!(shown["uri"].as_str().unwrap().contains("s%40cret"));
+    world.run("vdb stop dev").ok();
+    let ran = world.run("vdb connect dev");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("offshoot vdb start dev"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let world = World::with_objects();
+    let mut command = world.command("vdb list");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut guard = Guard(command.stdout(writer).spawn().unwrap());
+    assert_eq!(guard.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn serve_refuses_what_it_cannot_do_before_it_starts() {
+    let pool = tempfile::tempdir().unwrap();
+    let dir = pool.path().to_str().unwrap();
+    let config = pool.path().join("wrong.conf");
+    std::fs::write(&config, "cache_sise = 1GiB\n").unwrap();
+    let config = config.to_str().unwrap();
+    let serve = |args: &[&str]| {
+        let all: Vec<&str> = ["serve", "--json"].iter().chain(args).copied().collect();
+        run(&mut offshoot(&all))
+    };
+    let error = serve(&["--pool", dir, "--config", config]).fails(1, "invalid_input");
+    assert!(error["message"].as_str().unwrap().contains("line 1"), "{error}");
+    serve(&["--server", "127.0.0.1:1"]).fails(1, "invalid_input");
+    serve(&["--pool", dir, "--listen", "nowhere"]).fails(2, "invalid_input");
+    serve(&["--pool", dir, "--cache-size", "much"]).fails(2, "invalid_input");
+}
