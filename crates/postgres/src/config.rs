@@ -142,6 +142,20 @@ pub fn write_vdb(
     write_purpose(dir, "a VDB", &purpose::vdb(control, &inherited, options))
 }
 
+/// Writes what a private, temporary server needs that opens a settled image or a clone of a running
+/// VDB: to check it, or to let crash recovery run and stop it cleanly. Nobody but the engine reaches
+/// it, and like [`crate::recovery::run`]'s it does not sync. Needed before each such start, as a
+/// clone of a running server holds that server's `postmaster.pid`.
+///
+/// # Errors
+/// `Internal` when a file cannot be written.
+pub fn write_private(dir: &dyn DataDir, control: &Control) -> Result<(), Failure> {
+    remove_leftovers(dir)?;
+    crate::access::write_private(dir)?;
+    let settings = purpose::preparing(control, &inherited(dir)?);
+    write_purpose(dir, "a private server of the engine", &settings)
+}
+
 /// The settings kept from the source, in an adopted directory.
 pub(crate) fn inherited(dir: &dyn DataDir) -> Result<Settings, Failure> {
     let text = read_text(dir, INHERITED_FILE)?.unwrap_or_default();

@@ -164,6 +164,13 @@ fn a_clone_of_a_running_server_starts_beside_it() {
     second_spec.forced.push(("recovery_init_sync_method".into(), "syncfs".into()));
     let mut second = started(second_spec);
     assert!(first.running());
+    // And so does one that is only opened to be checked or made clean.
+    let third = scratch.copy(&spec.data_dir, "third");
+    config::write_private(&plain(&third), &control(&bin, &third)).unwrap();
+    let mut third_spec = scratch.spec(&bin, &third, "third");
+    third_spec.superusers = vec![BOSS.to_owned()];
+    let mut private = started(third_spec);
+    assert!(private.stop(StopMode::Fast, DEADLINE).unwrap());
     first.stop(StopMode::Immediate, DEADLINE).unwrap();
     second.stop(StopMode::Immediate, DEADLINE).unwrap();
 }
