@@ -5,19 +5,30 @@
 //! [`NodeChildren`]. A [`Transaction`] writes blocks; [`Pool::commit`] makes a new root durable, and
 //! whatever the old root alone reached is reclaimed in the background.
 
+mod commit;
+mod compress;
 mod error;
+mod journal;
 mod options;
 mod pool;
+mod reclaim;
+mod recovery;
+mod room;
+mod scrub;
+mod segments;
 mod stats;
+mod table;
+mod transaction;
 
 pub use error::{Error, Result};
 pub use offshoot_cache::BlockData;
 pub use offshoot_format::DecodeError;
 pub use options::PoolOptions;
-pub use pool::{BlockPin, NodeChildren, Pool, Root, Transaction};
+pub use pool::{NodeChildren, Pool, Root};
 pub use stats::{CacheStats, Fault, OwnerStats, PoolStats, ScrubReport};
+pub use transaction::{BlockPin, Transaction};
 
 /// The longest a block may be, in bytes, before compression.
 pub const BLOCK_LEN_MAX: usize = 64 << 10;
 /// The longest a root's extra bytes may be.
-pub const EXTRA_LEN_MAX: usize = 2 << 10;
+pub const EXTRA_LEN_MAX: usize = offshoot_format::root::EXTRA_LEN_MAX;

@@ -1,12 +1,27 @@
-//! The pool's interface.
+//! The pool's parts and its reading side.
 
-use crate::{BlockData, Fault, PoolOptions, PoolStats, Result, ScrubReport};
+use crate::compress::decompress;
+use crate::journal::{self, Journal};
+use crate::segments::Segments;
+use crate::table::{Entry, Table};
+use crate::transaction::{BlockPin, Transaction, name_of};
+use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Result};
+use offshoot_cache::{BlockCache, BlockHashBuilder};
 use offshoot_format::DecodeError;
+use offshoot_format::segment::{BlockKind, FRAME_LEN};
 use offshoot_os::Clock;
-use offshoot_os::disk::Disk;
+use offshoot_os::disk::{Disk, DiskLock};
 use offshoot_types::{BlockHash, Txg};
+use parking_lot::{Mutex, RwLock};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
+
+/// Blocks closer than this on disk are read together by a prefetch, in bytes.
+const PREFETCH_GAP: u32 = 32 << 10;
+/// The longest read of a prefetch, in bytes.
+const PREFETCH_RUN_MAX: u32 = 1 << 20;
 
 /// Tells the pool which blocks a node refers to.
 pub trait NodeChildren: Send + Sync {
@@ -17,7 +32,7 @@ pub trait NodeChildren: Send + Sync {
 /// What the last durable commit said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Counts commits; 0 in a new pool.
+    /// Counts commits; 0 in a new pool. Background work commits, too.
     pub txg: Txg,
     /// The root node; [`BlockHash::ZERO`] in a new pool.
     pub hash: BlockHash,
@@ -26,86 +41,38 @@ pub struct Root {
 }
 
 /// An open pool.
+///
+/// Locks, in the order they are taken: `journal` (one commit at a time), a transaction's blocks, a
+/// part of the table, the appender, a segment. A read that hits the cache takes none of them.
 pub struct Pool {
-    _private: (),
-}
-
-/// Keeps a block, and for a node everything below it, from being reclaimed while it lives.
-///
-/// A pin is not durable. Hold one while using hashes of a tree that a commit may replace meanwhile
-/// (a reader of an old root, or blocks about to be shared into another tree). Do not hold a pin on
-/// the old root across the commit that replaces it without need: the commit then cannot net out
-/// what both share, and writes more.
-pub struct BlockPin {
-    hash: BlockHash,
-}
-
-impl BlockPin {
-    /// The pinned block.
-    pub fn hash(&self) -> BlockHash {
-        self.hash
-    }
-}
-
-/// Blocks written for a commit to come. Methods may be called from several threads.
-///
-/// Dropping it without [`Pool::commit`] undoes everything.
-pub struct Transaction {
-    _private: (),
-}
-
-impl Transaction {
-    /// Stores a data block: [`BlockHash::ZERO`] for zeros only (nothing stored), the same hash as
-    /// before for content already stored. At most [`crate::BLOCK_LEN_MAX`] bytes. Nothing is durable
-    /// before the commit; the block can be read at once.
-    ///
-    /// # Errors
-    /// `Full` when the reserve would be touched.
-    pub fn write_data(&self, content: &[u8]) -> Result<BlockHash> {
-        let _ = content;
-        todo!()
-    }
-
-    /// Stores a node. Its children must be in the pool: written or adopted by this transaction, or
-    /// part of a tree that is committed (they are then held until this transaction ends). The hash
-    /// differs from that of a data block with the same bytes.
-    ///
-    /// # Errors
-    /// `Missing` names a child that is not in the pool; `Full` as for data; `Decode` when the bytes
-    /// are not a node.
-    pub fn write_node(&self, node: &[u8]) -> Result<BlockHash> {
-        let _ = node;
-        todo!()
-    }
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) options: PoolOptions,
+    pub(crate) nodes: Arc<dyn NodeChildren>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) table: Table,
+    pub(crate) segments: Segments,
+    pub(crate) cache: BlockCache,
+    /// The commit lock.
+    pub(crate) journal: Mutex<Journal>,
+    pub(crate) root: RwLock<Root>,
+    pub(crate) room: crate::room::Room,
+    /// Nodes without references whose children are still to be released.
+    pub(crate) dead: Mutex<VecDeque<BlockHash>>,
+    pub(crate) faults: Mutex<HashMap<BlockHash, Fault>>,
+    pub(crate) zero_saved: AtomicU64,
+    pub(crate) dedup_saved: AtomicU64,
+    /// Bytes of the table's files.
+    pub(crate) table_used: AtomicU64,
+    /// Why the pool refuses writes.
+    pub(crate) failed: RwLock<Option<String>>,
+    pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,
+    pub(crate) background: crate::reclaim::Background,
 }
 
 impl Pool {
-    /// Makes a new, empty pool in an empty (or pool-less) directory.
-    ///
-    /// # Errors
-    /// `Exists` when there is a pool already.
-    pub fn create(disk: &dyn Disk, options: &PoolOptions) -> Result<()> {
-        let _ = (disk, options);
-        todo!()
-    }
-
-    /// Opens a pool at its last durable commit and locks it.
-    ///
-    /// # Errors
-    /// `NoPool`, `InUse`, `UnknownFormat`, `DamagedStructure`.
-    pub fn open(
-        disk: Arc<dyn Disk>,
-        options: &PoolOptions,
-        nodes: Arc<dyn NodeChildren>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<Pool>> {
-        let _ = (disk, options, nodes, clock);
-        todo!()
-    }
-
     /// The last durable root.
     pub fn root(&self) -> Root {
-        todo!()
+        self.root.read().clone()
     }
 
     /// A block's content, verified against its name when it comes from disk. `owner` is whom the hit
@@ -114,44 +81,104 @@ impl Pool {
     /// # Errors
     /// `Damaged` (also kept in [`Pool::faults`]), `Missing` when nothing refers to it any more, `Io`.
     pub fn read(&self, hash: &BlockHash, owner: u64) -> Result<BlockData> {
-        let _ = (hash, owner);
-        todo!()
+        match self.cache.get(hash, owner) {
+            Some(block) => Ok(block),
+            None => self.cache.get_or_load(hash, owner, || self.load(hash)),
+        }
+    }
+
+    /// Reads a block from disk and verifies it.
+    pub(crate) fn load(&self, hash: &BlockHash) -> Result<BlockData> {
+        let mut entry = self.table.get(hash).ok_or(Error::Missing(*hash))?;
+        loop {
+            let error = match self.segments.read(entry.place()) {
+                Ok(stored) => match verify(hash, &entry, stored) {
+                    Ok(content) => return Ok(BlockData::new(content)),
+                    Err(detail) => Error::Damaged { hash: *hash, detail },
+                },
+                Err(error) => match error.kind() {
+                    std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::NotFound => {
+                        Error::Damaged { hash: *hash, detail: error.to_string() }
+                    }
+                    _ => Error::io(format!("read block {hash}"), &error),
+                },
+            };
+            // Compaction may have moved it, or reclaim dropped it, since its place was looked up.
+            let now = self.table.get(hash).ok_or(Error::Missing(*hash))?;
+            if now.place() == entry.place() {
+                self.add_fault(*hash, &entry, &error);
+                return Err(error);
+            }
+            entry = now;
+        }
+    }
+
+    /// The blocks a node in the pool refers to.
+    pub(crate) fn children_of(&self, hash: &BlockHash) -> Result<Vec<BlockHash>> {
+        let node = match self.cache.peek(hash) {
+            Some(node) => node,
+            None => self.load(hash)?,
+        };
+        let mut children = self.nodes.children(&node)?;
+        children.retain(|child| !child.is_zero());
+        Ok(children)
     }
 
     /// Brings blocks into the cache, neighbours on disk with one read. Holes, cached, missing and
     /// damaged blocks are passed over. Runs on the caller's thread; not counted as hits or misses.
     pub fn prefetch(&self, hashes: &[BlockHash], owner: u64) {
-        let _ = (hashes, owner);
-        todo!()
+        let _ = owner; // nothing is counted: only reads are
+        let mut wanted: Vec<(BlockHash, Entry)> = hashes
+            .iter()
+            .filter(|hash| !hash.is_zero() && !self.cache.contains(hash))
+            .filter_map(|hash| Some((*hash, self.table.get(hash)?)))
+            .collect();
+        wanted.sort_by_key(|(_, entry)| entry.place());
+        let mut rest = &wanted[..];
+        while let Some((_, first)) = rest.first() {
+            let (number, begin) = (first.place().segment, first.place().offset);
+            let mut end = first.place().end();
+            let mut count = 0;
+            for (_, entry) in rest {
+                let place = entry.place();
+                // Sorted by place: within a segment nothing comes before the run's begin.
+                if place.segment != number
+                    || place.offset > end.saturating_add(PREFETCH_GAP)
+                    || place.end() - begin > PREFETCH_RUN_MAX
+                {
+                    break;
+                }
+                end = end.max(place.end());
+                count += 1;
+            }
+            let (run, after) = rest.split_at(count.max(1));
+            self.prefetch_run(number, begin, end, run);
+            rest = after;
+        }
+    }
+
+    fn prefetch_run(&self, number: u32, begin: u32, end: u32, run: &[(BlockHash, Entry)]) {
+        let Some(bytes) = self.segments.read_run(number, begin, end) else { return };
+        for (hash, entry) in run {
+            let place = entry.place();
+            let from = (place.offset + FRAME_LEN - begin) as usize;
+            let Some(stored) = bytes.get(from..from + place.stored_len as usize) else { continue };
+            // One that does not verify was moved, or is damaged: the read will tell.
+            if let Ok(content) = verify(hash, entry, stored.to_vec()) {
+                self.cache.insert(*hash, BlockData::new(content));
+            }
+        }
     }
 
     /// Starts a transaction. Any number may run at a time.
     pub fn begin(self: &Arc<Self>) -> Transaction {
-        todo!()
+        Transaction::new(self.clone(), false)
     }
 
     /// Starts a transaction that may take from the reserve: for deletions, and for the commit of data
     /// that was acknowledged before the pool filled up (check [`Pool::available`] when accepting it).
     pub fn begin_freeing(self: &Arc<Self>) -> Transaction {
-        todo!()
-    }
-
-    /// Makes `new_root` (a node written by `transaction`, the present root, or
-    /// [`BlockHash::ZERO`]) and `extra` (at most [`crate::EXTRA_LEN_MAX`] bytes) durable, with all that
-    /// the new root reaches. Commits are serialised; the caller must have derived `new_root` from the
-    /// present root, so it serialises the step from reading the root to here.
-    ///
-    /// # Errors
-    /// `Full` and `Io` before the root was touched leave the pool as it was, the transaction undone.
-    /// After a failed flush every later commit is `Failed`.
-    pub fn commit(
-        &self,
-        transaction: Transaction,
-        new_root: BlockHash,
-        extra: &[u8],
-    ) -> Result<Txg> {
-        let _ = (transaction, new_root, extra);
-        todo!()
+        Transaction::new(self.clone(), true)
     }
 
     /// Pins a committed block.
@@ -159,46 +186,178 @@ impl Pool {
     /// # Errors
     /// `Missing` when it is not in the pool, or not committed.
     pub fn pin(self: &Arc<Self>, hash: &BlockHash) -> Result<BlockPin> {
-        let _ = hash;
-        todo!()
+        let entry = self.table.pin(hash).ok_or(Error::Missing(*hash))?;
+        let pin = BlockPin { pool: self.clone(), hash: *hash };
+        if entry.is_committed() && !entry.is_dying() {
+            Ok(pin)
+        } else {
+            Err(Error::Missing(*hash)) // dropping the pin takes it away
+        }
     }
 
-    /// Stored bytes that only this committed node reaches: what its deletion would give back.
+    /// Stored bytes (frames included) that only this committed node reaches: what its deletion would
+    /// give back. Walks the part of the tree that nothing else shares.
     pub fn exclusive_bytes(&self, hash: &BlockHash) -> Result<u64> {
-        let _ = hash;
-        todo!()
+        let mut met: HashMap<BlockHash, u32, BlockHashBuilder> = HashMap::default();
+        let mut bytes = 0;
+        let mut stack = vec![*hash];
+        while let Some(hash) = stack.pop() {
+            let entry = self.table.get(&hash).ok_or(Error::Missing(hash))?;
+            let met = met.entry(hash).or_default();
+            *met += 1;
+            if *met < entry.refs {
+                continue; // referred to from elsewhere, as far as seen yet
+            }
+            bytes += u64::from(entry.place().room());
+            if entry.kind() == BlockKind::Node {
+                stack.extend(self.children_of(&hash)?);
+            }
+        }
+        Ok(bytes)
     }
 
     /// Bytes that writers may still take before they get `Full`. Cheap.
     pub fn available(&self) -> u64 {
-        todo!()
+        self.room.available()
+    }
+
+    pub(crate) fn take_room(&self, bytes: u64, freeing: bool) -> Result<()> {
+        self.room.take(bytes, freeing).or_else(|_| {
+            // The estimate only shrinks between corrections.
+            self.correct_room();
+            self.room.take(bytes, freeing)
+        })
+    }
+
+    pub(crate) fn correct_room(&self) {
+        if let Ok(space) = self.disk.space() {
+            self.room.correct(space.free, self.segments.buffered(), self.used());
+        }
+    }
+
+    fn used(&self) -> u64 {
+        self.segments.used() + self.table_used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        match &*self.failed.read() {
+            Some(why) => Err(Error::Failed(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses all writes from now on; passes the reason on.
+    pub(crate) fn fail(&self, error: Error) -> Error {
+        tracing::error!(%error, "the pool refuses writes from now on");
+        self.failed.write().get_or_insert_with(|| error.to_string());
+        error
+    }
+
+    pub(crate) fn flush_segments(&self) -> Result<()> {
+        self.check_usable()?;
+        self.segments.flush().map_err(|error| self.fail(error))?
+    }
+
+    pub(crate) fn add_fault(&self, hash: BlockHash, entry: &Entry, error: &Error) {
+        let place = entry.place();
+        self.note_fault(hash, place.segment, place.offset, error.to_string());
+    }
+
+    pub(crate) fn add_structure_fault(&self, hash: BlockHash, detail: &str) {
+        self.note_fault(hash, 0, 0, detail.to_owned());
+    }
+
+    fn note_fault(&self, hash: BlockHash, segment: u32, offset: u32, detail: String) {
+        let now = self.clock.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let mut faults = self.faults.lock();
+        let fault = faults.entry(hash).or_insert_with(|| {
+            tracing::error!(%hash, segment, offset, detail, "damage found");
+            Fault { hash, segment, offset, detail, found_at_unix_s: now, count: 0 }
+        });
+        fault.count += 1;
+    }
+
+    /// Damage found since the pool was opened, in the order of block names.
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = self.faults.lock().values().cloned().collect();
+        faults.sort_by_key(|fault| fault.hash);
+        faults
     }
 
     /// Figures.
     pub fn stats(&self) -> PoolStats {
-        todo!()
+        self.correct_room();
+        let totals = &self.table.totals;
+        let load = |total: &AtomicU64| total.load(Ordering::Relaxed);
+        let (live, raw) = (load(&totals.live), load(&totals.raw));
+        let (referenced, data_raw) = (load(&totals.referenced), load(&totals.data_raw));
+        let ratio = |of: u64, to: u64| if to == 0 { 1.0 } else { of as f64 / to as f64 };
+        PoolStats {
+            capacity: self.room.total(),
+            used: self.used(),
+            free: self.room.available(),
+            live,
+            raw,
+            referenced,
+            blocks: load(&totals.blocks),
+            nodes: load(&totals.nodes),
+            zero_saved: load(&self.zero_saved),
+            dedup_saved: load(&self.dedup_saved),
+            compression_ratio: ratio(raw, live),
+            dedup_ratio: ratio(referenced, data_raw),
+            reclaim_queue: self.dead.lock().len() as u64,
+            segments: self.segments.summaries().len() as u64,
+            table_memory: self.table.memory(),
+            cache: self.cache.stats(),
+            faults: self.faults.lock().len() as u64,
+        }
     }
 
-    /// Damage found since the pool was opened.
-    pub fn faults(&self) -> Vec<Fault> {
-        todo!()
+    /// Drops what the cache holds of an owner's counters, when the owner is gone.
+    pub fn forget_owner(&self, owner: u64) {
+        self.cache.forget_owner(owner);
     }
 
-    /// One bounded piece of background work: releases children of dead nodes, punches holes, deletes
-    /// dead segments, compacts one segment, writes a checkpoint when due. Whether more is left.
-    pub fn reclaim_step(&self) -> Result<bool> {
-        todo!()
-    }
-
-    /// Reads and verifies every block at most `bytes_per_s` fast, until done or `stop` is set.
-    pub fn scrub(&self, bytes_per_s: u64, stop: &AtomicBool) -> Result<ScrubReport> {
-        let _ = (bytes_per_s, stop);
-        todo!()
+    /// Empties the cache, as for a cold start.
+    pub fn clear_cache(&self) {
+        self.cache.clear();
     }
 
     /// Stops background work and gives the lock back; running transactions are lost. Dropping the
     /// last reference does the same.
     pub fn close(&self) {
-        todo!()
+        self.failed.write().get_or_insert_with(|| "the pool is closed".to_owned());
+        self.background.stop();
+        // A commit that is on its way ends first.
+        let _journal = self.journal.lock();
+        *self.lock.lock() = None;
     }
 }
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("root", &*self.root.read()).finish_non_exhaustive()
+    }
+}
+
+/// Decodes stored bytes and compares them with the block's name.
+pub(crate) fn verify(
+    hash: &BlockHash,
+    entry: &Entry,
+    stored: Vec<u8>,
+) -> std::result::Result<Vec<u8>, String> {
+    let content = decompress(entry.codec(), stored, entry.raw_len())?;
+    if name_of(entry.kind(), &content) != *hash {
+        return Err("its content has another hash".to_owned());
+    }
+    Ok(content)
+}
+
+/// Makes the directories of a pool.
+pub(crate) const DIRS: [&str; 3] = [crate::segments::DIR, journal::DIR, "log"];

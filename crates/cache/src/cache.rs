@@ -1,0 +1,161 @@
+//! The cache.
+
+use crate::block_data::{BlockData, BlockHashBuilder};
+use crate::owners::{OwnerStats, Owners};
+use offshoot_types::{BLOCK_SIZE, BlockHash};
+use quick_cache::sync::{Cache, DefaultLifecycle, GuardResult};
+use quick_cache::{OptionsBuilder, Weighter};
+
+/// What an entry takes besides its content, in bytes: name, list links, hash slot, the share of the
+/// memory of evicted names, reference counts, the allocator's header. A test holds this to what is
+/// measured.
+const ENTRY_OVERHEAD: u64 = 224;
+/// The longest block, in bytes; every part must hold many of them.
+const BLOCK_LEN_MAX: u64 = 64 << 10;
+
+/// Figures of the cache.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// The bound, in bytes.
+    pub size: u64,
+    /// Bytes taken, bookkeeping included.
+    pub used: u64,
+    /// Blocks held.
+    pub blocks: u64,
+    /// Reads answered from memory.
+    pub hits: u64,
+    /// Reads that went to disk.
+    pub misses: u64,
+    /// By owner (the number given to a read), sorted by owner.
+    pub owners: Vec<OwnerStats>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bytes;
+
+impl Weighter<BlockHash, BlockData> for Bytes {
+    fn weight(&self, _: &BlockHash, block: &BlockData) -> u64 {
+        block.len() as u64 + ENTRY_OVERHEAD
+    }
+}
+
+type Blocks =
+    Cache<BlockHash, BlockData, Bytes, BlockHashBuilder, DefaultLifecycle<BlockHash, BlockData>>;
+
+/// A bounded cache of blocks by name.
+pub struct BlockCache {
+    size: u64,
+    blocks: Blocks,
+    owners: Owners,
+}
+
+impl BlockCache {
+    /// A cache of at most `size` bytes, bookkeeping included.
+    pub fn new(size: u64) -> BlockCache {
+        let parts = (size / (BLOCK_LEN_MAX * 32)).clamp(1, 64) as usize;
+        let options =
+            OptionsBuilder::new()
+                .shards(if parts.is_power_of_two() { parts } else { parts.next_power_of_two() / 2 })
+                .estimated_items_capacity(
+                    (size / (BLOCK_SIZE as u64 + ENTRY_OVERHEAD)).max(32) as usize
+                )
+                .weight_capacity(size)
+                .build();
+        let blocks = match options {
+            Ok(options) => {
+                Blocks::with_options(options, Bytes, BlockHashBuilder, DefaultLifecycle::default())
+            }
+            // Only a missing setting can be wrong, and both needed ones are given.
+            Err(_) => Blocks::with(32, size, Bytes, BlockHashBuilder, DefaultLifecycle::default()),
+        };
+        BlockCache { size, blocks, owners: Owners::new() }
+    }
+
+    /// A block that is in memory; counts a hit when it is, and nothing else.
+    pub fn get(&self, hash: &BlockHash, owner: u64) -> Option<BlockData> {
+        let found = self.blocks.get(hash);
+        if found.is_some() {
+            self.owners.count(owner, true);
+        }
+        found
+    }
+
+    /// A block from memory (a hit) or from `load` (a miss). Of several callers that miss the same
+    /// block at a time one loads it and the others wait for that; when it fails, the next one tries.
+    pub fn get_or_load<E>(
+        &self,
+        hash: &BlockHash,
+        owner: u64,
+        load: impl FnOnce() -> Result<BlockData, E>,
+    ) -> Result<BlockData, E> {
+        match self.blocks.get_value_or_guard(hash, None) {
+            GuardResult::Value(block) => {
+                self.owners.count(owner, true);
+                Ok(block)
+            }
+            GuardResult::Guard(guard) => {
+                self.owners.count(owner, false);
+                let block = load()?;
+                // Refused when the entry was removed meanwhile: then it is just not kept.
+                let _ = guard.insert(block.clone());
+                Ok(block)
+            }
+            GuardResult::Timeout => {
+                self.owners.count(owner, false);
+                load()
+            }
+        }
+    }
+
+    /// Whether a block is in memory; counts nothing.
+    pub fn contains(&self, hash: &BlockHash) -> bool {
+        self.blocks.contains_key(hash)
+    }
+
+    /// A block that is in memory, without counting or marking it as used.
+    pub fn peek(&self, hash: &BlockHash) -> Option<BlockData> {
+        self.blocks.peek(hash)
+    }
+
+    /// Puts a block in.
+    pub fn insert(&self, hash: BlockHash, block: BlockData) {
+        self.blocks.insert(hash, block);
+    }
+
+    /// Drops a block.
+    pub fn remove(&self, hash: &BlockHash) {
+        self.blocks.remove(hash);
+    }
+
+    /// Drops everything, as for a cold start.
+    pub fn clear(&self) {
+        self.blocks.clear();
+    }
+
+    /// Drops an owner's counters.
+    pub fn forget_owner(&self, owner: u64) {
+        self.owners.forget(owner);
+    }
+
+    /// Figures.
+    pub fn stats(&self) -> CacheStats {
+        let owners = self.owners.stats();
+        CacheStats {
+            size: self.size,
+            used: self.blocks.weight(),
+            blocks: self.blocks.len() as u64,
+            hits: owners.iter().map(|owner| owner.hits).sum(),
+            misses: owners.iter().map(|owner| owner.misses).sum(),
+            owners,
+        }
+    }
+}
+
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockCache").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

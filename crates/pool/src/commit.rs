@@ -1,0 +1,317 @@
+//! Making a new root durable.
+//!
+//! A commit first plans, against the table but without changing it, what the new root adds and what
+//! the old root alone reached; then makes that durable; then applies it to the table. References are
+//! counted by walking from the new root through the blocks that are not committed yet, and from the
+//! old root through the nodes nobody refers to any more (a bounded number; the rest is left to
+//! `reclaim`). What both trees share is added and taken away in the same plan and costs no record.
+//!
+//! Order of a commit, each rule beside the code that keeps it:
+//! 1. blocks durable before anything that points to them (`Segments::flush`, called first),
+//! 2. the table's log durable before the root that counts it (`Journal::commit`),
+//! 3. the root durable before the commit is reported (`Journal::write_root`),
+//! 4. only then is the space of what became unreachable given back (`Pool::apply`).
+
+use crate::journal::{CommitError, Journal};
+use crate::pool::{Pool, Root};
+use crate::table::Place;
+use crate::transaction::Transaction;
+use crate::{EXTRA_LEN_MAX, Error, Result};
+use offshoot_cache::BlockHashBuilder;
+use offshoot_format::root::RootSlot;
+use offshoot_format::segment::BlockKind;
+use offshoot_format::table::Record;
+use offshoot_types::{BlockHash, Txg};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+/// Dead nodes whose children any commit may release, beside as many as it wrote.
+const CASCADE_MIN: usize = 256;
+
+/// What a commit does to one block.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    kind: BlockKind,
+    was_committed: bool,
+    refs_before: u32,
+    refs: u32,
+    /// Dropped: unreachable, unpinned, and (a node) its children released in this plan.
+    gone: bool,
+}
+
+impl Change {
+    fn matters(&self) -> bool {
+        self.gone || self.refs != self.refs_before || (!self.was_committed && self.refs > 0)
+    }
+}
+
+/// All changes of one commit.
+#[derive(Default)]
+pub(crate) struct Plan {
+    changes: HashMap<BlockHash, Change, BlockHashBuilder>,
+}
+
+struct Planner<'a> {
+    pool: &'a Pool,
+    transaction: Option<&'a Transaction>,
+    plan: Plan,
+    unreferenced: Vec<BlockHash>,
+    cascade_left: usize,
+}
+
+impl Planner<'_> {
+    fn change(&mut self, hash: &BlockHash) -> Result<&mut Change> {
+        match self.plan.changes.entry(*hash) {
+            std::collections::hash_map::Entry::Occupied(change) => Ok(change.into_mut()),
+            std::collections::hash_map::Entry::Vacant(vacant) => {
+                let entry = self.pool.table.get(hash).ok_or(Error::Missing(*hash))?;
+                let was_committed = entry.is_committed();
+                let refs = if was_committed { entry.refs } else { 0 };
+                Ok(vacant.insert(Change {
+                    kind: entry.kind(),
+                    was_committed,
+                    refs_before: refs,
+                    refs,
+                    gone: false,
+                }))
+            }
+        }
+    }
+
+    /// Counts a reference to `root`, and those of every uncommitted node it reaches.
+    fn acquire(&mut self, root: BlockHash) -> Result<()> {
+        let mut stack = vec![root];
+        while let Some(hash) = stack.pop() {
+            let change = self.change(&hash)?;
+            let first = !change.was_committed && change.refs == 0;
+            change.refs = change.refs.checked_add(1).ok_or_else(|| {
+                Error::Failed(format!("block {hash} has more references than can be counted"))
+            })?;
+            if first && change.kind == BlockKind::Node {
+                let written = self.transaction.and_then(|transaction| transaction.children(&hash));
+                stack.extend(written.ok_or(Error::Missing(hash))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a reference away. What does not add up is a fault, not a reason to stop: the space leaks.
+    fn release(&mut self, hash: BlockHash) {
+        match self.change(&hash) {
+            Ok(change) if change.refs > 0 => {
+                change.refs -= 1;
+                if change.refs == 0 {
+                    self.unreferenced.push(hash);
+                }
+            }
+            Ok(_) => self.pool.add_structure_fault(hash, "it has fewer references than parents"),
+            Err(_) => self.pool.add_structure_fault(hash, "a node refers to it, but it is missing"),
+        }
+    }
+
+    /// Drops blocks without references, and releases the children of nodes, as far as the bound goes.
+    fn cascade(&mut self) {
+        while let Some(hash) = self.unreferenced.pop() {
+            let Some(change) = self.plan.changes.get(&hash).copied() else { continue };
+            if change.refs > 0 || change.gone || !change.was_committed {
+                continue;
+            }
+            let children = match change.kind {
+                BlockKind::Data => Vec::new(),
+                BlockKind::Node if self.cascade_left == 0 => continue,
+                BlockKind::Node => {
+                    self.cascade_left -= 1;
+                    // A damaged node is a fault already; its children's space leaks.
+                    let Ok(children) = self.pool.children_of(&hash) else { continue };
+                    children
+                }
+            };
+            let own = self.transaction.is_some_and(|transaction| transaction.holds(&hash));
+            if !self.pool.table.mark_dying(&hash, u32::from(own)) {
+                continue;
+            }
+            if let Some(change) = self.plan.changes.get_mut(&hash) {
+                change.gone = true;
+            }
+            for child in children {
+                self.release(child);
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// Makes `new_root` (a node written by `transaction`, the present root, or
+    /// [`BlockHash::ZERO`]) and `extra` (at most [`EXTRA_LEN_MAX`] bytes) durable, with all that
+    /// the new root reaches. Commits are serialised; the caller must have derived `new_root` from the
+    /// present root, so it serialises the step from reading the root to here.
+    ///
+    /// # Errors
+    /// `Full` and `Io` before the root was touched leave the pool as it was, the transaction undone.
+    /// After a failed flush every later commit is `Failed`.
+    pub fn commit(
+        &self,
+        transaction: Transaction,
+        new_root: BlockHash,
+        extra: &[u8],
+    ) -> Result<Txg> {
+        assert!(std::ptr::eq(self, &*transaction.pool), "a transaction is committed to its pool");
+        if extra.len() > EXTRA_LEN_MAX {
+            let len = extra.len();
+            return Err(Error::TooLarge { what: "a root's extra bytes", len, max: EXTRA_LEN_MAX });
+        }
+        // Everything the new root reaches was appended before this call, so this is ORDER 1.
+        self.flush_segments()?;
+        let mut journal = self.journal.lock();
+        self.check_usable()?;
+        let mut planner = Planner {
+            pool: self,
+            transaction: Some(&transaction),
+            plan: Plan::default(),
+            unreferenced: Vec::new(),
+            cascade_left: CASCADE_MIN + 2 * transaction.nodes_written(),
+        };
+        let old_root = journal.root.hash;
+        if new_root != old_root {
+            if !new_root.is_zero() {
+                planner.acquire(new_root)?;
+            }
+            if !old_root.is_zero() {
+                planner.release(old_root);
+            }
+            planner.cascade();
+        }
+        let plan = planner.plan;
+        let txg = self.make_durable(&mut journal, &plan, new_root, extra.to_vec())?;
+        self.apply(plan);
+        drop(journal);
+        self.correct_room();
+        Ok(txg)
+    }
+
+    /// Releases the children of dead nodes; the root stays.
+    pub(crate) fn bury(&self, dead: &[BlockHash]) -> Result<()> {
+        let mut journal = self.journal.lock();
+        self.check_usable()?;
+        let mut planner = Planner {
+            pool: self,
+            transaction: None,
+            plan: Plan::default(),
+            unreferenced: Vec::new(),
+            cascade_left: 2 * dead.len(),
+        };
+        for hash in dead {
+            // Used again meanwhile, or gone: then it is not ours.
+            if planner.change(hash).is_ok_and(|change| change.was_committed && change.refs == 0) {
+                planner.unreferenced.push(*hash);
+            }
+        }
+        planner.cascade();
+        let plan = planner.plan;
+        if !plan.changes.values().any(Change::matters) {
+            return Ok(());
+        }
+        let (hash, extra) = (journal.root.hash, journal.root.extra.clone());
+        if let Err(error) = self.make_durable(&mut journal, &plan, hash, extra) {
+            self.dead.lock().extend(dead);
+            return Err(error);
+        }
+        self.apply(plan);
+        Ok(())
+    }
+
+    /// Makes blocks' new places durable, then the table's. The blocks are durable already.
+    pub(crate) fn move_blocks(&self, moves: &[(BlockHash, Place, Place)]) -> Result<()> {
+        let mut journal = self.journal.lock();
+        self.check_usable()?;
+        let mut records = Vec::new();
+        for (hash, from, to) in moves {
+            let entry = self.table.get(hash);
+            if let Some(mut entry) = entry.filter(|entry| entry.place() == *from)
+                && entry.is_committed()
+            {
+                entry.set_place(*to);
+                Record::Put(*hash, entry.durable(entry.refs)).encode(&mut records);
+            }
+        }
+        let (hash, extra) = (journal.root.hash, journal.root.extra.clone());
+        let moved = self.write_root(&mut journal, hash, extra, &records);
+        for (hash, from, to) in moves {
+            // ORDER 4 holds for the old place of a moved block. One that was committed only now, or
+            // dropped, leaves a record of the new place that nothing depends on.
+            let relocated = moved.is_ok() && self.table.relocate(hash, *from, *to);
+            self.segments.release(if relocated { *from } else { *to });
+        }
+        moved.map(|_| ())
+    }
+
+    /// Writes the plan's records and the root.
+    fn make_durable(
+        &self,
+        journal: &mut Journal,
+        plan: &Plan,
+        hash: BlockHash,
+        extra: Vec<u8>,
+    ) -> Result<Txg> {
+        let mut records = Vec::new();
+        for (hash, change) in plan.changes.iter().filter(|(_, change)| change.matters()) {
+            if change.gone {
+                Record::Gone(*hash).encode(&mut records);
+            } else if let Some(entry) = self.table.get(hash) {
+                Record::Put(*hash, entry.durable(change.refs)).encode(&mut records);
+            }
+        }
+        let durable = self.write_root(journal, hash, extra, &records);
+        if durable.is_err() {
+            for (hash, _) in plan.changes.iter().filter(|(_, change)| change.gone) {
+                self.table.unmark_dying(hash);
+            }
+        }
+        durable
+    }
+
+    fn write_root(
+        &self,
+        journal: &mut Journal,
+        hash: BlockHash,
+        extra: Vec<u8>,
+        records: &[u8],
+    ) -> Result<Txg> {
+        let txg = Txg(journal.root.txg.0 + 1);
+        let next = RootSlot {
+            txg,
+            hash,
+            checkpoint: 0,
+            logs: Vec::new(),
+            zero_saved: self.zero_saved.load(Ordering::Relaxed),
+            dedup_saved: self.dedup_saved.load(Ordering::Relaxed),
+            extra: extra.clone(),
+        };
+        self.check_outcome(journal.commit(next, records))?;
+        *self.root.write() = Root { txg, hash, extra };
+        self.table_used.store(journal.used(), Ordering::Relaxed);
+        Ok(txg)
+    }
+
+    /// Remembers that the outcome of a write is unknown.
+    pub(crate) fn check_outcome(
+        &self,
+        outcome: std::result::Result<(), CommitError>,
+    ) -> Result<()> {
+        outcome.map_err(|error| match error {
+            CommitError::Undone(error) => error,
+            CommitError::Unknown(error) => self.fail(error),
+        })
+    }
+
+    /// Applies a durable plan to the table.
+    ///
+    /// ORDER 4: space MUST NOT be given back before a root that does not need it is durable. Every
+    /// release of a committed block's place comes from here or from `move_blocks`, after the root.
+    fn apply(&self, plan: Plan) {
+        for (hash, change) in plan.changes.iter().filter(|(_, change)| change.matters()) {
+            let unpinned = self.table.apply(hash, change.refs, change.gone);
+            self.settle(hash, unpinned);
+        }
+    }
+}

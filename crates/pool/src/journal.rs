@@ -1,0 +1,340 @@
+//! The durable form of the block table and the root slots.
+//!
+//! The table is a checkpoint file plus delta logs; a root slot names all of them, with the length of
+//! each log that counts. Each commit appends one chunk to the last log and then writes the other
+//! root slot. When the logs outgrow the checkpoint a new log is begun, the table is written as a new
+//! checkpoint while commits go on (records are absolute, so it does not matter on which side of a
+//! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
+
+use crate::table::{Entry, Table};
+use crate::{Error, Result};
+use offshoot_format::Reader;
+use offshoot_format::root::{self, LogExtent, RootSlot};
+use offshoot_format::table::{
+    CHUNK_HEADER_LEN, Record, check_chunk, decode_chunk_header, encode_chunk_header,
+};
+use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
+use std::io::IoSlice;
+use std::sync::Arc;
+
+/// The directory of the table's files.
+pub(crate) const DIR: &str = "table";
+/// Records of a checkpoint are written in chunks of about this many bytes.
+const CHECKPOINT_CHUNK_LEN: usize = 1 << 20;
+
+fn log_path(number: u64) -> String {
+    format!("{DIR}/{number:08}.log")
+}
+
+fn checkpoint_path(number: u64) -> String {
+    format!("{DIR}/{number:08}.checkpoint")
+}
+
+/// The root slot that a transaction group writes.
+fn slot_path(slot: u64) -> &'static str {
+    if slot.is_multiple_of(2) { "root.0" } else { "root.1" }
+}
+
+/// A failure of a commit: before anything durable changed, or with the outcome unknown.
+#[derive(Debug)]
+pub(crate) enum CommitError {
+    /// The pool is as before.
+    Undone(Error),
+    /// Nobody knows what is on the device.
+    Unknown(Error),
+}
+
+/// A checkpoint that is being written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CheckpointTicket {
+    number: u64,
+    /// The first log that has to be replayed after it.
+    first_log: u64,
+}
+
+/// Writes the table's files and the root slots.
+pub(crate) struct Journal {
+    disk: Arc<dyn Disk>,
+    slots: [Arc<dyn DiskFile>; 2],
+    log: Arc<dyn DiskFile>,
+    /// What the last durable root says.
+    pub(crate) root: RootSlot,
+    next_number: u64,
+    /// Length of the checkpoint file in bytes.
+    checkpoint_len: u64,
+}
+
+/// Makes the files of an empty pool.
+pub(crate) fn create(disk: &dyn Disk) -> Result<()> {
+    let write = || -> std::io::Result<()> {
+        let first = RootSlot {
+            txg: Default::default(),
+            hash: offshoot_types::BlockHash::ZERO,
+            checkpoint: 0,
+            logs: vec![LogExtent { number: 1, len: 0 }],
+            zero_saved: 0,
+            dedup_saved: 0,
+            extra: Vec::new(),
+        };
+        let slot = first.encode().map_err(std::io::Error::other)?;
+        for (number, content) in [(0, &slot), (1, &vec![0; root::LEN])] {
+            let file = disk.create(slot_path(number))?;
+            file.write_at(0, content)?;
+            file.sync_data()?;
+        }
+        disk.create(&log_path(1))?.sync_data()?;
+        disk.sync_dir(DIR)
+    };
+    write().map_err(|error| Error::io("create the pool's first root", &error))
+}
+
+/// Reads the valid root with the highest txg.
+fn read_root(slots: &[Arc<dyn DiskFile>; 2]) -> Result<RootSlot> {
+    let mut newest: Option<RootSlot> = None;
+    let mut problems = Vec::new();
+    for (number, file) in (0..).zip(slots) {
+        let mut bytes = vec![0; root::LEN];
+        match read_exact_at(&**file, 0, &mut bytes) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
+            // Not a torn slot but a device that does not answer: the older root may not be the last.
+            Err(error) => {
+                return Err(Error::io(format!("read '{}'", slot_path(number)), &error));
+            }
+        }
+        match RootSlot::decode(&bytes) {
+            Ok(slot) if newest.as_ref().is_none_or(|newest| slot.txg > newest.txg) => {
+                newest = Some(slot);
+            }
+            Ok(_) => {}
+            Err(error) => problems.push(format!("{}: {error}", slot_path(number))),
+        }
+    }
+    newest.ok_or_else(|| Error::DamagedStructure { what: "root", detail: problems.join("; ") })
+}
+
+impl Journal {
+    /// Reads the newest root and loads its table.
+    pub(crate) fn open(disk: &Arc<dyn Disk>, table: &Table) -> Result<Journal> {
+        let open = |path: &str| {
+            disk.open(path).map_err(|error| Error::io(format!("open '{path}'"), &error))
+        };
+        let slots = [open(slot_path(0))?, open(slot_path(1))?];
+        let root = read_root(&slots)?;
+        let mut checkpoint_len = 0;
+        if root.checkpoint != 0 {
+            let path = checkpoint_path(root.checkpoint);
+            let file = open(&path)?;
+            checkpoint_len =
+                file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
+            load_chunks(&*file, &path, checkpoint_len, table)?;
+        }
+        let Some(last) = root.logs.last().copied() else {
+            return Err(damaged("the root names no log"));
+        };
+        for log in &root.logs {
+            let path = log_path(log.number);
+            load_chunks(&*open(&path)?, &path, log.len, table)?;
+        }
+        let log = open(&log_path(last.number))?;
+        // What follows is left over from a commit that was cut off.
+        log.set_len(last.len)
+            .map_err(|error| Error::io(format!("cut '{}'", log_path(last.number)), &error))?;
+        let mut journal =
+            Journal { disk: disk.clone(), slots, log, root, next_number: 1, checkpoint_len };
+        journal.remove_unnamed()?;
+        Ok(journal)
+    }
+
+    /// Removes table files that the durable root does not name.
+    fn remove_unnamed(&mut self) -> Result<()> {
+        let names = self.disk.list(DIR);
+        for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
+            let Some((number, kind)) = name.split_once('.') else { continue };
+            let Ok(number) = number.parse::<u64>() else { continue };
+            self.next_number = self.next_number.max(number + 1);
+            let named = match kind {
+                "log" => self.root.logs.iter().any(|log| log.number == number),
+                "checkpoint" => self.root.checkpoint == number,
+                _ => continue,
+            };
+            if !named {
+                let path = format!("{DIR}/{name}");
+                let removed = self.disk.remove(&path);
+                removed.map_err(|error| Error::io(format!("remove '{path}'"), &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes `next` durable together with `records`, changes of the table since the last root.
+    /// `next.logs` and `next.checkpoint` are set here.
+    pub(crate) fn commit(
+        &mut self,
+        mut next: RootSlot,
+        records: &[u8],
+    ) -> std::result::Result<(), CommitError> {
+        next.checkpoint = self.root.checkpoint;
+        next.logs.clone_from(&self.root.logs);
+        if !records.is_empty()
+            && let Some(last) = next.logs.last_mut()
+        {
+            let path = log_path(last.number);
+            let header = encode_chunk_header(next.txg.0, records);
+            let parts = [IoSlice::new(&header), IoSlice::new(records)];
+            self.log.write_vectored_at(last.len, &parts).map_err(|error| {
+                CommitError::Undone(Error::io(format!("write '{path}'"), &error))
+            })?;
+            // ORDER 2: the table's log MUST be durable before the root that counts it.
+            self.log.sync_data().map_err(|error| {
+                CommitError::Unknown(Error::io(format!("sync '{path}'"), &error))
+            })?;
+            last.len += (header.len() + records.len()) as u64;
+        }
+        self.write_root(next)
+    }
+
+    fn write_root(&mut self, next: RootSlot) -> std::result::Result<(), CommitError> {
+        let path = slot_path(next.txg.0);
+        let bytes = next.encode().map_err(|error| CommitError::Undone(error.into()))?;
+        let file = &self.slots[usize::from(path == slot_path(1))];
+        // ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the
+        // root before, stays as it is: a torn write of this one falls back to that.
+        let written = file.write_at(0, &bytes).and_then(|()| file.sync_data());
+        written
+            .map_err(|error| CommitError::Unknown(Error::io(format!("write '{path}'"), &error)))?;
+        self.root = next;
+        Ok(())
+    }
+
+    /// Bytes of logs to replay.
+    pub(crate) fn logs_len(&self) -> u64 {
+        self.root.logs.iter().map(|log| log.len).sum()
+    }
+
+    /// Whether a new checkpoint is worth writing.
+    pub(crate) fn checkpoint_due(&self, log_min: u64) -> bool {
+        self.logs_len() > log_min.max(self.checkpoint_len)
+    }
+
+    /// Bytes of the table's files.
+    pub(crate) fn used(&self) -> u64 {
+        self.checkpoint_len + self.logs_len() + 2 * root::LEN as u64
+    }
+
+    /// Begins a new log, to which commits append from now on. The checkpoint that the answer names may
+    /// be copied from the table from now on.
+    pub(crate) fn begin_checkpoint(&mut self) -> Result<CheckpointTicket> {
+        let last = self.root.logs.last().copied().unwrap_or(LogExtent { number: 0, len: 0 });
+        let number = self.next_number;
+        self.next_number += 2;
+        // After failures the last log may do: replaying older records over a newer checkpoint ends
+        // in the same state, as a block's last record wins.
+        if last.len == 0 || self.root.logs.len() >= root::LOGS_MAX {
+            return Ok(CheckpointTicket { number, first_log: last.number });
+        }
+        let path = log_path(number + 1);
+        let log = self.disk.create(&path).and_then(|log| {
+            // The name MUST be durable before a root that names it.
+            self.disk.sync_dir(DIR)?;
+            Ok(log)
+        });
+        self.log = log.map_err(|error| Error::io(format!("create '{path}'"), &error))?;
+        self.root.logs.push(LogExtent { number: number + 1, len: 0 });
+        Ok(CheckpointTicket { number, first_log: number + 1 })
+    }
+
+    /// Names a checkpoint of `len` bytes, durable by now, instead of all that came before its log.
+    pub(crate) fn finish_checkpoint(
+        &mut self,
+        ticket: CheckpointTicket,
+        len: u64,
+    ) -> std::result::Result<(), CommitError> {
+        let mut next = self.root.clone();
+        next.txg.0 += 1;
+        next.checkpoint = ticket.number;
+        next.logs.retain(|log| log.number >= ticket.first_log);
+        self.write_root(next)?;
+        self.checkpoint_len = len;
+        // ORDER 4: what the old root needs MUST be kept until the new one is durable. It is now.
+        self.remove_unnamed().map_err(CommitError::Undone)
+    }
+}
+
+/// Writes the committed entries of the table to a new, durable checkpoint file; returns its length.
+pub(crate) fn write_checkpoint(
+    disk: &dyn Disk,
+    ticket: CheckpointTicket,
+    table: &Table,
+) -> Result<u64> {
+    let path = checkpoint_path(ticket.number);
+    let mut len = 0;
+    let mut write = || -> std::io::Result<()> {
+        let file = disk.create(&path)?;
+        let mut chunks = 0;
+        let mut payload = Vec::new();
+        let mut put = |payload: &mut Vec<u8>| {
+            let header = encode_chunk_header(chunks, payload);
+            file.write_vectored_at(len, &[IoSlice::new(&header), IoSlice::new(payload)])?;
+            len += (header.len() + payload.len()) as u64;
+            chunks += 1;
+            payload.clear();
+            Ok::<_, std::io::Error>(())
+        };
+        let mut index = 0;
+        while let Some(entries) = table.part(index) {
+            index += 1;
+            for (hash, entry) in entries.iter().filter(|(_, entry)| entry.is_committed()) {
+                Record::Put(*hash, entry.durable(entry.refs)).encode(&mut payload);
+                if payload.len() >= CHECKPOINT_CHUNK_LEN {
+                    put(&mut payload)?;
+                }
+            }
+        }
+        if !payload.is_empty() {
+            put(&mut payload)?;
+        }
+        // ORDER 2 holds for checkpoints, too: content and name before the root that names it.
+        file.sync_data()?;
+        disk.sync_dir(DIR)
+    };
+    write().map_err(|error| Error::io(format!("write '{path}'"), &error))?;
+    Ok(len)
+}
+
+fn damaged(detail: impl Into<String>) -> Error {
+    Error::DamagedStructure { what: "block table", detail: detail.into() }
+}
+
+/// Applies the first `len` bytes of a checkpoint or log to the table.
+fn load_chunks(file: &dyn DiskFile, path: &str, len: u64, table: &Table) -> Result<()> {
+    let read = |offset: u64, bytes: &mut [u8]| {
+        read_exact_at(file, offset, bytes).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => damaged(format!("'{path}' ends too early")),
+            _ => Error::io(format!("read '{path}'"), &error),
+        })
+    };
+    let mut at = 0;
+    while at < len {
+        let mut header = [0; CHUNK_HEADER_LEN];
+        read(at, &mut header)?;
+        let explain = |error| damaged(format!("'{path}' at byte {at}: {error}"));
+        let (_, payload_len, checksum) = decode_chunk_header(&header).map_err(explain)?;
+        let end = at + (CHUNK_HEADER_LEN + payload_len) as u64;
+        if end > len {
+            return Err(damaged(format!("'{path}' at byte {at}: a chunk passes the end")));
+        }
+        let mut payload = vec![0; payload_len];
+        read(at + CHUNK_HEADER_LEN as u64, &mut payload)?;
+        check_chunk(&header, &payload, checksum).map_err(explain)?;
+        let mut reader = Reader::new("table record", &payload);
+        while !reader.is_empty() {
+            match Record::decode(&mut reader).map_err(explain)? {
+                Record::Put(hash, entry) => table.load(hash, Entry::committed(&entry)),
+                Record::Gone(hash) => table.unload(&hash),
+            }
+        }
+        at = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Background work: releasing dead trees, giving space back, compaction, checkpoints.
+
+use crate::journal::write_checkpoint;
+use crate::pool::{Pool, verify};
+use crate::segments::SegmentSummary;
+use crate::table::Place;
+use crate::{Error, Result};
+use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN};
+use offshoot_types::BlockHash;
+use parking_lot::{Condvar, Mutex};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Dead nodes whose children one step releases: bounds how long a commit waits for it.
+const DEAD_STEP: usize = 512;
+/// Holes one step punches.
+const PUNCH_STEP: usize = 256;
+/// Bytes compaction reads at a time.
+const WINDOW_LEN: u32 = 1 << 20;
+/// Bytes compaction copies before it commits their new places.
+const MOVE_BATCH_LEN: u64 = 8 << 20;
+/// How long the thread rests when nothing is left to do.
+const REST: Duration = Duration::from_millis(500);
+
+/// The thread that does [`Pool::reclaim_step`] again and again.
+#[derive(Default)]
+pub(crate) struct Background {
+    signal: Arc<(Mutex<bool>, Condvar)>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Background {
+    pub(crate) fn start(&self, pool: &Arc<Pool>) -> Result<()> {
+        let (weak, signal) = (Arc::downgrade(pool), self.signal.clone());
+        let thread = std::thread::Builder::new()
+            .name("pool-reclaim".into())
+            .spawn(move || run(&weak, &signal))
+            .map_err(|error| Error::io("start the reclaim thread", &error))?;
+        *self.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    pub(crate) fn stop(&self) {
+        *self.signal.0.lock() = true;
+        self.signal.1.notify_all();
+        if let Some(thread) = self.thread.lock().take()
+            // The thread itself may hold the last reference to the pool.
+            && thread.thread().id() != std::thread::current().id()
+        {
+            let _ = thread.join();
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        *self.signal.0.lock()
+    }
+}
+
+fn run(pool: &Weak<Pool>, signal: &(Mutex<bool>, Condvar)) {
+    loop {
+        let more = match pool.upgrade() {
+            None => return,
+            Some(pool) => pool.step(true).unwrap_or_else(|error| {
+                if pool.check_usable().is_ok() {
+                    tracing::warn!(%error, "reclaiming space failed; it is tried again");
+                }
+                false
+            }),
+        };
+        let mut stopped = signal.0.lock();
+        if !*stopped && !more {
+            signal.1.wait_for(&mut stopped, REST);
+        }
+        if *stopped {
+            return;
+        }
+    }
+}
+
+impl Pool {
+    /// One bounded piece of background work: releases children of dead nodes, punches holes, deletes
+    /// dead segments, compacts one segment, writes a checkpoint when due. Whether more is left.
+    pub fn reclaim_step(&self) -> Result<bool> {
+        self.step(false)
+    }
+
+    fn step(&self, paced: bool) -> Result<bool> {
+        self.check_usable()?;
+        let dead: Vec<BlockHash> = {
+            let mut queue = self.dead.lock();
+            let count = queue.len().min(DEAD_STEP);
+            queue.drain(..count).collect()
+        };
+        if !dead.is_empty() {
+            // Reading them here keeps the commit lock short.
+            self.prefetch(&dead, 0);
+            self.bury(&dead)?;
+        }
+        self.checkpoint_if_due()?;
+        self.segments.seal_if_mostly_dead((self.options.segment_size / 16).max(64 << 10) as u32);
+        if self.segments.sealed_unwritten() {
+            // Left by an abort: no commit has come that would have written it.
+            self.flush_segments()?;
+        }
+        let deleted = self.segments.delete_dead()?;
+        let punches_left = self.segments.punch(PUNCH_STEP)?;
+        let dead_left = !self.dead.lock().is_empty();
+        let compacted = !dead_left && self.compact_one(paced)?;
+        self.correct_room();
+        Ok(dead_left || punches_left || deleted || compacted)
+    }
+
+    /// Writes the table anew when its logs are longer than it is.
+    fn checkpoint_if_due(&self) -> Result<()> {
+        let ticket = {
+            let mut journal = self.journal.lock();
+            if !journal.checkpoint_due(self.options.checkpoint_log_min) {
+                return Ok(());
+            }
+            journal.begin_checkpoint()?
+        };
+        let len = write_checkpoint(&*self.disk, ticket, &self.table)?;
+        let mut journal = self.journal.lock();
+        self.check_usable()?;
+        let outcome = journal.finish_checkpoint(ticket, len);
+        self.root.write().txg = journal.root.txg;
+        self.check_outcome(outcome)
+    }
+
+    /// Copies what is live in the emptiest segment elsewhere. Whether there was one worth it.
+    fn compact_one(&self, paced: bool) -> Result<bool> {
+        let worth = |of: &SegmentSummary| {
+            // Holes give their space back already; below an eighth the file itself is a burden.
+            let taken = u64::from(of.len).saturating_sub(of.punched);
+            of.sealed
+                && !of.damaged
+                && of.live > 0
+                && (of.live * 2 < taken || of.live * 8 < u64::from(of.len))
+        };
+        let summaries = self.segments.summaries();
+        let Some(emptiest) = summaries.iter().filter(|of| worth(of)).min_by_key(|of| of.live)
+        else {
+            return Ok(false);
+        };
+        let moved = self.compact(emptiest, paced)?;
+        let deleted = self.segments.delete_dead()?;
+        // What running transactions use stays for later; without progress there is no more to do now.
+        Ok(moved || deleted)
+    }
+
+    /// Moves the live blocks of a segment; whether any was.
+    fn compact(&self, of: &SegmentSummary, paced: bool) -> Result<bool> {
+        let mut moves = Vec::new();
+        let (mut moved, mut batch) = (false, 0);
+        let mut window = Window::default();
+        let mut at = HEADER_LEN;
+        while at < of.len {
+            if let Some(end) = self.segments.dead_until(of.number, at) {
+                at = end;
+                continue;
+            }
+            let frame =
+                window.get(self, of, at, FRAME_LEN).and_then(|bytes| Frame::decode(bytes).ok());
+            let Some(frame) = frame else {
+                // Without its header the next block cannot be found. Blocks moved so far are safe.
+                self.segments.mark_damaged(of.number);
+                let detail = format!("segment {} has no frame at byte {at}", of.number);
+                self.add_structure_fault(BlockHash::ZERO, &detail);
+                break;
+            };
+            let place = Place { segment: of.number, offset: at, stored_len: frame.stored_len };
+            at = place.end();
+            let Some(bytes) = window.get(self, of, place.offset, place.room()) else { continue };
+            let stored = &bytes[FRAME_LEN as usize..(FRAME_LEN + frame.stored_len) as usize];
+            if let Some(to) = self.copy_block(&frame, place, stored)? {
+                moves.push((frame.hash, place, to));
+                batch += u64::from(place.room());
+            }
+            if batch >= MOVE_BATCH_LEN {
+                self.finish_moves(&mut moves, &mut batch, paced)?;
+                moved = true;
+                if paced && self.background.stopped() {
+                    return Ok(false);
+                }
+            }
+        }
+        moved |= !moves.is_empty();
+        self.finish_moves(&mut moves, &mut batch, paced)?;
+        Ok(moved)
+    }
+
+    /// Appends a block again if it is live here and sound.
+    fn copy_block(&self, frame: &Frame, place: Place, stored: &[u8]) -> Result<Option<Place>> {
+        let Some(entry) = self.table.get(&frame.hash) else { return Ok(None) };
+        if entry.place() != place || !entry.is_committed() || entry.is_dying() {
+            return Ok(None);
+        }
+        if let Err(detail) = verify(&frame.hash, &entry, stored.to_vec()) {
+            let error = Error::Damaged { hash: frame.hash, detail };
+            self.add_fault(frame.hash, &entry, &error);
+            self.segments.mark_damaged(place.segment);
+            return Ok(None);
+        }
+        self.take_room(u64::from(place.room()), true)?;
+        self.segments.append(frame, stored).map(Some)
+    }
+
+    fn finish_moves(
+        &self,
+        moves: &mut Vec<(BlockHash, Place, Place)>,
+        batch: &mut u64,
+        paced: bool,
+    ) -> Result<()> {
+        if moves.is_empty() {
+            return Ok(());
+        }
+        // ORDER 1 for the copies.
+        let flushed = self.flush_segments();
+        if flushed.is_err() {
+            moves.iter().for_each(|(_, _, to)| self.segments.release(*to));
+            return flushed;
+        }
+        self.move_blocks(moves)?;
+        moves.clear();
+        if paced {
+            let rate = self.options.compaction_rate.max(1);
+            self.clock.sleep(Duration::from_micros(*batch * 1_000_000 / rate).min(REST));
+        }
+        *batch = 0;
+        Ok(())
+    }
+}
+
+/// A part of a segment in memory.
+#[derive(Default)]
+struct Window {
+    begin: u32,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// `len` bytes at `at`, read ahead when they are not in memory.
+    fn get(&mut self, pool: &Pool, of: &SegmentSummary, at: u32, len: u32) -> Option<&[u8]> {
+        let end = at.checked_add(len).filter(|end| *end <= of.len)?;
+        if at < self.begin || end > self.begin + self.bytes.len() as u32 {
+            let until = of.len.min(at + WINDOW_LEN.max(len));
+            self.bytes = pool.segments.read_run(of.number, at, until)?;
+            self.begin = at;
+        }
+        let from = (at - self.begin) as usize;
+        self.bytes.get(from..from + len as usize)
+    }
+}

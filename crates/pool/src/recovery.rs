@@ -1,0 +1,239 @@
+//! Creating a pool, and opening it at its last durable commit.
+//!
+//! Whatever a crash left behind the root is removed: unnamed table files, segments without a block in
+//! the table, segments' tails. Nodes without references whose children were not released yet are
+//! queued again.
+
+use crate::journal::{self, Journal};
+use crate::pool::{DIRS, NodeChildren, Pool, Root};
+use crate::room::Room;
+use crate::segments::{self, Segments};
+use crate::table::Table;
+use crate::{Error, PoolOptions, Result};
+use offshoot_cache::BlockCache;
+use offshoot_format::label::{self, Label};
+use offshoot_format::segment::{BlockKind, HEADER_LEN};
+use offshoot_os::Clock;
+use offshoot_os::disk::{Disk, read_exact_at};
+use offshoot_types::BlockHash;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+const LABEL: &str = "label";
+const NEW_LABEL: &str = "label.new";
+const LOCK: &str = "lock";
+/// Places looked at together when dead ranges are found at open: bounds memory to about 50 MB.
+const PLACES_MAX: u64 = 4 << 20;
+
+/// What the table says of one segment.
+#[derive(Debug, Default, Clone, Copy)]
+struct SegmentUse {
+    live: u64,
+    end: u32,
+    blocks: u64,
+}
+
+impl Pool {
+    /// Makes a new, empty pool in an empty (or pool-less) directory.
+    ///
+    /// # Errors
+    /// `Exists` when there is a pool already, `InUse` when another engine is making one.
+    pub fn create(disk: &dyn Disk, options: &PoolOptions) -> Result<()> {
+        let _ = options;
+        let lock = take_lock(disk)?;
+        if disk.open(LABEL).is_ok() {
+            return Err(Error::Exists);
+        }
+        let label = Label::new(offshoot_os::random_bytes());
+        let io = |error: std::io::Error| Error::io("create a pool", &error);
+        for dir in DIRS {
+            disk.create_dir(dir).map_err(io)?;
+            // Left over from a creation that was cut off.
+            for name in disk.list(dir).map_err(io)? {
+                disk.remove(&format!("{dir}/{name}")).map_err(io)?;
+            }
+        }
+        for name in disk.list("").map_err(io)? {
+            if name.starts_with("root.") || name == NEW_LABEL {
+                disk.remove(&name).map_err(io)?;
+            }
+        }
+        journal::create(disk)?;
+        // The label comes last, and whole: without it there is no pool.
+        let file = disk.create(NEW_LABEL).map_err(io)?;
+        file.write_at(0, &label.encode()).and_then(|()| file.sync_data()).map_err(io)?;
+        disk.sync_dir("").map_err(io)?;
+        disk.rename(NEW_LABEL, LABEL).and_then(|()| disk.sync_dir("")).map_err(io)?;
+        drop(lock);
+        Ok(())
+    }
+
+    /// Opens a pool at its last durable commit and locks it.
+    ///
+    /// # Errors
+    /// `NoPool`, `InUse`, `UnknownFormat`, `DamagedStructure`.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        options: &PoolOptions,
+        nodes: Arc<dyn NodeChildren>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Pool>> {
+        let label = read_label(&*disk)?;
+        let lock = take_lock(&*disk)?;
+        let table = Table::new();
+        let journal = Journal::open(&disk, &table)?;
+        let segments = Segments::new(disk.clone(), label.pool_id, options);
+        let (dead, uses) = settle_table(&table);
+        let missing = adopt_segments(&*disk, &segments, &uses)?;
+        find_dead_ranges(&table, &segments, &uses);
+        let root = &journal.root;
+        let pool = Arc::new(Pool {
+            root: RwLock::new(Root { txg: root.txg, hash: root.hash, extra: root.extra.clone() }),
+            zero_saved: AtomicU64::new(root.zero_saved),
+            dedup_saved: AtomicU64::new(root.dedup_saved),
+            table_used: AtomicU64::new(journal.used()),
+            cache: BlockCache::new(options.cache_size),
+            room: Room::new(options.reserve, options.capacity),
+            options: options.clone(),
+            journal: Mutex::new(journal),
+            dead: Mutex::new(dead),
+            faults: Mutex::default(),
+            failed: RwLock::new(None),
+            lock: Mutex::new(Some(lock)),
+            background: crate::reclaim::Background::default(),
+            disk,
+            nodes,
+            clock,
+            table,
+            segments,
+        });
+        for number in missing {
+            let detail = format!("segment {number} is missing or too short");
+            pool.add_structure_fault(BlockHash::ZERO, &detail);
+        }
+        pool.correct_room();
+        if options.background {
+            pool.background.start(&pool)?;
+        }
+        Ok(pool)
+    }
+}
+
+fn take_lock(disk: &dyn Disk) -> Result<Box<dyn offshoot_os::disk::DiskLock>> {
+    disk.lock(LOCK).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Error::InUse,
+        _ => Error::io("lock the pool", &error),
+    })
+}
+
+fn read_label(disk: &dyn Disk) -> Result<Label> {
+    let file = disk.open(LABEL).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NoPool,
+        _ => Error::io("open 'label'", &error),
+    })?;
+    let mut bytes = vec![0; label::LEN];
+    let read = read_exact_at(&*file, 0, &mut bytes);
+    read.map_err(|error| Error::io("read 'label'", &error))?;
+    let damaged = |error: offshoot_format::DecodeError| Error::DamagedStructure {
+        what: "label",
+        detail: error.to_string(),
+    };
+    let label = Label::decode(&bytes).map_err(damaged)?;
+    match label.refusal() {
+        Some(why) => Err(Error::UnknownFormat(why)),
+        None => Ok(label),
+    }
+}
+
+/// Drops entries that nothing needs, queues dead nodes, and sums up what is left by segment.
+fn settle_table(table: &Table) -> (VecDeque<BlockHash>, BTreeMap<u32, SegmentUse>) {
+    let mut dead = VecDeque::new();
+    let mut uses: BTreeMap<u32, SegmentUse> = BTreeMap::new();
+    table.retain(|hash, entry| {
+        if entry.refs == 0 {
+            if entry.kind() == BlockKind::Data {
+                return false;
+            }
+            dead.push_back(*hash);
+        }
+        table.totals.count(entry, true);
+        let place = entry.place();
+        let of = uses.entry(place.segment).or_default();
+        of.live += u64::from(place.room());
+        of.end = of.end.max(place.end());
+        of.blocks += 1;
+        true
+    });
+    (dead, uses)
+}
+
+/// Takes over the segment files the table refers to and removes the others. Returns those that are
+/// missing or too short.
+fn adopt_segments(
+    disk: &dyn Disk,
+    segments: &Segments,
+    uses: &BTreeMap<u32, SegmentUse>,
+) -> Result<Vec<u32>> {
+    let names = disk.list(segments::DIR);
+    let names = names.map_err(|error| Error::io(format!("list '{}'", segments::DIR), &error))?;
+    let mut found = Vec::new();
+    for number in names.iter().filter_map(|name| segments::number_of(name)) {
+        segments.skip_numbers(number.saturating_add(1));
+        let path = segments::path_of(number);
+        let io = |error: std::io::Error| Error::io(format!("open '{path}'"), &error);
+        let Some(of) = uses.get(&number) else {
+            disk.remove(&path).map_err(io)?;
+            continue;
+        };
+        let file = disk.open(&path).map_err(io)?;
+        let len = file.len().map_err(io)?;
+        segments.adopt(number, of.end, of.live);
+        if len >= u64::from(of.end) {
+            found.push(number);
+            if len > u64::from(of.end) {
+                file.set_len(u64::from(of.end)).map_err(io)?;
+            }
+        }
+    }
+    // Appending goes on only where nothing is missing.
+    if let Some(last) = found.last().filter(|last| uses.keys().next_back() == Some(last)) {
+        segments.reopen(*last)?;
+    }
+    Ok(uses.keys().filter(|number| !found.contains(number)).copied().collect())
+}
+
+/// Finds the gaps between the blocks of each segment.
+fn find_dead_ranges(table: &Table, segments: &Segments, uses: &BTreeMap<u32, SegmentUse>) {
+    let gappy = |of: &SegmentUse| u64::from(of.end - HEADER_LEN) > of.live;
+    let mut rest: VecDeque<(u32, SegmentUse)> =
+        uses.iter().filter(|(_, of)| gappy(of)).map(|(number, of)| (*number, *of)).collect();
+    while !rest.is_empty() {
+        let mut places: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut count = 0;
+        while let Some((number, of)) = rest.front()
+            && (count == 0 || count + of.blocks <= PLACES_MAX)
+        {
+            count += of.blocks;
+            places.insert(*number, Vec::with_capacity(of.blocks as usize));
+            rest.pop_front();
+        }
+        table.visit(|_, entry| {
+            let place = entry.place();
+            if let Some(of) = places.get_mut(&place.segment) {
+                of.push((place.offset, place.end()));
+            }
+        });
+        for (number, mut of) in places {
+            of.sort_unstable();
+            let mut at = HEADER_LEN;
+            for (begin, end) in of {
+                if begin > at {
+                    segments.add_dead(number, at, begin);
+                }
+                at = at.max(end);
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The block table in memory: where every block is, who refers to it, who is using it.
+//!
+//! An entry is in one of these states:
+//!
+//! ```text
+//!            insert (a transaction wrote it)            commit that reaches it
+//!  (absent) ───────────────────────────────► uncommitted ───────────────────► committed, refs > 0
+//!     ▲                                        │   ▲                             │
+//!     │ last pin gone (refs 0)                 │   │ commit made it unreachable, │ commit plans to
+//!     ├────────────────────────────────────────┘   │ but it was pinned meanwhile │ drop it
+//!     │                                            │                             ▼
+//!     └────────────────────────────────────────────┴───────────────────────── dying
+//!            the commit is durable and nobody pinned it
+//! ```
+//!
+//! A node that became unreachable but whose children are still to be released stays committed with
+//! refs 0. Only committed entries are in the durable table; `refs` counts committed references.
+//! A *pin* keeps an entry (and for a node the references of its children) where it is: a plan never
+//! marks a pinned entry dying, and whoever finds a dying entry pins it and treats it as uncommitted.
+
+use offshoot_cache::BlockHashBuilder;
+use offshoot_format::segment::{BlockKind, Codec, Frame};
+use offshoot_format::table::TableEntry;
+use offshoot_types::BlockHash;
+use parking_lot::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SHARDS: usize = 256;
+const OFFSET_BITS: u32 = 26;
+const OFFSET_MASK: u32 = (1 << OFFSET_BITS) - 1;
+const CODEC_SHIFT: u32 = OFFSET_BITS;
+const NODE: u32 = 1 << 28;
+const COMMITTED: u32 = 1 << 29;
+const DYING: u32 = 1 << 30;
+
+/// Where a block's frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) segment: u32,
+    pub(crate) offset: u32,
+    /// Stored bytes without the frame.
+    pub(crate) stored_len: u32,
+}
+
+impl Place {
+    /// Bytes the frame takes in its segment.
+    pub(crate) fn room(&self) -> u32 {
+        Frame::room(self.stored_len)
+    }
+
+    pub(crate) fn end(&self) -> u32 {
+        self.offset + self.room()
+    }
+}
+
+/// One block. 20 bytes: with the 32 of its name, 52 in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    segment: u32,
+    /// Offset in the low 26 bits, codec and flags above.
+    bits: u32,
+    /// Minus one, so that 65,536 fits.
+    stored: u16,
+    raw: u16,
+    pub(crate) refs: u32,
+    pub(crate) pins: u32,
+}
+
+impl Entry {
+    /// A block just written, pinned by its writer.
+    pub(crate) fn uncommitted(place: Place, raw_len: u32, kind: BlockKind, codec: Codec) -> Entry {
+        let node = if kind == BlockKind::Node { NODE } else { 0 };
+        let bits = place.offset & OFFSET_MASK | (codec as u32) << CODEC_SHIFT | node;
+        let (stored, raw) = ((place.stored_len - 1) as u16, (raw_len - 1) as u16);
+        Entry { segment: place.segment, bits, stored, raw, refs: 0, pins: 1 }
+    }
+
+    /// A block of the durable table.
+    pub(crate) fn committed(durable: &TableEntry) -> Entry {
+        let TableEntry { segment, offset, stored_len, raw_len, kind, codec, refs } = *durable;
+        let place = Place { segment, offset, stored_len };
+        let mut entry = Entry::uncommitted(place, raw_len, kind, codec);
+        entry.bits |= COMMITTED;
+        (entry.refs, entry.pins) = (refs, 0);
+        entry
+    }
+
+    /// What the durable table says with this many references.
+    pub(crate) fn durable(&self, refs: u32) -> TableEntry {
+        let Place { segment, offset, stored_len } = self.place();
+        let (raw_len, kind, codec) = (self.raw_len(), self.kind(), self.codec());
+        TableEntry { segment, offset, stored_len, raw_len, kind, codec, refs }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            segment: self.segment,
+            offset: self.bits & OFFSET_MASK,
+            stored_len: u32::from(self.stored) + 1,
+        }
+    }
+
+    pub(crate) fn set_place(&mut self, place: Place) {
+        self.segment = place.segment;
+        self.bits = self.bits & !OFFSET_MASK | place.offset & OFFSET_MASK;
+    }
+
+    pub(crate) fn raw_len(&self) -> u32 {
+        u32::from(self.raw) + 1
+    }
+
+    pub(crate) fn kind(&self) -> BlockKind {
+        if self.bits & NODE != 0 { BlockKind::Node } else { BlockKind::Data }
+    }
+
+    pub(crate) fn codec(&self) -> Codec {
+        Codec::from_u8((self.bits >> CODEC_SHIFT & 3) as u8).unwrap_or(Codec::Raw)
+    }
+
+    /// In the durable table (until the running commit, if it is dying).
+    pub(crate) fn is_committed(&self) -> bool {
+        self.bits & COMMITTED != 0
+    }
+
+    pub(crate) fn is_dying(&self) -> bool {
+        self.bits & DYING != 0
+    }
+
+    pub(crate) fn set_committed(&mut self, yes: bool) {
+        self.bits = if yes { self.bits | COMMITTED } else { self.bits & !COMMITTED };
+    }
+
+    pub(crate) fn set_dying(&mut self, yes: bool) {
+        self.bits = if yes { self.bits | DYING } else { self.bits & !DYING };
+    }
+}
+
+/// What is left of an entry when a pin is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unpinned {
+    /// Somebody needs it.
+    Kept,
+    /// It was removed: its place is free.
+    Freed(Place),
+    /// A dead node: its children are to be released.
+    Dead,
+}
+
+/// Sums over committed entries with references, in bytes and blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) live: AtomicU64,
+    pub(crate) raw: AtomicU64,
+    pub(crate) data_raw: AtomicU64,
+    pub(crate) referenced: AtomicU64,
+    pub(crate) blocks: AtomicU64,
+    pub(crate) nodes: AtomicU64,
+}
+
+impl Totals {
+    /// Adds (or with `add` false takes away) an entry's share.
+    pub(crate) fn count(&self, entry: &Entry, add: bool) {
+        if !entry.is_committed() || entry.refs == 0 {
+            return;
+        }
+        // Wrapping: taking away is adding the complement.
+        let change = |total: &AtomicU64, by: u64| {
+            let by = if add { by } else { by.wrapping_neg() };
+            total.fetch_add(by, Ordering::Relaxed);
+        };
+        let raw = u64::from(entry.raw_len());
+        change(&self.live, u64::from(entry.place().room()));
+        change(&self.raw, raw);
+        change(&self.blocks, 1);
+        match entry.kind() {
+            BlockKind::Node => change(&self.nodes, 1),
+            BlockKind::Data => {
+                change(&self.data_raw, raw);
+                change(&self.referenced, raw * u64::from(entry.refs));
+            }
+        }
+    }
+}
+
+type Shard = hashbrown::HashMap<BlockHash, Entry, BlockHashBuilder>;
+
+/// All blocks, in parts with a lock each.
+pub(crate) struct Table {
+    shards: Box<[RwLock<Shard>]>,
+    pub(crate) totals: Totals,
+}
+
+impl Table {
+    pub(crate) fn new() -> Table {
+        let shards = (0..SHARDS).map(|_| RwLock::new(Shard::with_hasher(BlockHashBuilder)));
+        Table { shards: shards.collect(), totals: Totals::default() }
+    }
+
+    fn shard(&self, hash: &BlockHash) -> &RwLock<Shard> {
+        // The maps use the first bytes of the name.
+        &self.shards[usize::from(hash.0[31])]
+    }
+
+    pub(crate) fn get(&self, hash: &BlockHash) -> Option<Entry> {
+        self.shard(hash).read().get(hash).copied()
+    }
+
+    /// Puts an entry of the durable table in, at open.
+    pub(crate) fn load(&self, hash: BlockHash, entry: Entry) {
+        self.shard(&hash).write().insert(hash, entry);
+    }
+
+    /// Drops an entry of the durable table, at open.
+    pub(crate) fn unload(&self, hash: &BlockHash) {
+        self.shard(hash).write().remove(hash);
+    }
+
+    /// Pins a block that is there.
+    pub(crate) fn pin(&self, hash: &BlockHash) -> Option<Entry> {
+        let mut shard = self.shard(hash).write();
+        let entry = shard.get_mut(hash)?;
+        entry.pins += 1;
+        Some(*entry)
+    }
+
+    /// Inserts a new block, or pins the one that another thread inserted first (second value true:
+    /// then the new place was not taken).
+    pub(crate) fn insert_or_pin(&self, hash: BlockHash, entry: Entry) -> (Entry, bool) {
+        let mut shard = self.shard(&hash).write();
+        match shard.entry(hash) {
+            hashbrown::hash_map::Entry::Occupied(mut occupied) => {
+                occupied.get_mut().pins += 1;
+                (*occupied.get(), true)
+            }
+            hashbrown::hash_map::Entry::Vacant(vacant) => (*vacant.insert(entry), false),
+        }
+    }
+
+    /// Takes a pin away, and the entry with it when nothing else needs it.
+    pub(crate) fn unpin(&self, hash: &BlockHash) -> Unpinned {
+        let mut shard = self.shard(hash).write();
+        let Some(entry) = shard.get_mut(hash) else { return Unpinned::Kept };
+        debug_assert!(entry.pins > 0, "a pin is taken away once");
+        entry.pins = entry.pins.saturating_sub(1);
+        Self::settle(&mut shard, hash)
+    }
+
+    /// What becomes of an entry that may be needed by nobody.
+    fn settle(shard: &mut Shard, hash: &BlockHash) -> Unpinned {
+        match shard.get(hash) {
+            Some(entry) if entry.pins == 0 && entry.refs == 0 && !entry.is_dying() => {
+                if entry.is_committed() && entry.kind() == BlockKind::Node {
+                    return Unpinned::Dead;
+                }
+                // A committed data block without references needs no record: recovery drops it.
+                let place = entry.place();
+                shard.remove(hash);
+                Unpinned::Freed(place)
+            }
+            _ => Unpinned::Kept,
+        }
+    }
+
+    /// Marks an entry that a commit is about to drop, unless others than the committing transaction
+    /// (which holds `own` pins) use it.
+    pub(crate) fn mark_dying(&self, hash: &BlockHash, own: u32) -> bool {
+        let mut shard = self.shard(hash).write();
+        match shard.get_mut(hash) {
+            Some(entry) if entry.pins <= own && entry.is_committed() => {
+                entry.set_dying(true);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the mark away: the commit did not happen.
+    pub(crate) fn unmark_dying(&self, hash: &BlockHash) {
+        if let Some(entry) = self.shard(hash).write().get_mut(hash) {
+            entry.set_dying(false);
+        }
+    }
+
+    /// Applies a durable commit's change: `refs` references, or dropped.
+    pub(crate) fn apply(&self, hash: &BlockHash, refs: u32, gone: bool) -> Unpinned {
+        let mut shard = self.shard(hash).write();
+        let Some(entry) = shard.get_mut(hash) else { return Unpinned::Kept };
+        self.totals.count(entry, false);
+        entry.refs = if gone { 0 } else { refs };
+        entry.set_dying(false);
+        entry.set_committed(!gone);
+        self.totals.count(entry, true);
+        Self::settle(&mut shard, hash)
+    }
+
+    /// Moves a block, if it is still where it was.
+    pub(crate) fn relocate(&self, hash: &BlockHash, from: Place, to: Place) -> bool {
+        let mut shard = self.shard(hash).write();
+        match shard.get_mut(hash) {
+            Some(entry) if entry.place() == from => {
+                entry.set_place(to);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Visits all entries, part by part; the part being visited is read-locked.
+    pub(crate) fn visit(&self, mut visitor: impl FnMut(&BlockHash, &Entry)) {
+        for shard in &self.shards {
+            shard.read().iter().for_each(|(hash, entry)| visitor(hash, entry));
+        }
+    }
+
+    /// A copy of one part's entries; `None` beyond the last part.
+    pub(crate) fn part(&self, index: usize) -> Option<Vec<(BlockHash, Entry)>> {
+        let shard = self.shards.get(index)?.read();
+        Some(shard.iter().map(|(hash, entry)| (*hash, *entry)).collect())
+    }
+
+    /// Removes entries, at open.
+    pub(crate) fn retain(&self, mut keep: impl FnMut(&BlockHash, &Entry) -> bool) {
+        for shard in &self.shards {
+            shard.write().retain(|hash, entry| keep(hash, entry));
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.read().len()).sum()
+    }
+
+    /// Memory of the maps, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let slots: usize = self.shards.iter().map(|shard| shard.read().allocation_size()).sum();
+        slots as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! Writing blocks for a commit to come.
+
+use crate::compress::compress;
+use crate::pool::Pool;
+use crate::table::{Entry, Unpinned};
+use crate::{BLOCK_LEN_MAX, BlockData, Error, Result};
+use offshoot_cache::BlockHashBuilder;
+use offshoot_format::segment::{BlockKind, Codec, Frame};
+use offshoot_types::BlockHash;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Separates the names of nodes from those of data blocks with the same bytes.
+const NODE_KEY: &[u8; 32] = b"offshoot.node.names.version.0001";
+
+/// The name of a block with this content.
+pub(crate) fn name_of(kind: BlockKind, content: &[u8]) -> BlockHash {
+    BlockHash(match kind {
+        BlockKind::Data => *blake3::hash(content).as_bytes(),
+        BlockKind::Node => *blake3::keyed_hash(NODE_KEY, content).as_bytes(),
+    })
+}
+
+/// Whether a block is all zeros.
+fn is_zero(content: &[u8]) -> bool {
+    content.chunks(64).all(|chunk| chunk.iter().fold(0, |all, byte| all | byte) == 0)
+}
+
+/// Children of a node that was not committed when it was pinned; `None` for other blocks.
+type Children = Option<Box<[BlockHash]>>;
+
+/// Blocks written for a commit to come. Methods may be called from several threads.
+///
+/// Dropping it without [`Pool::commit`] undoes everything.
+pub struct Transaction {
+    pub(crate) pool: Arc<Pool>,
+    freeing: bool,
+    /// Every block this transaction pinned, once.
+    held: Mutex<HashMap<BlockHash, Children, BlockHashBuilder>>,
+    nodes_written: AtomicUsize,
+}
+
+impl Transaction {
+    pub(crate) fn new(pool: Arc<Pool>, freeing: bool) -> Transaction {
+        let nodes_written = AtomicUsize::new(0);
+        Transaction { pool, freeing, held: Mutex::default(), nodes_written }
+    }
+
+    /// Stores a data block: [`BlockHash::ZERO`] for zeros only (nothing stored), the same hash as
+    /// before for content already stored. At most [`BLOCK_LEN_MAX`] bytes. Nothing is durable
+    /// before the commit; the block can be read at once.
+    ///
+    /// # Errors
+    /// `Full` when the reserve would be touched.
+    pub fn write_data(&self, content: &[u8]) -> Result<BlockHash> {
+        if is_zero(content) {
+            self.pool.zero_saved.fetch_add(content.len() as u64, Ordering::Relaxed);
+            return Ok(BlockHash::ZERO);
+        }
+        self.write(BlockKind::Data, content, None)
+    }
+
+    /// Stores a node. Its children must be in the pool: written by this transaction, or part of a
+    /// tree that is committed (they are then held until this transaction ends). The hash differs from
+    /// that of a data block with the same bytes.
+    ///
+    /// # Errors
+    /// `Missing` names a child that is not in the pool; `Full` as for data; `Decode` when the bytes
+    /// are not a node.
+    pub fn write_node(&self, node: &[u8]) -> Result<BlockHash> {
+        let mut children = self.pool.nodes.children(node)?;
+        children.retain(|child| !child.is_zero());
+        self.hold_children(&children)?;
+        self.nodes_written.fetch_add(1, Ordering::Relaxed);
+        self.write(BlockKind::Node, node, Some(children.into_boxed_slice()))
+    }
+
+    fn write(&self, kind: BlockKind, content: &[u8], children: Children) -> Result<BlockHash> {
+        let len = content.len();
+        if len == 0 || len > BLOCK_LEN_MAX {
+            return Err(Error::TooLarge { what: "a block", len, max: BLOCK_LEN_MAX });
+        }
+        let hash = name_of(kind, content);
+        let saved = || self.pool.dedup_saved.fetch_add(len as u64, Ordering::Relaxed);
+        if self.held.lock().contains_key(&hash) {
+            saved();
+            return Ok(hash);
+        }
+        if let Some(entry) = self.pool.table.pin(&hash) {
+            saved();
+            self.hold(hash, entry, children);
+            return Ok(hash);
+        }
+        let (entry, found) = self.store(hash, kind, content)?;
+        if found {
+            saved();
+        }
+        self.hold(hash, entry, children);
+        Ok(hash)
+    }
+
+    /// Compresses and appends a block; returns its entry, pinned, and whether another thread was first.
+    fn store(&self, hash: BlockHash, kind: BlockKind, content: &[u8]) -> Result<(Entry, bool)> {
+        self.pool.check_usable()?;
+        let (codec, compressed) = compress(content);
+        let stored = compressed.as_deref().unwrap_or(content);
+        let raw_len = content.len() as u32;
+        let frame = Frame { hash, kind, codec, stored_len: stored.len() as u32, raw_len };
+        self.pool.take_room(u64::from(Frame::room(frame.stored_len)), self.freeing)?;
+        let place = self.pool.segments.append(&frame, stored)?;
+        let new = Entry::uncommitted(place, raw_len, kind, codec);
+        let (entry, found) = self.pool.table.insert_or_pin(hash, new);
+        if found {
+            self.pool.segments.release(place);
+        } else {
+            self.pool.cache.insert(hash, BlockData::new(content));
+        }
+        debug_assert!(matches!(codec, Codec::Raw) || compressed.is_some());
+        Ok((entry, found))
+    }
+
+    /// Takes over a pin on a block.
+    fn hold(&self, hash: BlockHash, entry: Entry, children: Children) {
+        // Pinned and committed, it stays so until this transaction ends.
+        let settled = entry.is_committed() && !entry.is_dying();
+        let children = if settled { None } else { children };
+        let twice = {
+            let mut held = self.held.lock();
+            match held.entry(hash) {
+                // Another thread of this transaction, or a node that lists it, holds it already.
+                std::collections::hash_map::Entry::Occupied(mut occupied) => {
+                    if occupied.get().is_none() {
+                        occupied.insert(children);
+                    }
+                    true
+                }
+                std::collections::hash_map::Entry::Vacant(vacant) => {
+                    vacant.insert(children);
+                    false
+                }
+            }
+        };
+        if twice {
+            self.pool.unpin(&hash);
+        }
+    }
+
+    /// Pins a node's children, so that no commit or abort of others takes them away.
+    fn hold_children(&self, children: &[BlockHash]) -> Result<()> {
+        let mut held = self.held.lock();
+        for child in children {
+            if held.contains_key(child) {
+                continue;
+            }
+            let entry = self.pool.table.pin(child).ok_or(Error::Missing(*child))?;
+            let settled = entry.is_committed() && !entry.is_dying();
+            if !settled && entry.kind() == BlockKind::Node {
+                // Another transaction's node: what it refers to is not known here.
+                drop(held);
+                self.pool.unpin(child);
+                return Err(Error::Missing(*child));
+            }
+            held.insert(*child, None);
+        }
+        Ok(())
+    }
+
+    /// The children of a node this transaction wrote.
+    pub(crate) fn children(&self, hash: &BlockHash) -> Option<Box<[BlockHash]>> {
+        self.held.lock().get(hash)?.clone()
+    }
+
+    pub(crate) fn holds(&self, hash: &BlockHash) -> bool {
+        self.held.lock().contains_key(hash)
+    }
+
+    pub(crate) fn nodes_written(&self) -> usize {
+        self.nodes_written.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        for hash in std::mem::take(&mut *self.held.lock()).into_keys() {
+            self.pool.unpin(&hash);
+        }
+    }
+}
+
+/// Keeps a block, and for a node everything below it, from being reclaimed while it lives.
+///
+/// A pin is not durable. Hold one while using hashes of a tree that a commit may replace meanwhile
+/// (a reader of an old root, or blocks about to be shared into another tree). Do not hold a pin on
+/// the old root across the commit that replaces it without need: the commit then cannot net out
+/// what both share, and writes more.
+pub struct BlockPin {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) hash: BlockHash,
+}
+
+impl BlockPin {
+    /// The pinned block.
+    pub fn hash(&self) -> BlockHash {
+        self.hash
+    }
+}
+
+impl Drop for BlockPin {
+    fn drop(&mut self) {
+        self.pool.unpin(&self.hash);
+    }
+}
+
+impl Pool {
+    /// Takes a pin away and frees what nothing needs any more.
+    pub(crate) fn unpin(&self, hash: &BlockHash) {
+        let unpinned = self.table.unpin(hash);
+        self.settle(hash, unpinned);
+    }
+
+    /// Does what the table says about an entry that lost its last use.
+    pub(crate) fn settle(&self, hash: &BlockHash, unpinned: Unpinned) {
+        match unpinned {
+            Unpinned::Kept => {}
+            Unpinned::Freed(place) => {
+                self.cache.remove(hash);
+                self.segments.release(place);
+            }
+            Unpinned::Dead => self.dead.lock().push_back(*hash),
+        }
+    }
+}
