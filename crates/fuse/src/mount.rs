@@ -7,9 +7,12 @@ use crate::{MountError, sync_queue::SyncQueue};
 use fuser::{Config, MountOption, Session, SessionACL};
 use offshoot_fs::{FileSystem, Watch};
 use offshoot_os::{Clock, SystemClock, process};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -24,6 +27,11 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// Fewest and most threads that read requests, when the caller does not say.
 const THREADS_MIN: usize = 4;
 const THREADS_MAX: usize = 16;
+
+/// Which [`Mount`] of this process is the newest at a path: one that died and was replaced must not
+/// take its successor away when it is dropped.
+static NEWEST: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// How a dataset is mounted.
 #[derive(Debug, Clone)]
@@ -72,8 +80,10 @@ pub enum Unmounted {
 /// see errors.
 pub struct Mount {
     path: PathBuf,
+    /// Distinguishes it from others at the same path.
+    number: u64,
     /// Gets one message when the serving threads have ended and all files are closed.
-    ended: mpsc::Receiver<io::Result<()>>,
+    ended: Mutex<mpsc::Receiver<io::Result<()>>>,
     watch: Option<Watch>,
     unmounted: bool,
 }
@@ -94,10 +104,7 @@ impl Mount {
         mountpoint: impl AsRef<Path>,
         options: &MountOptions,
     ) -> Result<Mount, MountError> {
-        let mountpoint = mountpoint.as_ref();
-        let path = mountpoint
-            .canonicalize()
-            .map_err(|source| MountError::MountPoint { path: mountpoint.to_owned(), source })?;
+        let path = usable(mountpoint.as_ref())?;
         check_host()?;
         let refused = |source| explain(&path, options, source);
         let syncs = SyncQueue::start(fs.clone()).map_err(refused)?;
@@ -111,7 +118,10 @@ impl Mount {
                 let _ = sender.send(session.run());
             })
             .map_err(refused)?;
-        let mount = Mount { path, ended, watch: Some(watch), unmounted: false };
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        NEWEST.lock().insert(path.clone(), number);
+        let mount =
+            Mount { path, number, ended: Mutex::new(ended), watch: Some(watch), unmounted: false };
         mount.set_read_ahead(options.read_ahead_bytes);
         Ok(mount)
     }
@@ -123,7 +133,7 @@ impl Mount {
 
     /// Whether the kernel still asks us. `false` after somebody unmounted from outside.
     pub fn is_serving(&self) -> bool {
-        !self.unmounted && matches!(self.ended.try_recv(), Err(mpsc::TryRecvError::Empty))
+        !self.unmounted && matches!(self.ended.lock().try_recv(), Err(mpsc::TryRecvError::Empty))
     }
 
     /// Unmounts. Programs that still use the mount get 5 seconds to let go; then their requests
@@ -150,9 +160,12 @@ impl Mount {
         self.unmounted = true;
         // Its copy of the device must be closed before the kernel takes the connection for dead.
         self.watch = None;
+        if !self.leave() {
+            return Ok(Unmounted::Clean);
+        }
         let deadline = SystemClock.elapsed() + grace;
         let how = loop {
-            if !matches!(self.ended.try_recv(), Err(mpsc::TryRecvError::Empty)) {
+            if !matches!(self.ended.lock().try_recv(), Err(mpsc::TryRecvError::Empty)) {
                 // Unmounted from outside; another mount may be at this path by now.
                 return Ok(Unmounted::Clean);
             }
@@ -172,7 +185,7 @@ impl Mount {
                 }
             }
         };
-        match self.ended.recv_timeout(END_TIMEOUT) {
+        match self.ended.lock().recv_timeout(END_TIMEOUT) {
             Ok(Err(error)) => tracing::warn!(path = %self.path.display(), %error, "session ended"),
             Ok(Ok(())) | Err(mpsc::RecvTimeoutError::Disconnected) => {}
             // Detached, but a program keeps files open and the connection could not be aborted (an
@@ -185,6 +198,16 @@ impl Mount {
             }
         }
         Ok(how)
+    }
+
+    /// Whether this is the newest mount at its path; it is none any more afterwards.
+    fn leave(&self) -> bool {
+        let mut newest = NEWEST.lock();
+        let is_newest = newest.get(&self.path) == Some(&self.number);
+        if is_newest {
+            newest.remove(&self.path);
+        }
+        is_newest
     }
 
     fn force(&self) -> Result<(), MountError> {
@@ -211,6 +234,25 @@ impl Drop for Mount {
             tracing::warn!(%error, "unmounting failed");
         }
     }
+}
+
+/// The absolute path of a directory to mount on. A dead mount that is in the way (its server was
+/// killed, or its connection aborted) is detached.
+fn usable(mountpoint: &Path) -> Result<PathBuf, MountError> {
+    let refused = |source| MountError::MountPoint { path: mountpoint.to_owned(), source };
+    let path = mountpoint.canonicalize().map_err(refused)?;
+    let mut meta = std::fs::metadata(&path);
+    let dead = |error: &io::Error| {
+        matches!(error.raw_os_error(), Some(libc::ENOTCONN | libc::ECONNABORTED))
+    };
+    if meta.as_ref().is_err_and(dead) {
+        mount_table::detach(&path)?;
+        meta = std::fs::metadata(&path);
+    }
+    if !meta.map_err(refused)?.is_dir() {
+        return Err(refused(io::Error::from_raw_os_error(libc::ENOTDIR)));
+    }
+    Ok(path)
 }
 
 fn config(options: &MountOptions) -> Config {

@@ -7,6 +7,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 fn server(options: &[&str]) -> Server {
     Server::start(env!("CARGO_BIN_EXE_serve_mount"), options)
@@ -120,6 +122,68 @@ fn a_busy_mount_is_taken_away_and_its_users_get_errors() {
     fs::remove_file(mount.join("below")).unwrap();
     server.command(&format!("mount dataset-1 {}", mount.display()));
     assert_eq!(fs::read(mount.join("file")).unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn killing_the_server_under_load_leaves_nobody_hanging() {
+    let mut server = server(&[]);
+    let mount = server.mount();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (mount, stop) = (&mount, &stop);
+            scope.spawn(move || {
+                let path = mount.join(format!("file-{thread}"));
+                let file =
+                    File::options().read(true).write(true).create_new(true).open(path).unwrap();
+                let mut page = vec![7; 8192];
+                let mut round = 0;
+                // Ends by an error, which the server's death must bring; else the watchdog barks.
+                let failed = loop {
+                    let offset = (round * 37 % 100) * 8192;
+                    let result = match thread {
+                        0 => file.write_all_at(&page, offset).and_then(|()| file.sync_data()),
+                        1 => fs::read_dir(mount).map(|entries| drop(entries.count())),
+                        2 => file.set_len(0).and_then(|()| file.write_all_at(&page, offset)),
+                        _ => file
+                            .write_all_at(&page, 0)
+                            .and_then(|()| file.read_exact_at(&mut page, 0)),
+                    };
+                    if let Err(error) = result {
+                        break error;
+                    }
+                    round += 1;
+                };
+                assert!(stop.load(Ordering::Relaxed), "before the kill: {failed}");
+                assert!(round > 0);
+            });
+        }
+        std::thread::sleep(Duration::from_millis(700));
+        stop.store(true, Ordering::Relaxed);
+        // Waits for the process: it must not hang in requests of its own.
+        server.kill();
+    });
+    offshoot_fuse::clean_stale_mounts(server.path("")).unwrap();
+    server.start_again();
+    assert!(fs::read_dir(&mount).unwrap().count() <= 4);
+}
+
+#[test]
+fn a_mount_whose_connection_was_aborted_is_replaced() {
+    let mut server = server(&[]);
+    let mount = server.mount();
+    fs::write(mount.join("file"), b"content").unwrap();
+    let path = std::ffi::CString::new(mount.as_os_str().as_encoded_bytes()).unwrap();
+    let open = File::open(mount.join("file")).unwrap();
+    // Busy, so that the order only aborts the connection.
+    // SAFETY: a valid C string.
+    unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE) };
+    drop(open);
+    assert_eq!(fs::read_dir(&mount).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
+    server.command(&format!("mount dataset-1 {}", mount.display()));
+    assert_eq!(fs::read(mount.join("file")).unwrap(), b"content");
+    server.stop();
+    assert!(!is_mounted(&mount));
 }
 
 #[test]
