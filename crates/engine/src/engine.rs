@@ -7,7 +7,7 @@ use crate::moments::find_parent;
 use crate::paths::Paths;
 use crate::servers::{Servers, stop_leftovers};
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
-use crate::{dsource_jobs, leftovers, link, provision, readiness, restart, snapshots, vdb_jobs, watch};
+use crate::{dsource_jobs, leftovers, link, pool_jobs, provision, readiness, restart, snapshots, vdb_jobs, watch};
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
 use offshoot_dataset::{Store, StoreOptions};
@@ -57,7 +57,12 @@ pub struct Engine {
 }
 
 fn workflows() -> Vec<Workflow<Core>> {
-    let mut all = vec![link::workflow(), provision::workflow(), readiness::workflow()];
+    let mut all = vec![
+        link::workflow(),
+        provision::workflow(),
+        readiness::workflow(),
+        pool_jobs::reclaim_workflow(),
+    ];
     all.extend(dsource_jobs::workflows());
     all.extend(snapshots::workflows());
     all.extend(vdb_jobs::workflows());
@@ -152,6 +157,14 @@ impl Engine {
     /// The pool directory.
     pub fn pool_dir(&self) -> &std::path::Path {
         self.core.paths.pool()
+    }
+
+    /// Gives space that nothing needs back, as a job.
+    ///
+    /// # Errors
+    /// `Busy` when it is under way.
+    pub fn reclaim(&self) -> Result<JobId, Failure> {
+        pool_jobs::submit_reclaim(&self.core)
     }
 
     /// The pool's figures.
@@ -402,7 +415,7 @@ fn resume(core: &Arc<Core>) -> Result<(), Failure> {
 }
 
 fn open_store(paths: &Paths, cache: u64, clock: Arc<dyn Clock>) -> Result<Arc<Store>, Failure> {
-    let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::open(paths.pool()).map_err(|error| {
+    let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(paths.pool()).map_err(|error| {
         let message = format!("the pool {} cannot be used: {error}", paths.pool().display());
         Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
     })?);

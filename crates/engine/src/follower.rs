@@ -21,7 +21,7 @@ use offshoot_postgres::server::{self, Server, StopMode};
 use offshoot_postgres::session::Session;
 use offshoot_postgres::source::{Password, Source};
 use offshoot_postgres::standby::{self, ReplayState};
-use offshoot_postgres::control;
+use offshoot_postgres::{control, superuser};
 use offshoot_types::{DsourceId, ErrorKind, Failure, Lsn};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +45,7 @@ pub struct Follower {
     id: DsourceId,
     name: String,
     major: u32,
+    system_identifier: u64,
     pub log: ReceivedLog,
     pub index: CommitIndex,
     receiver: Mutex<Option<Receiver>>,
@@ -75,6 +76,7 @@ impl Follower {
             id: dsource.id,
             name: dsource.name.to_string(),
             major: dsource.major_version().unwrap_or_default(),
+            system_identifier: dsource.system_identifier,
             log: ReceivedLog { archive, files, owner },
             index,
             receiver: Mutex::new(None),
@@ -96,6 +98,8 @@ impl Follower {
         let spec = ReceiverSpec {
             tools: core.host.tools(self.major)?,
             source,
+            system_identifier: self.system_identifier,
+            segment_bytes: self.log.archive.segment_bytes(),
             slot: slot.to_owned(),
             archive: self.log.archive.dir().to_owned(),
         };
@@ -142,9 +146,11 @@ impl Follower {
         let files = core.exports.files(dataset)?;
         let key = staging_key(self.id);
         let title = format!("staging {}", self.name);
-        let spec = servers::spec(&core, &key, title, self.major, dataset, None)?;
+        let mut spec = servers::spec(&core, &key, title, self.major, dataset, None)?;
         let control = control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())?;
-        standby::prepare(&DataFiles::new(files.clone()), &control)?;
+        let data = DataFiles::new(files.clone());
+        spec.superusers = superuser::candidates(&data);
+        standby::prepare(&data, &control)?;
         *self.feed.lock() = Some(LogFeed::new(self.log.clone(), files, control.redo_lsn));
         let server = server::start(spec)?;
         core.servers.keep(&key, server);

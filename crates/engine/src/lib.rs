@@ -35,6 +35,7 @@ mod log_feed;
 mod moments;
 mod opening;
 mod paths;
+mod pool_jobs;
 mod ports;
 mod provision;
 mod readiness;

@@ -31,7 +31,6 @@ pub struct Resolved {
 
 /// The snapshots and the log of a dSource or VDB.
 pub struct History {
-    pub owner: Owner,
     pub name: String,
     pub snapshots: Vec<Snapshot>,
     log: Vec<LogRange>,
@@ -65,7 +64,7 @@ impl History {
                 range.to = end;
             }
         }
-        Ok(History { owner, name, snapshots, log })
+        Ok(History { name, snapshots, log })
     }
 
     /// For the planner.

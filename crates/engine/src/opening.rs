@@ -8,7 +8,7 @@ use crate::servers;
 use offshoot_domain::Owner;
 use offshoot_postgres::recovery::{self, Target, Timeline};
 use offshoot_postgres::server::{Server, StopMode};
-use offshoot_postgres::{control, settle};
+use offshoot_postgres::{control, settle, superuser};
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, Lsn, SnapshotId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +91,8 @@ pub fn replay(
 ) -> Result<(), Failure> {
     let core = context.app();
     let key = job_key(context.job_id());
-    let spec = servers::spec(core, &key, format!("recovery {key}"), major, dataset, None)?;
+    let mut spec =
+        servers::spec(core, &key, format!("recovery {key}"), major, dataset, None)?;
     let control = control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())?;
     let files = core.exports.files(dataset)?;
     let follower = core.follower(dsource).ok_or_else(|| {
@@ -101,6 +102,7 @@ pub fn replay(
     let to = to.max(control.min_recovery_lsn);
     follower.log.place(&files, control.redo_lsn, to)?;
     let data = DataFiles::new(files);
+    spec.superusers = superuser::candidates(&data);
     let total = to.0.saturating_sub(control.redo_lsn.0);
     context.progress(0, total, "bytes");
     let mut tick = |_: &recovery::Progress| !context.is_cancelled();
@@ -169,5 +171,5 @@ pub fn start_private(
     let mut server: Server = offshoot_postgres::server::start(spec)?;
     let ready = server.wait_ready(deadline);
     core.servers.keep(key, server);
-    ready
+    ready.map(drop)
 }

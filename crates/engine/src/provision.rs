@@ -10,6 +10,7 @@ use offshoot_domain::{
     Timeflow, Timings, Vdb, VdbState,
 };
 use offshoot_postgres::server::StopMode;
+use offshoot_postgres::session::Session;
 use offshoot_postgres::{access, config, control, server, vdb_role};
 use offshoot_types::{DatasetId, ErrorKind, Failure, VdbId};
 use offshoot_workflow::{Submission, Workflow};
@@ -192,8 +193,8 @@ pub fn open_vdb(core: &Arc<Core>, vdb: &Vdb, dataset: DatasetId, fresh: bool) ->
     config::write_vdb(&data, &control, &options)?;
     access::write_vdb(&data, vdb.keep_source_logins)?;
     let mut server = server::start(spec)?;
-    let opened = server.wait_ready(READY_DEADLINE).and_then(|()| {
-        if fresh { give_access(core, vdb, &server, &data) } else { Ok(()) }
+    let opened = server.wait_ready(READY_DEADLINE).and_then(|mut session| {
+        if fresh { give_access(core, vdb, &mut session, &data) } else { Ok(()) }
     });
     if let Err(failure) = opened {
         // It may have been started although it cannot be used.
@@ -207,19 +208,40 @@ pub fn open_vdb(core: &Arc<Core>, vdb: &Vdb, dataset: DatasetId, fresh: bool) ->
 fn give_access(
     core: &Core,
     vdb: &Vdb,
-    server: &server::Server,
+    session: &mut Session,
     data: &DataFiles,
 ) -> Result<(), Failure> {
     let password = core
         .catalog
         .secret(&password_key(vdb.id))?
         .ok_or_else(|| Failure::internal(format!("'{}' has no password", vdb.name)))?;
-    vdb_role::set_password(server, password.reveal())?;
+    vdb_role::set_password(session, password.reveal())?;
     if vdb.keep_source_logins {
-        vdb_role::restore_source_logins(server, data)?;
+        vdb_role::restore_source_logins(session, data)?;
     }
-    let database = vdb_role::main_database(server)?;
+    let preferred = source_database(core, vdb)?;
+    let database = vdb_role::main_database(session, preferred.as_deref())?;
     Ok(core.catalog.put_secret(&database_key(vdb.id), &Secret::new(database))?)
+}
+
+/// The database that the source's URI names, which users of the VDB will look for first.
+fn source_database(core: &Core, vdb: &Vdb) -> Result<Option<String>, Failure> {
+    let mut owner = vdb.parent.owner;
+    loop {
+        match owner {
+            Owner::Vdb(id) => match core.catalog.find::<Vdb>(id)? {
+                Some(parent) => owner = parent.parent.owner,
+                None => return Ok(None),
+            },
+            Owner::Dsource(id) => {
+                let dsource: Option<Dsource> = core.catalog.find(id)?;
+                let path = dsource.and_then(|one| {
+                    one.source.rsplit_once('/').map(|(_, database)| database.to_owned())
+                });
+                return Ok(path.filter(|database| !database.is_empty()));
+            }
+        }
+    }
 }
 
 fn publish(context: &Context) -> Result<(), Failure> {
@@ -242,7 +264,7 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
         start_ms: milliseconds("start_ms")?,
     };
     let Position { lsn, time } = resolved.position;
-    core.catalog.transaction::<_, offshoot_catalog::Error>(|tx| {
+    core.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         let mut vdb: Vdb = tx.get(id)?;
         if vdb.dataset == Some(dataset) {
             return Ok(());

@@ -74,6 +74,7 @@ pub fn spec(
         log_file: core.paths.logs().join(format!("{key}.log")),
         user: tools.user,
         tcp_port,
+        superusers: Vec::new(),
         forced: Vec::new(),
     })
 }

@@ -264,7 +264,7 @@ fn publish_previous(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let (input, now): (Input, _) = (context.input()?, core.now());
     let timeflow: offshoot_types::TimeflowId = context.need("timeflow")?;
-    core.catalog.transaction::<_, offshoot_catalog::Error>(|tx| {
+    core.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         let mut vdb: Vdb = tx.get(input.vdb)?;
         if let Some(old) = vdb.timeflow.filter(|old| *old != timeflow) {
             tx.update::<Timeflow>(old, |old| old.ended_at = Some(now))?;

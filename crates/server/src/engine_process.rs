@@ -1,9 +1,48 @@
 //! Runs an engine until it is told to stop.
 
-use crate::ServeOptions;
+use crate::engine_service::LocalEngine;
+use crate::{HttpServer, ServeOptions, ShutdownSignal, Token, publish_address, withdraw_address};
+use offshoot_engine::{Engine, EngineOptions};
 use offshoot_types::Failure;
+use std::io::Write;
+use std::sync::Arc;
 
-/// Runs an engine in the foreground until SIGTERM or SIGINT.
-pub fn run_engine(_options: ServeOptions) -> Result<(), Failure> {
-    Err(Failure::internal("not wired yet"))
+/// Runs an engine in the foreground until SIGTERM or SIGINT; says `ready` on stdout when it answers.
+///
+/// # Errors
+/// What prevents the start, or the pool from being closed.
+pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
+    // From here on a signal is kept until it is waited for: none is lost while the engine opens.
+    let signal = ShutdownSignal::install()?;
+    // A port that is taken is said before anything is started.
+    drop(crate::http::bind(options.listen)?);
+    let engine = Engine::open(&EngineOptions {
+        pool: options.pool.clone(),
+        cache_size: options.cache_size_bytes,
+        postgres_bin_dirs: options.postgres_bin_dirs,
+    })?;
+    let service = Arc::new(LocalEngine::new(engine));
+    let served = serve_until(&options.pool, options.listen, &service, signal);
+    let closed = service.engine().close();
+    served.and(closed)
+}
+
+fn serve_until(
+    pool: &std::path::Path,
+    listen: std::net::SocketAddr,
+    service: &Arc<LocalEngine>,
+    signal: ShutdownSignal,
+) -> Result<(), Failure> {
+    let token = Token::load_or_create(pool)?;
+    let http = HttpServer::start(listen, service.clone(), token)?;
+    service.set_address(http.local_addr());
+    publish_address(pool, http.local_addr())?;
+    tracing::info!(address = %http.local_addr(), pool = %pool.display(), "ready");
+    // Whoever waits for this line may have closed the pipe; that is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "ready").and_then(|()| std::io::stdout().flush());
+    signal.wait();
+    tracing::info!("stopping");
+    let withdrawn = withdraw_address(pool);
+    http.stop();
+    withdrawn
 }

@@ -97,7 +97,7 @@ pub async fn serve(
     axum::serve(listener, router(service, token)).with_graceful_shutdown(shutdown).await
 }
 
-fn bind(listen: SocketAddr) -> Result<std::net::TcpListener, Failure> {
+pub(crate) fn bind(listen: SocketAddr) -> Result<std::net::TcpListener, Failure> {
     if !listen.ip().is_loopback() {
         return Err(Failure::new(
             ErrorKind::InvalidInput,

@@ -6,6 +6,7 @@
 mod config;
 mod endpoints;
 mod engine_process;
+mod engine_service;
 mod extract;
 mod http;
 mod openapi;

@@ -1,0 +1,352 @@
+//! The engine as the API shows it.
+
+use crate::EngineService;
+use offshoot_api as api;
+use offshoot_catalog as catalog;
+use offshoot_domain as domain;
+use offshoot_engine::{
+    DsourceView, Engine, FollowState, ObjectKind, PoolView, SnapshotView, VdbView,
+};
+use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+/// An engine behind an address.
+pub struct LocalEngine {
+    engine: Engine,
+    listen: OnceLock<SocketAddr>,
+}
+
+impl LocalEngine {
+    /// Answers for an engine.
+    pub fn new(engine: Engine) -> Self {
+        LocalEngine { engine, listen: OnceLock::new() }
+    }
+
+    /// Says where it is reached, once that is known.
+    pub fn set_address(&self, listen: SocketAddr) {
+        let _ = self.listen.set(listen);
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl EngineService for LocalEngine {
+    fn status(&self) -> Result<api::Status, Failure> {
+        let view = self.engine.view()?;
+        let pool = self.pool_status()?;
+        Ok(api::Status {
+            engine_version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            pool: self.engine.pool_dir().display().to_string(),
+            listen: self.listen.get().map(SocketAddr::to_string).unwrap_or_default(),
+            started_at: view.started_at,
+            dsources: view.dsources,
+            vdbs: view.vdbs,
+            vdbs_running: view.vdbs_running,
+            jobs_active: view.jobs_active,
+            cache: pool.cache,
+            pool_status: pool,
+            faults: view.faults.into_iter().map(fault).collect(),
+        })
+    }
+
+    fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {
+        if request.connector != "postgres" {
+            return Err(Failure::new(
+                ErrorKind::InvalidInput,
+                format!("there is no connector '{}'", request.connector),
+                "use --connector postgres",
+            ));
+        }
+        let password = request.password.as_ref().map(api::Secret::reveal);
+        self.engine.link(&request.name, &request.source, password, request.snapshot_every_ms)
+    }
+
+    fn list_dsources(&self) -> Result<Vec<api::Dsource>, Failure> {
+        Ok(self.engine.dsources()?.into_iter().map(dsource).collect())
+    }
+
+    fn show_dsource(&self, name: &str) -> Result<api::Dsource, Failure> {
+        self.engine.dsource(name).map(dsource)
+    }
+
+    fn sync_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.sync(name)
+    }
+
+    fn pause_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.pause(name)
+    }
+
+    fn resume_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.resume_dsource(name)
+    }
+
+    fn unlink_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.unlink(name)
+    }
+
+    fn take_snapshot(&self, request: api::TakeSnapshot) -> Result<JobId, Failure> {
+        self.engine.take_snapshot(&request.object)
+    }
+
+    fn list_snapshots(&self, object: Option<&str>) -> Result<Vec<api::Snapshot>, Failure> {
+        Ok(self.engine.snapshots(object)?.into_iter().map(snapshot).collect())
+    }
+
+    fn show_snapshot(&self, id: SnapshotId) -> Result<api::Snapshot, Failure> {
+        self.engine.snapshot(id).map(snapshot)
+    }
+
+    fn delete_snapshot(&self, id: SnapshotId) -> Result<JobId, Failure> {
+        self.engine.delete_snapshot(id)
+    }
+
+    fn provision_vdb(&self, request: api::ProvisionVdb) -> Result<JobId, Failure> {
+        self.engine.provision(
+            &request.name,
+            &request.from,
+            moment(request.moment)?,
+            request.port,
+            request.settings,
+            request.memory_bytes,
+            request.keep_source_logins,
+        )
+    }
+
+    fn list_vdbs(&self) -> Result<Vec<api::Vdb>, Failure> {
+        Ok(self.engine.vdbs()?.into_iter().map(vdb).collect())
+    }
+
+    fn show_vdb(&self, name: &str) -> Result<api::Vdb, Failure> {
+        self.engine.vdb(name).map(vdb)
+    }
+
+    fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.start_vdb(name)
+    }
+
+    fn stop_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.stop_vdb(name)
+    }
+
+    fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.delete_vdb(name)
+    }
+
+    fn refresh_vdb(&self, name: &str, request: api::RefreshVdb) -> Result<JobId, Failure> {
+        self.engine.refresh_vdb(name, moment(request.moment)?)
+    }
+
+    fn rewind_vdb(&self, name: &str, request: api::RewindVdb) -> Result<JobId, Failure> {
+        match request.to {
+            api::RewindTo::Snapshot { id } => self.engine.rewind_vdb(name, id),
+            api::RewindTo::Undo => self.engine.undo_rewind(name),
+        }
+    }
+
+    fn list_jobs(&self) -> Result<Vec<api::Job>, Failure> {
+        Ok(self.engine.jobs()?.into_iter().map(job).collect())
+    }
+
+    fn show_job(&self, id: JobId) -> Result<api::Job, Failure> {
+        self.engine.job(id).map(job)
+    }
+
+    fn cancel_job(&self, id: JobId) -> Result<api::Job, Failure> {
+        self.engine.cancel_job(id).map(job)
+    }
+
+    fn pool_status(&self) -> Result<api::PoolStatus, Failure> {
+        Ok(pool(&self.engine.pool()))
+    }
+
+    fn reclaim_pool(&self) -> Result<JobId, Failure> {
+        self.engine.reclaim()
+    }
+}
+
+fn moment(asked: api::Moment) -> Result<domain::Moment, Failure> {
+    Ok(match asked {
+        api::Moment::Latest => domain::Moment::Latest,
+        api::Moment::Snapshot { id } => domain::Moment::Snapshot(id),
+        api::Moment::At { time } => domain::Moment::At(time),
+        api::Moment::Lsn { lsn } => domain::Moment::Lsn(lsn),
+        api::Moment::Xid { xid } => domain::Moment::Xid(u32::try_from(xid).map_err(|_| {
+            let hint = "give the 32-bit number that pg_current_xact_id() shows modulo 2^32";
+            Failure::new(ErrorKind::InvalidInput, format!("{xid} is no transaction id"), hint)
+        })?),
+    })
+}
+
+fn fault(one: catalog::Fault) -> api::Fault {
+    api::Fault { time: one.time, object: one.object, message: one.message, hint: one.hint }
+}
+
+fn kind(of: ObjectKind) -> api::ObjectKind {
+    match of {
+        ObjectKind::Dsource => api::ObjectKind::Dsource,
+        ObjectKind::Vdb => api::ObjectKind::Vdb,
+    }
+}
+
+fn dsource(view: DsourceView) -> api::Dsource {
+    let DsourceView { dsource, synced_to, lag_bytes, lag_ms, .. } = view;
+    let (state, error) = match view.state {
+        FollowState::Linking => (api::DsourceState::Linking, None),
+        FollowState::Syncing => (api::DsourceState::Active, None),
+        FollowState::Disconnected(why) => (api::DsourceState::Disconnected, Some(why)),
+        FollowState::Paused => (api::DsourceState::Paused, None),
+        FollowState::Failed(why) => (api::DsourceState::Failed, Some(why)),
+        FollowState::Unlinking => (api::DsourceState::Unlinking, None),
+    };
+    api::Dsource {
+        id: dsource.id,
+        name: dsource.name.to_string(),
+        state,
+        connector: dsource.connector,
+        source: dsource.source,
+        server_version: dsource.server_version,
+        logical_bytes: view.logical_bytes,
+        stored_bytes: view.stored_bytes,
+        synced_to: synced_to.map(|at| api::SyncedTo { lsn: at.lsn, time: Some(at.time) }),
+        lag_bytes,
+        lag_ms,
+        snapshot_every_ms: dsource.settings.snapshot_policy.every_ms,
+        created_at: dsource.created_at,
+        snapshots: view.snapshots.into_iter().map(snapshot).collect(),
+        error: error.map(Into::into),
+    }
+}
+
+fn snapshot(view: SnapshotView) -> api::Snapshot {
+    let SnapshotView { snapshot, object } = view;
+    let (state, error) = match &snapshot.readiness {
+        domain::Readiness::Pending => (api::SnapshotState::Pending, None),
+        domain::Readiness::Ready { .. } => (api::SnapshotState::Ready, None),
+        domain::Readiness::Failed { reason } => (api::SnapshotState::Failed, Some(reason.clone())),
+    };
+    api::Snapshot {
+        id: snapshot.id,
+        object,
+        object_kind: kind(snapshot.owner.into()),
+        kind: match snapshot.kind {
+            domain::SnapshotKind::Link => api::SnapshotKind::Link,
+            domain::SnapshotKind::Policy => api::SnapshotKind::Policy,
+            domain::SnapshotKind::Manual => api::SnapshotKind::Manual,
+            domain::SnapshotKind::RecoveryPoint => api::SnapshotKind::RecoveryPoint,
+            domain::SnapshotKind::PreRewind => api::SnapshotKind::PreRewind,
+        },
+        time: snapshot.position.time,
+        lsn: Some(snapshot.position.lsn),
+        ready: state == api::SnapshotState::Ready,
+        state,
+        error,
+    }
+}
+
+fn vdb(view: VdbView) -> api::Vdb {
+    let VdbView { vdb, uri, logical_bytes, unique_bytes } = view;
+    let moment = vdb.moment.map(|at| api::Position {
+        snapshot: Some(at.snapshot),
+        lsn: Some(at.lsn),
+        time: Some(at.time),
+    });
+    api::Vdb {
+        id: vdb.id,
+        name: vdb.name.to_string(),
+        state: match vdb.state {
+            domain::VdbState::Provisioning => api::VdbState::Provisioning,
+            domain::VdbState::Running => api::VdbState::Running,
+            domain::VdbState::Stopped => api::VdbState::Stopped,
+            domain::VdbState::Failed => api::VdbState::Failed,
+        },
+        parent: vdb.parent.name.to_string(),
+        parent_kind: kind(vdb.parent.owner.into()),
+        moment: moment.unwrap_or_default(),
+        host: "127.0.0.1".to_owned(),
+        port: vdb.port,
+        user: vdb.user,
+        uri,
+        server_version: vdb.server_version,
+        logical_bytes,
+        unique_bytes,
+        settings: vdb.settings,
+        memory_bytes: vdb.memory_bytes,
+        created_at: vdb.created_at,
+        timings: api::ProvisionTimings {
+            total_ms: vdb.timings.total_ms,
+            clone_ms: vdb.timings.clone_ms,
+            mount_ms: vdb.timings.mount_ms,
+            recover_ms: vdb.timings.recover_ms,
+            start_ms: vdb.timings.start_ms,
+        },
+        error: vdb.problem.map(Into::into),
+    }
+}
+
+fn job(job: catalog::Job) -> api::Job {
+    let result = job.bag.get("snapshot").and_then(|value| value.as_str()).map(str::to_owned);
+    let step = |step: catalog::StepRecord| api::JobStep {
+        name: step.name,
+        state: match step.state {
+            catalog::StepState::Pending => api::StepState::Pending,
+            catalog::StepState::Running => api::StepState::Running,
+            catalog::StepState::Done => api::StepState::Done,
+            catalog::StepState::Failed => api::StepState::Failed,
+            catalog::StepState::Undone => api::StepState::Undone,
+        },
+        started_at: step.started_at,
+        ended_at: step.ended_at,
+    };
+    api::Job {
+        id: job.id,
+        kind: job.kind,
+        object: job.object,
+        state: match job.state {
+            catalog::JobState::Running => api::JobState::Running,
+            catalog::JobState::Undoing => api::JobState::Undoing,
+            catalog::JobState::Done => api::JobState::Done,
+            catalog::JobState::Failed => api::JobState::Failed,
+            catalog::JobState::Cancelled => api::JobState::Cancelled,
+        },
+        progress: api::JobProgress {
+            done: job.progress.done,
+            total: Some(job.progress.total).filter(|total| *total > 0),
+            unit: job.progress.unit,
+        },
+        started_at: Some(job.started_at),
+        ended_at: job.ended_at,
+        steps: job.steps.into_iter().map(step).collect(),
+        error: job.error.map(Into::into),
+        result,
+    }
+}
+
+fn pool(view: &PoolView) -> api::PoolStatus {
+    let stats = &view.stats;
+    let cache = &stats.cache;
+    let reads = cache.hits + cache.misses;
+    api::PoolStatus {
+        capacity_bytes: stats.capacity,
+        used_bytes: view.used_bytes,
+        free_bytes: stats.free,
+        logical_bytes: view.logical_bytes,
+        live_bytes: stats.live,
+        compression_ratio: stats.compression_ratio,
+        dedup_ratio: stats.dedup_ratio,
+        zero_saved_bytes: stats.zero_saved,
+        cache: api::CacheStatus {
+            size_bytes: cache.size,
+            used_bytes: cache.used,
+            blocks: cache.blocks,
+            hits: cache.hits,
+            misses: cache.misses,
+            hit_ratio: if reads == 0 { 0.0 } else { cache.hits as f64 / reads as f64 },
+        },
+    }
+}
