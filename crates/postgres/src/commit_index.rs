@@ -8,8 +8,7 @@
 //! Invariants:
 //! 1. `position` is where the next record begins; every commit that ends at or before it, from the
 //!    first file of the archive on, is either sealed or in `open`.
-//! 2. Sealed files hold only commits of the history of the newest timeline: when a switch before
-//!    `position` becomes known, everything after the switch is forgotten and read again.
+//! 2. Sealed files hold only commits of the history of the newest timeline.
 
 use jiff::Timestamp;
 use offshoot_types::{Failure, Lsn};
@@ -303,38 +302,14 @@ impl CommitIndex {
         Ok(())
     }
 
-    /// Takes note of new timelines: forgets what lies after a switch on a timeline that was left.
+    /// Takes note of new timelines. What was read stays valid: an archive never goes on on a
+    /// timeline that left it before its end (the receiver reports a gap instead).
     fn follow_history(&self, state: &mut State) -> Result<(), Failure> {
         let history = self.archive.history()?;
-        if history == state.history {
-            return Ok(());
+        if history != state.history {
+            tracing::info!(timeline = history.newest().id, "the log goes on on a new timeline");
+            state.history = history;
         }
-        // Where the new history leaves what was followed so far.
-        let left = state.history.newest().id;
-        let switch = history.timelines().find(|one| one.id == left).and_then(|one| one.end);
-        tracing::info!(timeline = history.newest().id, "the source changed to a new timeline");
-        state.history = history;
-        let Some(switch) = switch else { return Ok(()) };
-        if state.position.is_none_or(|position| position <= switch) {
-            return Ok(());
-        }
-        state.open.retain(|entry| entry.end() <= switch.0);
-        let number = self.archive.number_at(switch);
-        while let Some((&last, sealed)) = state.sealed.last_key_value() {
-            if last < number {
-                break;
-            }
-            let sealed = *sealed;
-            if last == number {
-                let mut entries = self.entries(state, last, &sealed)?;
-                entries.retain(|entry| entry.end() <= switch.0);
-                state.open = entries;
-            }
-            self.remove_file(&self.path(last, sealed.timeline))?;
-            state.sealed.remove(&last);
-        }
-        state.open_number = number;
-        state.position = Some(switch);
         Ok(())
     }
 

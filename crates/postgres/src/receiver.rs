@@ -90,7 +90,8 @@ pub struct ReceiverSpec {
     pub segment_bytes: u64,
     /// The slot. Where it is missing, as after a failover of the source, it is created.
     pub slot: String,
-    /// The directory of the archive; given to the user of the tools.
+    /// The directory of the archive; given to the user of the tools. Its end is where the stream is
+    /// taken up again, so a SnapSync that mends a gap must begin a new directory.
     pub archive: PathBuf,
 }
 
@@ -342,6 +343,3 @@ fn gap(why: &str) -> Failure {
          so that it keeps more log",
     )
 }
-
-#[cfg(test)]
-mod tests;

@@ -17,7 +17,6 @@ pub use facts::{SourceFacts, SourceTablespace, read_facts};
 pub use precheck::{Precheck, precheck};
 pub use session::{CONNECT_TIMEOUT, Session, TextRow};
 
-
 /// A source: where it is and with which password to log in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source {

@@ -72,6 +72,11 @@ impl TimelineHistory {
         self.ancestors.iter().copied().chain([self.newest])
     }
 
+    /// A timeline of this history by its number.
+    pub fn find(&self, id: u32) -> Option<Timeline> {
+        self.timelines().find(|one| one.id == id)
+    }
+
     /// The timeline on which the byte *at* a position was written.
     pub fn at(&self, position: Lsn) -> Timeline {
         self.timelines().rev().find(|one| one.begin <= position).unwrap_or(self.newest)

@@ -188,17 +188,13 @@ impl<'a> LogReader<'a> {
     }
 
     fn damage(&self, position: u64, why: &str) -> Failure {
-        let file = self.file_at(position);
-        let path = self.archive.path(&file);
-        damaged(&path, &format!("the log is damaged at {}: {why}", Lsn(position)))
-    }
-
-    fn file_at(&self, position: u64) -> WalFile {
-        WalFile {
+        let file = WalFile {
             timeline: self.history.at(Lsn(position)).id,
             number: self.archive.number_at(Lsn(position)),
             partial: false,
-        }
+        };
+        let path = self.archive.path(&file);
+        damaged(&path, &format!("the log is damaged at {}: {why}", Lsn(position)))
     }
 
     /// Makes the window hold the page at an address and reads its header; `None` when it was not
@@ -217,11 +213,8 @@ impl<'a> LogReader<'a> {
     fn fill(&mut self, address: u64) -> Result<bool, Failure> {
         self.window.clear();
         let number = self.archive.number_at(Lsn(address));
-        let held = self.open.as_ref().is_some_and(|(file, _)| {
-            file.number == number && file.timeline == self.file_at(address).timeline
-        });
-        if !held {
-            self.open = self.find(address)?;
+        if self.open.as_ref().is_none_or(|(file, _)| file.number != number) {
+            self.open = self.find(number)?;
         }
         let Some((file, handle)) = &self.open else { return Ok(false) };
         let path = || self.archive.path(file);
@@ -242,15 +235,16 @@ impl<'a> LogReader<'a> {
         Ok(!self.window.is_empty())
     }
 
-    /// Opens the file that holds an address: of its own timeline, else of a newer one, whose first
-    /// file begins with a copy of what the older one had.
-    fn find(&self, address: u64) -> Result<Option<(WalFile, File)>, Failure> {
-        let own = self.file_at(address);
-        let newer = self.history.timelines().map(|one| one.id).filter(|id| *id >= own.timeline);
-        for timeline in newer {
+    /// Opens the file of a number: that of the newest timeline which has one, as it begins with a
+    /// copy of what the older ones had.
+    fn find(&self, number: u64) -> Result<Option<(WalFile, File)>, Failure> {
+        for timeline in self.history.timelines().rev() {
             // A partial file may get its whole name in between.
             for partial in [false, true, false] {
-                let file = WalFile { timeline, partial, ..own };
+                let file = WalFile { timeline: timeline.id, number, partial };
+                if self.archive.end(&file) <= timeline.begin {
+                    break;
+                }
                 let path = self.archive.path(&file);
                 match File::open(&path) {
                     Ok(handle) => return Ok(Some((file, handle))),

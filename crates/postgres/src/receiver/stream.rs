@@ -1,11 +1,11 @@
 //! The thread that keeps `pg_receivewal` running.
 
-use offshoot_os::process::{Child, Line, Signal, Sink, describe};
+use offshoot_os::process::{Child, Line, Signal, Sink, describe, run as run_tool};
 use offshoot_types::{ErrorKind, Failure, Lsn};
 use std::time::Duration;
 
 use super::{ReceiverState, Shared, gap};
-use crate::archive::Archive;
+use crate::archive::{Archive, TimelineHistory};
 use crate::slot::{SlotState, create_slot, slot_state};
 use crate::source::refusal::of_tool;
 use crate::source::{Session, read_facts};
@@ -20,6 +20,8 @@ const STABLE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);
 /// How long `pg_receivewal` may take to end after it was asked to.
 const STOP_GRACE: Duration = Duration::from_secs(2);
+/// How long the source may take to send a history file.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many lines of messages are kept for an error.
 const MESSAGES_MAX: usize = 20;
 
@@ -74,6 +76,7 @@ fn prepare(shared: &Shared) -> Result<(), Ended> {
             "link the new cluster as a dSource of its own, or bring the old one back",
         )));
     }
+    check_history(shared, facts.timeline)?;
     let state = match slot_state(&session, &spec.slot)? {
         // A promoted standby has no slot of ours. It may still have all we need: if not, the
         // stream says so.
@@ -91,6 +94,63 @@ fn prepare(shared: &Shared) -> Result<(), Ended> {
     }
     known.unconfirmed = (!held).then_some(restart_lsn);
     Ok(())
+}
+
+/// Makes sure, after a failover, that the source's timeline left ours not before the end of what
+/// we have: log that the new primary never had cannot be taken back from what replayed it.
+fn check_history(shared: &Shared, timeline: u32) -> Result<(), Ended> {
+    let spec = &shared.spec;
+    let archive = Archive::new(&spec.archive, spec.segment_bytes)?;
+    let Some(last) = archive.files()?.last().copied() else { return Ok(()) };
+    if timeline == last.timeline {
+        return Ok(());
+    }
+    let gap = |why: String| Err(Ended::Gap(gap(&why)));
+    if timeline < last.timeline {
+        return gap(format!("it went back from timeline {} to {timeline}", last.timeline));
+    }
+    let history = read_history(shared, timeline)?;
+    let Some(switch) = history.find(last.timeline).and_then(|ours| ours.end) else {
+        return gap(format!("its timeline {timeline} does not come from {}", last.timeline));
+    };
+    let end = archive.valid_end(archive.start(&last))?;
+    if end > switch {
+        return gap(format!(
+            "it was replaced by a server that had its log up to {switch} only, and {end} was \
+             received already"
+        ));
+    }
+    Ok(())
+}
+
+/// Asks the source for the history of its timeline; only a replication connection can.
+fn read_history(shared: &Shared, timeline: u32) -> Result<TimelineHistory, Failure> {
+    let address = &shared.spec.source.address;
+    let mut spec = shared
+        .spec
+        .tools
+        .spec("psql")
+        .args(["-X", "-A", "-t", "-q", "-w", "-d"])
+        .arg(format!("{} replication=true", address.conninfo("offshoot_history")))
+        .arg("-c")
+        .arg(format!("TIMELINE_HISTORY {timeline}"))
+        .die_with_parent(true);
+    if let Some(password) = &shared.spec.source.password {
+        spec = spec.env("PGPASSWORD", password.expose());
+    }
+    let output = run_tool(&spec, HISTORY_TIMEOUT).map_err(|error| {
+        Failure::new(
+            ErrorKind::SourceUnreachable,
+            format!("cannot read the timelines of {address}: {error}"),
+            "",
+        )
+    })?;
+    let text = output.stdout_text();
+    match text.split_once('|') {
+        // The file's name comes first, then its content.
+        Some((_, content)) if output.success() => TimelineHistory::parse(timeline, content),
+        _ => Err(of_tool(&output.stderr_text(), address)),
+    }
 }
 
 /// Whether the archive holds the log up to a position that the slot had before we connected. The
@@ -199,7 +259,9 @@ fn explain(shared: &Shared, messages: &str) -> Ended {
         return Ended::Gap(gap(line.unwrap_or_default()));
     }
     match spec.source.connect() {
-        Ok(session) if lost(&session) => Ended::Gap(gap(&format!("the slot {} is lost", spec.slot))),
+        Ok(session) if lost(&session) => {
+            Ended::Gap(gap(&format!("the slot {} is lost", spec.slot)))
+        }
         _ => Ended::Broken(failure),
     }
 }

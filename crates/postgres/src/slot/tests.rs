@@ -15,7 +15,11 @@ fn a_row_tells_reserved_from_lost() {
     let reserved = row(["physical", "0/3000060", "t", "reserved", "1024"]);
     assert_eq!(
         read_state(&reserved, "s"),
-        Ok(SlotState::Reserved { restart_lsn: Lsn(0x3000060), active: true, safe_bytes: Some(1024) })
+        Ok(SlotState::Reserved {
+            restart_lsn: Lsn(0x3000060),
+            active: true,
+            safe_bytes: Some(1024)
+        })
     );
     let passed = row(["physical", "0/3000060", "f", "unreserved", "-5"]);
     assert_eq!(

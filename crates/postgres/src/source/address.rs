@@ -226,7 +226,9 @@ fn decode(text: &str) -> Result<String, Failure> {
         let byte = digits
             .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
             .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-            .ok_or_else(|| invalid("the URI contains a '%' that two hexadecimal digits must follow"))?;
+            .ok_or_else(|| {
+                invalid("the URI contains a '%' that two hexadecimal digits must follow")
+            })?;
         bytes.push(byte);
         rest = tail.get(2..).unwrap_or_default();
     }

@@ -37,9 +37,9 @@ pub(super) fn from_surroundings(address: &SourceAddress) -> Option<Password> {
     {
         return Some(Password::new(secret));
     }
-    let file = std::env::var_os("PGPASSFILE").map(PathBuf::from).or_else(|| {
-        std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"))
-    })?;
+    let file = std::env::var_os("PGPASSFILE")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
     from_file(&file, address)
 }
 

@@ -77,9 +77,10 @@ fn look(
     installations: &[Installation],
     found: &mut Precheck,
 ) -> Result<(), Failure> {
-    let mut values = Values::new(session.row(
-        "SELECT current_setting('server_version_num'), current_setting('server_version')",
-    )?);
+    let mut values =
+        Values::new(session.row(
+            "SELECT current_setting('server_version_num'), current_setting('server_version')",
+        )?);
     let major = values.parse::<u32>("version")? / 10_000;
     let version = values.text("version")?;
     if !(MAJOR_MIN..=MAJOR_MAX).contains(&major) {
@@ -185,9 +186,10 @@ fn check_settings(session: &Session, found: &mut Precheck) -> Result<(), Failure
 
 /// Checks the role; whether it may replicate.
 fn check_role(source: &Source, session: &Session, found: &mut Precheck) -> Result<bool, Failure> {
-    let mut values = Values::new(session.row(
-        "SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user",
-    )?);
+    let mut values = Values::new(
+        session
+            .row("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user")?,
+    );
     let may_replicate = values.text("replication privilege")? == "t";
     if !may_replicate {
         found.problems.push(no_replication(&source.address));

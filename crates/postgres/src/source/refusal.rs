@@ -104,7 +104,7 @@ pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
 }
 
 /// What libpq and the server say when there is no (longer a) connection.
-const UNREACHABLE: [&str; 13] = [
+const UNREACHABLE: [&str; 14] = [
     "Connection refused",
     "could not translate host name",
     "timeout expired",
@@ -118,6 +118,7 @@ const UNREACHABLE: [&str; 13] = [
     "the database system is",
     "could not receive data",
     "could not send",
+    "disconnected",
 ];
 
 /// The role lacks REPLICATION.
@@ -195,11 +196,15 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// The last line that says something, without the tool's name and level.
+/// The last line that says why, without the tool's name and level.
 fn last_message(stderr: &str) -> &str {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    let chosen = lines().rfind(|line| line.contains("error:") || line.contains("FATAL:"));
-    let line = chosen.or_else(|| lines().next_back()).unwrap_or("no reason given");
+    let says_why = |line: &&str| line.contains("error:") || line.contains("FATAL:");
+    let chosen = lines()
+        .filter(says_why)
+        .rfind(|line| !line.ends_with("error: disconnected"))
+        .or_else(|| lines().next_back());
+    let line = chosen.unwrap_or("no reason given");
     line.split_once(" error: ").map_or(line, |(_, rest)| rest)
 }
 

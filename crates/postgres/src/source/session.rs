@@ -138,9 +138,8 @@ impl Session {
         if self.broken.get() {
             return Err(lost("an earlier statement was not answered"));
         }
-        let answer = runtime.block_on(async {
-            tokio::time::timeout(STATEMENT_TIMEOUT, start(client)).await
-        });
+        let answer = runtime
+            .block_on(async { tokio::time::timeout(STATEMENT_TIMEOUT, start(client)).await });
         match answer {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {

@@ -13,8 +13,7 @@ fn back_up(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<offshoot_postgres::base_backup::BaseBackup, Failure> {
     let (tools, source, facts) = (tools(), server.source("linker"), server.facts());
-    let request =
-        BaseBackupRequest { tools: &tools, source: &source, facts: &facts, target };
+    let request = BaseBackupRequest { tools: &tools, source: &source, facts: &facts, target };
     take_base_backup(&request, progress, cancelled)
 }
 
@@ -24,7 +23,7 @@ fn entries(dir: &Path) -> usize {
 
 #[test]
 fn a_backup_with_tablespaces_verifies_and_starts_anywhere() {
-    let mut server = Server::start(&[]);
+    let mut server = Server::start(&["wal_keep_size = 100MB"]);
     let outside = scratch();
     let location = outside.path().join("fast=disk");
     std::fs::create_dir(&location).unwrap();

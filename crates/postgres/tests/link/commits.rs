@@ -60,7 +60,7 @@ fn known_transactions_are_found_by_time_xid_and_position() {
     for round in 0..12 {
         let xid: u32 = server
             .sql(&format!(
-                "INSERT INTO t SELECT {round}, repeat('x', 900) FROM generate_series(1, 300) \
+                "INSERT INTO t SELECT {round}, repeat('x', 900) FROM generate_series(1, 600) \
                  RETURNING (txid_current())::text"
             ))
             .parse()
@@ -145,7 +145,7 @@ fn prepared_transactions_and_all_kinds_of_commits_agree_with_the_database() {
     let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
     let receiver = server.receive(archive.dir());
     let index = CommitIndex::open(archive.clone(), place.path().join("index")).unwrap();
-    server.sql("CREATE TABLE t(i int)");
+    server.sql("CREATE TABLE t(i int);;CREATE TABLE old(i int)");
     let prepared = |name: &str, what: &str| -> u32 {
         let session = server.session();
         session.rows("BEGIN").unwrap();
@@ -159,7 +159,7 @@ fn prepared_transactions_and_all_kinds_of_commits_agree_with_the_database() {
     let rich = prepared(
         "rich",
         "SAVEPOINT a; CREATE TABLE gone(i int); SAVEPOINT b; INSERT INTO gone VALUES (1); \
-         RELEASE b; RELEASE a; DROP TABLE t; CREATE TABLE t(j int)",
+         RELEASE b; RELEASE a; DROP TABLE old; CREATE TABLE old(j int)",
     );
     let aborted = prepared("aborted", "CREATE TABLE never(i int)");
     receiver.ask_now(PATIENCE).unwrap();
@@ -172,7 +172,8 @@ fn prepared_transactions_and_all_kinds_of_commits_agree_with_the_database() {
     server.sql("INSERT INTO u VALUES (1);;SELECT pg_switch_wal();;INSERT INTO u VALUES (2)");
     let synced = receiver.ask_now(PATIENCE).unwrap();
     assert!(index.update().unwrap() >= synced.lsn);
-    let (first, second) = (index.by_xid(plain).unwrap().unwrap(), index.by_xid(rich).unwrap().unwrap());
+    let (first, second) =
+        (index.by_xid(plain).unwrap().unwrap(), index.by_xid(rich).unwrap().unwrap());
     assert!(first.lsn < second.lsn && first.time <= second.time);
     assert_eq!(index.by_xid(aborted).unwrap(), None);
     compare_with_tool(&archive, &index);

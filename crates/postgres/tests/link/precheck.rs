@@ -23,11 +23,11 @@ fn a_good_source_passes_with_its_facts() {
 #[test]
 fn a_wrong_password_and_a_missing_database_are_named() {
     let server = Server::start(&[]);
-    let wrong = Source::parse(&server.uri("linker"), Some(Password::new("wrong"))).unwrap();
+    let wrong = Source::parse(&server.uri("linker"), Some(Password::new("hunter2"))).unwrap();
     let failure = precheck(&wrong, &installations()).into_result().unwrap_err();
     assert_eq!(failure.code, ErrorKind::SourceRefused);
     assert!(failure.message.contains("password of linker is wrong"), "{failure}");
-    assert!(!format!("{failure:?} {wrong:?}").contains("wrong\""), "{failure:?} {wrong:?}");
+    assert!(!format!("{failure:?} {wrong:?}").contains("hunter2"), "{failure:?} {wrong:?}");
 
     let uri = format!("postgresql://linker@127.0.0.1:{}/nowhere", server.port);
     let nowhere = Source::parse(&uri, Some(Password::new(PASSWORD))).unwrap();

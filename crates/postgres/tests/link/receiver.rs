@@ -113,7 +113,9 @@ fn a_lost_slot_is_a_gap() {
     let session = server.session();
     server.sql("CREATE TABLE t(i int)");
     wait_for("the slot to be lost", || {
-        server.sql("INSERT INTO t SELECT generate_series(1, 20000);;SELECT pg_switch_wal();;CHECKPOINT");
+        server.sql(
+            "INSERT INTO t SELECT generate_series(1, 20000);;SELECT pg_switch_wal();;CHECKPOINT",
+        );
         slot_state(&session, "offshoot_test") == Ok(SlotState::Lost)
     });
     let spec = server.receiver_spec(&place.path().join("log"));
