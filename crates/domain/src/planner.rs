@@ -18,7 +18,7 @@
 //!
 //! Rules (each is a property in the tests): a plan never shows a commit after the moment; it replays
 //! only log that is kept without a gap from the base's `redo` to the moment; among the bases that
-//! serve it takes the nearest proved one; the same question gets the same answer.
+//! serve it takes the nearest one; the same question gets the same answer.
 
 use crate::{LogRange, Position, Snapshot};
 use jiff::Timestamp;
@@ -195,20 +195,29 @@ fn plan_position(
     let shows_same = |s: &&Snapshot| {
         s.position.lsn == lsn || (s.position.lsn > lsn && Some(s.position.lsn) < next)
     };
-    let same = view.snapshots.iter().filter(shows_same).filter(|s| s.ready_image().is_some());
-    if let Some(plan) = same.min_by_key(|s| (s.position.lsn, s.id)).and_then(open_clean) {
+    let same = || view.snapshots.iter().filter(shows_same);
+    let clean = same().filter(|s| s.ready_image().is_some());
+    if let Some(plan) = clean.min_by_key(|s| (s.position.lsn, s.id)).and_then(open_clean) {
         return Ok(plan);
     }
-    let Some(range) = view.log.iter().find(|range| range.from.lsn <= lsn && lsn <= range.to.lsn)
-    else {
-        return Err(outside(view, lsn));
-    };
-    let serves = |s: &&Snapshot| s.position.lsn <= lsn && replayable_in(s, range);
-    let rank = |s: &&Snapshot| (s.ready_image().is_some(), s.position.lsn, s.id);
-    match view.snapshots.iter().filter(serves).max_by_key(rank) {
-        Some(base) => Ok(replay(base, lsn)),
+    if let Some(range) = view.log.iter().find(|range| range.from.lsn <= lsn && lsn <= range.to.lsn)
+    {
+        let serves = |s: &&Snapshot| s.position.lsn <= lsn && replayable_in(s, range);
+        if let Some(base) = view.snapshots.iter().filter(serves).max_by_key(nearest) {
+            return Ok(replay(base, lsn));
+        }
+    }
+    // No base lies before the moment, but one behind it shows the same commits.
+    let replayable = |s: &&Snapshot| view.log.iter().any(|range| replayable_in(s, range));
+    match same().filter(replayable).min_by_key(nearest) {
+        Some(base) => Ok(replay(base, base.position.lsn)),
         None => Err(outside(view, lsn)),
     }
+}
+
+/// By position: replay from the nearest base is the shortest.
+fn nearest(snapshot: &&Snapshot) -> (Lsn, SnapshotId) {
+    (snapshot.position.lsn, snapshot.id)
 }
 
 fn open_clean(snapshot: &Snapshot) -> Option<ProvisionPlan> {

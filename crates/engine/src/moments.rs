@@ -169,7 +169,9 @@ fn resolve_in_log(
             let Some(end) = follower.indexed() else {
                 return finish_plan(&history, plan(&history.view(), Target::LatestSnapshot)?, None);
             };
-            (end.lsn, None, end.time)
+            // A snapshot behind the last commit shows the same as the end of the log.
+            let last = follower.index.last_at_lsn(end.lsn)?;
+            (last.map_or(end.lsn, |commit| commit.end), Some(Lsn(end.lsn.0 + 1)), end.time)
         }
     };
     finish(&history, Target::Position { lsn, next }, Position { lsn, time })

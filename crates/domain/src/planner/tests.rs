@@ -77,7 +77,7 @@ fn a_ready_snapshot_opens_without_recovery() {
 }
 
 #[test]
-fn a_position_is_replayed_from_the_nearest_proved_snapshot() {
+fn a_position_is_replayed_from_the_nearest_snapshot() {
     let snapshots = [
         snapshot(1, 90, 100, ready(7)),
         snapshot(2, 190, 200, ready(8)),
@@ -86,14 +86,25 @@ fn a_position_is_replayed_from_the_nearest_proved_snapshot() {
     ];
     let log = [range(50, 500)];
     let view = view(&snapshots, &log);
-    assert_eq!(plan(&view, at(299)), Ok(replayed(2, 299, 109)));
+    assert_eq!(plan(&view, at(299)), Ok(replayed(3, 299, 59)));
     assert_eq!(plan(&view, Target::Latest), Ok(replayed(4, 500, 110)));
     // No commit between 299 and 450: the clean image at 400 shows the same.
     let target = Target::Position { lsn: Lsn(299), next: Some(Lsn(450)) };
     assert_eq!(plan(&view, target), Ok(clean(4, 9)));
     // The image at 400 holds the commit that ends there.
     let target = Target::Position { lsn: Lsn(299), next: Some(Lsn(400)) };
-    assert_eq!(plan(&view, target), Ok(replayed(2, 299, 109)));
+    assert_eq!(plan(&view, target), Ok(replayed(3, 299, 59)));
+}
+
+#[test]
+fn a_snapshot_behind_the_moment_serves_where_none_is_before_it() {
+    let snapshots = [snapshot(1, 190, 200, PENDING)];
+    let log = [range(50, 500)];
+    let view = view(&snapshots, &log);
+    let target = |next| Target::Position { lsn: Lsn(150), next: Some(Lsn(next)) };
+    assert_eq!(plan(&view, target(201)), Ok(replayed(1, 200, 10)));
+    let failure = plan(&view, target(200)).expect_err("it holds the next commit");
+    assert_eq!(failure.code, ErrorKind::MomentUnavailable);
 }
 
 #[test]
@@ -200,8 +211,8 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Every commit of every history: the plan shows exactly its commits, by the shortest replay
-    /// from a proved snapshot, or there is truly no way.
+    /// Every commit of every history: the plan shows exactly its commits, by the shortest replay,
+    /// or there is truly no way.
     #[test]
     fn plans_show_exactly_the_moment(world in worlds()) {
         let view = view(&world.snapshots, &world.log);
@@ -223,13 +234,16 @@ proptest! {
                             prop_assert_eq!(world.commits_until(base.position.lsn), wanted);
                         }
                         Some(to) => {
-                            prop_assert!(!plan.clean && plan.image == base.id && to == lsn);
-                            prop_assert!(world.serves(base, lsn));
+                            prop_assert!(!plan.clean && plan.image == base.id);
+                            prop_assert_eq!(world.commits_until(to), wanted);
+                            prop_assert!(world.serves(base, to));
                             prop_assert!(world.snapshots.iter().find(same).is_none());
-                            let proved = serving().filter(|s| s.ready_image().is_some());
-                            let nearest = proved.map(|s| s.position.lsn).max();
-                            let any = serving().map(|s| s.position.lsn).max();
-                            prop_assert_eq!(Some(base.position.lsn), nearest.or(any));
+                            match serving().map(|s| s.position.lsn).max() {
+                                Some(nearest) => {
+                                    prop_assert_eq!((base.position.lsn, to), (nearest, lsn));
+                                }
+                                None => prop_assert_eq!(to, base.position.lsn),
+                            }
                         }
                     }
                 }
