@@ -95,13 +95,13 @@ pub enum Command {
                         Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
 pub struct ServeArgs {
     /// Listen here, on loopback; port 0 takes a free one [default: 127.0.0.1:7640]
-    #[arg(long, value_name = "ADDRESS", value_parser = listen)]
+    #[arg(long, overrides_with = "listen", value_name = "ADDRESS", value_parser = listen)]
     pub listen: Option<SocketAddr>,
     /// Memory of the shared block cache
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, overrides_with = "cache_size", value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
     /// Read settings from this file; options given here count more
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
