@@ -13,7 +13,7 @@ demo: ## a sample PostgreSQL, an engine and three virtual databases (DEMO_ARGS=-
 	cargo build --release -p offshoot-cli
 	$(TARGET_DIR)/release/offshoot demo $(DEMO_ARGS)
 
-test: ## format, tidy, clippy and every test; ends within 30 minutes whatever happens
+test: ## format, tidy, clippy and every test; ends within 45 minutes whatever happens
 	@$(SETUP) test
 	@scripts/test.sh
 

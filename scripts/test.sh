@@ -2,7 +2,7 @@
 # Everything that must hold before a change lands, phase by phase. `make test` runs it.
 #
 # It ends by itself: every phase has a limit and all of them together a budget
-# (OFFSHOOT_TEST_BUDGET_SECONDS, 1,740 by default). A phase is a process group of its own, reads from
+# (OFFSHOOT_TEST_BUDGET_SECONDS, 2,640 by default). A phase is a process group of its own, reads from
 # /dev/null and writes into a file that is copied here, so that a process it leaves behind can
 # neither wait for input nor keep our output open. What is left at the end is removed.
 #
@@ -13,7 +13,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 command -v cargo >/dev/null || . "$HOME/.cargo/env"
 
 began=$SECONDS
-budget=${OFFSHOOT_TEST_BUDGET_SECONDS:-1740}
+budget=${OFFSHOOT_TEST_BUDGET_SECONDS:-2640}
 target=${CARGO_TARGET_DIR:-$PWD/target}
 scratch=$(mktemp -d /var/tmp/offshoot-test-XXXXXX)
 chmod 755 "$scratch"
