@@ -27,6 +27,13 @@ pub fn bin_dirs() -> Vec<PathBuf> {
     dirs
 }
 
+/// Whether a version's contributed extensions are there; some distributions leave them out.
+pub fn has_amcheck(bin_dir: &Path) -> bool {
+    let prefix = bin_dir.parent().expect("a prefix");
+    let libraries = ["lib/amcheck.so", "lib/postgresql/amcheck.so"];
+    libraries.iter().any(|library| prefix.join(library).is_file())
+}
+
 pub fn user() -> Option<User> {
     server_user().expect("a user to run servers as")
 }

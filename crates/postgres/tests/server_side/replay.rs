@@ -136,7 +136,7 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
 
         // The same, growing segment comes again and again; and then several segments at once.
         let mut expected = 10;
-        for count in [1, 2, 400_000, 3] {
+        for count in [1, 2, 250_000, 3] {
             let lsn = source.insert(count);
             share_wal(&source.data, &staging);
             let took = wait_replayed(&mut shop, lsn);
@@ -192,7 +192,8 @@ fn make_vdb(scratch: &Scratch, bin: &Path, mut recovered: Recovered, rows: u64) 
     let again = settle::settle(&mut recovered.server, &dir).unwrap();
     assert_eq!(again, settle::SettleReport::default());
     let findings = check_running(&recovered.server, DEADLINE).unwrap();
-    assert!(findings.sound() && findings.unchecked.is_empty(), "{findings:?}");
+    assert!(findings.sound(), "{findings:?}");
+    assert_eq!(findings.unchecked.is_empty(), has_amcheck(bin), "{findings:?}");
     assert!(recovered.server.stop(StopMode::Fast, DEADLINE).unwrap());
     recovery::finish(&dir).unwrap();
     assert!(check_stopped(bin, &data, user().as_ref(), DEADLINE).unwrap().sound());
