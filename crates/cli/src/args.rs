@@ -46,13 +46,19 @@ pub struct TargetArgs {
     pub json: bool,
     /// Talk to the engine of this pool [env: OFFSHOOT_POOL] [default: /var/lib/offshoot as root, else
     /// $XDG_DATA_HOME/offshoot]
-    #[arg(long, global = true, value_name = "DIR", conflicts_with = "server")]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Engine",
+        value_name = "DIR",
+        conflicts_with = "server"
+    )]
     pub pool: Option<PathBuf>,
     /// Talk to the engine at this address [env: OFFSHOOT_SERVER]
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, help_heading = "Engine", value_name = "URL")]
     pub server: Option<String>,
     /// The token of the engine at --server [env: OFFSHOOT_TOKEN_FILE]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = "Engine", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }
 

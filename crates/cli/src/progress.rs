@@ -26,8 +26,7 @@ impl Progress {
     pub fn new(quiet: bool) -> Self {
         if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(0);
-            let style = ProgressStyle::with_template("{bar:30} {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_style(style(false));
             return Progress::Bar(bar);
         }
         if quiet { Progress::Silent } else { Progress::Lines { last: None } }
@@ -38,6 +37,7 @@ impl Progress {
         match self {
             Progress::Silent => {}
             Progress::Bar(bar) => {
+                bar.set_style(style(job.progress.unit == "bytes" && job.progress.total.is_some()));
                 bar.set_length(job.progress.total.unwrap_or(0).max(job.progress.done).max(1));
                 bar.set_position(job.progress.done);
                 bar.set_message(describe(job));
@@ -58,6 +58,15 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// What the bar looks like; where bytes are counted, with their rate and the time that is left.
+fn style(bytes: bool) -> ProgressStyle {
+    let template = match bytes {
+        true => "{bar:30} {msg}, {binary_bytes_per_sec}, {eta} left",
+        false => "{bar:30} {msg}",
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 fn describe(job: &Job) -> String {
