@@ -61,6 +61,9 @@ pub struct Pool {
     pub(crate) faults: Mutex<HashMap<BlockHash, Fault>>,
     pub(crate) zero_saved: AtomicU64,
     pub(crate) dedup_saved: AtomicU64,
+    /// Bytes compaction moved, and checkpoints written, since the pool was opened.
+    pub(crate) compacted: AtomicU64,
+    pub(crate) checkpoints: AtomicU64,
     /// Bytes of the table's files.
     pub(crate) table_used: AtomicU64,
     /// Why the pool refuses writes.
@@ -307,6 +310,8 @@ impl Pool {
             dedup_ratio: ratio(referenced, data_raw),
             reclaim_queue: self.dead.lock().len() as u64,
             segments: self.segments.summaries().len() as u64,
+            compacted: load(&self.compacted),
+            checkpoints: load(&self.checkpoints),
             table_memory: self.table.memory(),
             cache: self.cache.stats(),
             faults: self.faults.lock().len() as u64,

@@ -8,6 +8,7 @@ use crate::{Error, Result};
 use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN};
 use offshoot_types::BlockHash;
 use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -125,7 +126,10 @@ impl Pool {
         self.check_usable()?;
         let outcome = journal.finish_checkpoint(ticket, len);
         self.root.write().txg = journal.root.txg;
-        self.check_outcome(outcome)
+        self.table_used.store(journal.used(), Ordering::Relaxed);
+        self.check_outcome(outcome)?;
+        self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Copies what is live in the emptiest segment elsewhere. Whether there was one worth it.
@@ -223,6 +227,7 @@ impl Pool {
         }
         self.move_blocks(moves)?;
         moves.clear();
+        self.compacted.fetch_add(*batch, Ordering::Relaxed);
         if paced {
             let rate = self.options.compaction_rate.max(1);
             self.clock.sleep(Duration::from_micros(*batch * 1_000_000 / rate).min(REST));

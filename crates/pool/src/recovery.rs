@@ -93,6 +93,8 @@ impl Pool {
             root: RwLock::new(Root { txg: root.txg, hash: root.hash, extra: root.extra.clone() }),
             zero_saved: AtomicU64::new(root.zero_saved),
             dedup_saved: AtomicU64::new(root.dedup_saved),
+            compacted: AtomicU64::new(0),
+            checkpoints: AtomicU64::new(0),
             table_used: AtomicU64::new(journal.used()),
             cache: BlockCache::new(options.cache_size),
             room: Room::new(options.reserve, options.capacity),

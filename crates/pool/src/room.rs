@@ -21,11 +21,11 @@ impl Room {
     }
 
     /// Takes the device's word: `free` bytes free on it, of which `buffered` are spoken for, and
-    /// `used` taken by the pool.
+    /// `used` (those included) taken by the pool.
     pub(crate) fn correct(&self, free: u64, buffered: u64, used: u64) {
         let mut free = free.saturating_sub(buffered);
         if let Some(capacity) = self.capacity {
-            free = free.min(capacity.saturating_sub(used + buffered));
+            free = free.min(capacity.saturating_sub(used));
         }
         let total = used + free;
         let reserve = self.reserve.unwrap_or_else(|| RESERVE_MIN.max(total / 100));

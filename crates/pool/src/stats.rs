@@ -35,6 +35,10 @@ pub struct PoolStats {
     pub reclaim_queue: u64,
     /// Segment files.
     pub segments: u64,
+    /// Bytes that compaction moved since the pool was opened.
+    pub compacted: u64,
+    /// Checkpoints of the table written since the pool was opened.
+    pub checkpoints: u64,
     /// Memory of the block table.
     pub table_memory: u64,
     /// The cache's figures.

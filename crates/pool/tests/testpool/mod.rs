@@ -34,7 +34,7 @@ pub fn options() -> PoolOptions {
         segment_size: 256 << 10,
         reserve: Some(1 << 20),
         background: false,
-        checkpoint_log_min: 16 << 10,
+        checkpoint_log_min: 4 << 10,
         ..PoolOptions::default()
     }
 }

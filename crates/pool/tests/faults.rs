@@ -1,0 +1,309 @@
+//! Damage, a full disk, failing devices, unknown formats.
+
+mod testpool;
+
+use offshoot_os::disk::sim::SimDisk;
+use offshoot_os::disk::{Disk, DiskFile};
+use offshoot_pool::{Error, Pool, PoolOptions};
+use offshoot_types::BlockHash;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use testpool::*;
+
+/// The path of the only segment file, and its content.
+fn only_segment(disk: &SimDisk) -> (String, Vec<u8>) {
+    let names = disk.list("segments").unwrap();
+    assert_eq!(names.len(), 1);
+    let path = format!("segments/{}", names[0]);
+    let content = disk.content(&path).unwrap();
+    (path, content)
+}
+
+/// Where a block's stored bytes begin: behind the frame that holds its name.
+fn find(content: &[u8], hash: &BlockHash) -> usize {
+    content.windows(32).position(|window| window == hash.0).unwrap() + 32
+}
+
+#[test]
+fn a_flipped_bit_is_an_error_a_fault_and_never_wrong_data() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let transaction = pool.begin();
+    let good = transaction.write_data(&content(1)).unwrap();
+    let bad = transaction.write_data(&content(2)).unwrap();
+    let root = transaction.write_node(&node(1, &[good, bad])).unwrap();
+    pool.commit(transaction, root, b"").unwrap();
+    let (path, bytes) = only_segment(&disk);
+    let begin = find(&bytes, &bad);
+    let mut noticed = 0;
+    for offset in [0, 1, 100, 700, 1000] {
+        disk.flip_bit(&path, (begin + offset) as u64, 3);
+        pool.clear_cache();
+        match pool.read(&bad, 0) {
+            Err(Error::Damaged { hash, .. }) => {
+                assert_eq!(hash, bad);
+                noticed += 1;
+            }
+            // A codec may not look at every bit; the content must be right then.
+            Ok(block) => assert_eq!(*block, content(2)[..]),
+            Err(other) => panic!("{other}"),
+        }
+        assert_eq!(*pool.read(&good, 0).unwrap(), content(1)[..]);
+        disk.flip_bit(&path, (begin + offset) as u64, 3);
+    }
+    assert!(noticed >= 4);
+    let faults = pool.faults();
+    assert_eq!((faults.len(), faults[0].hash), (1, bad));
+    assert_eq!(faults[0].count, noticed);
+    assert_eq!(pool.stats().faults, 1);
+    pool.clear_cache();
+    assert_eq!(*pool.read(&bad, 0).unwrap(), content(2)[..], "mended, it reads again");
+    // A scrub finds it without a reader.
+    disk.flip_bit(&path, begin as u64, 3);
+    let report = pool.scrub(u64::MAX, &AtomicBool::new(false)).unwrap();
+    assert_eq!((report.blocks, report.damaged, report.stopped), (3, 1, false));
+    assert!(pool.scrub(u64::MAX, &AtomicBool::new(true)).unwrap().stopped);
+}
+
+#[test]
+fn a_device_that_does_not_answer_is_an_error_for_the_reader_only() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let root = commit_tree(&pool, 1, &[1, 2]).unwrap();
+    pool.clear_cache();
+    disk.fail_reads(Some("segments/"));
+    assert!(matches!(read_tree(&pool, &root), Err(Error::Io { .. })));
+    disk.fail_reads(None);
+    assert_eq!(read_tree(&pool, &root).unwrap().len(), 2);
+}
+
+#[test]
+fn after_a_failed_flush_nothing_is_written_until_the_pool_is_reopened() {
+    for path in ["segments/", "table/", "root."] {
+        let disk = SimDisk::new(1);
+        let pool = create(&disk);
+        let first = commit_tree(&pool, 1, &[1, 2]).unwrap();
+        disk.fail_syncs(Some(path));
+        assert!(matches!(commit_tree(&pool, 2, &[3]), Err(Error::Io { .. })), "{path}");
+        disk.fail_syncs(None);
+        assert!(matches!(commit_tree(&pool, 2, &[3]), Err(Error::Failed(_))), "{path}");
+        assert!(matches!(pool.reclaim_step(), Err(Error::Failed(_))));
+        assert_eq!(read_tree(&pool, &first).unwrap().len(), 2, "reads go on");
+        drop(pool);
+        let pool = open(&disk).unwrap();
+        commit_tree(&pool, 3, &[3]).unwrap();
+        assert_sound(&pool, path);
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_writers_keeps_deletions_and_recovers() {
+    let disk = SimDisk::new(1);
+    disk.set_capacity(Some(8 << 20));
+    let pool = create(&disk);
+    let mut committed = BlockHash::ZERO;
+    let mut number = 0;
+    let full = loop {
+        let transaction = pool.begin();
+        let mut tree = || -> Result<BlockHash, Error> {
+            let mut children = Vec::new();
+            for _ in 0..20 {
+                number += 1;
+                children.push(transaction.write_data(&Random(number).bytes(8192))?);
+            }
+            if !committed.is_zero() {
+                children.push(committed);
+            }
+            transaction.write_node(&node(0, &children))
+        };
+        match tree() {
+            Ok(root) => {
+                pool.commit(transaction, root, b"").unwrap();
+                committed = root;
+            }
+            Err(error) => break error,
+        }
+        assert!(number < 2000, "the disk fills up");
+    };
+    assert!(matches!(full, Error::Full { .. }), "{full}");
+    assert!(pool.available() < 8300);
+    let free = disk.space().unwrap().free;
+    assert!(free >= 900 << 10, "the reserve is kept: {free} bytes are free");
+    assert_sound(&pool, "full");
+    let before = pool.stats();
+    assert!(before.used <= before.capacity);
+    // What is there can be read, and deleted.
+    assert!(!read_tree(&pool, &committed).unwrap().is_empty());
+    let transaction = pool.begin_freeing();
+    let rest = transaction.write_node(&node(9, &[])).unwrap();
+    pool.commit(transaction, rest, b"").unwrap();
+    reclaim(&pool);
+    assert!(pool.available() > 5 << 20, "room is back: {}", pool.available());
+    commit_tree(&pool, 1, &[1, 2, 3]).unwrap();
+    assert_sound(&pool, "after the deletion");
+}
+
+#[test]
+fn no_room_at_all_undoes_the_commit_and_room_brings_it_back() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let first = commit_tree(&pool, 1, &[1, 2, 3]).unwrap();
+    // Somebody else fills the file system, the reserve included.
+    disk.set_capacity(Some(disk.used()));
+    let transaction = pool.begin_freeing();
+    let root = write_tree(&transaction, 2, &(10..40).collect::<Vec<_>>()).unwrap();
+    assert!(matches!(pool.commit(transaction, root, b""), Err(Error::Full { .. })));
+    assert_eq!(pool.root().hash, first);
+    assert_sound(&pool, "after the refused commit");
+    assert_eq!(read_tree(&pool, &first).unwrap().len(), 3);
+    disk.set_capacity(None);
+    let second = commit_tree(&pool, 2, &(10..40).collect::<Vec<_>>()).unwrap();
+    assert_eq!(read_tree(&pool, &second).unwrap().len(), 30);
+    reclaim(&pool);
+    assert_sound(&pool, "with room again");
+    drop(pool);
+    let pool = open(&disk).unwrap();
+    assert_eq!(read_tree(&pool, &second).unwrap().len(), 30);
+    assert_sound(&pool, "reopened");
+}
+
+#[test]
+fn the_set_capacity_limits_the_pool() {
+    let disk = SimDisk::new(1);
+    Pool::create(&*disk, &options()).unwrap();
+    let limited = PoolOptions { capacity: Some(3 << 20), ..options() };
+    let pool = open_with(&disk, &limited).unwrap();
+    let transaction = pool.begin();
+    let written = (0..1000).map(|number| transaction.write_data(&Random(number).bytes(8192)));
+    let stored = written.take_while(Result::is_ok).count();
+    assert!((200..260).contains(&stored), "{stored} blocks of 8 KiB in 2 MiB");
+    assert_eq!(pool.stats().capacity, 3 << 20);
+}
+
+#[test]
+fn the_older_root_is_used_when_the_newer_one_is_torn() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let first = commit_tree(&pool, 1, &[1, 2]).unwrap();
+    let pin = pool.pin(&first).unwrap();
+    commit_tree(&pool, 2, &[1, 2, 3]).unwrap();
+    drop(pin);
+    drop(pool);
+    disk.flip_bit("root.0", 100, 1);
+    let pool = open(&disk).unwrap();
+    assert_eq!(pool.root().hash, first);
+    assert_eq!(read_tree(&pool, &first).unwrap().len(), 2);
+    assert_sound(&pool, "at the older root");
+    drop(pool);
+    disk.flip_bit("root.1", 100, 1);
+    assert!(matches!(open(&disk), Err(Error::DamagedStructure { what: "root", .. })));
+}
+
+#[test]
+fn unknown_formats_and_missing_pools_are_refused() {
+    let disk = SimDisk::new(1);
+    assert_eq!(open(&disk).unwrap_err(), Error::NoPool);
+    let pool = create(&disk);
+    assert_eq!(open(&disk).unwrap_err(), Error::InUse);
+    let message = offshoot_types::Failure::from(open(&disk).unwrap_err()).message;
+    assert_eq!(message, "the pool is in use by another engine");
+    drop(pool);
+    let label = disk.content("label").unwrap();
+    let mut changed = offshoot_format::label::Label::decode(&label).unwrap();
+    changed.features = 1 << 40;
+    disk.open("label").unwrap().write_at(0, &changed.encode()).unwrap();
+    assert!(matches!(open(&disk), Err(Error::UnknownFormat(_))));
+    changed.features = 0;
+    changed.version = 9;
+    disk.open("label").unwrap().write_at(0, &changed.encode()).unwrap();
+    assert!(matches!(open(&disk), Err(Error::UnknownFormat(why)) if why.contains("version 9")));
+    disk.open("label").unwrap().write_at(0, &label).unwrap();
+    open(&disk).unwrap();
+    disk.flip_bit("label", 25, 0);
+    assert!(matches!(open(&disk), Err(Error::DamagedStructure { what: "label", .. })));
+}
+
+#[test]
+fn a_missing_or_short_segment_is_a_fault_not_a_refusal() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let root = commit_tree(&pool, 1, &[1, 2, 3]).unwrap();
+    drop(pool);
+    let (path, bytes) = only_segment(&disk);
+    disk.open(&path).unwrap().set_len(bytes.len() as u64 / 2).unwrap();
+    let pool = open(&disk).unwrap();
+    assert_eq!(pool.faults().len(), 1);
+    assert!(matches!(read_tree(&pool, &root), Err(Error::Damaged { .. })));
+    // New blocks go elsewhere and are fine.
+    let second = commit_tree(&pool, 2, &[7, 8]).unwrap();
+    assert_eq!(read_tree(&pool, &second).unwrap().len(), 2);
+    drop(pool);
+    let pool = open(&disk).unwrap();
+    assert_eq!(read_tree(&pool, &second).unwrap().len(), 2);
+}
+
+#[test]
+fn a_creation_that_was_cut_off_can_be_repeated() {
+    for at in 1..30 {
+        let disk = SimDisk::new(at);
+        disk.crash_after(at);
+        let created = Pool::create(&*disk, &options()).is_ok();
+        disk.crash();
+        match Pool::create(&*disk, &options()) {
+            Ok(()) => assert!(!created, "a finished creation is durable"),
+            Err(error) => assert_eq!(error, Error::Exists),
+        }
+        let pool = open(&disk).unwrap();
+        commit_tree(&pool, 1, &[1]).unwrap();
+    }
+}
+
+#[test]
+fn commits_of_many_threads_are_serialised_and_sound() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let step = parking_lot::Mutex::new(vec![BlockHash::ZERO; 4]);
+    std::thread::scope(|scope| {
+        for slot in 0..4usize {
+            let (pool, step) = (&pool, &step);
+            scope.spawn(move || {
+                let mut random = Random(slot as u64);
+                for round in 0..40u32 {
+                    let transaction = pool.begin();
+                    let numbers: Vec<u64> = (0..30).map(|_| random.below(100)).collect();
+                    let tree = write_tree(&transaction, slot as u32 * 1000 + round, &numbers);
+                    let tree = tree.unwrap();
+                    if round % 5 == 4 {
+                        continue; // an abort
+                    }
+                    {
+                        let mut trees = step.lock();
+                        trees[slot] = tree;
+                        let root = transaction.write_node(&node(7, &trees)).unwrap();
+                        pool.commit(transaction, root, b"").unwrap();
+                    }
+                    let pin = pool.pin(&tree);
+                    if let Ok(pin) = pin {
+                        assert_eq!(read_tree(pool, &pin.hash()).unwrap().len(), 30);
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..100 {
+                pool.reclaim_step().unwrap();
+                pool.clear_cache();
+            }
+        });
+    });
+    reclaim(&pool);
+    assert_sound(&pool, "after all threads");
+    assert_eq!(read_tree(&pool, &pool.root().hash).unwrap().len(), 120);
+    assert_eq!(pool.faults(), []);
+    drop(pool);
+    let pool: Arc<Pool> = open(&disk).unwrap();
+    assert_sound(&pool, "reopened");
+    pool.commit(pool.begin_freeing(), BlockHash::ZERO, b"").unwrap();
+    reclaim(&pool);
+    assert_eq!((pool.stats().live, pool.stats().segments), (0, 0));
+}
