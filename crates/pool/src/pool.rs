@@ -365,4 +365,4 @@ pub(crate) fn verify(
 }
 
 /// Makes the directories of a pool.
-pub(crate) const DIRS: [&str; 3] = [crate::segments::DIR, journal::DIR, "log"];
+pub(crate) const DIRS: [&str; 2] = [crate::segments::DIR, journal::DIR];
