@@ -1,11 +1,56 @@
 //! One tree of files.
+//!
+//! Locks, in the order in which they are taken:
+//! 1. `commit`: one commit at a time; held during the whole commit.
+//! 2. `namespace`: one change of names at a time; lookups and listings do not take it.
+//! 3. `gate`: shared by every operation while it changes memory, exclusive for the moment in which
+//!    a commit ends the epoch. No disk is touched and no other operation waited for under it, so a
+//!    commit never holds up operations longer than that moment.
+//! 4. an inode's state (two: by ascending number), then `queue` or `dirty_inodes`.
+//!
+//! Readers take an inode's state only. What they learn there about the committed tree may be
+//! replaced and reclaimed before they have read it; the pool then answers `Missing` and they look
+//! again ([`Dataset::after_missing`]).
 
-use crate::{
-    AllocateMode, Attr, DirEntry, NewInode, RenameMode, Result, SeekTarget, SetAttr, SpaceUse,
-    XattrMode,
-};
-use bytes::Bytes;
-use offshoot_types::{DatasetId, Ino};
+mod changes;
+mod commit;
+mod copying;
+mod durability;
+mod files;
+mod holes;
+mod names;
+mod rename;
+mod replay;
+mod xattrs;
+
+use crate::blocks::PoolReader;
+use crate::inode::{Inode, InodeState, to_timestamp};
+use crate::inode_table::InodeTable;
+use crate::queue::Queue;
+use crate::store::Shared;
+use crate::{Attr, Error, Result, SpaceUse, tree};
+use commit::CommitState;
+pub(crate) use durability::LoggedRecords;
+use offshoot_format::directory::DatasetRecord;
+use offshoot_format::inode::{InodeRecord, Timestamp, inode_key};
+use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, Ino};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The largest length of a file, in bytes: 16 TiB.
+pub const FILE_SIZE_MAX: u64 = 1 << 44;
+
+/// Inodes kept in memory per dataset although nobody uses them.
+const IDLE_INODES_MAX: usize = 65_536;
+
+/// The committed tree.
+#[derive(Clone, Copy)]
+struct Committed {
+    root: BlockHash,
+    /// Counts commits since the dataset was opened.
+    generation: u64,
+}
 
 /// One tree of files, addressed by inode number; [`Ino::ROOT`] is its root directory.
 ///
@@ -14,172 +59,231 @@ use offshoot_types::{DatasetId, Ino};
 /// least everything that was synced.
 pub struct Dataset {
     id: DatasetId,
+    shared: Arc<Shared>,
+    reader: PoolReader,
+    commit: Mutex<CommitState>,
+    namespace: Mutex<()>,
+    /// The epoch; see `inode.rs`.
+    gate: RwLock<u64>,
+    inodes: InodeTable,
+    /// Inodes that operations of this epoch changed.
+    dirty_inodes: Mutex<Vec<Arc<Inode>>>,
+    queue: Mutex<Queue>,
+    /// Sequence of the last log record; held while records are appended, to keep their order.
+    log_order: Mutex<u64>,
+    committed: RwLock<Committed>,
+    next_ino: AtomicU64,
+    inode_count: AtomicU64,
+    /// Data blocks of all files at the last commit.
+    blocks: AtomicU64,
+    /// Memory of all changed layers, in bytes.
+    weight: AtomicU64,
+    /// When the first change since the last commit began happened, in ms of the clock, plus 1;
+    /// 0: nothing changed.
+    dirty_since_ms: AtomicU64,
+    deleted: AtomicBool,
+    replaying: AtomicBool,
 }
 
-/// The largest length of a file, in bytes: 16 TiB.
-pub const FILE_SIZE_MAX: u64 = 1 << 44;
-
-#[allow(unused_variables)]
 impl Dataset {
+    /// A dataset as its last commit left it.
+    pub(crate) fn from_record(
+        id: DatasetId,
+        shared: Arc<Shared>,
+        record: &DatasetRecord,
+        replaying: bool,
+    ) -> Arc<Dataset> {
+        let reader = PoolReader { pool: Arc::clone(&shared.pool), owner: id.0 };
+        let queue_max = (shared.options.log_file_size as usize / 4 * 3).min(32 << 20);
+        Arc::new(Dataset {
+            id,
+            shared,
+            reader,
+            commit: Mutex::default(),
+            namespace: Mutex::default(),
+            gate: RwLock::new(1),
+            inodes: InodeTable::default(),
+            dirty_inodes: Mutex::default(),
+            queue: Mutex::new(Queue::new(record.applied, queue_max)),
+            log_order: Mutex::new(0),
+            committed: RwLock::new(Committed { root: record.tree.root, generation: 0 }),
+            next_ino: AtomicU64::new(record.tree.next_ino),
+            inode_count: AtomicU64::new(record.tree.inodes),
+            blocks: AtomicU64::new(record.tree.blocks),
+            weight: AtomicU64::new(0),
+            dirty_since_ms: AtomicU64::new(0),
+            deleted: AtomicBool::new(false),
+            replaying: AtomicBool::new(replaying),
+        })
+    }
+
     /// Which dataset this is.
     pub fn id(&self) -> DatasetId {
         self.id
     }
 
-    /// Finds a name in a directory. (`.` and `..` are no names here; see [`Dataset::parent`].)
-    pub fn lookup(&self, parent: Ino, name: &[u8]) -> Result<Attr> {
-        todo!()
-    }
-
-    /// The directory that holds this directory; the root's is the root.
-    pub fn parent(&self, directory: Ino) -> Result<Ino> {
-        todo!()
-    }
-
     /// The attributes of an inode.
     pub fn getattr(&self, ino: Ino) -> Result<Attr> {
-        todo!()
-    }
-
-    /// Changes attributes and answers the new ones.
-    pub fn setattr(&self, ino: Ino, change: &SetAttr) -> Result<Attr> {
-        todo!()
-    }
-
-    /// Makes an inode under a new name. The name must not exist.
-    pub fn create(&self, parent: Ino, name: &[u8], new: &NewInode) -> Result<Attr> {
-        todo!()
-    }
-
-    /// Gives an inode (no directory) one more name.
-    pub fn link(&self, ino: Ino, parent: Ino, name: &[u8]) -> Result<Attr> {
-        todo!()
-    }
-
-    /// Removes a name of anything but a directory. The inode lives on until its last name is gone
-    /// and it is open nowhere.
-    pub fn unlink(&self, parent: Ino, name: &[u8]) -> Result<()> {
-        todo!()
-    }
-
-    /// Removes an empty directory.
-    pub fn rmdir(&self, parent: Ino, name: &[u8]) -> Result<()> {
-        todo!()
-    }
-
-    /// Renames with the semantics of `renameat2`.
-    pub fn rename(
-        &self,
-        parent: Ino,
-        name: &[u8],
-        new_parent: Ino,
-        new_name: &[u8],
-        mode: RenameMode,
-    ) -> Result<()> {
-        todo!()
-    }
-
-    /// Reads up to `len` bytes; fewer at the end of the file.
-    pub fn read(&self, ino: Ino, offset: u64, len: usize) -> Result<Bytes> {
-        todo!()
-    }
-
-    /// Reads into a buffer; answers how many bytes, fewer than asked only at the end of the file.
-    /// The way without an allocation.
-    pub fn read_into(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-        todo!()
-    }
-
-    /// Writes all of `data`. An aligned block of 8 KiB is never seen half written, also not after a
-    /// crash. May wait for a commit when too much is unwritten.
-    pub fn write(&self, ino: Ino, offset: u64, data: &[u8]) -> Result<()> {
-        todo!()
-    }
-
-    /// Appends at the end of the file, whichever it is by then; answers the offset.
-    pub fn append(&self, ino: Ino, data: &[u8]) -> Result<u64> {
-        todo!()
-    }
-
-    /// `fallocate`.
-    pub fn allocate(&self, ino: Ino, offset: u64, len: u64, mode: AllocateMode) -> Result<()> {
-        todo!()
-    }
-
-    /// `lseek` with `SEEK_DATA` or `SEEK_HOLE`; [`crate::Error::NoSuchRange`] at or past the end.
-    pub fn seek(&self, ino: Ino, offset: u64, target: SeekTarget) -> Result<u64> {
-        todo!()
-    }
-
-    /// Copies a range, sharing blocks where offsets are aligned to 8 KiB. `source` may be this
-    /// dataset. Answers the bytes copied: fewer than `len` only at the end of the source.
-    #[allow(clippy::too_many_arguments)] // the six numbers of copy_file_range
-    pub fn copy_range(
-        &self,
-        source: &Dataset,
-        source_ino: Ino,
-        source_offset: u64,
-        target_ino: Ino,
-        target_offset: u64,
-        len: u64,
-    ) -> Result<u64> {
-        todo!()
-    }
-
-    /// Up to `max` names of a directory behind `cookie` (0 = from the start), without `.` and
-    /// `..`. Empty at the end. Names present throughout are answered exactly once.
-    pub fn readdir(&self, directory: Ino, cookie: u64, max: usize) -> Result<Vec<DirEntry>> {
-        todo!()
-    }
-
-    /// The target of a symbolic link.
-    pub fn readlink(&self, ino: Ino) -> Result<Vec<u8>> {
-        todo!()
-    }
-
-    /// Sets an extended attribute (name up to 255 bytes, value up to 64 KiB).
-    pub fn set_xattr(&self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        todo!()
-    }
-
-    /// The value of an extended attribute.
-    pub fn get_xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
-        todo!()
-    }
-
-    /// The names of the extended attributes.
-    pub fn list_xattrs(&self, ino: Ino) -> Result<Vec<Vec<u8>>> {
-        todo!()
-    }
-
-    /// Removes an extended attribute.
-    pub fn remove_xattr(&self, ino: Ino, name: &[u8]) -> Result<()> {
-        todo!()
-    }
-
-    /// Counts one more user of an inode, so that it outlives its last name. Balance with
-    /// [`Dataset::close`].
-    pub fn open(&self, ino: Ino) -> Result<()> {
-        todo!()
-    }
-
-    /// Gives back one [`Dataset::open`]; frees the inode when it was the last and no name is left.
-    pub fn close(&self, ino: Ino) {
-        todo!()
-    }
-
-    /// Makes everything done so far to this dataset durable (`fsync`, `fdatasync`, `syncfs`).
-    pub fn sync(&self) -> Result<()> {
-        todo!()
-    }
-
-    /// Writes everything changed into the pool. Nobody needs to call this for durability.
-    pub fn commit(&self) -> Result<()> {
-        todo!()
+        let inode = self.inode(ino)?;
+        let state = inode.state.read();
+        if state.gone { Err(Error::NotFound) } else { Ok(inode.attr(&state)) }
     }
 
     /// Room and use.
     pub fn space(&self) -> Result<SpaceUse> {
-        todo!()
+        let stats = self.shared.pool.stats();
+        let unwritten = self.shared.weight.load(Ordering::Relaxed);
+        Ok(SpaceUse {
+            capacity: stats.capacity,
+            free: stats.free.saturating_sub(unwritten),
+            inodes: self.inode_count.load(Ordering::Relaxed),
+            logical: self.logical_bytes(),
+        })
+    }
+
+    /// Bytes allocated by files at the last commit.
+    pub(crate) fn logical_bytes(&self) -> u64 {
+        self.blocks.load(Ordering::Relaxed) * BLOCK_SIZE as u64
+    }
+
+    /// Memory of changed layers, in bytes.
+    pub(crate) fn dirty_bytes(&self) -> u64 {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    /// For how long something has been uncommitted, in ms; `None`: nothing is.
+    pub(crate) fn dirty_for_ms(&self, now_ms: u64) -> Option<u64> {
+        match self.dirty_since_ms.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some((now_ms + 1).saturating_sub(since)),
+        }
+    }
+
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Acquire)
+    }
+
+    /// Ends all use: no operation runs or starts from here on. Undone by `false`.
+    pub(crate) fn set_deleted(&self, deleted: bool) {
+        let _gate = self.gate.write();
+        self.deleted.store(deleted, Ordering::Release);
+    }
+
+    /// Waits for a commit that runs and gives back the memory of a deleted dataset.
+    pub(crate) fn forget(&self) {
+        let mut commit = self.commit.lock();
+        commit.frozen.clear();
+        self.dirty_inodes.lock().clear();
+        self.inodes.clear();
+        self.queue.lock().give_up_log();
+        self.dirty_since_ms.store(0, Ordering::Relaxed);
+        let weight = self.weight.swap(0, Ordering::Relaxed);
+        self.shared.weight.fetch_sub(weight, Ordering::Relaxed);
+        self.shared.progress.announce();
+    }
+
+    fn now(&self) -> Timestamp {
+        to_timestamp(self.shared.clock.now())
+    }
+
+    fn is_replaying(&self) -> bool {
+        self.replaying.load(Ordering::Relaxed)
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        if self.is_deleted() {
+            return Err(Error::Stale);
+        }
+        if self.shared.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Starts changing memory: the guard's value is the epoch.
+    fn enter(&self) -> Result<RwLockReadGuard<'_, u64>> {
+        let gate = self.gate.read();
+        self.check_usable()?;
+        Ok(gate)
+    }
+
+    /// An inode, read from the tree when it is not in memory. It may be gone; whoever uses its
+    /// state looks.
+    fn inode(&self, ino: Ino) -> Result<Arc<Inode>> {
+        if let Some(inode) = self.inodes.get(ino) {
+            return Ok(inode);
+        }
+        loop {
+            self.check_usable()?;
+            let committed = *self.committed.read();
+            let value = match tree::get(&self.reader, committed.root, &inode_key(ino)) {
+                Err(Error::Missing(hash)) => {
+                    self.after_missing(committed, hash)?;
+                    continue;
+                }
+                other => other?,
+            };
+            let is_current = || self.committed.read().generation == committed.generation;
+            let Some(value) = value else {
+                match self.inodes.get(ino) {
+                    Some(inode) => return Ok(inode),
+                    None if is_current() => return Err(Error::NotFound),
+                    None => continue,
+                }
+            };
+            let inode = Inode::from_record(ino, InodeRecord::decode(&value)?)?;
+            if let Some(inode) = self.inodes.insert_loaded(inode, is_current) {
+                return Ok(inode);
+            }
+        }
+    }
+
+    /// Called when a block of a committed tree was not in the pool: fine (look again) when a commit
+    /// has replaced that tree meanwhile, an error otherwise.
+    fn after_missing(&self, seen: Committed, hash: BlockHash) -> Result<()> {
+        self.wait_for_commit()?;
+        if self.committed.read().generation == seen.generation {
+            return Err(Error::Missing(hash));
+        }
+        Ok(())
+    }
+
+    /// Waits until a commit that runs has told all inodes about it.
+    fn wait_for_commit(&self) -> Result<()> {
+        drop(self.commit.lock());
+        self.check_usable()
+    }
+
+    /// Changes an inode's state in an epoch: freezes what an older epoch left, notes the inode for
+    /// the next commit and accounts for the memory.
+    fn change<R>(
+        &self,
+        epoch: u64,
+        inode: &Arc<Inode>,
+        state: &mut InodeState,
+        apply: impl FnOnce(&mut InodeState) -> R,
+    ) -> R {
+        let before = state.weight();
+        if state.dirty_epoch != epoch {
+            if state.dirty_epoch != 0 {
+                state.freeze(inode.kind);
+            }
+            state.dirty_epoch = epoch;
+            self.dirty_inodes.lock().push(Arc::clone(inode));
+            self.note_dirty();
+        }
+        let answer = apply(state);
+        self.account(before, state.weight());
+        answer
+    }
+
+    fn note_dirty(&self) {
+        if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
+            self.dirty_since_ms.store(self.shared.now_ms() + 1, Ordering::Relaxed);
+        }
+    }
+
+    fn account(&self, before: u64, after: u64) {
+        // Wrapping addition of the difference: the sums never go below zero.
+        let difference = after.wrapping_sub(before);
+        self.weight.fetch_add(difference, Ordering::Relaxed);
+        self.shared.weight.fetch_add(difference, Ordering::Relaxed);
     }
 }

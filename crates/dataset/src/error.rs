@@ -56,6 +56,9 @@ pub enum Error {
     /// A block on disk is not what was written (`EIO`). Recorded as a fault of the pool.
     #[error("block {0} is damaged")]
     Damaged(BlockHash),
+    /// A block that should be in the pool is not (`EIO`).
+    #[error("block {0} is missing")]
+    Missing(BlockHash),
     /// A structure on disk says something impossible (`EIO`).
     #[error("the store is damaged: {0}")]
     Corrupt(String),
@@ -99,6 +102,7 @@ impl Error {
             Error::NoSuchRange => 6,
             Error::Unsupported => 95,
             Error::Damaged(_)
+            | Error::Missing(_)
             | Error::Corrupt(_)
             | Error::Io(_)
             | Error::Unusable(_)
@@ -118,7 +122,7 @@ impl Error {
                 (ErrorKind::NotFound, "")
             }
             Error::Exists => (ErrorKind::AlreadyExists, "choose another name"),
-            Error::Damaged(_) | Error::Corrupt(_) => (
+            Error::Damaged(_) | Error::Missing(_) | Error::Corrupt(_) => (
                 ErrorKind::DataDamaged,
                 "run 'offshoot pool scrub'; a new SnapSync or refresh replaces damaged data",
             ),

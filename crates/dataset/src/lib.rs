@@ -5,9 +5,16 @@
 //! permissions (the kernel or the protocol adapter checks those).
 
 mod attributes;
+mod block_map;
+mod blocks;
 mod dataset;
 mod error;
+mod inode;
+mod inode_table;
+mod layer;
+mod queue;
 mod store;
+mod tree;
 
 pub use attributes::{
     AllocateMode, Attr, DirEntry, FileKind, NewInode, NewKind, RenameMode, SeekTarget, SetAttr,

@@ -1,11 +1,33 @@
 //! The store: a pool, its intent log and the directory of datasets and snapshots.
 
+mod background;
+mod directory;
+mod opening;
+
+pub(crate) use background::{Prefetch, Signal};
+pub(crate) use directory::{Directory, DirectoryEntry};
+
+use crate::dataset::LoggedRecords;
+use crate::inode::{to_system_time, to_timestamp};
 use crate::{Dataset, Error, Result};
+use background::Schedule;
+use offshoot_format::directory::DatasetRecord;
+use offshoot_format::inode::Timestamp;
+use offshoot_intent_log::IntentLog;
 use offshoot_os::Clock;
-use offshoot_os::disk::Disk;
 use offshoot_pool::{Fault, Pool, PoolOptions, PoolStats};
-use offshoot_types::{DatasetId, SnapshotId};
-use std::{sync::Arc, time::Duration, time::SystemTime};
+use offshoot_types::{BLOCK_SIZE, DatasetId, SnapshotId};
+use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// The longest label, in bytes.
+const LABEL_LEN_MAX: usize = 1024;
+/// How often figures about a tree are asked for anew when a commit has replaced it meanwhile.
+const ATTEMPTS_MAX: u32 = 8;
 
 /// How a store works; the defaults suit an engine.
 #[derive(Debug, Clone)]
@@ -72,128 +94,354 @@ pub struct SnapshotInfo {
     pub label: Vec<u8>,
 }
 
+/// What the store, its datasets and its background threads share.
+pub(crate) struct Shared {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: StoreOptions,
+    pub(crate) directory: Directory,
+    /// Set when the log of the last run has been replayed.
+    pub(crate) log: OnceLock<IntentLog>,
+    pub(crate) logged: LoggedRecords,
+    /// Memory of all changed layers, in bytes.
+    pub(crate) weight: AtomicU64,
+    pub(crate) closed: AtomicBool,
+    /// Announced when a commit is done.
+    pub(crate) progress: Signal,
+    pub(crate) prefetch: Prefetch,
+    schedule: Schedule,
+    datasets: RwLock<BTreeMap<DatasetId, Arc<Dataset>>>,
+    /// Held while a dataset is loaded or deleted.
+    loading: Mutex<()>,
+}
+
+/// A snapshot to be taken.
+pub(crate) struct SnapshotRequest {
+    pub(crate) created: Timestamp,
+    pub(crate) label: Vec<u8>,
+}
+
+impl Shared {
+    /// Time for intervals, in ms.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.elapsed().as_millis() as u64
+    }
+
+    /// Has the background threads look whether a dataset is due.
+    pub(crate) fn request_commit(&self) {
+        self.schedule.wake();
+    }
+
+    fn loaded(&self) -> Vec<Arc<Dataset>> {
+        self.datasets.read().values().cloned().collect()
+    }
+
+    /// Stops the background threads' work.
+    fn stop(&self) {
+        self.schedule.stop();
+        self.prefetch.stop();
+    }
+
+    /// The files of a dataset, loaded when they are not.
+    fn dataset(self: &Arc<Self>, id: DatasetId, replaying: bool) -> Result<Arc<Dataset>> {
+        if let Some(dataset) = self.datasets.read().get(&id) {
+            return Ok(Arc::clone(dataset));
+        }
+        let _loading = self.loading.lock();
+        if let Some(dataset) = self.datasets.read().get(&id) {
+            return Ok(Arc::clone(dataset));
+        }
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        let record = self.directory.read().datasets.get(&id).cloned();
+        let record = record.ok_or(Error::NoDataset(id))?;
+        let dataset = Dataset::from_record(id, Arc::clone(self), &record, replaying);
+        if !replaying {
+            dataset.free_orphans()?;
+        }
+        self.datasets.write().insert(id, Arc::clone(&dataset));
+        Ok(dataset)
+    }
+}
+
 /// The store. All methods may be called from any thread.
 pub struct Store {
-    pool: Arc<Pool>,
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Store {
-    /// Makes an empty store in an empty directory.
-    pub fn create(disk: &Arc<dyn Disk>, options: &StoreOptions) -> Result<()> {
-        let _ = (disk, options);
-        todo!()
-    }
-
-    /// Opens a store as it was when it was closed or as a crash left it, and locks it.
-    pub fn open(
-        disk: Arc<dyn Disk>,
-        options: &StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<Store>> {
-        let _ = (disk, options, clock);
-        todo!()
-    }
-
     /// The pool below: its figures, faults and scrub.
     pub fn pool(&self) -> &Arc<Pool> {
-        &self.pool
+        &self.shared.pool
     }
 
     /// The pool's figures.
     pub fn stats(&self) -> PoolStats {
-        self.pool.stats()
+        self.shared.pool.stats()
     }
 
     /// Damage found since the store was opened.
     pub fn faults(&self) -> Vec<Fault> {
-        self.pool.faults()
+        self.shared.pool.faults()
+    }
+
+    /// Bytes changed in memory that no commit has written yet.
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.shared.weight.load(Ordering::Relaxed)
+    }
+
+    fn now(&self) -> Timestamp {
+        to_timestamp(self.shared.clock.now())
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.shared.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// An empty dataset: a root directory of mode 0755 that belongs to root. Durable on return.
     pub fn create_dataset(&self) -> Result<DatasetId> {
-        todo!()
+        self.check_open()?;
+        let created = self.now();
+        let transaction = self.shared.pool.begin();
+        let tree = directory::empty_tree(&self.shared.pool, &transaction, created)?;
+        let record = DatasetRecord { tree, applied: 0, origin: 0, created, label: Vec::new() };
+        let mut id = DatasetId(0);
+        self.shared.directory.commit(&self.shared.pool, transaction, |_, extra| {
+            id = DatasetId(extra.next_dataset);
+            extra.next_dataset += 1;
+            Ok(vec![DirectoryEntry::Dataset(id, Some(record))])
+        })?;
+        Ok(id)
     }
 
     /// Takes a snapshot: atomic across all files. Durable on return; costs what has changed since
     /// the last commit of this dataset.
     pub fn snapshot(&self, dataset: DatasetId) -> Result<SnapshotId> {
-        let _ = dataset;
-        todo!()
+        let request = SnapshotRequest { created: self.now(), label: Vec::new() };
+        self.dataset(dataset)?.commit_snapshot(&request)
     }
 
     /// A new dataset that starts as the snapshot. Durable on return; costs the same for any size.
     pub fn clone_snapshot(&self, snapshot: SnapshotId) -> Result<DatasetId> {
-        let _ = snapshot;
-        todo!()
+        self.check_open()?;
+        let created = self.now();
+        let mut id = DatasetId(0);
+        let transaction = self.shared.pool.begin();
+        self.shared.directory.commit(&self.shared.pool, transaction, |directory, extra| {
+            let parent = directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?;
+            id = DatasetId(extra.next_dataset);
+            extra.next_dataset += 1;
+            let record = DatasetRecord {
+                tree: parent.tree.clone(),
+                applied: 0,
+                origin: snapshot.0,
+                created,
+                label: Vec::new(),
+            };
+            Ok(vec![DirectoryEntry::Dataset(id, Some(record))])
+        })?;
+        Ok(id)
     }
 
     /// Deletes a dataset; its snapshots and clones stay. Durable on return; the space comes back
     /// in the background. Operations on a [`Dataset`] of it fail with [`Error::Stale`] from now on.
     pub fn delete_dataset(&self, dataset: DatasetId) -> Result<()> {
-        let _ = dataset;
-        todo!()
+        self.check_open()?;
+        let shared = &self.shared;
+        let _loading = shared.loading.lock();
+        let loaded = shared.datasets.read().get(&dataset).cloned();
+        if let Some(loaded) = &loaded {
+            loaded.set_deleted(true);
+        }
+        let transaction = shared.pool.begin_freeing();
+        let outcome = shared.directory.commit(&shared.pool, transaction, |directory, _| {
+            if !directory.datasets.contains_key(&dataset) {
+                return Err(Error::NoDataset(dataset));
+            }
+            Ok(vec![DirectoryEntry::Dataset(dataset, None)])
+        });
+        if let (Err(_), Some(loaded)) = (&outcome, &loaded) {
+            loaded.set_deleted(false);
+        }
+        outcome?;
+        // Its records in the log are nobody's any more: ids are never given twice.
+        shared.logged.commit_done(shared.log.get(), dataset, None);
+        shared.datasets.write().remove(&dataset);
+        if let Some(loaded) = loaded {
+            loaded.forget();
+            // A sync may have logged more while the deletion ran.
+            shared.logged.commit_done(shared.log.get(), dataset, None);
+        }
+        Ok(())
     }
 
     /// Deletes a snapshot; its dataset and clones stay. Durable on return.
     pub fn delete_snapshot(&self, snapshot: SnapshotId) -> Result<()> {
-        let _ = snapshot;
-        todo!()
+        self.check_open()?;
+        let transaction = self.shared.pool.begin_freeing();
+        self.shared.directory.commit(&self.shared.pool, transaction, |directory, _| {
+            if !directory.snapshots.contains_key(&snapshot) {
+                return Err(Error::NoSnapshot(snapshot));
+            }
+            Ok(vec![DirectoryEntry::Snapshot(snapshot, None)])
+        })
     }
 
     /// All datasets, by id.
     pub fn datasets(&self) -> Vec<DatasetInfo> {
-        todo!()
+        let directory = self.shared.directory.read();
+        let info = |(id, record): (&DatasetId, &DatasetRecord)| DatasetInfo {
+            id: *id,
+            origin: (record.origin != 0).then_some(SnapshotId(record.origin)),
+            created: to_system_time(record.created),
+            label: record.label.clone(),
+        };
+        directory.datasets.iter().map(info).collect()
     }
 
     /// All snapshots, by id.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
-        todo!()
+        let directory = self.shared.directory.read();
+        let mut snapshots = Vec::with_capacity(directory.snapshots.len());
+        for (id, record) in &directory.snapshots {
+            snapshots.push(SnapshotInfo {
+                id: *id,
+                dataset: record.dataset,
+                created: to_system_time(record.created),
+                logical_bytes: record.tree.blocks * BLOCK_SIZE as u64,
+                label: record.label.clone(),
+            });
+        }
+        snapshots
     }
 
     /// The files of a dataset. All callers share one [`Dataset`].
     pub fn dataset(&self, dataset: DatasetId) -> Result<Arc<Dataset>> {
-        Err(Error::NoDataset(dataset))
+        self.check_open()?;
+        self.shared.dataset(dataset, false)
     }
 
     /// Attaches up to 1024 bytes to a dataset, durable on return: the engine finds strays by it.
     pub fn set_dataset_label(&self, dataset: DatasetId, label: &[u8]) -> Result<()> {
-        let _ = (dataset, label);
-        todo!()
+        check_label(label)?;
+        let transaction = self.shared.pool.begin_freeing();
+        self.shared.directory.commit(&self.shared.pool, transaction, |directory, _| {
+            let record = directory.datasets.get(&dataset).ok_or(Error::NoDataset(dataset))?;
+            let record = DatasetRecord { label: label.to_vec(), ..record.clone() };
+            Ok(vec![DirectoryEntry::Dataset(dataset, Some(record))])
+        })
     }
 
     /// Attaches up to 1024 bytes to a snapshot, durable on return.
     pub fn set_snapshot_label(&self, snapshot: SnapshotId, label: &[u8]) -> Result<()> {
-        let _ = (snapshot, label);
-        todo!()
+        check_label(label)?;
+        let transaction = self.shared.pool.begin_freeing();
+        self.shared.directory.commit(&self.shared.pool, transaction, |directory, _| {
+            let mut record =
+                directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?.clone();
+            record.label = label.to_vec();
+            Ok(vec![DirectoryEntry::Snapshot(snapshot, Some(record))])
+        })
     }
 
     /// Stored bytes that only this dataset reaches, as of its last commit: what deleting it gives
     /// back.
     pub fn dataset_exclusive_bytes(&self, dataset: DatasetId) -> Result<u64> {
-        let _ = dataset;
-        todo!()
+        self.exclusive_bytes(|| {
+            let directory = self.shared.directory.read();
+            let record = directory.datasets.get(&dataset).ok_or(Error::NoDataset(dataset))?;
+            Ok(record.tree.root)
+        })
     }
 
     /// Stored bytes that only this snapshot reaches.
     pub fn snapshot_exclusive_bytes(&self, snapshot: SnapshotId) -> Result<u64> {
-        let _ = snapshot;
-        todo!()
+        self.exclusive_bytes(|| {
+            let directory = self.shared.directory.read();
+            let record = directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?;
+            Ok(record.tree.root)
+        })
     }
 
-    /// Bytes allocated by the files of a dataset, before compression and sharing.
+    fn exclusive_bytes(
+        &self,
+        root: impl Fn() -> Result<offshoot_types::BlockHash>,
+    ) -> Result<u64> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.shared.pool.exclusive_bytes(&root()?) {
+                Err(offshoot_pool::Error::Missing(_)) if attempts < ATTEMPTS_MAX => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Bytes allocated by the files of a dataset at its last commit, before compression and
+    /// sharing.
     pub fn dataset_logical_bytes(&self, dataset: DatasetId) -> Result<u64> {
-        let _ = dataset;
-        todo!()
+        let directory = self.shared.directory.read();
+        let record = directory.datasets.get(&dataset).ok_or(Error::NoDataset(dataset))?;
+        Ok(record.tree.blocks * BLOCK_SIZE as u64)
     }
 
-    /// Commits every dataset that has changed.
+    /// Commits every dataset that has changed; answers the first failure, after trying all.
     pub fn commit_all(&self) -> Result<()> {
-        todo!()
+        self.check_open()?;
+        let outcomes = self.shared.loaded().into_iter().map(|dataset| dataset.commit());
+        outcomes.fold(Ok(()), |so_far, outcome| match outcome {
+            // Deleted meanwhile.
+            Err(Error::Stale) => so_far,
+            outcome => so_far.and(outcome),
+        })
     }
 
     /// Commits everything, stops the background work and closes the pool. Operations fail with
     /// [`Error::Closed`] afterwards. Idempotent.
     pub fn close(&self) -> Result<()> {
-        todo!()
+        self.stop_threads();
+        if self.shared.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let outcome = self.commit_all();
+        self.shut();
+        outcome
+    }
+
+    fn stop_threads(&self) {
+        self.shared.stop();
+        for thread in self.threads.lock().drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a background thread of the store had panicked");
+            }
+        }
+    }
+
+    /// Ends all use, committed or not.
+    fn shut(&self) {
+        self.shared.closed.store(true, Ordering::Release);
+        // Datasets and what they share hold each other; users may hold datasets longer.
+        self.shared.datasets.write().clear();
+        self.shared.pool.close();
     }
 }
+
+impl Drop for Store {
+    /// Without [`Store::close`], as a crash: what was not synced may be lost.
+    fn drop(&mut self) {
+        self.stop_threads();
+        self.shut();
+    }
+}
+
+fn check_label(label: &[u8]) -> Result<()> {
+    if label.len() > LABEL_LEN_MAX {
+        return Err(Error::Invalid("a label has at most 1024 bytes"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -80,6 +80,13 @@ impl IntentLog {
         let zeros = vec![0; (1 << 20).min(file_size as usize)];
         for number in 0..(files as usize).max(FILES_MIN) {
             let path = file_path(number);
+            // An earlier creation may have been cut short.
+            match disk.remove(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed(&path, &error));
+                }
+                _ => {}
+            }
             let file = disk.create(&path).map_err(|error| failed(&path, &error))?;
             file.allocate(0, file_size).map_err(|error| failed(&path, &error))?;
             let mut offset = 0;
@@ -207,6 +214,7 @@ impl IntentLog {
     /// `Io` for those whose flush failed, `Failed` for all later ones: commit instead.
     pub fn sync(&self, sequence: u64) -> Result<()> {
         let mut state = self.state.lock();
+        let sequence = sequence.min(state.next_sequence - 1);
         loop {
             if state.synced > sequence {
                 return Ok(());

@@ -1,0 +1,233 @@
+//! Where a file's blocks are: a radix tree of block hashes with 128 children per node.
+//!
+//! A map of height `h` covers 128^h blocks; height 0 is at most one block, whose hash is the root
+//! itself, so that a file of one block needs no node. Holes are [`BlockHash::ZERO`] at any level.
+
+use crate::blocks::{NodeSink, NodeSource};
+use crate::layer::RangeSet;
+use crate::{Error, Result};
+use offshoot_format::tree::{MAP_FAN_OUT, MapView, encode_map};
+use offshoot_types::BlockHash;
+
+const FAN_OUT: u64 = MAP_FAN_OUT as u64;
+
+/// The map of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockMap {
+    pub(crate) height: u8,
+    pub(crate) root: BlockHash,
+}
+
+impl BlockMap {
+    pub(crate) const EMPTY: BlockMap = BlockMap { height: 0, root: BlockHash::ZERO };
+}
+
+/// Blocks below a node of this height.
+fn span(height: u8) -> u64 {
+    FAN_OUT.pow(u32::from(height))
+}
+
+fn read_map(source: &dyn NodeSource, hash: BlockHash, height: u8) -> Result<[BlockHash; 128]> {
+    if hash.is_zero() {
+        return Ok([BlockHash::ZERO; MAP_FAN_OUT]);
+    }
+    let bytes = source.read_node(&hash)?;
+    Ok(checked_view(&bytes, height)?.to_array())
+}
+
+fn checked_view(bytes: &[u8], height: u8) -> Result<MapView<'_>> {
+    let view = MapView::new(bytes)?;
+    if view.level() + 1 != height {
+        return Err(Error::Corrupt("a block map's levels do not descend".into()));
+    }
+    Ok(view)
+}
+
+impl BlockMap {
+    /// Fills `found` with the hashes of the blocks from `first` on.
+    pub(crate) fn lookup(
+        &self,
+        source: &dyn NodeSource,
+        first: u64,
+        found: &mut [BlockHash],
+    ) -> Result<()> {
+        let mut done = 0;
+        while done < found.len() {
+            let index = first + done as u64;
+            if self.root.is_zero() || index >= span(self.height) {
+                found[done..].fill(BlockHash::ZERO);
+                return Ok(());
+            }
+            if self.height == 0 {
+                found[done] = self.root;
+                done += 1;
+                continue;
+            }
+            done += self.lookup_leaf(source, index, &mut found[done..])?;
+        }
+        Ok(())
+    }
+
+    /// The part of a lookup that one lowest node answers; how many that were.
+    fn lookup_leaf(
+        &self,
+        source: &dyn NodeSource,
+        index: u64,
+        found: &mut [BlockHash],
+    ) -> Result<usize> {
+        let slot = (index % FAN_OUT) as usize;
+        let count = found.len().min(MAP_FAN_OUT - slot);
+        let mut hash = self.root;
+        for height in (1..=self.height).rev() {
+            if hash.is_zero() {
+                break;
+            }
+            let bytes = source.read_node(&hash)?;
+            let view = checked_view(&bytes, height)?;
+            if height > 1 {
+                hash = view.get((index / span(height - 1) % FAN_OUT) as usize);
+                continue;
+            }
+            for (offset, found) in found[..count].iter_mut().enumerate() {
+                *found = view.get(slot + offset);
+            }
+            return Ok(count);
+        }
+        found[..count].fill(BlockHash::ZERO);
+        Ok(count)
+    }
+
+    /// Behind this block there are only holes.
+    pub(crate) fn end(&self) -> u64 {
+        span(self.height)
+    }
+
+    /// The first block from `from` on that is data (`data`) or a hole (`!data`); `None`: there is
+    /// none below the map's end (behind it everything is a hole).
+    pub(crate) fn next(
+        &self,
+        source: &dyn NodeSource,
+        from: u64,
+        data: bool,
+    ) -> Result<Option<u64>> {
+        if from >= span(self.height) {
+            return Ok(None);
+        }
+        next_in(source, self.root, self.height, 0, from, data)
+    }
+
+    /// The map after `cleared` ranges became holes and then `changes` (ascending) were set, for a
+    /// file of `size` blocks; and by how many the data blocks grew.
+    pub(crate) fn update(
+        &self,
+        sink: &dyn NodeSink,
+        cleared: &RangeSet,
+        changes: &[(u64, BlockHash)],
+        size: u64,
+    ) -> Result<(BlockMap, i64)> {
+        let mut map = *self;
+        let last = changes.last().map_or(0, |(index, _)| *index);
+        while last >= span(map.height) {
+            if !map.root.is_zero() {
+                let mut children = [BlockHash::ZERO; MAP_FAN_OUT];
+                children[0] = map.root;
+                map.root = sink.write_node(&encode_map(map.height, &children))?;
+            }
+            map.height += 1;
+        }
+        let (root, grown) =
+            Update { sink, cleared }.node(map.root, map.height, 0, changes)?;
+        map.root = root;
+        while map.height > 0 && size <= span(map.height - 1) {
+            map.root = read_map(sink, map.root, map.height)?[0];
+            map.height -= 1;
+        }
+        Ok((map, grown))
+    }
+}
+
+struct Update<'a> {
+    sink: &'a dyn NodeSink,
+    cleared: &'a RangeSet,
+}
+
+impl Update<'_> {
+    /// The new hash of a subtree of `height` that begins at block `base`.
+    fn node(
+        &self,
+        hash: BlockHash,
+        height: u8,
+        base: u64,
+        changes: &[(u64, BlockHash)],
+    ) -> Result<(BlockHash, i64)> {
+        let end = base + span(height);
+        let clears = !hash.is_zero() && self.cleared.intersects(base, end);
+        if changes.is_empty() && !clears {
+            return Ok((hash, 0));
+        }
+        if height == 0 {
+            let before = i64::from(!hash.is_zero());
+            let now = changes.last().map_or(BlockHash::ZERO, |(_, hash)| *hash);
+            return Ok((now, i64::from(!now.is_zero()) - before));
+        }
+        if changes.is_empty() && self.cleared.covers(base, end) {
+            return Ok((BlockHash::ZERO, -(count(self.sink, hash, height)? as i64)));
+        }
+        let mut children = read_map(self.sink, hash, height)?;
+        let width = span(height - 1);
+        let (mut rest, mut grown) = (changes, 0);
+        for (slot, child) in children.iter_mut().enumerate() {
+            let start = base + slot as u64 * width;
+            let here = rest.partition_point(|(index, _)| *index < start + width);
+            let (mine, others) = rest.split_at(here);
+            rest = others;
+            let (now, more) = self.node(*child, height - 1, start, mine)?;
+            *child = now;
+            grown += more;
+        }
+        if children.iter().all(BlockHash::is_zero) {
+            return Ok((BlockHash::ZERO, grown));
+        }
+        Ok((self.sink.write_node(&encode_map(height - 1, &children))?, grown))
+    }
+}
+
+/// Data blocks of a subtree.
+fn count(source: &dyn NodeSource, hash: BlockHash, height: u8) -> Result<u64> {
+    if hash.is_zero() || height == 0 {
+        return Ok(u64::from(!hash.is_zero()));
+    }
+    let mut blocks = 0;
+    for child in read_map(source, hash, height)? {
+        blocks += count(source, child, height - 1)?;
+    }
+    Ok(blocks)
+}
+
+fn next_in(
+    source: &dyn NodeSource,
+    hash: BlockHash,
+    height: u8,
+    base: u64,
+    from: u64,
+    data: bool,
+) -> Result<Option<u64>> {
+    if hash.is_zero() || height == 0 {
+        let found = hash.is_zero() != data;
+        return Ok(found.then(|| base.max(from)));
+    }
+    let width = span(height - 1);
+    for (slot, child) in read_map(source, hash, height)?.into_iter().enumerate() {
+        let start = base + slot as u64 * width;
+        if start + width <= from {
+            continue;
+        }
+        if let Some(found) = next_in(source, child, height - 1, start, from, data)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

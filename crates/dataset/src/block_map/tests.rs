@@ -1,0 +1,61 @@
+use super::*;
+use crate::blocks::memory::MemoryNodes;
+use std::collections::BTreeMap;
+
+fn hash(number: u64) -> BlockHash {
+    let mut bytes = [0xee; 32];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    BlockHash(bytes)
+}
+
+#[test]
+fn updates_give_what_a_map_gives() {
+    let mut state = 1u64;
+    let mut dice = move |sides: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % sides
+    };
+    for run in 0..30 {
+        let nodes = MemoryNodes::default();
+        let far = [1, 100, 20_000, 1 << 31][run % 4];
+        let (mut map, mut model, mut blocks) = (BlockMap::EMPTY, BTreeMap::new(), 0i64);
+        for _ in 0..30 {
+            let mut cleared = RangeSet::default();
+            for _ in 0..dice(3) {
+                let start = dice(far);
+                let end = if dice(4) == 0 { u64::MAX } else { start + dice(far) + 1 };
+                cleared.insert(start, end);
+                model.retain(|index, _| !(start..end).contains(index));
+            }
+            let mut changes = BTreeMap::new();
+            let start = dice(far);
+            for _ in 0..dice(300) {
+                let near = (start + dice(200)).min(far - 1);
+                let zero = dice(5) == 0;
+                changes.insert(near, if zero { BlockHash::ZERO } else { hash(dice(1000) + 1) });
+            }
+            model.extend(changes.clone());
+            model.retain(|_, hash: &mut BlockHash| !hash.is_zero());
+            let changes: Vec<_> = changes.into_iter().collect();
+            let size = model.last_key_value().map_or(0, |(last, _)| last + 1);
+            let (now, grown) = map.update(&nodes, &cleared, &changes, size).unwrap();
+            (map, blocks) = (now, blocks + grown);
+            assert_eq!(blocks as usize, model.len());
+            assert_eq!(map.root.is_zero(), model.is_empty());
+        }
+        for index in model.keys().flat_map(|index| [*index, index + 1, index.saturating_sub(140)]) {
+            let mut found = [BlockHash::ZERO; 150];
+            map.lookup(&nodes, index, &mut found).unwrap();
+            for (offset, found) in found.iter().enumerate() {
+                let expected = model.get(&(index + offset as u64)).copied();
+                assert_eq!(*found, expected.unwrap_or(BlockHash::ZERO));
+            }
+            let data = model.range(index..).next().map(|(index, _)| *index);
+            assert_eq!(map.next(&nodes, index, true).unwrap(), data);
+            let hole = (index..).find(|index| !model.contains_key(index)).unwrap();
+            if let Some(found) = map.next(&nodes, index, false).unwrap() {
+                assert_eq!(found, hole);
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Attributes, lifetime of inodes, and admission of changes.
+
+use super::Dataset;
+use crate::attributes::{Attr, SetAttr};
+use crate::inode::{Inode, InodeState, to_timestamp};
+use crate::{Error, FILE_SIZE_MAX, FileKind, Result};
+use offshoot_format::inode::Timestamp;
+use offshoot_format::operation::Operation;
+use offshoot_types::Ino;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// An attribute change as it is logged.
+#[derive(Clone, Copy)]
+pub(super) struct LoggedSetAttr {
+    pub(super) size: Option<u64>,
+    pub(super) mode: Option<u32>,
+    pub(super) uid: Option<u32>,
+    pub(super) gid: Option<u32>,
+    pub(super) atime: Option<Timestamp>,
+    pub(super) mtime: Option<Timestamp>,
+}
+
+impl Dataset {
+    /// Changes attributes and answers the new ones.
+    pub fn setattr(&self, ino: Ino, change: &SetAttr) -> Result<Attr> {
+        let change = LoggedSetAttr {
+            size: change.size,
+            mode: change.mode.map(|mode| mode & 0o7777),
+            uid: change.uid,
+            gid: change.gid,
+            atime: change.atime.map(to_timestamp),
+            mtime: change.mtime.map(to_timestamp),
+        };
+        self.setattr_at(ino, change, self.now())
+    }
+
+    pub(super) fn setattr_at(
+        &self,
+        ino: Ino,
+        change: LoggedSetAttr,
+        time: Timestamp,
+    ) -> Result<Attr> {
+        let inode = self.inode(ino)?;
+        if let Some(size) = change.size {
+            inode.expect_file()?;
+            if size > FILE_SIZE_MAX {
+                return Err(Error::FileTooBig);
+            }
+        }
+        let LoggedSetAttr { size, mode, uid, gid, atime, mtime } = change;
+        let operation = Operation::SetAttr { ino, size, mode, uid, gid, atime, mtime, time };
+        let cut = size.unwrap_or(u64::MAX);
+        self.change_blocks(&inode, [Some(cut), None], |state, bases| {
+            if let Some(size) = size {
+                state.resize(size, bases);
+                state.mtime = time;
+            }
+            state.mode = mode.unwrap_or(state.mode);
+            state.uid = uid.unwrap_or(state.uid);
+            state.gid = gid.unwrap_or(state.gid);
+            state.atime = atime.unwrap_or(state.atime);
+            state.mtime = mtime.unwrap_or(state.mtime);
+            state.ctime = time;
+            self.queue.lock().push(&operation, Vec::new());
+            inode.attr(state)
+        })
+    }
+
+    /// Counts one more user of an inode, so that it outlives its last name. Balance with
+    /// [`Dataset::close`].
+    pub fn open(&self, ino: Ino) -> Result<()> {
+        let inode = self.inode(ino)?;
+        let _gate = self.enter()?;
+        let mut state = inode.state.write();
+        if state.gone {
+            return Err(Error::Stale);
+        }
+        state.open += 1;
+        Ok(())
+    }
+
+    /// Gives back one [`Dataset::open`]; frees the inode when it was the last and no name is left.
+    pub fn close(&self, ino: Ino) {
+        let Some(inode) = self.inodes.get(ino) else { return };
+        let Ok(gate) = self.enter() else { return };
+        let mut state = inode.state.write();
+        state.open = state.open.saturating_sub(1);
+        if state.open == 0 && state.nlink == 0 && !state.gone {
+            self.change(*gate, &inode, &mut state, |state| self.free(state));
+        }
+    }
+
+    /// Takes away a name's count; frees the inode when it was the last and nobody uses it. A
+    /// replay frees at its end: records further on may write to an inode that was still open.
+    pub(super) fn drop_link(&self, epoch: u64, inode: &Arc<Inode>, time: Timestamp) {
+        let mut state = inode.state.write();
+        self.change(epoch, inode, &mut state, |state| {
+            state.ctime = time;
+            state.nlink = match inode.kind {
+                FileKind::Directory => 0,
+                _ => state.nlink.saturating_sub(1),
+            };
+            if state.nlink == 0 && state.open == 0 && !self.is_replaying() {
+                self.free(state);
+            }
+        });
+    }
+
+    /// Frees an inode: its content goes with the next commit.
+    pub(super) fn free(&self, state: &mut InodeState) {
+        state.gone = true;
+        state.dirty.drop_blocks();
+        state.dirty.xattrs.clear();
+        self.inode_count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Lets a change of about this many bytes in, waiting while too much is unwritten.
+    ///
+    /// # Errors
+    /// `NoSpace` when the pool has no room for it and what is unwritten already.
+    pub(super) fn admit(&self, bytes: u64) -> Result<()> {
+        if self.is_replaying() {
+            return Ok(());
+        }
+        self.hold_back();
+        if self.has_room(bytes) {
+            self.request_commit_when_due();
+            return Ok(());
+        }
+        // What is unwritten is counted as if nothing were compressed or stored already: write it,
+        // then let the pool give back what is dead, before refusing.
+        if self.dirty_bytes() > 0 {
+            self.commit()?;
+        }
+        for _ in 0..64 {
+            if self.has_room(bytes) {
+                return Ok(());
+            }
+            if !self.shared.pool.reclaim_step()? {
+                break;
+            }
+        }
+        if self.has_room(bytes) { Ok(()) } else { Err(Error::NoSpace) }
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        // Half as much again for the nodes of trees.
+        let unwritten = self.shared.weight.load(Ordering::Relaxed) + bytes;
+        self.shared.pool.available() >= unwritten + unwritten / 2
+    }
+
+    /// Back-pressure: memory for unwritten data is bounded.
+    fn hold_back(&self) {
+        let bound = self.shared.options.dirty_bound;
+        let mut waits = 0;
+        while self.shared.weight.load(Ordering::Relaxed) > bound && waits < 1000 {
+            if self.dirty_bytes() > bound / 8 {
+                // Failure shows at the next sync or as a lack of room.
+                if self.commit().is_err() {
+                    return;
+                }
+            } else {
+                self.shared.request_commit();
+                self.shared.progress.wait(Duration::from_millis(10));
+            }
+            waits += 1;
+        }
+    }
+
+    fn request_commit_when_due(&self) {
+        if self.dirty_bytes() > self.shared.options.dirty_limit {
+            self.shared.request_commit();
+        }
+    }
+}

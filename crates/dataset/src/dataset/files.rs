@@ -1,0 +1,462 @@
+//! Content of files.
+
+use super::{Dataset, FILE_SIZE_MAX};
+use crate::block_map::BlockMap;
+use crate::blocks::PoolReader;
+use crate::inode::{Inode, InodeState, Place};
+use crate::layer::Slot;
+use crate::queue::Piece;
+use crate::{Error, Result};
+use bytes::Bytes;
+use offshoot_format::inode::Timestamp;
+use offshoot_format::operation::Operation;
+use offshoot_pool::BlockData;
+use offshoot_types::{BLOCK_SIZE, BlockHash, Ino};
+use std::sync::Arc;
+
+const BLOCK: u64 = BLOCK_SIZE as u64;
+/// Blocks looked up at a time by a read.
+const READ_BLOCKS: usize = 32;
+/// Bytes of one operation; longer writes are several.
+const WRITE_LEN_MAX: usize = 1 << 20;
+/// How often a read looks again for a block that was replaced meanwhile.
+const MISSING_MAX: u32 = 8;
+/// How far a sequential reader is read ahead of, in blocks.
+const AHEAD_BLOCKS_MAX: u64 = 128;
+
+/// The content of blocks that an operation changes in part, read before it takes any lock.
+#[derive(Default)]
+pub(super) struct Bases(Vec<Base>);
+
+struct Base {
+    block: u64,
+    source: BaseSource,
+    /// `None`: zeros.
+    content: Option<BlockData>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BaseSource {
+    Committed(BlockMap),
+    Shared(BlockHash),
+}
+
+impl Bases {
+    fn find(&self, block: u64, source: BaseSource) -> Option<&Base> {
+        self.0.iter().find(|base| base.block == block && base.source == source)
+    }
+
+    /// What must be read before a block can be changed in part.
+    fn missing(&self, state: &InodeState, block: u64) -> Option<BaseSource> {
+        // Behind the end there are only zeros.
+        if block >= state.size.div_ceil(BLOCK) {
+            return None;
+        }
+        let source = match state.place(block) {
+            Place::Data(_) | Place::Hole => return None,
+            Place::Committed => BaseSource::Committed(state.map),
+            Place::Shared(_, hash) => BaseSource::Shared(hash),
+        };
+        self.find(block, source).is_none().then_some(source)
+    }
+}
+
+impl InodeState {
+    /// Replaces part of a block; `bytes` of `None` are zeros. The block's content is in `bases`.
+    fn patch(&mut self, block: u64, at: usize, len: usize, bytes: Option<&[u8]>, bases: &Bases) {
+        let fill = |target: &mut [u8]| match bytes {
+            Some(bytes) => target[at..at + len].copy_from_slice(bytes),
+            None => target[at..at + len].fill(0),
+        };
+        if let Some(Slot::Data(data)) = self.dirty.blocks.get_mut(&block) {
+            if let Some(data) = Arc::get_mut(data) {
+                return fill(data);
+            }
+        }
+        let find = |source| bases.find(block, source).and_then(|base| base.content.as_deref());
+        let mut content = match self.place(block) {
+            Place::Data(data) => data.to_vec(),
+            Place::Hole if bytes.is_none() => return,
+            Place::Hole => vec![0; BLOCK_SIZE],
+            Place::Committed => {
+                find(BaseSource::Committed(self.map)).unwrap_or(&[0; BLOCK_SIZE]).to_vec()
+            }
+            Place::Shared(_, hash) => {
+                find(BaseSource::Shared(hash)).unwrap_or(&[0; BLOCK_SIZE]).to_vec()
+            }
+        };
+        content.resize(BLOCK_SIZE, 0);
+        fill(&mut content);
+        self.dirty.put_block(block, Slot::Data(content.into()));
+    }
+
+    /// Cuts or extends a file. Bytes behind the end of a file are zeros in its last block, always.
+    pub(super) fn resize(&mut self, size: u64, bases: &Bases) {
+        if size < self.size {
+            let tail = (size % BLOCK) as usize;
+            if tail > 0 {
+                self.patch(size / BLOCK, tail, BLOCK_SIZE - tail, None, bases);
+            }
+            self.dirty.clear_blocks(size.div_ceil(BLOCK), u64::MAX);
+        }
+        self.size = size;
+    }
+
+    /// Zeroes a range.
+    pub(super) fn clear(&mut self, offset: u64, end: u64, bases: &Bases) {
+        if offset >= self.size {
+            return;
+        }
+        // Behind the end everything is zeros already, so the last block counts as a whole.
+        let end = if end >= self.size { end.max(self.size).next_multiple_of(BLOCK) } else { end };
+        let (first, last) = (offset / BLOCK, end / BLOCK);
+        let (head, tail) = ((offset % BLOCK) as usize, (end % BLOCK) as usize);
+        if first == last {
+            return self.patch(first, head, tail - head, None, bases);
+        }
+        if head > 0 {
+            self.patch(first, head, BLOCK_SIZE - head, None, bases);
+        }
+        if tail > 0 {
+            self.patch(last, 0, tail, None, bases);
+        }
+        self.dirty.clear_blocks(offset.div_ceil(BLOCK), last);
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8], bases: &Bases) -> Vec<Piece> {
+        let mut pieces = Vec::with_capacity(data.len() / BLOCK_SIZE + 2);
+        let (mut rest, mut at) = (data, offset);
+        while !rest.is_empty() {
+            let (block, start) = (at / BLOCK, (at % BLOCK) as usize);
+            let (now, later) = rest.split_at(rest.len().min(BLOCK_SIZE - start));
+            if now.len() == BLOCK_SIZE {
+                let whole: Arc<[u8]> = now.into();
+                self.dirty.put_block(block, Slot::Data(Arc::clone(&whole)));
+                pieces.push(Piece::Block(whole));
+            } else {
+                self.patch(block, start, now.len(), Some(now), bases);
+                pieces.push(Piece::Part(now.into()));
+            }
+            at += now.len() as u64;
+            rest = later;
+        }
+        self.size = self.size.max(at);
+        pieces
+    }
+}
+
+/// Bytes of a block that may be shorter than a block on disk.
+fn copy_out(content: &[u8], at: usize, target: &mut [u8]) {
+    let have = content.get(at..).unwrap_or(&[]);
+    let len = have.len().min(target.len());
+    target[..len].copy_from_slice(&have[..len]);
+    target[len..].fill(0);
+}
+
+impl Dataset {
+    /// Reads up to `len` bytes; fewer at the end of the file.
+    pub fn read(&self, ino: Ino, offset: u64, len: usize) -> Result<Bytes> {
+        let size = self.getattr(ino)?.size;
+        let len = len.min(usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX));
+        let mut buffer = vec![0; len];
+        let read = self.read_into(ino, offset, &mut buffer)?;
+        buffer.truncate(read);
+        Ok(buffer.into())
+    }
+
+    /// Reads into a buffer; answers how many bytes, fewer than asked only at the end of the file.
+    /// The way without an allocation.
+    pub fn read_into(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let inode = self.inode(ino)?;
+        inode.expect_file()?;
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = offset + done as u64;
+            let room = READ_BLOCKS * BLOCK_SIZE - (at % BLOCK) as usize;
+            let end = buffer.len().min(done + room);
+            let part = &mut buffer[done..end];
+            let read = self.read_part(&inode, at, part)?;
+            done += read;
+            if read < end - (done - read) {
+                break;
+            }
+        }
+        if done > 0 {
+            self.read_ahead(&inode, offset / BLOCK, (offset + done as u64).div_ceil(BLOCK));
+        }
+        Ok(done)
+    }
+
+    /// Reads what lies in at most [`READ_BLOCKS`] blocks.
+    fn read_part(&self, inode: &Arc<Inode>, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let mut wanted = [BlockHash::ZERO; READ_BLOCKS];
+            let (len, map, committed) = self.read_memory(inode, offset, buffer, &mut wanted)?;
+            let outcome = self.read_pool(map, committed, &mut wanted, offset, &mut buffer[..len]);
+            match outcome {
+                Err(Error::Missing(hash)) => {
+                    // Reclaimed meanwhile, as a commit replaced the map, or a write the shared
+                    // block? Looking again finds what is there now.
+                    self.wait_for_commit()?;
+                    if attempts > MISSING_MAX && inode.state.read().map == map {
+                        return Err(Error::Missing(hash));
+                    }
+                }
+                other => return other.map(|()| len),
+            }
+        }
+    }
+
+    /// Copies what is in memory, zeroes holes, and answers the length that can be read, the
+    /// committed map and which blocks it must be asked for (as bits). `wanted` gets the hashes of
+    /// shared blocks.
+    fn read_memory(
+        &self,
+        inode: &Inode,
+        offset: u64,
+        buffer: &mut [u8],
+        wanted: &mut [BlockHash; READ_BLOCKS],
+    ) -> Result<(usize, BlockMap, u32)> {
+        let state = inode.state.read();
+        if state.gone {
+            return Err(Error::Stale);
+        }
+        let left = usize::try_from(state.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let len = buffer.len().min(left);
+        if len == 0 {
+            return Ok((0, state.map, 0));
+        }
+        let first = offset / BLOCK;
+        let count = ((offset + len as u64).div_ceil(BLOCK) - first) as u32;
+        let all = u32::MAX >> (32 - count);
+        if state.is_all_committed() {
+            return Ok((len, state.map, all));
+        }
+        let mut committed = 0;
+        for index in 0..count as usize {
+            let (at, part) = part_of(index, offset, &mut buffer[..len]);
+            match state.place(first + index as u64) {
+                Place::Data(data) => copy_out(&data, at, part),
+                Place::Hole => part.fill(0),
+                Place::Shared(_, hash) => wanted[index] = hash,
+                Place::Committed => committed |= 1 << index,
+            }
+        }
+        Ok((len, state.map, committed))
+    }
+
+    fn read_pool(
+        &self,
+        map: BlockMap,
+        committed: u32,
+        wanted: &mut [BlockHash; READ_BLOCKS],
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<()> {
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let first = offset / BLOCK;
+        let count = ((offset + buffer.len() as u64).div_ceil(BLOCK) - first) as usize;
+        if committed != 0 {
+            let mut found = [BlockHash::ZERO; READ_BLOCKS];
+            map.lookup(&self.reader, first, &mut found[..count])?;
+            for index in (0..count).filter(|index| committed & (1 << index) != 0) {
+                wanted[index] = found[index];
+            }
+        }
+        if count > 1 {
+            self.reader.pool.prefetch(&wanted[..count], self.id.0);
+        }
+        for (index, hash) in wanted[..count].iter().enumerate() {
+            let (at, part) = part_of(index, offset, buffer);
+            if !hash.is_zero() {
+                copy_out(&self.reader.read(hash)?, at, part);
+            } else if committed & (1 << index) != 0 {
+                part.fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `data`. An aligned block of 8 KiB is never seen half written, also not after a
+    /// crash. May wait for a commit when too much is unwritten.
+    pub fn write(&self, ino: Ino, offset: u64, data: &[u8]) -> Result<()> {
+        if offset.checked_add(data.len() as u64).is_none_or(|end| end > FILE_SIZE_MAX) {
+            return Err(Error::FileTooBig);
+        }
+        let inode = self.inode(ino)?;
+        inode.expect_file()?;
+        let (mut rest, mut at) = (data, offset);
+        while !rest.is_empty() {
+            // Cut at a block's edge, so that no block is written by two operations.
+            let room = WRITE_LEN_MAX - (at % BLOCK) as usize;
+            let (now, later) = rest.split_at(rest.len().min(room));
+            self.admit((now.len() as u64).next_multiple_of(BLOCK))?;
+            self.write_at(&inode, Some(at), now, self.now())?;
+            at += now.len() as u64;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Appends at the end of the file, whichever it is by then; answers the offset.
+    pub fn append(&self, ino: Ino, data: &[u8]) -> Result<u64> {
+        let inode = self.inode(ino)?;
+        inode.expect_file()?;
+        self.admit((data.len() as u64).next_multiple_of(BLOCK))?;
+        self.write_at(&inode, None, data, self.now())
+    }
+
+    /// One write operation, at the end of the file without an offset; answers where it went.
+    pub(super) fn write_at(
+        &self,
+        inode: &Arc<Inode>,
+        offset: Option<u64>,
+        data: &[u8],
+        time: Timestamp,
+    ) -> Result<u64> {
+        let mut bases = Bases::default();
+        loop {
+            let gate = self.enter()?;
+            let mut state = inode.state.write();
+            if state.gone {
+                return Err(Error::Stale);
+            }
+            let offset = offset.unwrap_or(state.size);
+            let end = offset + data.len() as u64;
+            if end > FILE_SIZE_MAX {
+                return Err(Error::FileTooBig);
+            }
+            let edges = [edge(offset), edge(end)];
+            if let Some((block, source)) = missing_base(&state, &bases, edges) {
+                drop((state, gate));
+                self.read_base(inode, block, source, &mut bases)?;
+                continue;
+            }
+            self.change(*gate, inode, &mut state, |state| {
+                let pieces = state.write(offset, data, &bases);
+                (state.mtime, state.ctime) = (time, time);
+                let ino = inode.ino;
+                let operation = Operation::Write { ino, offset, time, data: &[] };
+                self.queue.lock().push(&operation, pieces);
+            });
+            return Ok(offset);
+        }
+    }
+
+    /// Changes an inode in one operation that may cut blocks at these offsets. `apply` must queue
+    /// the operation.
+    pub(super) fn change_blocks<R>(
+        &self,
+        inode: &Arc<Inode>,
+        cuts: [Option<u64>; 2],
+        apply: impl FnOnce(&mut InodeState, &Bases) -> R,
+    ) -> Result<R> {
+        let mut bases = Bases::default();
+        loop {
+            let gate = self.enter()?;
+            let mut state = inode.state.write();
+            if state.gone {
+                return Err(Error::Stale);
+            }
+            let edges = cuts.map(|cut| cut.filter(|cut| *cut < state.size).and_then(edge));
+            if let Some((block, source)) = missing_base(&state, &bases, edges) {
+                drop((state, gate));
+                self.read_base(inode, block, source, &mut bases)?;
+                continue;
+            }
+            return Ok(self.change(*gate, inode, &mut state, |state| apply(state, &bases)));
+        }
+    }
+
+    /// Reads a block that is about to be changed in part.
+    fn read_base(
+        &self,
+        inode: &Inode,
+        block: u64,
+        source: BaseSource,
+        bases: &mut Bases,
+    ) -> Result<()> {
+        let read = |reader: &PoolReader| {
+            let mut hash = [BlockHash::ZERO];
+            match source {
+                BaseSource::Shared(shared) => hash[0] = shared,
+                BaseSource::Committed(map) => map.lookup(reader, block, &mut hash)?,
+            }
+            if hash[0].is_zero() { Ok(None) } else { reader.read(&hash[0]).map(Some) }
+        };
+        match read(&self.reader) {
+            Ok(content) => bases.0.push(Base { block, source, content }),
+            Err(Error::Missing(hash)) => {
+                // The caller looks again; it finds another source when a commit was the reason.
+                self.wait_for_commit()?;
+                if bases.missing(&inode.state.read(), block) == Some(source) {
+                    return Err(Error::Missing(hash));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Has blocks read into the cache ahead of a sequential reader that has read `first..end`.
+    fn read_ahead(&self, inode: &Arc<Inode>, first: u64, end: u64) {
+        let Some(mut stream) = inode.stream.try_lock() else { return };
+        let follows = first == stream.next || first + 1 == stream.next;
+        if !follows {
+            *stream = crate::inode::Stream { next: end, run: end - first, ahead: end };
+            return;
+        }
+        stream.run += end - stream.next.min(end);
+        stream.next = end;
+        stream.ahead = stream.ahead.max(end);
+        let window = (2 * stream.run).min(AHEAD_BLOCKS_MAX);
+        // Ask when half the window is used up, so that the reader never waits for it.
+        if stream.run < 2 || stream.ahead - end > window / 2 {
+            return;
+        }
+        let from = stream.ahead;
+        stream.ahead = end + window;
+        self.shared.prefetch.request(self.id, inode.ino, from, end + window);
+    }
+
+    /// Brings committed blocks of a file into the cache.
+    pub(crate) fn prefetch(&self, ino: Ino, from: u64, end: u64) -> Result<()> {
+        let inode = self.inode(ino)?;
+        let (map, size) = {
+            let state = inode.state.read();
+            (state.map, state.size.div_ceil(BLOCK))
+        };
+        let mut hashes = vec![BlockHash::ZERO; end.min(size).saturating_sub(from) as usize];
+        map.lookup(&self.reader, from, &mut hashes)?;
+        self.reader.pool.prefetch(&hashes, self.id.0);
+        Ok(())
+    }
+}
+
+/// The block that an operation's edge at this offset cuts, if it cuts one.
+fn edge(offset: u64) -> Option<u64> {
+    (offset % BLOCK != 0).then_some(offset / BLOCK)
+}
+
+fn missing_base(
+    state: &InodeState,
+    bases: &Bases,
+    edges: [Option<u64>; 2],
+) -> Option<(u64, BaseSource)> {
+    edges
+        .into_iter()
+        .flatten()
+        .find_map(|block| bases.missing(state, block).map(|source| (block, source)))
+}
+
+/// Where in its block, and where in the buffer, the `index`-th block of a read goes.
+fn part_of(index: usize, offset: u64, buffer: &mut [u8]) -> (usize, &mut [u8]) {
+    let head = (offset % BLOCK) as usize;
+    let start = (index * BLOCK_SIZE).saturating_sub(head);
+    let end = buffer.len().min((index + 1) * BLOCK_SIZE - head);
+    (if index == 0 { head } else { 0 }, &mut buffer[start..end])
+}

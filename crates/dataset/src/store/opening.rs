@@ -1,0 +1,135 @@
+//! Creating and opening a store, and replaying the log of the last run.
+
+use super::{Prefetch, Shared, Signal, Store, StoreOptions, background};
+use crate::blocks::StoreNodes;
+use crate::dataset::LoggedRecords;
+use crate::store::Directory;
+use crate::{Error, Result};
+use offshoot_format::operation::Batch;
+use offshoot_intent_log::IntentLog;
+use offshoot_os::Clock;
+use offshoot_os::disk::Disk;
+use offshoot_pool::Pool;
+use offshoot_types::DatasetId;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+impl Store {
+    /// Makes an empty store in an empty directory.
+    pub fn create(disk: &Arc<dyn Disk>, options: &StoreOptions) -> Result<()> {
+        // The pool's label comes last: a store cut short while it was made is none.
+        IntentLog::create(&**disk, options.log_file_size, options.log_files)?;
+        Pool::create(&**disk, &options.pool)?;
+        Ok(())
+    }
+
+    /// Opens a store as it was when it was closed or as a crash left it, and locks it.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        options: &StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Store>> {
+        let pool_clock = Arc::clone(&clock);
+        let pool =
+            Pool::open(Arc::clone(&disk), &options.pool, Arc::new(StoreNodes), pool_clock)?;
+        let mut options = options.clone();
+        if options.commit_workers == 0 {
+            options.commit_workers =
+                std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        }
+        let shared = Arc::new(Shared {
+            directory: Directory::load(&pool)?,
+            pool,
+            clock,
+            log: OnceLock::new(),
+            logged: LoggedRecords::default(),
+            weight: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            progress: Signal::default(),
+            prefetch: Prefetch::default(),
+            schedule: Default::default(),
+            datasets: RwLock::new(BTreeMap::new()),
+            loading: Mutex::new(()),
+            options,
+        });
+        // Made now, so that a failure below shuts everything.
+        let store = Arc::new(Store { shared, threads: Mutex::default() });
+        store.replay(&*disk)?;
+        // Everything of the old log is in durable commits: its room may be used again.
+        let log = IntentLog::open(&*disk)?;
+        let _ = store.shared.log.set(log);
+        if store.shared.options.background {
+            let threads = background::start(&store.shared)
+                .map_err(|error| Error::Io(format!("cannot start a thread: {error}")))?;
+            store.threads.lock().extend(threads);
+        }
+        Ok(store)
+    }
+
+    /// Applies what the log holds beyond each dataset's last commit, and commits it. Running it
+    /// again after a crash in the middle changes nothing: what is applied is counted beside the
+    /// tree.
+    fn replay(&self, disk: &dyn Disk) -> Result<()> {
+        let mut ended: BTreeSet<DatasetId> = BTreeSet::new();
+        for record in IntentLog::replay(disk)? {
+            let batch = Batch::decode(&record.payload)?;
+            if ended.contains(&batch.dataset) {
+                continue;
+            }
+            match self.replay_batch(&batch) {
+                Ok(()) => {}
+                // A prefix of the history stays a prefix only if nothing behind it is applied.
+                Err(error) if is_damage(&error) => {
+                    tracing::error!(dataset = %batch.dataset, %error, "replay ends early");
+                    ended.insert(batch.dataset);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for dataset in self.shared.loaded() {
+            match dataset.free_orphans().and_then(|()| dataset.commit()) {
+                // One damaged dataset must not keep the others closed.
+                Err(error) if is_damage(&error) => {
+                    tracing::error!(dataset = %dataset.id(), %error, "cannot commit the replay");
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the operations of a record that are not applied yet.
+    fn replay_batch(&self, batch: &Batch<'_>) -> Result<()> {
+        let dataset = match self.shared.dataset(batch.dataset, true) {
+            // Deleted since; its number is not given again.
+            Err(Error::NoDataset(_)) => return Ok(()),
+            other => other?,
+        };
+        let last = dataset.last_operation();
+        let count = batch.operations.len() as u64;
+        if batch.first.saturating_add(count) <= last + 1 {
+            return Ok(());
+        }
+        if batch.first > last + 1 {
+            return Err(Error::Corrupt(format!(
+                "operations {} to {} are missing from the log",
+                last + 1,
+                batch.first - 1
+            )));
+        }
+        for operation in &batch.operations[(last + 1 - batch.first) as usize..] {
+            dataset.replay(operation).map_err(|error| match error {
+                Error::Io(_) | Error::Damaged(_) | Error::Missing(_) | Error::NoSpace => error,
+                other => Error::Corrupt(format!("an operation of the log fails: {other}")),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an error says that data is damaged, rather than that the disk refuses for now.
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt(_) | Error::Damaged(_) | Error::Missing(_))
+}
