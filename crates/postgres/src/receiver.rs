@@ -158,23 +158,25 @@ impl Receiver {
         let shared =
             Arc::new(Shared { spec, clock, facts: Mutex::new(facts), changed: Condvar::new() });
         let receiver = Receiver { shared, threads: Mutex::new(Vec::new()) };
-        let works: [(&str, fn(&Shared)); 2] =
-            [("log-stream", stream::run), ("log-watch", watch::run)];
-        for (name, work) in works {
-            let shared = Arc::clone(&receiver.shared);
-            let thread = std::thread::Builder::new()
-                .name(name.to_owned())
-                .spawn(move || work(&shared))
-                .map_err(|error| {
-                    Failure::new(
-                        ErrorKind::HostUnprepared,
-                        format!("cannot start a thread: {error}"),
-                        "raise the limit of threads of this host",
-                    )
-                })?;
-            receiver.threads.lock().push(thread);
-        }
+        receiver.spawn("log-stream", stream::run)?;
+        receiver.spawn("log-watch", watch::run)?;
         Ok(receiver)
+    }
+
+    fn spawn(&self, name: &str, work: fn(&Shared)) -> Result<(), Failure> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || work(&shared))
+            .map_err(|error| {
+                Failure::new(
+                    ErrorKind::HostUnprepared,
+                    format!("cannot start a thread: {error}"),
+                    "raise the limit of threads of this host",
+                )
+            })?;
+        self.threads.lock().push(thread);
+        Ok(())
     }
 
     /// What is known now.

@@ -6,7 +6,7 @@ use std::fmt;
 
 mod address;
 mod credentials;
-mod facts;
+pub(crate) mod facts;
 mod precheck;
 pub(crate) mod refusal;
 pub(crate) mod session;

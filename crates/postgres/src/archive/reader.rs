@@ -77,7 +77,7 @@ impl<'a> LogReader<'a> {
     ///
     /// A `from` inside a page is taken as the beginning of a record.
     pub(crate) fn first_record(&mut self, from: Lsn) -> Result<(Lsn, bool), Failure> {
-        if from.0 % PAGE_BYTES != 0 {
+        if !from.0.is_multiple_of(PAGE_BYTES) {
             return Ok((from, true));
         }
         let mut address = from.0;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::{ReceiverState, Shared, gap};
 use crate::archive::{Archive, TimelineHistory};
 use crate::slot::{SlotState, create_slot, slot_state};
+use crate::source::Session;
+use crate::source::facts::read_identity;
 use crate::source::refusal::of_tool;
-use crate::source::{Session, read_facts};
 
 /// The first pause before another try.
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
@@ -65,18 +66,18 @@ fn prepare(shared: &Shared) -> Result<(), Ended> {
     let spec = &shared.spec;
     heal_archive(shared)?;
     let session = spec.source.connect()?;
-    let facts = read_facts(&session)?;
-    if facts.system_identifier != spec.system_identifier {
+    let (system_identifier, timeline) = read_identity(&session)?;
+    if system_identifier != spec.system_identifier {
         return Err(Ended::Gap(Failure::new(
             ErrorKind::SourceRefused,
             format!(
                 "{} is now another cluster (system identifier {} instead of {})",
-                spec.source.address, facts.system_identifier, spec.system_identifier
+                spec.source.address, system_identifier, spec.system_identifier
             ),
             "link the new cluster as a dSource of its own, or bring the old one back",
         )));
     }
-    check_history(shared, facts.timeline)?;
+    check_history(shared, timeline)?;
     let state = match slot_state(&session, &spec.slot)? {
         // A promoted standby has no slot of ours. It may still have all we need: if not, the
         // stream says so.
@@ -88,7 +89,7 @@ fn prepare(shared: &Shared) -> Result<(), Ended> {
     };
     let held = is_held(shared, restart_lsn)?;
     let mut known = shared.facts.lock();
-    if known.timeline.replace(facts.timeline).is_some_and(|before| before != facts.timeline) {
+    if known.timeline.replace(timeline).is_some_and(|before| before != timeline) {
         // On the old timeline we may have received what the new one never had.
         known.received = None;
     }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use offshoot_types::{ErrorKind, Failure, Lsn};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use super::session::{Session, TextRow};
 
@@ -46,9 +47,18 @@ pub struct SourceFacts {
     pub clock: Timestamp,
 }
 
-const FACTS: &str = "
+/// How long the facts may take: sizes are summed file by file.
+const FACTS_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What tells one cluster and one primary of it from another.
+const IDENTITY: &str = "
     SELECT (SELECT system_identifier FROM pg_control_system()),
-           current_setting('server_version_num'),
+           CASE WHEN pg_is_in_recovery()
+                THEN (SELECT timeline_id FROM pg_control_checkpoint())::text
+                ELSE 'x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
+
+const FACTS: &str = "
+    SELECT current_setting('server_version_num'),
            current_setting('server_version'),
            (SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint FROM pg_database
              WHERE datallowconn AND has_database_privilege(oid, 'CONNECT')),
@@ -56,9 +66,6 @@ const FACTS: &str = "
            (SELECT setting FROM pg_settings WHERE name = 'wal_segment_size'),
            current_setting('archive_mode'),
            pg_is_in_recovery(),
-           CASE WHEN pg_is_in_recovery()
-                THEN (SELECT timeline_id FROM pg_control_checkpoint())::text
-                ELSE 'x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
            CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
                 ELSE pg_current_wal_flush_lsn() END,
            to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')";
@@ -84,9 +91,9 @@ pub fn read_facts(session: &Session) -> Result<SourceFacts, Failure> {
             })
         })
         .collect::<Result<_, Failure>>()?;
-    let mut values = Values::new(session.row(FACTS)?);
-    // The server prints the identifier as a signed number.
-    let system_identifier = values.parse::<i64>("system identifier")?.cast_unsigned();
+    let (system_identifier, timeline) = read_identity(session)?;
+    let row = session.rows_within(FACTS, FACTS_TIMEOUT)?.into_iter().next().unwrap_or_default();
+    let mut values = Values::new(row);
     let major = values.parse::<u32>("version")? / 10_000;
     Ok(SourceFacts {
         system_identifier,
@@ -98,10 +105,18 @@ pub fn read_facts(session: &Session) -> Result<SourceFacts, Failure> {
         wal_segment_bytes: values.parse("wal_segment_size")?,
         archiving: values.text("archive_mode")? != "off",
         in_recovery: values.text("recovery state")? == "t",
-        timeline: parse_timeline(&values.text("timeline")?)?,
+        timeline,
         flushed: values.parse("log position")?,
         clock: values.parse("clock")?,
     })
+}
+
+/// Reads the system identifier and the timeline; much quicker than all facts.
+pub(crate) fn read_identity(session: &Session) -> Result<(u64, u32), Failure> {
+    let mut values = Values::new(session.row(IDENTITY)?);
+    // The server prints the identifier as a signed number.
+    let system_identifier = values.parse::<i64>("system identifier")?.cast_unsigned();
+    Ok((system_identifier, parse_timeline(&values.text("timeline")?)?))
 }
 
 /// A timeline as `xHHHHHHHH` (from a WAL file name) or as a decimal number.

@@ -87,7 +87,15 @@ impl Session {
     /// `SourceUnreachable` when the connection is lost or the statement takes longer than 10 s,
     /// `SourceRefused` when the server refuses it.
     pub fn rows(&self, sql: &str) -> Result<Vec<TextRow>, Failure> {
-        let messages = self.wait(async |client| client.simple_query(sql).await)?;
+        self.rows_within(sql, STATEMENT_TIMEOUT)
+    }
+
+    /// As [`Session::rows`], for statements that may take longer.
+    ///
+    /// # Errors
+    /// As [`Session::rows`].
+    pub fn rows_within(&self, sql: &str, timeout: Duration) -> Result<Vec<TextRow>, Failure> {
+        let messages = self.wait(timeout, async |client| client.simple_query(sql).await)?;
         let rows = messages.into_iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => {
                 Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
@@ -121,7 +129,11 @@ impl Session {
         &self.source
     }
 
-    fn wait<'a, T, F>(&'a self, start: impl FnOnce(&'a Client) -> F) -> Result<T, Failure>
+    fn wait<'a, T, F>(
+        &'a self,
+        timeout: Duration,
+        start: impl FnOnce(&'a Client) -> F,
+    ) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
     {
@@ -138,8 +150,7 @@ impl Session {
         if self.broken.get() {
             return Err(lost("an earlier statement was not answered"));
         }
-        let answer = runtime
-            .block_on(async { tokio::time::timeout(STATEMENT_TIMEOUT, start(client)).await });
+        let answer = runtime.block_on(async { tokio::time::timeout(timeout, start(client)).await });
         match answer {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {
@@ -150,7 +161,7 @@ impl Session {
             }
             Err(_) => {
                 self.broken.set(true);
-                Err(lost(&format!("no answer within {} s", STATEMENT_TIMEOUT.as_secs())))
+                Err(lost(&format!("no answer within {} s", timeout.as_secs())))
             }
         }
     }
