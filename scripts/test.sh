@@ -80,7 +80,7 @@ wanted() { # whether a phase was asked for: all of them where none is named
 }
 only=("$@")
 
-export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 CARGO_TERM_COLOR=never
+export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 RUST_LIB_BACKTRACE=0 CARGO_TERM_COLOR=never
 export OFFSHOOT_BIN=$target/debug/offshoot
 if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ] && { wanted unit || wanted testbed; }; then
   OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)

@@ -171,7 +171,9 @@ fn resolve_in_log(
             };
             // A snapshot behind the last commit shows the same as the end of the log.
             let last = follower.index.last_at_lsn(end.lsn)?;
-            (last.map_or(end.lsn, |commit| commit.end), Some(Lsn(end.lsn.0 + 1)), end.time)
+            // Commits arrive before it is proved that none of their time is missing.
+            let time = last.map_or(end.time, |commit| commit.time.max(end.time));
+            (last.map_or(end.lsn, |commit| commit.end), Some(Lsn(end.lsn.0 + 1)), time)
         }
     };
     finish(&history, Target::Position { lsn, next }, Position { lsn, time })

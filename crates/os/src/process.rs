@@ -9,18 +9,19 @@
 //! processes that the child started.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, ChildStdout, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use crate::{Clock, SystemClock};
 
 mod identity;
+mod launch;
 mod user;
 
 pub use identity::{ProcessId, boot_id};
@@ -28,6 +29,9 @@ pub use user::User;
 
 /// Most bytes kept of each stream by [`run`]; what comes after is read and dropped.
 pub const CAPTURE_BYTES_MAX: usize = 16 << 20;
+
+/// How long a killed child may take to end.
+pub const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a child could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -226,112 +230,46 @@ impl Spec {
         self.program.display().to_string()
     }
 
-    /// Starts the child.
+    /// Starts the child. Takes about a millisecond, however large this process is.
     ///
     /// # Errors
     /// [`ProcessError::Spawn`].
     pub fn spawn(&self) -> Result<Child, ProcessError> {
         let failed = |source| ProcessError::Spawn { program: self.name(), source };
-        let command = self.command().map_err(failed)?;
+        let (prepared, ends) = launch::Prepared::new(self).map_err(failed)?;
         // The kernel's "parent died" signal is tied to the *thread* that started the child, so such
         // children are started by a thread that lives as long as the process.
-        let inner = if self.die_with_parent {
-            spawner::spawn(command).map_err(failed)?
-        } else {
-            let mut command = command;
-            command.spawn().map_err(failed)?
+        let started = match self.die_with_parent {
+            true => spawner::start(prepared, ends),
+            false => prepared.start(ends),
         };
-        Child::adopt(self.name(), inner, self.new_session)
+        Child::adopt(self.name(), started.map_err(failed)?, self.new_session)
     }
-
-    #[allow(clippy::disallowed_methods)] // the one place that makes child processes
-    fn command(&self) -> io::Result<Command> {
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).stdin(Stdio::null());
-        command.stdout(stdio(&self.stdout)?).stderr(stdio(&self.stderr)?);
-        if self.clear_env {
-            command.env_clear();
-            if let Some(path) = std::env::var_os("PATH") {
-                command.env("PATH", path);
-            }
-        }
-        for (name, value) in &self.env {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        if let Some(dir) = &self.cwd {
-            command.current_dir(dir);
-        }
-        let user = self.user.clone();
-        let (new_session, die) = (self.new_session, self.die_with_parent);
-        let parent = std::process::id();
-        // SAFETY: the closure makes only async-signal-safe system calls and allocates nothing.
-        unsafe {
-            command.pre_exec(move || prepare_child(user.as_ref(), new_session, die, parent));
-        }
-        Ok(command)
-    }
-}
-
-fn stdio(sink: &Sink) -> io::Result<Stdio> {
-    use std::os::unix::fs::OpenOptionsExt;
-    Ok(match sink {
-        Sink::Null => Stdio::null(),
-        Sink::Pipe => Stdio::piped(),
-        Sink::File(path) => {
-            OpenOptions::new().create(true).append(true).mode(0o600).open(path)?.into()
-        }
-    })
-}
-
-/// Runs in the child between fork and exec: async-signal-safe calls only.
-fn prepare_child(user: Option<&User>, session: bool, die: bool, parent: u32) -> io::Result<()> {
-    let check = |result: i32| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
-    // SAFETY: plain system calls; the group list is valid for the given length.
-    unsafe {
-        if session {
-            check(libc::setsid())?;
-        }
-        if let Some(user) = user {
-            check(libc::setgroups(user.groups.len() as _, user.groups.as_ptr()))?;
-            check(libc::setgid(user.gid))?;
-            check(libc::setuid(user.uid))?;
-        }
-        if die {
-            // After setuid, which would clear it.
-            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-            if libc::getppid() as u32 != parent {
-                return Err(io::Error::from_raw_os_error(libc::ESRCH));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The thread that starts children which must die with this process.
 mod spawner {
     use std::io;
-    use std::process::{Child, Command};
     use std::sync::{OnceLock, mpsc};
 
-    type Request = (Command, mpsc::Sender<io::Result<Child>>);
+    use super::launch::{Ends, Prepared, Started};
+
+    type Request = (Prepared, Ends, mpsc::Sender<io::Result<Started>>);
     static REQUESTS: OnceLock<mpsc::Sender<Request>> = OnceLock::new();
 
-    pub(super) fn spawn(command: Command) -> io::Result<Child> {
+    pub(super) fn start(prepared: Prepared, ends: Ends) -> io::Result<Started> {
         let requests = REQUESTS.get_or_init(|| {
             let (sender, receiver) = mpsc::channel::<Request>();
             std::thread::spawn(move || {
-                for (mut command, answer) in receiver {
-                    let _ = answer.send(command.spawn());
+                for (prepared, ends, answer) in receiver {
+                    let _ = answer.send(prepared.start(ends));
                 }
             });
             sender
         });
         let (answer, result) = mpsc::channel();
         let gone = || io::Error::other("the thread that starts children is gone");
-        requests.send((command, answer)).map_err(|_| gone())?;
+        requests.send((prepared, ends, answer)).map_err(|_| gone())?;
         result.recv().map_err(|_| gone())?
     }
 }
@@ -340,8 +278,12 @@ mod spawner {
 #[derive(Debug)]
 pub struct Child {
     program: String,
-    inner: std::process::Child,
+    pid: i32,
     pidfd: OwnedFd,
+    /// How it ended, once it has been reaped: its pid means nothing from then on.
+    status: Option<ExitStatus>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
     leads_group: bool,
 }
 
@@ -376,20 +318,33 @@ impl Output {
 impl Child {
     fn adopt(
         program: String,
-        mut inner: std::process::Child,
+        started: launch::Started,
         leads_group: bool,
     ) -> Result<Self, ProcessError> {
-        let pidfd = rustix::process::Pid::from_raw(inner.id() as i32)
+        let pid = started.pid;
+        let pidfd = rustix::process::Pid::from_raw(pid)
             .ok_or(io::Error::from_raw_os_error(libc::ESRCH))
             .and_then(|pid| {
                 rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
                     .map_err(io::Error::from)
             });
         match pidfd {
-            Ok(pidfd) => Ok(Child { program, inner, pidfd, leads_group }),
+            Ok(pidfd) => Ok(Child {
+                program,
+                pid,
+                pidfd,
+                status: None,
+                stdout: started.stdout.map(ChildStdout::from),
+                stderr: started.stderr.map(ChildStderr::from),
+                leads_group,
+            }),
             Err(source) => {
-                let _ = inner.kill();
-                let _ = inner.wait();
+                let mut status = 0;
+                // SAFETY: plain system calls on a child that has not been reaped.
+                unsafe {
+                    libc::kill(pid, libc::SIGKILL);
+                    libc::waitpid(pid, &mut status, 0);
+                }
                 Err(ProcessError::Control { program, source })
             }
         }
@@ -397,7 +352,7 @@ impl Child {
 
     /// Its pid.
     pub fn pid(&self) -> i32 {
-        self.inner.id() as i32
+        self.pid
     }
 
     /// Its pid and start time, to be written down; `None` when it has been reaped.
@@ -406,13 +361,13 @@ impl Child {
     }
 
     /// Its stdout, where the spec said [`Sink::Pipe`]; once.
-    pub fn take_stdout(&mut self) -> Option<std::process::ChildStdout> {
-        self.inner.stdout.take()
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.stdout.take()
     }
 
     /// Its stderr, where the spec said [`Sink::Pipe`]; once.
-    pub fn take_stderr(&mut self) -> Option<std::process::ChildStderr> {
-        self.inner.stderr.take()
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.stderr.take()
     }
 
     /// Its stdout line by line, read by a thread; once.
@@ -431,7 +386,16 @@ impl Child {
     /// # Errors
     /// [`ProcessError::Control`].
     pub fn try_wait(&mut self) -> Result<Option<ExitStatus>, ProcessError> {
-        self.inner.try_wait().map_err(|source| self.lost(source))
+        if self.status.is_none() {
+            let mut raw = 0;
+            // SAFETY: plain system call on a child that has not been reaped.
+            match unsafe { libc::waitpid(self.pid, &mut raw, libc::WNOHANG) } {
+                0 => {}
+                pid if pid == self.pid => self.status = Some(ExitStatus::from_raw(raw)),
+                _ => return Err(self.lost(io::Error::last_os_error())),
+            }
+        }
+        Ok(self.status)
     }
 
     /// Waits until it ends, at most `timeout`; `None` when it still runs.
@@ -454,15 +418,18 @@ impl Child {
         identity::signal_pidfd(&self.pidfd, signal).map_err(|source| self.lost(source))
     }
 
-    /// Kills the child and every process of its group (SIGKILL), then reaps the child.
+    /// Kills the child and every process of its group (SIGKILL), then reaps the child; one that is
+    /// stuck in the kernel is given up after [`KILL_TIMEOUT`].
     pub fn kill_group(&mut self) {
-        if matches!(self.inner.try_wait(), Ok(None)) {
-            if self.leads_group {
-                // SAFETY: the child is not reaped, so its pid still names its group.
-                unsafe { libc::kill(-self.pid(), libc::SIGKILL) };
+        if matches!(self.try_wait(), Ok(None)) {
+            // SAFETY: the child is not reaped, so its pid still names it and its group.
+            unsafe {
+                if self.leads_group {
+                    libc::kill(-self.pid, libc::SIGKILL);
+                }
+                libc::kill(self.pid, libc::SIGKILL);
             }
-            let _ = self.inner.kill();
-            let _ = self.inner.wait();
+            let _ = self.wait_timeout(KILL_TIMEOUT);
         }
     }
 

@@ -114,36 +114,66 @@ fn read_root(slots: &[Arc<dyn DiskFile>; 2]) -> Result<RootSlot> {
 }
 
 impl Journal {
-    /// Reads the newest root and loads its table.
-    pub(crate) fn open(disk: &Arc<dyn Disk>, table: &Table) -> Result<Journal> {
-        let open = |path: &str| {
-            disk.open(path).map_err(|error| Error::io(format!("open '{path}'"), &error))
-        };
-        let slots = [open(slot_path(0))?, open(slot_path(1))?];
+    /// Reads the newest root and loads its table. A damaged table is made anew by `rebuild`, which
+    /// fills an empty table with what the root reaches.
+    pub(crate) fn open(
+        disk: &Arc<dyn Disk>,
+        table: &Table,
+        rebuild: impl FnOnce(&RootSlot) -> Result<()>,
+    ) -> Result<Journal> {
+        let slots = [open_file(&**disk, slot_path(0))?, open_file(&**disk, slot_path(1))?];
         let root = read_root(&slots)?;
-        let mut checkpoint_len = 0;
-        if root.checkpoint != 0 {
-            let path = checkpoint_path(root.checkpoint);
-            let file = open(&path)?;
-            checkpoint_len =
-                file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
-            load_chunks(&*file, &path, checkpoint_len, table)?;
+        let mut next_number = 1;
+        let names = disk.list(DIR);
+        for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
+            let number = name.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
+            next_number = next_number.max(number.map_or(0, |number| number + 1));
         }
-        let Some(last) = root.logs.last().copied() else {
-            return Err(damaged("the root names no log"));
+        let (log, checkpoint_len, rebuilt) = match load_table(&**disk, &root, table) {
+            Ok((log, checkpoint_len)) => (log, checkpoint_len, false),
+            Err(Error::DamagedStructure { what, detail }) => {
+                tracing::error!(what, detail, "the table is rebuilt from the segments");
+                table.retain(|_, _| false);
+                rebuild(&root)?;
+                // Any handle will do: the new table's log takes its place before it is used.
+                (slots[0].clone(), 0, true)
+            }
+            Err(other) => return Err(other),
         };
-        for log in &root.logs {
-            let path = log_path(log.number);
-            load_chunks(&*open(&path)?, &path, log.len, table)?;
-        }
-        let log = open(&log_path(last.number))?;
-        // What follows is left over from a commit that was cut off.
-        log.set_len(last.len)
-            .map_err(|error| Error::io(format!("cut '{}'", log_path(last.number)), &error))?;
         let mut journal =
-            Journal { disk: disk.clone(), slots, log, root, next_number: 1, checkpoint_len };
+            Journal { disk: disk.clone(), slots, log, root, next_number, checkpoint_len };
+        if rebuilt {
+            journal.replace_table(table)?;
+        }
         journal.remove_unnamed()?;
         Ok(journal)
+    }
+
+    /// Writes the whole table and a root that names nothing older.
+    fn replace_table(&mut self, table: &Table) -> Result<()> {
+        self.begin_log()?;
+        let first_log = self.next_number - 1;
+        let ticket = CheckpointTicket { number: self.next_number, first_log };
+        self.next_number += 1;
+        let len = write_checkpoint(&*self.disk, ticket, table)?;
+        self.finish_checkpoint(ticket, len).map_err(|error| match error {
+            CommitError::Undone(error) | CommitError::Unknown(error) => error,
+        })
+    }
+
+    /// Begins a new log file.
+    fn begin_log(&mut self) -> Result<()> {
+        let number = self.next_number;
+        self.next_number += 1;
+        let path = log_path(number);
+        let log = self.disk.create(&path).and_then(|log| {
+            // The name MUST be durable before a root that names it.
+            self.disk.sync_dir(DIR)?;
+            Ok(log)
+        });
+        self.log = log.map_err(|error| Error::io(format!("create '{path}'"), &error))?;
+        self.root.logs.push(LogExtent { number, len: 0 });
+        Ok(())
     }
 
     /// Removes table files that the durable root does not name.
@@ -226,22 +256,16 @@ impl Journal {
     /// be copied from the table from now on.
     pub(crate) fn begin_checkpoint(&mut self) -> Result<CheckpointTicket> {
         let last = self.root.logs.last().copied().unwrap_or(LogExtent { number: 0, len: 0 });
-        let number = self.next_number;
-        self.next_number += 2;
         // After failures the last log may do: replaying older records over a newer checkpoint ends
         // in the same state, as a block's last record wins.
-        if last.len == 0 || self.root.logs.len() >= root::LOGS_MAX {
-            return Ok(CheckpointTicket { number, first_log: last.number });
+        let mut first_log = last.number;
+        if last.len > 0 && self.root.logs.len() < root::LOGS_MAX {
+            first_log = self.next_number;
+            self.begin_log()?;
         }
-        let path = log_path(number + 1);
-        let log = self.disk.create(&path).and_then(|log| {
-            // The name MUST be durable before a root that names it.
-            self.disk.sync_dir(DIR)?;
-            Ok(log)
-        });
-        self.log = log.map_err(|error| Error::io(format!("create '{path}'"), &error))?;
-        self.root.logs.push(LogExtent { number: number + 1, len: 0 });
-        Ok(CheckpointTicket { number, first_log: number + 1 })
+        let number = self.next_number;
+        self.next_number += 1;
+        Ok(CheckpointTicket { number, first_log })
     }
 
     /// Names a checkpoint of `len` bytes, durable by now, instead of all that came before its log.
@@ -300,6 +324,35 @@ pub(crate) fn write_checkpoint(
     };
     write().map_err(|error| Error::io(format!("write '{path}'"), &error))?;
     Ok(len)
+}
+
+fn open_file(disk: &dyn Disk, path: &str) -> Result<Arc<dyn DiskFile>> {
+    disk.open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => damaged(format!("'{path}' is missing")),
+        _ => Error::io(format!("open '{path}'"), &error),
+    })
+}
+
+/// Loads what a root names; returns the last log and the checkpoint's length.
+fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dyn DiskFile>, u64)> {
+    let mut checkpoint_len = 0;
+    if root.checkpoint != 0 {
+        let path = checkpoint_path(root.checkpoint);
+        let file = open_file(disk, &path)?;
+        checkpoint_len = file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
+        load_chunks(&*file, &path, checkpoint_len, table)?;
+    }
+    let mut last_log = None;
+    for log in &root.logs {
+        let path = log_path(log.number);
+        let file = open_file(disk, &path)?;
+        load_chunks(&*file, &path, log.len, table)?;
+        last_log = Some((file, path, log.len));
+    }
+    let (log, path, len) = last_log.ok_or_else(|| damaged("the root names no log"))?;
+    // What follows is left over from a commit that was cut off.
+    log.set_len(len).map_err(|error| Error::io(format!("cut '{path}'"), &error))?;
+    Ok((log, checkpoint_len))
 }
 
 fn damaged(detail: impl Into<String>) -> Error {

@@ -11,6 +11,7 @@ mod error;
 mod journal;
 mod options;
 mod pool;
+mod rebuild;
 mod reclaim;
 mod recovery;
 mod room;

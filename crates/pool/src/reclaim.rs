@@ -156,6 +156,18 @@ impl Pool {
     /// Moves the live blocks of a segment; whether any was.
     fn compact(&self, of: &SegmentSummary, paced: bool) -> Result<bool> {
         let mut moves = Vec::new();
+        let moved = self.copy_live(of, paced, &mut moves);
+        // After an error the copies that were not committed are of no use.
+        moves.iter().for_each(|(_, _, to)| self.segments.release(*to));
+        moved
+    }
+
+    fn copy_live(
+        &self,
+        of: &SegmentSummary,
+        paced: bool,
+        moves: &mut Vec<(BlockHash, Place, Place)>,
+    ) -> Result<bool> {
         let (mut moved, mut batch) = (false, 0);
         let mut window = Window::default();
         let mut at = HEADER_LEN;
@@ -182,7 +194,7 @@ impl Pool {
                 batch += u64::from(place.room());
             }
             if batch >= MOVE_BATCH_LEN {
-                self.finish_moves(&mut moves, &mut batch, paced)?;
+                self.finish_moves(moves, &mut batch, paced)?;
                 moved = true;
                 if paced && self.background.stopped() {
                     return Ok(false);
@@ -190,7 +202,7 @@ impl Pool {
             }
         }
         moved |= !moves.is_empty();
-        self.finish_moves(&mut moves, &mut batch, paced)?;
+        self.finish_moves(moves, &mut batch, paced)?;
         Ok(moved)
     }
 
@@ -220,13 +232,8 @@ impl Pool {
             return Ok(());
         }
         // ORDER 1 for the copies.
-        let flushed = self.flush_segments();
-        if flushed.is_err() {
-            moves.iter().for_each(|(_, _, to)| self.segments.release(*to));
-            return flushed;
-        }
-        self.move_blocks(moves)?;
-        moves.clear();
+        self.flush_segments()?;
+        self.move_blocks(&std::mem::take(moves))?;
         self.compacted.fetch_add(*batch, Ordering::Relaxed);
         if paced {
             let rate = self.options.compaction_rate.max(1);

@@ -6,6 +6,7 @@
 
 use crate::journal::{self, Journal};
 use crate::pool::{DIRS, NodeChildren, Pool, Root};
+use crate::rebuild::rebuild;
 use crate::room::Room;
 use crate::segments::{self, Segments};
 use crate::table::Table;
@@ -83,7 +84,11 @@ impl Pool {
         let label = read_label(&*disk)?;
         let lock = take_lock(&*disk)?;
         let table = Table::new();
-        let journal = Journal::open(&disk, &table)?;
+        let mut lost = Vec::new();
+        let journal = Journal::open(&disk, &table, |root| {
+            lost = rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)?;
+            Ok(())
+        })?;
         let segments = Segments::new(disk.clone(), label.pool_id, options);
         let (dead, uses) = settle_table(&table);
         let missing = adopt_segments(&*disk, &segments, &uses)?;
@@ -114,6 +119,9 @@ impl Pool {
         for number in missing {
             let detail = format!("segment {number} is missing or too short");
             pool.add_structure_fault(BlockHash::ZERO, &detail);
+        }
+        for hash in lost {
+            pool.add_structure_fault(hash, "it was not found when the table was rebuilt");
         }
         pool.correct_room();
         if options.background {

@@ -307,3 +307,58 @@ fn commits_of_many_threads_are_serialised_and_sound() {
     reclaim(&pool);
     assert_eq!((pool.stats().live, pool.stats().segments), (0, 0));
 }
+
+#[test]
+fn a_damaged_table_is_rebuilt_from_the_segments() {
+    type Damage = fn(&SimDisk, &str);
+    let flip: Damage = |disk, path| disk.flip_bit(path, 30, 1);
+    let remove: Damage = |disk, path| disk.remove(path).unwrap();
+    for damage in [flip, remove] {
+        let disk = SimDisk::new(1);
+        let pool = create(&disk);
+        commit_tree(&pool, 1, &(0..300).collect::<Vec<_>>()).unwrap();
+        let transaction = pool.begin();
+        let old = pool.root().hash;
+        let tree = write_tree(&transaction, 2, &(200..400).collect::<Vec<_>>()).unwrap();
+        let root = transaction.write_node(&node(3, &[old, tree, tree])).unwrap();
+        pool.commit(transaction, root, b"").unwrap();
+        drop(pool.begin().write_data(&content(9999)).unwrap());
+        reclaim(&pool);
+        let before = pool.stats();
+        drop(pool);
+        for name in disk.list("table").unwrap() {
+            let path = format!("table/{name}");
+            if !disk.content(&path).unwrap().is_empty() {
+                damage(&disk, &path);
+            }
+        }
+        let pool = open(&disk).unwrap();
+        let after = pool.stats();
+        assert_eq!((after.live, after.blocks), (before.live, before.blocks));
+        assert_eq!((after.referenced, pool.faults().len()), (before.referenced, 0));
+        assert_eq!(read_tree(&pool, &root).unwrap().len(), 700);
+        assert_sound(&pool, "rebuilt");
+        commit_tree(&pool, 4, &(0..50).collect::<Vec<_>>()).unwrap();
+        drop(pool);
+        let pool = open(&disk).unwrap();
+        assert_eq!(read_tree(&pool, &pool.root().hash).unwrap().len(), 50);
+        assert_sound(&pool, "rebuilt, written and reopened");
+    }
+}
+
+#[test]
+fn a_rebuild_reports_what_is_nowhere() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let root = commit_tree(&pool, 1, &[1, 2, 3]).unwrap();
+    let bad = pool.begin().write_data(&content(2)).unwrap();
+    drop(pool);
+    let (path, bytes) = only_segment(&disk);
+    disk.flip_bit(&path, find(&bytes, &bad) as u64, 1);
+    let log = format!("table/{}", disk.list("table").unwrap()[0]);
+    disk.flip_bit(&log, 5, 1);
+    let pool = open(&disk).unwrap();
+    assert_eq!(pool.faults().iter().map(|fault| fault.hash).collect::<Vec<_>>(), [bad]);
+    assert_eq!(read_tree(&pool, &root), Err(Error::Missing(bad)));
+    assert_eq!(pool.stats().blocks, 3);
+}

@@ -284,10 +284,13 @@ pub fn check_refusal(result: Result<Value, CommandError>) -> CommandError {
     }
 }
 
-impl Drop for Testbed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the engine's log ends:\n{}", self.engine.log_end(40));
-        }
-    }
+/// Says what the engine logged when a test ends with an error or a panic: call it on the result.
+///
+/// # Errors
+/// The same error, with the end of the engine's log.
+pub fn with_log<T>(engine: &Engine, result: Result<T>) -> Result<T> {
+    result.map_err(|error| {
+        let log = engine.log_end(25);
+        error.context(format!("the engine's log ends:\n{log}\n"))
+    })
 }

@@ -10,7 +10,7 @@ use offshoot_intent_log::IntentLog;
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
 use offshoot_pool::Pool;
-use offshoot_types::DatasetId;
+use offshoot_types::{DatasetId, Txg};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -19,10 +19,9 @@ use std::sync::{Arc, OnceLock};
 impl Store {
     /// Makes an empty store in an empty directory.
     pub fn create(disk: &Arc<dyn Disk>, options: &StoreOptions) -> Result<()> {
-        // The pool's label comes last: a store cut short while it was made is none.
-        IntentLog::create(&**disk, options.log_file_size, options.log_files)?;
         Pool::create(&**disk, &options.pool)?;
-        Ok(())
+        // Cut short here, the first opening makes the log.
+        Ok(IntentLog::create(&**disk, options.log_file_size, options.log_files)?)
     }
 
     /// Opens a store as it was when it was closed or as a crash left it, and locks it.
@@ -56,6 +55,10 @@ impl Store {
         });
         // Made now, so that a failure below shuts everything.
         let store = Arc::new(Store { shared, threads: Mutex::default() });
+        let options = &store.shared.options;
+        if store.shared.pool.root().txg == Txg(0) && IntentLog::replay(&*disk).is_err() {
+            IntentLog::create(&*disk, options.log_file_size, options.log_files)?;
+        }
         store.replay(&*disk)?;
         // Everything of the old log is in durable commits: its room may be used again.
         let log = IntentLog::open(&*disk)?;

@@ -122,3 +122,87 @@ fn a_child_that_dies_with_its_parent_survives_the_thread_that_asked() {
     assert_eq!(child.wait_timeout(Duration::from_millis(200)).unwrap(), None);
     child.kill_group();
 }
+
+#[test]
+fn a_child_inherits_no_signal_mask_no_descriptors_and_the_right_directory() {
+    let held: Vec<_> = (0..3).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
+    let script =
+        "pwd; grep -E 'SigBlk|SigCgt' /proc/self/status; ls -l /proc/self/fd | grep -c /null";
+    let spec = shell(script).cwd("/usr");
+    // From a thread that blocks a signal, as runtimes do.
+    let output = std::thread::spawn(move || {
+        // SAFETY: valid sets; the mask ends with the thread.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        }
+        run(&spec, Duration::from_secs(10)).unwrap()
+    })
+    .join()
+    .unwrap();
+    drop(held);
+    let text = output.stdout_text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "/usr");
+    assert!(lines[1].starts_with("SigBlk:") && lines[1].ends_with("0000000000000000"), "{text}");
+    // Only its stdin.
+    assert_eq!(lines[3].trim(), "1", "{text}");
+}
+
+#[test]
+fn a_bare_name_is_found_in_the_path_and_a_missing_directory_is_an_error() {
+    let output = run(&Spec::new("true"), Duration::from_secs(10)).unwrap();
+    assert!(output.success());
+    for spec in [Spec::new("no-such-program-here"), Spec::new("true").cwd("/no/such/directory")] {
+        let error = run(&spec, Duration::from_secs(10)).unwrap_err();
+        let ProcessError::Spawn { source, .. } = error else { panic!("{error}") };
+        assert_eq!(source.kind(), io::ErrorKind::NotFound);
+    }
+    assert!(Spec::new("true").arg("zero\0byte").spawn().is_err());
+}
+
+#[test]
+fn starting_as_another_user_leaves_this_process_as_it_is() {
+    let Some(user) = User::lookup("nobody").unwrap() else { return };
+    if !User::own_is_root() {
+        return;
+    }
+    let status = || std::fs::read_to_string("/proc/self/status").unwrap();
+    let uids = |text: String| text.lines().find(|line| line.starts_with("Uid:")).map(str::to_owned);
+    // SAFETY: plain system calls.
+    let dumpable = || unsafe { libc::prctl(libc::PR_GET_DUMPABLE) };
+    let before = (uids(status()), dumpable());
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let spec = shell("id -u").user(Some(user.clone()));
+            let user_id = user.uid.to_string();
+            std::thread::spawn(move || {
+                (0..25).for_each(|_| {
+                    let output = run(&spec, Duration::from_secs(30)).unwrap();
+                    assert_eq!(output.stdout_text().trim(), user_id);
+                });
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!((uids(status()), dumpable()), before);
+}
+
+#[test]
+fn a_start_does_not_copy_this_process() {
+    let mut memory = vec![0_u8; 512 << 20];
+    memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+    let spec = Spec::new("/bin/true");
+    let mut fastest = Duration::MAX;
+    for _ in 0..20 {
+        let begin = SystemClock.elapsed();
+        let mut child = spec.spawn().unwrap();
+        fastest = fastest.min(SystemClock.elapsed() - begin);
+        child.wait_timeout(Duration::from_secs(10)).unwrap().unwrap();
+    }
+    assert_eq!(memory[4096], 1);
+    // Copying the page tables of this memory takes about 10 ms.
+    assert!(fastest < Duration::from_millis(4), "a start took {fastest:?}");
+}
