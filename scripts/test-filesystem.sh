@@ -58,6 +58,7 @@ mounted() { # NAME [OPTION…]: serves a new pool; sets $mount
   shift
   mount=$work/$name/mount
   mkdir -p "$mount" "$work/$name/pool"
+  : >"$work/$name/log"
   "$serve" "$work/$name/pool" "$mount" --allow-other "$@" </dev/null >"$work/$name/log" 2>&1 &
   servers+=("$!")
   for _ in $(seq 200); do

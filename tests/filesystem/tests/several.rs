@@ -256,9 +256,9 @@ fn an_ordinary_user_mounts_and_cleans_up() {
         .arg(ORDINARY_USER)
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned()
-        + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.ends_with("all is well\n"), "{text}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stdout == "all is well\n", "{stdout}{stderr}");
 }
 
 #[test]
