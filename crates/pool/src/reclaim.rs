@@ -138,7 +138,7 @@ impl Pool {
             // Holes give their space back already; below an eighth the file itself is a burden.
             let taken = u64::from(of.len).saturating_sub(of.punched);
             of.sealed
-                && !of.damaged
+                && of.movable
                 && of.live > 0
                 && (of.live * 2 < taken || of.live * 8 < u64::from(of.len))
         };
@@ -148,8 +148,10 @@ impl Pool {
             return Ok(false);
         };
         let moved = self.compact(emptiest, paced)?;
+        if !moved {
+            self.segments.mark_stuck(emptiest.number);
+        }
         let deleted = self.segments.delete_dead()?;
-        // What running transactions use stays for later; without progress there is no more to do now.
         Ok(moved || deleted)
     }
 

@@ -85,8 +85,10 @@ impl Pool {
         let lock = take_lock(&*disk)?;
         let table = Table::new();
         let mut lost = Vec::new();
+        let mut rebuilt = false;
         let journal = Journal::open(&disk, &table, |root| {
             lost = rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)?;
+            rebuilt = true;
             Ok(())
         })?;
         let segments = Segments::new(disk.clone(), label.pool_id, options);
@@ -119,6 +121,10 @@ impl Pool {
         for number in missing {
             let detail = format!("segment {number} is missing or too short");
             pool.add_structure_fault(BlockHash::ZERO, &detail);
+        }
+        if rebuilt {
+            let detail = "the block table was damaged; it was rebuilt from the segments";
+            pool.add_structure_fault(BlockHash::ZERO, detail);
         }
         for hash in lost {
             pool.add_structure_fault(hash, "it was not found when the table was rebuilt");

@@ -56,6 +56,8 @@ struct SegmentState {
     sealed: bool,
     /// Compaction met damage; it must not be tried again and again.
     damaged: bool,
+    /// Live bytes when compaction found nothing it could move; it waits until that changes.
+    stuck_at: Option<u64>,
     reader: Option<Arc<dyn DiskFile>>,
 }
 
@@ -67,7 +69,8 @@ pub(crate) struct SegmentSummary {
     pub(crate) live: u64,
     pub(crate) punched: u64,
     pub(crate) sealed: bool,
-    pub(crate) damaged: bool,
+    /// Whether compaction may have something to do.
+    pub(crate) movable: bool,
 }
 
 /// A filled buffer on its way to the file.
@@ -496,6 +499,14 @@ impl Segments {
         self.get(number)?.state.lock().dead.end_at(offset)
     }
 
+    /// Compaction could not move anything: running transactions use what is live.
+    pub(crate) fn mark_stuck(&self, number: u32) {
+        if let Some(segment) = self.get(number) {
+            let mut state = segment.state.lock();
+            state.stuck_at = Some(state.live);
+        }
+    }
+
     /// Compaction met something it cannot read.
     pub(crate) fn mark_damaged(&self, number: u32) {
         if let Some(segment) = self.get(number) {
@@ -513,7 +524,7 @@ impl Segments {
                 live: state.live,
                 punched: state.punched,
                 sealed: state.sealed,
-                damaged: state.damaged,
+                movable: !state.damaged && state.stuck_at != Some(state.live),
             }
         };
         all.values().map(summary).collect()

@@ -274,6 +274,32 @@ fn compaction_moves_blocks_and_keeps_them_readable() {
 }
 
 #[test]
+fn compaction_leaves_what_a_running_transaction_wrote() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let running = pool.begin();
+    let mut blocks = Vec::new();
+    for number in 0..50 {
+        blocks.push(running.write_data(&content(number)).unwrap());
+        // What is between the blocks goes, and with it most of the segments.
+        let aborted = pool.begin();
+        write_tree(&aborted, 0, &(number * 100 + 1000..number * 100 + 1020).collect::<Vec<_>>())
+            .unwrap();
+    }
+    commit_tree(&pool, 1, &[1, 2, 3]).unwrap();
+    reclaim(&pool);
+    assert!(!pool.reclaim_step().unwrap(), "it does not try again and again");
+    let root = running.write_node(&node(2, &blocks)).unwrap();
+    pool.commit(running, root, b"").unwrap();
+    pool.clear_cache();
+    assert_eq!(read_tree(&pool, &root).unwrap(), (0..50).map(content).collect::<Vec<_>>());
+    reclaim(&pool);
+    assert_sound(&pool, "after the commit");
+    let stats = pool.stats();
+    assert!(stats.compacted > 0 && stats.used < 3 * stats.live + 300_000, "{stats:?}");
+}
+
+#[test]
 fn a_prefetch_fills_the_cache() {
     let disk = SimDisk::new(1);
     let pool = create(&disk);

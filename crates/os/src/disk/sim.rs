@@ -387,7 +387,7 @@ impl State {
             let whole = match temper {
                 0 => Some(false),
                 1 => Some(true),
-                2 => Some(self.random() % 2 == 0),
+                2 => Some(self.random().is_multiple_of(2)),
                 _ => None,
             };
             match (whole, change) {
@@ -397,7 +397,7 @@ impl State {
                     self.tear(&mut kept, *offset, data);
                 }
                 (None, change) => {
-                    if self.random() % 2 == 0 {
+                    if self.random().is_multiple_of(2) {
                         change.apply(&mut kept);
                     }
                 }
@@ -416,7 +416,7 @@ impl State {
         while at < data.len() {
             let sector_end = SECTOR - ((offset as usize + at) % SECTOR);
             let end = data.len().min(at + sector_end);
-            if self.random() % 2 == 0 {
+            if self.random().is_multiple_of(2) {
                 image.write(offset + at as u64, &data[at..end]);
             }
             at = end;

@@ -48,3 +48,36 @@ fn damaged_content_is_an_error() {
     assert!(decompress(Codec::Lz4, random(40, 2), 8192).is_err());
     assert!(decompress(Codec::Raw, stored, 8192).is_err());
 }
+
+/// What the choice of the codec rests on: run with OFFSHOOT_SAMPLE naming a directory of database
+/// files to see the ratios of real pages.
+#[test]
+#[ignore = "measures; needs OFFSHOOT_SAMPLE"]
+fn ratios_of_a_sample() {
+    fn visit(dir: &std::path::Path, pages: &mut Vec<Vec<u8>>) {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                visit(&path, pages);
+            } else if let Ok(content) = std::fs::read(&path) {
+                pages.extend(content.chunks_exact(8192).map(<[u8]>::to_vec));
+            }
+        }
+    }
+    let dir = std::env::var("OFFSHOOT_SAMPLE").expect("OFFSHOOT_SAMPLE names a directory");
+    let mut pages = Vec::new();
+    visit(dir.as_ref(), &mut pages);
+    pages.retain(|page| page.iter().any(|byte| *byte != 0));
+    let raw: usize = pages.iter().map(Vec::len).sum();
+    let sum = |stored: &dyn Fn(&Vec<u8>) -> usize| {
+        raw as f64 / pages.iter().map(stored).sum::<usize>() as f64
+    };
+    let zstd = sum(&|page| compress(page).1.map_or(page.len(), |bytes| bytes.len()));
+    let forced = sum(&|page| zstd::bulk::compress(page, LEVEL).unwrap().len().min(page.len()));
+    let lz4 = sum(&|page| lz4_flex::block::compress(page).len().min(page.len()));
+    let skipped = pages.iter().filter(|page| looks_random(page)).count();
+    println!(
+        "{} pages: zstd-1 {zstd:.2} (without the early skip {forced:.2}), LZ4 {lz4:.2}; {skipped} skipped",
+        pages.len()
+    );
+}

@@ -1,0 +1,114 @@
+//! Making the block table anew from the segments, when its own files are damaged.
+//!
+//! Frames are found by walking each file, and after a hole or damage by looking for the next frame at
+//! every possible place; a frame counts only if its content has the hash it names. References are
+//! then counted by walking from the root.
+
+use crate::pool::{NodeChildren, verify};
+use crate::segments;
+use crate::table::{Entry, Place, Table};
+use crate::{Error, Result};
+use offshoot_cache::BlockHashBuilder;
+use offshoot_format::segment::{
+    BlockKind, FRAME_ALIGN, FRAME_LEN, Frame, HEADER_LEN, SEGMENT_LEN_MAX, decode_segment_header,
+};
+use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
+use offshoot_types::BlockHash;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+type Found = HashMap<BlockHash, Entry, BlockHashBuilder>;
+
+/// Fills an empty table with what `root` reaches; returns the blocks that are nowhere.
+pub(crate) fn rebuild(
+    disk: &dyn Disk,
+    pool_id: &[u8; 16],
+    nodes: &dyn NodeChildren,
+    root: BlockHash,
+    table: &Table,
+) -> Result<Vec<BlockHash>> {
+    let names = disk.list(segments::DIR);
+    let names = names.map_err(|error| Error::io(format!("list '{}'", segments::DIR), &error))?;
+    let mut found = Found::default();
+    let mut files = HashMap::new();
+    for number in names.iter().filter_map(|name| segments::number_of(name)) {
+        let path = segments::path_of(number);
+        let io = |error: std::io::Error| Error::io(format!("read '{path}'"), &error);
+        let file = disk.open_uncached(&path).map_err(io)?;
+        let len = file.len().map_err(io)?.min(SEGMENT_LEN_MAX);
+        let mut bytes = vec![0; len as usize];
+        read_exact_at(&*file, 0, &mut bytes).map_err(io)?;
+        if decode_segment_header(&bytes).is_ok_and(|header| header == (*pool_id, number)) {
+            find_blocks(number, &bytes, &mut found);
+            files.insert(number, path);
+        }
+    }
+    let mut lost = Vec::new();
+    let mut refs: HashMap<BlockHash, u32, BlockHashBuilder> = HashMap::default();
+    let mut stack = vec![root];
+    while let Some(hash) = stack.pop() {
+        if hash.is_zero() {
+            continue;
+        }
+        let count = refs.entry(hash).or_default();
+        *count = count.saturating_add(1);
+        if *count > 1 {
+            continue;
+        }
+        match found.get(&hash) {
+            None => lost.push(hash),
+            Some(entry) if entry.kind() == BlockKind::Node => {
+                let path = files.get(&entry.place().segment).map_or("", String::as_str);
+                let file = disk.open_uncached(path);
+                let file = file.map_err(|error| Error::io(format!("open '{path}'"), &error))?;
+                match read_block(&file, &hash, entry)
+                    .and_then(|node| nodes.children(&node).map_err(|error| error.to_string()))
+                {
+                    Ok(children) => stack.extend(children),
+                    Err(_) => lost.push(hash),
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    for (hash, count) in refs {
+        if let Some(entry) = found.get(&hash) {
+            table.load(hash, Entry::committed(&entry.durable(count)));
+        }
+    }
+    Ok(lost)
+}
+
+fn read_block(
+    file: &Arc<dyn DiskFile>,
+    hash: &BlockHash,
+    entry: &Entry,
+) -> std::result::Result<Vec<u8>, String> {
+    let place = entry.place();
+    let mut stored = vec![0; place.stored_len as usize];
+    read_exact_at(&**file, u64::from(place.offset + FRAME_LEN), &mut stored)
+        .map_err(|error| error.to_string())?;
+    verify(hash, entry, stored)
+}
+
+/// Finds the sound blocks of a segment.
+fn find_blocks(segment: u32, bytes: &[u8], found: &mut Found) {
+    let mut at = HEADER_LEN;
+    while let Some(header) = bytes.get(at as usize..(at + FRAME_LEN) as usize) {
+        let block = Frame::decode(header).ok().and_then(|frame| {
+            let begin = (at + FRAME_LEN) as usize;
+            let stored = bytes.get(begin..begin + frame.stored_len as usize)?;
+            let place = Place { segment, offset: at, stored_len: frame.stored_len };
+            let entry = Entry::uncommitted(place, frame.raw_len, frame.kind, frame.codec);
+            verify(&frame.hash, &entry, stored.to_vec()).ok()?;
+            Some((frame.hash, entry))
+        });
+        match block {
+            Some((hash, entry)) => {
+                at = entry.place().end();
+                found.insert(hash, entry);
+            }
+            None => at += FRAME_ALIGN,
+        }
+    }
+}
