@@ -1,0 +1,107 @@
+//! Loss of power at every operation of the disk: what comes back is a prefix of each dataset's
+//! history that holds all that was durable, and snapshots, clones and deletions that returned.
+//! `OFFSHOOT_SEEDS=n` runs more.
+
+mod support;
+
+use offshoot_dataset::{Ino, NewInode, Store};
+use offshoot_os::disk::sim::SimDisk;
+use std::sync::Arc;
+use support::run::{Run, create, open, take_step};
+use support::{Dice, seeds};
+
+/// Opens a store after a crash, crashing now and then while it recovers.
+fn recover(disk: &Arc<SimDisk>, run: &Run, dice: &mut Dice, context: &str) -> Arc<Store> {
+    for attempt in 0.. {
+        disk.crash();
+        if attempt < 3 && dice.chance(2) {
+            disk.crash_after(1 + dice.roll(25));
+            match open(disk, &run.options) {
+                // It was done before the power went.
+                Ok(store) => drop(store),
+                Err(_) => continue,
+            }
+            disk.crash();
+        }
+        match open(disk, &run.options) {
+            Ok(store) => return store,
+            Err(error) => panic!("{context}: cannot open after a crash: {error}"),
+        }
+    }
+    unreachable!()
+}
+
+/// Repeats a run with a loss of power at its `at`-th operation of the disk.
+fn crash_at(run: &Run, seed: u64, at: u64) {
+    let context = format!("seed {seed}, crash at operation {at}");
+    let disk = SimDisk::new(seed ^ at << 32);
+    create(&disk, &run.options).unwrap();
+    let store = open(&disk, &run.options).unwrap();
+    disk.crash_after(at);
+    let mut crashed = run.steps.len();
+    for (index, step) in run.steps.iter().enumerate() {
+        let failed = take_step(&store, step).is_err_and(|error| error.errno() == 5);
+        if failed {
+            crashed = index;
+            break;
+        }
+    }
+    drop(store);
+    let mut dice = Dice::new(seed ^ at);
+    let store = recover(&disk, run, &mut dice, &context);
+    run.check_recovered(&store, crashed, &context);
+    // It can be used, and what it says then is as durable.
+    let mut marked = Vec::new();
+    for info in store.datasets() {
+        let dataset = store.dataset(info.id).unwrap();
+        let new = dataset.create(Ino::ROOT, b"mark", &NewInode::file(0o600)).unwrap();
+        dataset.write(new.ino, 3, format!("{}", info.id).as_bytes()).unwrap();
+        dataset.sync().unwrap();
+        marked.push((info.id, new.ino));
+    }
+    drop(store);
+    let store = recover(&disk, run, &mut dice, &context);
+    for (id, ino) in marked {
+        let dataset = store.dataset(id).unwrap();
+        assert_eq!(dataset.lookup(Ino::ROOT, b"mark").unwrap().ino, ino, "{context}");
+        assert_eq!(dataset.read(ino, 3, 100).unwrap(), format!("{id}").as_bytes(), "{context}");
+        store.delete_dataset(id).unwrap();
+    }
+    for info in store.snapshots() {
+        store.delete_snapshot(info.id).unwrap();
+    }
+    while store.pool().reclaim_step().unwrap() {}
+    assert_eq!(store.stats().blocks, 0, "{context}: the pool is not empty");
+    store.close().unwrap();
+}
+
+/// A run without a crash; answers it and how many operations of the disk it took.
+fn plan(seed: u64, steps: usize) -> (Run, u64) {
+    let disk = SimDisk::new(seed);
+    let mut run = Run::new(seed);
+    create(&disk, &run.options).unwrap();
+    let store = open(&disk, &run.options).unwrap();
+    let before = disk.operations();
+    run.go(&store, steps);
+    (run, disk.operations() - before)
+}
+
+#[test]
+fn a_crash_leaves_a_prefix() {
+    for seed in seeds(8) {
+        let (run, operations) = plan(seed, 90);
+        println!("seed {seed}: {operations} operations of the disk");
+        let mut dice = Dice::new(seed);
+        for _ in 0..16 {
+            crash_at(&run, seed, 1 + dice.roll(operations + 3));
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_every_operation_of_a_short_run_leaves_a_prefix() {
+    let (run, operations) = plan(77, 40);
+    for at in 1..=operations + 1 {
+        crash_at(&run, 77, at);
+    }
+}
