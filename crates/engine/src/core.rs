@@ -15,6 +15,10 @@ use offshoot_workflow::{Runner, StepContext, Submission};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How long a job of a user waits for one that the engine began by itself.
+const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
 
 /// What a step of a job sees.
 pub type Context = StepContext<Core>;
@@ -48,9 +52,22 @@ impl Core {
         self.runner.get().ok_or_else(|| Failure::internal("jobs before the engine is open"))
     }
 
-    /// Starts a job.
+    /// Starts a job. What the engine does by itself on the object is waited for: users need not know
+    /// of it.
     pub fn submit(self: &Arc<Self>, submission: Submission) -> Result<JobId, Failure> {
-        self.runner()?.submit(self, submission)
+        let deadline = self.clock.elapsed() + OWN_JOBS_WAIT;
+        loop {
+            match self.runner()?.submit(self, submission.clone()) {
+                Err(busy) if busy.code == ErrorKind::Busy => {
+                    let waiting = self.clock.elapsed() < deadline;
+                    if !waiting || !crate::snapshots::any_by_itself(self)? {
+                        return Err(busy);
+                    }
+                    self.clock.sleep(Duration::from_millis(20));
+                }
+                other => return other,
+            }
+        }
     }
 
     /// The follower of a dSource.

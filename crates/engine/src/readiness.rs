@@ -18,13 +18,17 @@ const RECOVERY_DEADLINE: Duration = Duration::from_secs(3600);
 /// How long a check may take.
 const CHECK_DEADLINE: Duration = Duration::from_secs(6 * 3600);
 
+/// The workflow's name.
+const KIND: &str = "snapshot_ready";
+/// How long a proof may take to be undone.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 const IMAGE: &str = "image";
 const CHECKED: &str = "checked_dataset";
 const DAMAGE: &str = "damage";
 
 /// The workflow.
 pub fn workflow() -> Workflow<Core> {
-    Workflow::new("snapshot_ready")
+    Workflow::new(KIND)
         .step("clone", clone, opening::delete_clone)
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", recover, opening::unmount_clone)
@@ -36,8 +40,23 @@ pub fn workflow() -> Workflow<Core> {
 
 /// Starts the job for one snapshot.
 pub fn submit(core: &Arc<Core>, snapshot: &Snapshot) -> Result<JobId, Failure> {
-    let submission = Submission::new("snapshot_ready", snapshot.id, &snapshot.id);
-    core.submit(submission.exclusive(snapshot.id).shared(snapshot.owner))
+    // Nothing else is held: nobody has to wait for a proof. When the owner goes, so does the snapshot,
+    // and the job fails and is undone.
+    core.submit(Submission::new(KIND, snapshot.id, &snapshot.id).exclusive(snapshot.id))
+}
+
+/// Ends a proof under way, so that its snapshot can be deleted.
+pub fn cancel(core: &Core, id: SnapshotId) -> Result<(), Failure> {
+    let runner = core.runner()?;
+    let object = id.to_string();
+    for job in core.catalog.unsettled_jobs()? {
+        if job.kind == KIND && job.object == object {
+            // It may just have ended.
+            let _ = runner.cancel(job.id);
+            runner.wait(job.id, CANCEL_TIMEOUT)?;
+        }
+    }
+    Ok(())
 }
 
 fn snapshot_of(context: &Context) -> Result<Snapshot, Failure> {

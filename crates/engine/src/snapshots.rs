@@ -67,9 +67,20 @@ fn submit_as(
     core.submit(submission)
 }
 
+/// Whether the engine takes a snapshot by itself just now.
+pub fn any_by_itself(core: &Core) -> Result<bool, Failure> {
+    let by_itself = |input: Input| {
+        matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint)
+    };
+    Ok(core.catalog.unsettled_jobs()?.into_iter().any(|job| {
+        job.kind == "snapshot_take" && serde_json::from_value(job.input).is_ok_and(by_itself)
+    }))
+}
+
 /// Starts a job that deletes a snapshot.
 pub fn submit_delete(core: &Arc<Core>, id: SnapshotId) -> Result<JobId, Failure> {
     let snapshot = find(core, id)?;
+    crate::readiness::cancel(core, id)?;
     let submission = Submission::new("snapshot_delete", id, &id).exclusive(id);
     core.submit(submission.shared(snapshot.owner))
 }

@@ -256,6 +256,10 @@ pub fn verify_base_backup(
     if status.success() {
         return Ok(());
     }
+    if differences.is_empty() {
+        // It died before it compared anything; that says nothing about the copy.
+        return Err(unprepared(format!("pg_verifybackup failed: {}", describe(status))));
+    }
     Err(Failure::new(
         ErrorKind::DataDamaged,
         format!("the copy of the source is not what the source sent: {}", differences.join("; ")),

@@ -46,7 +46,7 @@ pub(crate) struct Shared<C> {
 }
 
 /// What to start.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Submission {
     kind: &'static str,
     object: String,
