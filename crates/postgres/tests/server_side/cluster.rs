@@ -165,11 +165,16 @@ pub fn psql(bin_dir: &Path, uri: &str, sql: &str) -> Result<String, String> {
 
 /// Shares the WAL of a cluster as the engine does: each file under another name, then renamed.
 pub fn share_wal(from: &Path, to: &Path) {
+    share_wal_of(from, to, "");
+}
+
+/// Shares the WAL files whose names begin so.
+pub fn share_wal_of(from: &Path, to: &Path, prefix: &str) {
     let target = to.join("pg_wal");
     for entry in std::fs::read_dir(from.join("pg_wal")).expect("pg_wal").flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.len() != 24 && !name.ends_with(".history") {
+        if !name.starts_with(prefix) || (name.len() != 24 && !name.ends_with(".history")) {
             continue;
         }
         let temporary = target.join(format!("{name}.new"));

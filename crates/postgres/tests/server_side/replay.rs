@@ -157,6 +157,8 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
         assert_eq!(rows(&mut shop), expected + 5);
         shop.execute("INSERT INTO public.t VALUES (0)", DEADLINE).unwrap();
         drop(shop);
+        // The source failed over: its new timeline begins where `first` ended.
+        follow_new_timeline(&scratch, &bin, &staging, &recovered.server, expected + 6);
         recovered.server.stop(StopMode::Immediate, DEADLINE).unwrap();
         // Beyond what is there.
         let beyond = Lsn(second.0 + (1 << 20));
@@ -171,6 +173,28 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
         source.server.stop(StopMode::Immediate, DEADLINE).unwrap();
         make_vdb(&scratch, &bin, recovered, expected + 12);
     }
+}
+
+/// A running standby goes over to a timeline that appears while it runs.
+fn follow_new_timeline(scratch: &Scratch, bin: &Path, staging: &Path, new: &Server, wanted: u64) {
+    let copy = scratch.copy(staging, "follower");
+    standby::prepare(&plain(&copy), &control(bin, &copy)).unwrap();
+    let mut spec = scratch.spec(bin, &copy, "follower");
+    spec.superusers = vec![BOSS.to_owned()];
+    let mut server = server::start(spec).unwrap();
+    server.wait_ready(DEADLINE).unwrap();
+    let mut shop = server.connect_to("shop").unwrap();
+    assert!(rows(&mut shop) < wanted);
+    // Only its own files: the old timeline goes on behind the point where the new one begins.
+    share_wal_of(&new.spec().data_dir, &copy, "00000002");
+    let begin = Instant::now();
+    while rows(&mut shop) != wanted {
+        assert!(begin.elapsed() < DEADLINE, "{} rows of {wanted}", rows(&mut shop));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("the new timeline was followed after {:?}", begin.elapsed());
+    drop(shop);
+    assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
 }
 
 /// Settles, checks, starts as a VDB and connects as its users do.
