@@ -8,7 +8,7 @@ use crate::servers;
 use offshoot_domain::Owner;
 use offshoot_postgres::recovery::{self, Target, Timeline};
 use offshoot_postgres::server::{Server, StopMode};
-use offshoot_postgres::{control, settle, superuser};
+use offshoot_postgres::{config, control, settle, superuser};
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, Lsn, SnapshotId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,6 +168,9 @@ pub fn start_private(
     deadline: Duration,
 ) -> Result<(), Failure> {
     let spec = servers::spec(core, key, format!("check {key}"), major, dataset, None)?;
+    let control = control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())?;
+    // A clone of a running VDB brings that server's pid file along, and its settings.
+    config::write_private(&DataFiles::new(core.exports.files(dataset)?), &control)?;
     let mut server: Server = offshoot_postgres::server::start(spec)?;
     let ready = server.wait_ready(deadline);
     core.servers.keep(key, server);
