@@ -11,7 +11,7 @@ use crate::{Error, Result};
 use offshoot_format::Reader;
 use offshoot_format::root::{self, LogExtent, RootSlot};
 use offshoot_format::table::{
-    CHUNK_HEADER_LEN, Record, check_chunk, decode_chunk_header, encode_chunk_header,
+    CHUNK_HEADER_LEN, CHUNK_LEN_MAX, Record, check_chunk, decode_chunk_header, encode_chunk_header,
 };
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use std::io::IoSlice;
@@ -204,6 +204,10 @@ impl Journal {
         mut next: RootSlot,
         records: &[u8],
     ) -> std::result::Result<(), CommitError> {
+        if records.len() > CHUNK_LEN_MAX {
+            let (what, len) = ("a commit's table changes", records.len());
+            return Err(CommitError::Undone(Error::TooLarge { what, len, max: CHUNK_LEN_MAX }));
+        }
         next.checkpoint = self.root.checkpoint;
         next.logs.clone_from(&self.root.logs);
         if !records.is_empty()

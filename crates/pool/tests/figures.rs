@@ -1,0 +1,116 @@
+//! Figures, not checks: `cargo test --release -p offshoot-pool --test figures -- --ignored --nocapture`.
+#![allow(clippy::disallowed_methods)] // it measures time
+
+mod testpool;
+
+use offshoot_os::SystemClock;
+use offshoot_os::disk::LinuxDisk;
+use offshoot_pool::{Pool, PoolOptions};
+use offshoot_types::BlockHash;
+use std::sync::Arc;
+use std::time::Instant;
+use testpool::*;
+
+const FAN_OUT: usize = 128;
+const LEAVES: usize = 400;
+
+/// A page as a database has them: half of it does not compress.
+fn page(number: u64) -> Vec<u8> {
+    let mut bytes = Random(number).bytes(4096);
+    bytes.resize(8192, number as u8 | 1);
+    bytes
+}
+
+#[test]
+#[ignore = "measures"]
+fn a_file_of_400_mib() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Arc::new(LinuxDisk::new(dir.path()).unwrap());
+    let options = PoolOptions { cache_size: 1 << 30, ..PoolOptions::default() };
+    Pool::create(&*disk, &options).unwrap();
+    let pool = Pool::open(disk, &options, Arc::new(Nodes), Arc::new(SystemClock)).unwrap();
+
+    let begun = Instant::now();
+    let transaction = pool.begin();
+    let leaves = parking_lot::Mutex::new(vec![Vec::new(); LEAVES]);
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let (transaction, leaves) = (&transaction, &leaves);
+            scope.spawn(move || {
+                for leaf in (half..LEAVES).step_by(2) {
+                    let hashes: Vec<BlockHash> = (0..FAN_OUT)
+                        .map(|i| {
+                            transaction.write_data(&page((leaf * FAN_OUT + i) as u64)).unwrap()
+                        })
+                        .collect();
+                    leaves.lock()[leaf] = hashes;
+                }
+            });
+        }
+    });
+    let mut leaves = leaves.into_inner();
+    let commit = |leaves: &[Vec<BlockHash>],
+                  transaction: offshoot_pool::Transaction,
+                  changed: &[bool],
+                  names: &mut Vec<BlockHash>| {
+        for (leaf, hashes) in leaves.iter().enumerate() {
+            if changed[leaf] {
+                names[leaf] = transaction.write_node(&node(leaf as u32, hashes)).unwrap();
+            }
+        }
+        let root = transaction.write_node(&node(9, names)).unwrap();
+        pool.commit(transaction, root, b"").unwrap();
+    };
+    let mut names = vec![BlockHash::ZERO; LEAVES];
+    commit(&leaves, transaction, &[true; LEAVES], &mut names);
+    let mib = (LEAVES * FAN_OUT * 8192) as f64 / 1048576.0;
+    println!("write {mib} MiB on two threads: {:.0} MiB/s", mib / begun.elapsed().as_secs_f64());
+
+    let mut random = Random(77);
+    let all: Vec<BlockHash> = leaves.concat();
+    let begun = Instant::now();
+    for _ in 0..400_000 {
+        pool.read(&all[random.below(all.len() as u64) as usize], 1).unwrap();
+    }
+    println!("read hit: {:.0} ns", begun.elapsed().as_nanos() as f64 / 4e5);
+    pool.clear_cache();
+    let begun = Instant::now();
+    for _ in 0..20_000 {
+        pool.read(&all[random.below(all.len() as u64) as usize], 1).unwrap();
+    }
+    println!("random read, mostly missed: {:.1} us", begun.elapsed().as_micros() as f64 / 2e4);
+    pool.clear_cache();
+    let begun = Instant::now();
+    all.chunks(128).take(200).for_each(|run| pool.prefetch(run, 1));
+    println!("prefetch: {:.0} MiB/s", 200.0 / begun.elapsed().as_secs_f64());
+
+    for round in 0..5 {
+        let begun = Instant::now();
+        let transaction = pool.begin();
+        let mut changed = [false; LEAVES];
+        for i in 0..2000 {
+            let at = random.below(all.len() as u64) as usize;
+            leaves[at / FAN_OUT][at % FAN_OUT] =
+                transaction.write_data(&page(1 << 40 | round << 20 | i)).unwrap();
+            changed[at / FAN_OUT] = true;
+        }
+        let written = begun.elapsed();
+        commit(&leaves, transaction, &changed, &mut names);
+        println!("2000 random overwrites: written {written:?}, committed {:?}", begun.elapsed());
+    }
+    let begun = Instant::now();
+    let transaction = pool.begin();
+    let root = transaction.write_node(&node(10, &names)).unwrap();
+    pool.commit(transaction, root, b"").unwrap();
+    println!("a new root alone: {:?}", begun.elapsed());
+    let stats = pool.stats();
+    println!("table: {:.0} bytes a block", stats.table_memory as f64 / stats.blocks as f64);
+    println!("stored: {} of {} bytes raw, used {}", stats.live, stats.raw, stats.used);
+    let begun = Instant::now();
+    pool.commit(pool.begin_freeing(), BlockHash::ZERO, b"").unwrap();
+    println!("delete all: {:?}", begun.elapsed());
+    while pool.stats().segments > 0 && begun.elapsed().as_secs() < 30 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    println!("space back after {:?}: {} segments", begun.elapsed(), pool.stats().segments);
+}
