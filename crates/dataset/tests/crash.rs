@@ -105,3 +105,64 @@ fn a_crash_at_every_operation_of_a_short_run_leaves_a_prefix() {
         crash_at(&run, 77, at);
     }
 }
+
+/// Crash tests that cannot fail prove nothing: without the flushes they do.
+#[test]
+fn a_flush_that_is_left_out_is_noticed() {
+    for prefix in ["log/", "segments/", "root."] {
+        let noticed = (0..60).any(|seed| {
+            std::panic::catch_unwind(|| {
+                let (run, operations) = plan(seed, 60);
+                let disk = SimDisk::new(seed);
+                create(&disk, &run.options).unwrap();
+                let store = open(&disk, &run.options).unwrap();
+                disk.ignore_syncs(prefix);
+                disk.crash_after(operations / 2);
+                let failed = |step| take_step(&store, step).is_err_and(|error| error.errno() == 5);
+                let crashed = run.steps.iter().position(failed).unwrap_or(run.steps.len());
+                drop(store);
+                disk.crash();
+                let store = open(&disk, &run.options).unwrap();
+                run.check_recovered(&store, crashed, "without flushes");
+            })
+            .is_err()
+        });
+        assert!(noticed, "nothing noticed that {prefix} is never flushed");
+    }
+}
+
+/// The log of another dataset is not held back by one that is clean, nor trimmed under one that
+/// has logged what no commit holds.
+#[test]
+fn the_log_is_trimmed_behind_the_slowest_dataset_only() {
+    let disk = SimDisk::new(5);
+    let options = support::small_options();
+    create(&disk, &options).unwrap();
+    let store = open(&disk, &options).unwrap();
+    let ids: Vec<_> = (0..3).map(|_| store.create_dataset().unwrap()).collect();
+    let datasets: Vec<_> = ids.iter().map(|id| store.dataset(*id).unwrap()).collect();
+    // The first logs once and is left alone; the second commits all the time; the third is clean.
+    let slow = support::make_file(&datasets[0], b"slow");
+    datasets[0].write(slow, 0, b"logged once").unwrap();
+    datasets[0].sync().unwrap();
+    let busy = support::make_file(&datasets[1], b"busy");
+    let mut dice = Dice::new(1);
+    let mut content = Vec::new();
+    // Several times the log's size: it fills, as the first holds it back; commits take over.
+    for round in 0..200u64 {
+        content = dice.bytes(8192);
+        datasets[1].write(busy, 0, &content).unwrap();
+        datasets[1].sync().unwrap();
+        if round % 20 == 19 {
+            datasets[1].commit().unwrap();
+        }
+    }
+    drop(datasets);
+    drop(store);
+    disk.crash();
+    let store = open(&disk, &options).unwrap();
+    let read = |id: usize, ino| store.dataset(ids[id]).unwrap().read(ino, 0, 1 << 16).unwrap();
+    assert_eq!(read(0, slow), b"logged once"[..]);
+    assert_eq!(read(1, busy), content);
+    store.close().unwrap();
+}

@@ -250,12 +250,16 @@ impl Run {
             let seen = dump(&store.dataset(id).unwrap()).unwrap();
             let first = if closed { history.moments.len() - 1 } else { history.first_kept(end) };
             let found = history.moments[first..].iter().rposition(|moment| *moment.dump == seen);
-            let found = first + found.unwrap_or_else(|| panic!("{id} is no state of its history"));
+            let Some(found) = found else {
+                let moments = &history.moments;
+                panic!("{id} is no state since {first}: {}", differences(moments, &seen));
+            };
+            let found = first + found;
             history.moments.truncate(found + 1);
             let last = &mut history.moments[found];
             last.model = last.model.clone().reopened();
             last.step = end.saturating_sub(1);
-            history.durable.push(end);
+            history.durable.push(end.saturating_sub(1));
         }
     }
 
@@ -331,6 +335,25 @@ impl History {
             other.map_or("no state of its history".into(), |other| format!("at {}", other.step)),
         );
     }
+}
+
+/// How a state differs from the most alike of a history.
+fn differences(moments: &[Moment], seen: &Dump) -> String {
+    let paths = |dump: &Dump| -> Vec<String> {
+        let all = dump.keys().chain(seen.keys());
+        let mut differ: Vec<String> = all
+            .filter(|path| dump.get(*path) != seen.get(*path))
+            .map(|path| {
+                let name = String::from_utf8_lossy(path);
+                format!("{name}: {:?} not {:?}", seen.get(path), dump.get(path))
+            })
+            .collect();
+        differ.dedup();
+        differ
+    };
+    let all = moments.iter().enumerate().map(|(index, moment)| (paths(&moment.dump), index, moment));
+    let (paths, index, moment) = all.min_by_key(|(paths, _, _)| paths.len()).unwrap();
+    format!("nearest is {index} of {} (step {}): {paths:#?}", moments.len(), moment.step)
 }
 
 fn choose_op(dice: &mut Dice, model: &Model) -> Op {

@@ -1,1 +1,193 @@
+use super::*;
+use offshoot_os::disk::sim::SimDisk;
 
+const FILE: u64 = 64 << 10;
+
+fn new_disk(seed: u64) -> Arc<SimDisk> {
+    let disk = SimDisk::new(seed);
+    IntentLog::create(&*disk, FILE, 3).unwrap();
+    disk
+}
+
+fn add(log: &IntentLog, payload: &[u8]) -> Result<u64> {
+    let middle = payload.len() / 2;
+    log.append(&[IoSlice::new(&payload[..middle]), IoSlice::new(&payload[middle..])])
+}
+
+fn payload(number: u64) -> Vec<u8> {
+    let mut bytes = number.to_le_bytes().to_vec();
+    bytes.resize(8 + (number as usize * 997) % 5000, number as u8);
+    bytes
+}
+
+fn sequences(disk: &SimDisk) -> Vec<u64> {
+    IntentLog::replay(disk).unwrap().iter().map(|record| record.sequence).collect()
+}
+
+#[test]
+fn synced_records_survive_a_loss_of_power_as_a_prefix() {
+    for seed in 0..200 {
+        let disk = new_disk(seed);
+        let log = IntentLog::open(&*disk).unwrap();
+        disk.crash_after(1 + seed % 23);
+        let (mut synced, mut appended) = (0, 0);
+        for number in 1.. {
+            match add(&log, &payload(number)) {
+                Ok(sequence) => assert_eq!(sequence, number),
+                Err(Error::Full | Error::Failed(_)) => break,
+                Err(error) => panic!("{error}"),
+            }
+            appended = number;
+            if number % 3 == seed % 3 {
+                if log.sync(number).is_err() {
+                    break;
+                }
+                synced = number;
+            }
+        }
+        drop(log);
+        disk.crash();
+        let records = IntentLog::replay(&*disk).unwrap();
+        let end = records.len() as u64;
+        assert!((synced..=appended).contains(&end), "seed {seed}: {synced} {end} {appended}");
+        for (record, number) in records.iter().zip(1..) {
+            assert_eq!((record.sequence, &record.payload), (number, &payload(number)));
+        }
+    }
+}
+
+#[test]
+fn the_ring_turns_and_older_laps_are_never_read() {
+    let disk = new_disk(1);
+    let log = IntentLog::open(&*disk).unwrap();
+    let mut kept = std::collections::VecDeque::new();
+    for number in 1..500 {
+        let sequence = add(&log, &payload(number)).unwrap();
+        log.sync(sequence).unwrap();
+        kept.push_back(sequence);
+        if kept.len() > 12 {
+            kept.pop_front();
+            log.trim(kept[0]);
+        }
+        if number % 7 == 0 {
+            let found = sequences(&disk);
+            // The trim on disk is as old as the file being written; what is kept is there whole.
+            assert!(found.ends_with(kept.make_contiguous()), "{found:?} {kept:?}");
+            assert!(found.windows(2).all(|pair| pair[0] + 1 == pair[1]));
+        }
+    }
+}
+
+#[test]
+fn a_full_log_refuses_until_it_is_trimmed() {
+    let disk = new_disk(1);
+    let log = IntentLog::open(&*disk).unwrap();
+    let mut last = 0;
+    let error = loop {
+        match add(&log, &[1; 10_000]) {
+            Ok(sequence) => last = sequence,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, Error::Full);
+    assert!(last >= 12 && log.space().used > log.space().total / 2);
+    log.sync(last).unwrap();
+    log.trim(last);
+    let next = add(&log, &[2; 10_000]).unwrap();
+    log.sync(next).unwrap();
+    assert!(sequences(&disk).ends_with(&[last, next]));
+    let too_large = add(&log, &vec![0; FILE as usize]);
+    assert!(matches!(too_large, Err(Error::TooLarge { .. })));
+}
+
+#[test]
+fn a_new_opening_never_continues_with_records_of_an_older_one() {
+    for seed in 0..100 {
+        let disk = new_disk(seed);
+        for lap in 0..6u64 {
+            let replayed = sequences(&disk);
+            let log = IntentLog::open(&*disk).unwrap();
+            let first = log.next_sequence();
+            assert!(replayed.last().is_none_or(|last| last + 1 == first));
+            assert_eq!(sequences(&disk), [], "an opening forgets what was replayed");
+            // Equal lengths, so that stale records lie exactly where new ones would.
+            for number in 0..4 {
+                add(&log, &[lap as u8; 700]).unwrap();
+                if number == 1 {
+                    log.sync(first + 1).unwrap();
+                }
+            }
+            if lap % 2 == 0 {
+                // Torn: the last two may be half written.
+                disk.crash_after(1);
+                let _ = log.sync(first + 3);
+            }
+            drop(log);
+            disk.crash();
+            let records = IntentLog::replay(&*disk).unwrap();
+            assert!(records.len() >= 2, "seed {seed} lap {lap}");
+            for record in records {
+                assert_eq!(record.payload, [lap as u8; 700], "seed {seed} lap {lap}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_record_ends_the_replay() {
+    let disk = new_disk(1);
+    let log = IntentLog::open(&*disk).unwrap();
+    for number in 1..=9 {
+        add(&log, &payload(number)).unwrap();
+    }
+    log.sync(9).unwrap();
+    let before = LOG_HEADER_LEN
+        + (1..5).map(|number| LogRecordHeader::stored_len(payload(number).len())).sum::<u64>();
+    let file = (0..3).map(file_path).find(|path| {
+        let mut bytes = [0; 512];
+        disk.open(path).unwrap().read_at(0, &mut bytes).unwrap();
+        LogFileHeader::decode(&bytes).is_ok()
+    });
+    disk.flip_bit(&file.unwrap(), before + 40, 3);
+    assert_eq!(sequences(&disk), [1, 2, 3, 4]);
+}
+
+#[test]
+fn one_flush_serves_all_who_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = offshoot_os::disk::LinuxDisk::new(dir.path()).unwrap();
+    IntentLog::create(&disk, 1 << 20, 3).unwrap();
+    let log = IntentLog::open(&disk).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let log = &log;
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let sequence = add(log, &(thread << 32 | number).to_le_bytes()).unwrap();
+                    log.sync(sequence).unwrap();
+                }
+            });
+        }
+    });
+    let records = IntentLog::replay(&disk).unwrap();
+    assert_eq!(records.len(), 160);
+    for thread in 0..8u64 {
+        let own = records.iter().filter_map(|record| {
+            let number = u64::from_le_bytes(record.payload[..].try_into().unwrap());
+            (number >> 32 == thread).then_some(number & 0xffff_ffff)
+        });
+        assert!(own.eq(0..20), "a thread's records are in its order");
+    }
+}
+
+#[test]
+fn after_a_failed_flush_nothing_is_taken() {
+    let disk = new_disk(3);
+    let log = IntentLog::open(&*disk).unwrap();
+    add(&log, b"one").unwrap();
+    disk.crash_after(1);
+    assert!(log.sync(1).is_err());
+    assert!(matches!(add(&log, b"two"), Err(Error::Failed(_))));
+    assert!(matches!(log.sync(1), Err(Error::Failed(_))));
+    assert!(log.has_failed());
+}
