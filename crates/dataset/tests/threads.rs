@@ -1,0 +1,281 @@
+//! Many threads, background commits and reclaim, on a real disk.
+
+#![allow(clippy::disallowed_methods)] // measures how long operations take
+
+mod support;
+
+use offshoot_dataset::{Dataset, Error, Ino, NewInode, RenameMode, Store, StoreOptions};
+use offshoot_os::SystemClock;
+use offshoot_os::disk::{Disk, DiskFile, DiskLock, DiskSpace, LinuxDisk};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use support::{Dice, TestStore, make_file, small_options};
+
+fn busy_options() -> StoreOptions {
+    let mut options = small_options();
+    options.background = true;
+    options.commit_workers = 2;
+    options.commit_interval = Duration::from_millis(20);
+    options.log_file_size = 1 << 20;
+    options.dirty_limit = 1 << 20;
+    options.dirty_bound = 4 << 20;
+    options.pool.background = true;
+    options.pool.cache_size = 1 << 20;
+    options
+}
+
+/// Content that says which file, block and version it belongs to.
+fn stamp(file: u64, block: u64, version: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 8192];
+    for (index, chunk) in bytes.chunks_exact_mut(32).enumerate() {
+        chunk[..8].copy_from_slice(&file.to_le_bytes());
+        chunk[8..16].copy_from_slice(&block.to_le_bytes());
+        chunk[16..24].copy_from_slice(&version.to_le_bytes());
+        chunk[24..].copy_from_slice(&(index as u64 * version).to_le_bytes());
+    }
+    bytes
+}
+
+/// Overwrites blocks of a file of its own and reads them back; answers the versions synced last.
+fn work(dataset: &Dataset, file: u64, until: Instant) -> (Ino, Vec<u64>) {
+    let mut dice = Dice::new(file + 1);
+    let ino = make_file(dataset, format!("file-{file}").as_bytes());
+    let blocks = 40;
+    let mut versions = vec![0; blocks];
+    let mut version = 0;
+    while Instant::now() < until {
+        for _ in 0..20 {
+            let block = dice.roll(blocks as u64);
+            version += 1;
+            let bytes = stamp(file, block, version);
+            if dice.chance(4) {
+                // In two parts, so that blocks are changed in part while commits freeze them.
+                let middle = 1 + dice.roll(8190) as usize;
+                dataset.write(ino, block * 8192, &bytes[..middle]).unwrap();
+                dataset.write(ino, block * 8192 + middle as u64, &bytes[middle..]).unwrap();
+            } else {
+                dataset.write(ino, block * 8192, &bytes).unwrap();
+            }
+            versions[block as usize] = version;
+            let block = dice.roll(blocks as u64);
+            check(dataset, ino, file, block, versions[block as usize]);
+        }
+        let name = format!("name-{file}-{}", dice.roll(5));
+        match dice.roll(4) {
+            0 => drop(dataset.create(Ino::ROOT, name.as_bytes(), &NewInode::file(0o600))),
+            1 => drop(dataset.unlink(Ino::ROOT, name.as_bytes())),
+            2 => {
+                let new = format!("name-{file}-new");
+                let mode = RenameMode::Replace;
+                drop(dataset.rename(Ino::ROOT, name.as_bytes(), Ino::ROOT, new.as_bytes(), mode));
+            }
+            _ => drop(dataset.readdir(Ino::ROOT, 0, 1000).unwrap()),
+        }
+        if dice.chance(3) {
+            dataset.sync().unwrap();
+        }
+    }
+    dataset.sync().unwrap();
+    (ino, versions)
+}
+
+fn check(dataset: &Dataset, ino: Ino, file: u64, block: u64, version: u64) {
+    let mut bytes = vec![1; 8192];
+    let read = dataset.read_into(ino, block * 8192, &mut bytes).unwrap();
+    let expected = if version == 0 { vec![0; read] } else { stamp(file, block, version) };
+    assert!(bytes[..read] == expected[..], "file {file} block {block} version {version}");
+}
+
+/// Every block of every file of a snapshot is whole: of one version.
+fn check_snapshot(store: &Store, dataset: &Dataset) {
+    let snapshot = store.snapshot(dataset.id()).unwrap();
+    let clone = store.clone_snapshot(snapshot).unwrap();
+    let files = store.dataset(clone).unwrap();
+    for entry in files.readdir(Ino::ROOT, 0, 10_000).unwrap() {
+        let bytes = files.read(entry.ino, 0, 1 << 20).unwrap();
+        for (number, block) in bytes.chunks(8192).enumerate() {
+            let field = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().unwrap());
+            if block.len() == 8192 && field(16) != 0 {
+                assert_eq!(field(8), number as u64);
+            }
+        }
+    }
+    store.delete_snapshot(snapshot).unwrap();
+    store.delete_dataset(clone).unwrap();
+    assert!(matches!(files.getattr(Ino::ROOT), Err(Error::Stale)));
+}
+
+#[test]
+fn threads_see_what_they_wrote_while_everything_is_committed_and_reclaimed() {
+    let test = TestStore::new(busy_options());
+    let ids = [test.store.create_dataset().unwrap(), test.store.create_dataset().unwrap()];
+    let until = Instant::now() + Duration::from_secs(4);
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let store = &test.store;
+        let workers: Vec<_> = (0..4u64)
+            .map(|file| {
+                let dataset = store.dataset(ids[file as usize % 2]).unwrap();
+                scope.spawn(move || work(&dataset, file, until))
+            })
+            .collect();
+        let dataset = store.dataset(ids[0]).unwrap();
+        while Instant::now() < until {
+            check_snapshot(store, &dataset);
+        }
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    // Everything was synced: it is there without a clean end.
+    let test = test.reopen(false);
+    for (file, (ino, versions)) in results.into_iter().enumerate() {
+        let dataset = test.store.dataset(ids[file % 2]).unwrap();
+        for (block, version) in versions.into_iter().enumerate() {
+            check(&dataset, ino, file as u64, block as u64, version);
+        }
+    }
+    for id in ids {
+        test.store.delete_dataset(id).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while test.store.stats().blocks > 0 {
+        assert!(Instant::now() < deadline, "the pool is not empty: {:?}", test.store.stats());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    test.store.close().unwrap();
+}
+
+/// A disk on which writing segments takes long, when asked to.
+struct SlowDisk {
+    disk: LinuxDisk,
+    slow: Arc<AtomicBool>,
+}
+
+struct SlowFile {
+    file: Arc<dyn DiskFile>,
+    slow: Arc<AtomicBool>,
+}
+
+impl SlowDisk {
+    fn wrap(&self, path: &str, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+        if !path.starts_with("segments/") {
+            return file;
+        }
+        Arc::new(SlowFile { file, slow: Arc::clone(&self.slow) })
+    }
+}
+
+impl Disk for SlowDisk {
+    fn open(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(self.wrap(path, self.disk.open(path)?))
+    }
+    fn open_uncached(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(self.wrap(path, self.disk.open_uncached(path)?))
+    }
+    fn create(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(self.wrap(path, self.disk.create(path)?))
+    }
+    fn create_dir(&self, path: &str) -> io::Result<()> {
+        self.disk.create_dir(path)
+    }
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        self.disk.list(dir)
+    }
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+    fn space(&self) -> io::Result<DiskSpace> {
+        self.disk.space()
+    }
+    fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
+        self.disk.lock(path)
+    }
+}
+
+impl DiskFile for SlowFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(offset, buffer)
+    }
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_at(offset, data)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        if self.slow.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1500));
+        }
+        self.file.sync_data()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.file.allocate(offset, len)
+    }
+    fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.file.punch_hole(offset, len)
+    }
+    fn allocated(&self) -> io::Result<u64> {
+        self.file.allocated()
+    }
+    fn forget_cached(&self, offset: u64, len: u64) {
+        self.file.forget_cached(offset, len);
+    }
+}
+
+#[test]
+fn nothing_waits_for_a_commit_that_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let slow = Arc::new(AtomicBool::new(false));
+    let disk = LinuxDisk::new(dir.path().join("pool")).unwrap();
+    let disk: Arc<dyn Disk> = Arc::new(SlowDisk { disk, slow: Arc::clone(&slow) });
+    let options = small_options();
+    Store::create(&disk, &options).unwrap();
+    let store = Store::open(disk, &options, Arc::new(SystemClock)).unwrap();
+    let dataset = store.dataset(store.create_dataset().unwrap()).unwrap();
+    let other = store.dataset(store.create_dataset().unwrap()).unwrap();
+    let (ino, elsewhere) = (make_file(&dataset, b"file"), make_file(&other, b"file"));
+    dataset.write(ino, 0, &stamp(1, 0, 1)).unwrap();
+    dataset.commit().unwrap();
+    dataset.write(ino, 8192, &stamp(1, 1, 1)).unwrap();
+    slow.store(true, Ordering::Relaxed);
+    let longest_ms = AtomicU64::new(0);
+    let timed = |work: &dyn Fn()| {
+        let start = Instant::now();
+        work();
+        longest_ms.fetch_max(start.elapsed().as_millis() as u64, Ordering::Relaxed);
+    };
+    std::thread::scope(|scope| {
+        let commit = scope.spawn(|| {
+            let start = Instant::now();
+            dataset.commit().unwrap();
+            start.elapsed()
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!commit.is_finished(), "the commit is not slow: the test proves nothing");
+        for version in 2..20 {
+            timed(&|| dataset.write(ino, 8192, &stamp(1, 1, version)).unwrap());
+            timed(&|| drop(dataset.create(Ino::ROOT, &[b'a' + version as u8], &NewInode::file(0))));
+            timed(&|| check(&dataset, ino, 1, 0, 1));
+            timed(&|| check(&dataset, ino, 1, 1, version));
+            timed(&|| dataset.sync().unwrap());
+            timed(&|| other.write(elsewhere, 0, b"here too").unwrap());
+            timed(&|| other.sync().unwrap());
+        }
+        assert!(!commit.is_finished(), "the operations took longer than the commit");
+        assert!(commit.join().unwrap() > Duration::from_millis(1000));
+    });
+    let longest_ms = longest_ms.load(Ordering::Relaxed);
+    assert!(longest_ms < 700, "an operation waited {longest_ms} ms");
+    slow.store(false, Ordering::Relaxed);
+    check(&dataset, ino, 1, 1, 19);
+    store.close().unwrap();
+}
