@@ -1,25 +1,37 @@
-//! The data directory of a dataset for the connector, without going through a mount.
+//! Directories of a dataset for the connector, without going through a mount.
 
 use crate::paths::DATA_DIR;
-use offshoot_fs::{FileSystem, NewFile, PathError};
-use offshoot_postgres::data_dir::DataDir;
+use offshoot_fs::{File, FileSystem, NewFile, PathError};
+use offshoot_postgres::data_dir::{DataDir, DataFile};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// `data/` of a dataset.
+/// One directory of a dataset.
 pub struct DataFiles {
     files: Arc<FileSystem>,
+    directory: &'static str,
 }
 
 impl DataFiles {
     /// The data directory of this dataset.
     pub fn new(files: Arc<FileSystem>) -> Self {
-        DataFiles { files }
+        DataFiles::at(files, DATA_DIR)
     }
 
-    fn path(path: &str) -> PathBuf {
-        PathBuf::from(DATA_DIR).join(path)
+    /// A directory of this dataset.
+    pub fn at(files: Arc<FileSystem>, directory: &'static str) -> Self {
+        DataFiles { files, directory }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        PathBuf::from(self.directory).join(path)
+    }
+
+    /// Permissions for what is made, with the owner of the directory.
+    fn new_file(&self, mode: u32) -> io::Result<NewFile> {
+        let owner = self.files.stat(self.directory).map_err(os_error)?;
+        Ok(NewFile { mode, uid: owner.uid, gid: owner.gid })
     }
 }
 
@@ -28,27 +40,55 @@ fn os_error(error: PathError) -> io::Error {
     io::Error::new(kind, error)
 }
 
+fn file_error(error: offshoot_dataset::Error) -> io::Error {
+    let kind = io::Error::from_raw_os_error(error.errno()).kind();
+    io::Error::new(kind, error)
+}
+
+struct OpenFile(File);
+
+impl DataFile for OpenFile {
+    fn size(&self) -> io::Result<u64> {
+        self.0.len().map_err(file_error)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(offset, buffer).map_err(file_error)
+    }
+}
+
 impl DataDir for DataFiles {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.files.read_file(Self::path(path)).map_err(os_error)
+        self.files.read_file(self.path(path)).map_err(os_error)
     }
 
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let owner = self.files.stat(DATA_DIR).map_err(os_error)?;
-        let new = NewFile { mode, uid: owner.uid, gid: owner.gid };
-        self.files.write_file(Self::path(path), bytes, new).map_err(os_error)
+        self.files.write_file(self.path(path), bytes, self.new_file(mode)?).map_err(os_error)
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        self.files.remove_tree(Self::path(path)).map_err(os_error)
+        self.files.remove_tree(self.path(path)).map_err(os_error)
     }
 
     fn exists(&self, path: &str) -> io::Result<bool> {
-        self.files.exists(Self::path(path)).map_err(os_error)
+        self.files.exists(self.path(path)).map_err(os_error)
     }
 
     fn list(&self, path: &str) -> io::Result<Vec<String>> {
-        let entries = self.files.list(Self::path(path)).map_err(os_error)?;
+        let entries = self.files.list(self.path(path)).map_err(os_error)?;
         Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
+    }
+
+    fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>> {
+        Ok(Box::new(OpenFile(self.files.open_file(self.path(path)).map_err(os_error)?)))
+    }
+
+    fn remove_all(&self, path: &str) -> io::Result<()> {
+        self.remove(path)
+    }
+
+    fn link(&self, path: &str, target: &str) -> io::Result<()> {
+        let new = self.new_file(0o777)?;
+        self.files.create_symlink(self.path(path), target, new).map_err(os_error)
     }
 }

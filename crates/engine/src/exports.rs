@@ -50,10 +50,15 @@ impl Exports {
         if open.get(&dataset).is_some_and(served) {
             return Ok(path);
         }
-        std::fs::create_dir_all(&path).map_err(|error| {
-            let message = format!("cannot make the mount point {}: {error}", path.display());
-            Failure::new(ErrorKind::HostUnprepared, message, "check the pool directory's rights")
-        })?;
+        // As `remove_dir` below, this asks only the directory above, never what is mounted here.
+        match std::fs::create_dir(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                let message = format!("cannot make the mount point {}: {error}", path.display());
+                let hint = "check the pool directory's rights";
+                return Err(Failure::new(ErrorKind::HostUnprepared, message, hint));
+            }
+            _ => {}
+        }
         let options = MountOptions { allow_other: self.allow_other, ..MountOptions::default() };
         let mount = Mount::new(files.clone(), &path, &options).map_err(mount_failure)?;
         open.insert(dataset, Export { files, mount: Some(mount) });

@@ -24,6 +24,7 @@ use offshoot_postgres::standby::{self, ReplayState};
 use offshoot_postgres::{control, superuser};
 use offshoot_types::{DsourceId, ErrorKind, Failure, Lsn};
 use parking_lot::Mutex;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub struct Follower {
     major: u32,
     system_identifier: u64,
     pub log: ReceivedLog,
+    /// Where `pg_receivewal` finds the archive: in a mount of ours, which only children use.
+    directory: PathBuf,
     pub index: CommitIndex,
     receiver: Mutex<Option<Receiver>>,
     feed: Mutex<Option<LogFeed>>,
@@ -63,14 +66,15 @@ impl Follower {
         let dataset = dsource
             .log_dataset
             .ok_or_else(|| Failure::internal(format!("'{}' has no log", dsource.name)))?;
-        let mount = core.exports.mount(dataset)?;
+        let directory = core.exports.mount(dataset)?.join(WAL_DIR);
         let files = core.exports.files(dataset)?;
         let owner = core.host.owner();
         for dir in [WAL_DIR, INDEX_DIR] {
             files.create_dirs(dir, NewFile::private_directory(owner.0, owner.1))?;
         }
-        let archive = Archive::new(mount.join(WAL_DIR), dsource.wal_segment_bytes)?;
-        let index = CommitIndex::open(archive.clone(), mount.join(INDEX_DIR))?;
+        let data_dir = |name| Arc::new(DataFiles::at(files.clone(), name));
+        let archive = Archive::new(data_dir(WAL_DIR), dsource.wal_segment_bytes)?;
+        let index = CommitIndex::open(archive.clone(), data_dir(INDEX_DIR))?;
         Ok(Arc::new(Follower {
             core: Arc::downgrade(core),
             id: dsource.id,
@@ -78,6 +82,7 @@ impl Follower {
             major: dsource.major_version().unwrap_or_default(),
             system_identifier: dsource.system_identifier,
             log: ReceivedLog { archive, files, owner },
+            directory,
             index,
             receiver: Mutex::new(None),
             feed: Mutex::new(None),
@@ -99,9 +104,9 @@ impl Follower {
             tools: core.host.tools(self.major)?,
             source,
             system_identifier: self.system_identifier,
-            segment_bytes: self.log.archive.segment_bytes(),
             slot: slot.to_owned(),
-            archive: self.log.archive.dir().to_owned(),
+            archive: self.log.archive.clone(),
+            directory: self.directory.clone(),
         };
         *self.receiver.lock() = Some(Receiver::start(spec, core.clock.clone())?);
         Ok(())

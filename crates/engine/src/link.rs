@@ -5,7 +5,7 @@ use crate::data_files::DataFiles;
 use crate::follower::{Follower, password_key, source_of};
 use crate::opening::{delete_dataset, delete_image};
 use crate::paths::DATA_DIR;
-use crate::snapshots;
+use crate::{left_slots, snapshots};
 use offshoot_domain::{
     Dsource, DsourceSettings, DsourceState, LogRange, ObjectName, Position, Secret, Snapshot,
     SnapshotKind, Timeflow,
@@ -16,7 +16,7 @@ use offshoot_postgres::base_backup::{
 };
 use offshoot_postgres::config::{self, SOURCE_SETTINGS_SQL};
 use offshoot_postgres::server::StopMode;
-use offshoot_postgres::slot::{create_slot, drop_slot, slot_name};
+use offshoot_postgres::slot::{create_slot, slot_name};
 use offshoot_postgres::source::{Password, Source, SourceFacts, precheck};
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, SnapshotId};
 use offshoot_workflow::{Submission, Workflow};
@@ -178,30 +178,9 @@ fn make_slot(context: &Context) -> Result<(), Failure> {
 fn remove_slot(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     match context.app().catalog.find::<Dsource>(input.dsource)? {
-        Some(dsource) => release_slot(context.app(), &dsource),
+        Some(dsource) => left_slots::release(context.app(), &dsource),
         None => Ok(()),
     }
-}
-
-/// Drops the slot on the source. A source that cannot be reached is left with it: a fault says the
-/// statement that removes it there.
-pub fn release_slot(core: &Core, dsource: &Dsource) -> Result<(), Failure> {
-    let Some(slot) = &dsource.slot else { return Ok(()) };
-    let dropped = source_of(core, dsource)
-        .and_then(|source: Source| source.connect())
-        .and_then(|session| drop_slot(&session, slot));
-    if let Err(failure) = dropped {
-        let left = Failure::new(
-            failure.code,
-            format!(
-                "the replication slot {slot} of the former dSource '{}' may still be on {}: {failure}",
-                dsource.name, dsource.source
-            ),
-            format!("on the source: SELECT pg_drop_replication_slot('{slot}');"),
-        );
-        core.raise("engine", &format!("slot {slot}"), &left);
-    }
-    Ok(())
 }
 
 fn receive(context: &Context) -> Result<(), Failure> {
@@ -232,8 +211,14 @@ fn copy(context: &Context) -> Result<(), Failure> {
     let source = source_of(core, &dsource)?;
     let tools = core.host.tools(facts.major)?;
     let target = core.paths.data_dir(staging);
-    let request =
-        BaseBackupRequest { tools: &tools, source: &source, facts: &facts, target: &target };
+    let files = DataFiles::new(core.exports.files(staging)?);
+    let request = BaseBackupRequest {
+        tools: &tools,
+        source: &source,
+        facts: &facts,
+        target: &target,
+        files: &files,
+    };
     let backup = take_base_backup(
         &request,
         &|progress| context.progress(progress.done_bytes, progress.total_bytes, "bytes"),

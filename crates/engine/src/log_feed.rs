@@ -27,9 +27,7 @@ pub struct ReceivedLog {
 
 impl ReceivedLog {
     fn source(&self, file: &WalFile) -> PathBuf {
-        let name = self.archive.name(file);
-        let name = if file.partial { format!("{name}.partial") } else { name };
-        Path::new(WAL_DIR).join(name)
+        Path::new(WAL_DIR).join(self.archive.file_name(file))
     }
 
     fn target(&self, file: &WalFile) -> PathBuf {

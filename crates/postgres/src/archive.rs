@@ -8,7 +8,10 @@
 
 use offshoot_types::{ErrorKind, Failure, Lsn};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::data_dir::{DataDir, DataFile};
 
 pub mod history;
 pub(crate) mod reader;
@@ -32,20 +35,31 @@ pub struct WalFile {
     pub partial: bool,
 }
 
+/// What stands for the directory in messages.
+const DIRECTORY: &str = "the directory of received log";
+
 /// The directory of received WAL files.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Archive {
-    dir: PathBuf,
+    dir: Arc<dyn DataDir>,
     segment_bytes: u64,
 }
 
+impl fmt::Debug for Archive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Archive")
+            .field("segment_bytes", &self.segment_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Archive {
-    /// An archive in a directory; `segment_bytes` is the source's WAL file size
+    /// An archive in a directory that exists; `segment_bytes` is the source's WAL file size
     /// (`SourceFacts::wal_segment_bytes`).
     ///
     /// # Errors
     /// `InvalidInput` when the size is not a power of two from 1 MiB to 1 GiB.
-    pub fn new(dir: impl Into<PathBuf>, segment_bytes: u64) -> Result<Self, Failure> {
+    pub fn new(dir: Arc<dyn DataDir>, segment_bytes: u64) -> Result<Self, Failure> {
         if !segment_bytes.is_power_of_two() || !(1 << 20..=1 << 30).contains(&segment_bytes) {
             return Err(Failure::new(
                 ErrorKind::InvalidInput,
@@ -53,12 +67,7 @@ impl Archive {
                 "",
             ));
         }
-        Ok(Archive { dir: dir.into(), segment_bytes })
-    }
-
-    /// The directory.
-    pub fn dir(&self) -> &Path {
-        &self.dir
+        Ok(Archive { dir, segment_bytes })
     }
 
     /// The size of a WAL file in bytes.
@@ -78,13 +87,13 @@ impl Archive {
         format!("{:08X}{high:08X}{low:08X}", file.timeline)
     }
 
-    /// Where the file is.
-    pub fn path(&self, file: &WalFile) -> PathBuf {
+    /// The name of the file in the archive, with `.partial` where it is.
+    pub fn file_name(&self, file: &WalFile) -> String {
         let mut name = self.name(file);
         if file.partial {
             name.push_str(PARTIAL);
         }
-        self.dir.join(name)
+        name
     }
 
     /// Position of the file's first byte.
@@ -132,25 +141,18 @@ impl Archive {
     }
 
     fn names(&self) -> Result<Vec<String>, Failure> {
-        let failed = |error: std::io::Error| damaged(&self.dir, &error.to_string());
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
-            if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
-                names.push(name);
-            }
-        }
-        Ok(names)
+        self.dir.list("").map_err(|error| damaged(DIRECTORY, &error.to_string()))
     }
 
-    /// The paths of all timeline history files (`00000002.history`), in order.
+    /// The names of all timeline history files (`00000002.history`), in order.
     ///
     /// # Errors
     /// `DataDamaged` when the directory cannot be read.
-    pub fn history_files(&self) -> Result<Vec<PathBuf>, Failure> {
+    pub fn history_files(&self) -> Result<Vec<String>, Failure> {
         let mut names: Vec<String> =
             self.names()?.into_iter().filter(|name| parse_history_name(name).is_some()).collect();
         names.sort_unstable();
-        Ok(names.into_iter().map(|name| self.dir.join(name)).collect())
+        Ok(names)
     }
 
     /// The newest timeline that is followed here, with its ancestors. An archive without any file
@@ -164,19 +166,42 @@ impl Archive {
         let timelines: BTreeSet<u32> =
             names.iter().filter_map(|name| self.parse_name(name)).map(|one| one.timeline).collect();
         let newest = of_histories.max(timelines.last().copied()).unwrap_or(1);
-        let path = self.dir.join(format!("{newest:08X}.history"));
-        match std::fs::read_to_string(&path) {
-            Ok(text) => TimelineHistory::parse(newest, &text),
+        let name = history_name(newest);
+        match self.dir.read(&name) {
+            Ok(text) => TimelineHistory::parse(newest, &String::from_utf8_lossy(&text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && timelines.len() <= 1 => {
                 Ok(TimelineHistory::single(newest))
             }
-            Err(error) => Err(damaged(&path, &error.to_string())),
+            Err(error) => Err(damaged(&name, &error.to_string())),
         }
     }
 
     /// Whether a timeline's history file has arrived.
     pub(crate) fn has_history(&self, timeline: u32) -> bool {
-        self.dir.join(format!("{timeline:08X}.history")).exists()
+        self.dir.exists(&history_name(timeline)).unwrap_or(false)
+    }
+
+    /// Whether a file is there.
+    pub(crate) fn holds(&self, file: &WalFile) -> bool {
+        self.dir.exists(&self.file_name(file)).unwrap_or(false)
+    }
+
+    /// Opens a file; `None` when it is not there.
+    pub(crate) fn open(&self, file: &WalFile) -> Result<Option<Box<dyn DataFile>>, Failure> {
+        let name = self.file_name(file);
+        match self.dir.open(&name) {
+            Ok(open) => Ok(Some(open)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(damaged(&name, &error.to_string())),
+        }
+    }
+
+    /// Removes a file; its not being there is no error.
+    pub(crate) fn remove(&self, file: &WalFile) -> Result<(), Failure> {
+        let name = self.file_name(file);
+        self.dir
+            .remove(&name)
+            .map_err(|error| damaged(&name, &format!("cannot be removed: {error}")))
     }
 
     /// The files a server needs for replay of all records that begin in `[from, to]` (`to` =
@@ -255,16 +280,15 @@ impl Archive {
             if self.end(&file) > keep_from || Some((file.number, file.timeline)) == newest {
                 continue;
             }
-            let path = self.path(&file);
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(damaged(&path, &error.to_string()));
-                }
-                _ => removed += 1,
-            }
+            self.remove(&file)?;
+            removed += 1;
         }
         Ok(removed)
     }
+}
+
+fn history_name(timeline: u32) -> String {
+    format!("{timeline:08X}.history")
 }
 
 fn parse_history_name(name: &str) -> Option<u32> {
@@ -275,10 +299,10 @@ fn parse_history_name(name: &str) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-pub(crate) fn damaged(path: &Path, why: &str) -> Failure {
+pub(crate) fn damaged(name: &str, why: &str) -> Failure {
     Failure::new(
         ErrorKind::DataDamaged,
-        format!("{}: {why}", path.display()),
+        format!("{name}: {why}"),
         "sync the dSource again: a new SnapSync does not need the damaged log",
     )
 }

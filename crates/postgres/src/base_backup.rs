@@ -10,10 +10,10 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, Lsn};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::data_dir::{DataDir, read_full};
 use crate::installation::Tools;
 use crate::source::refusal::of_tool;
 use crate::source::{Source, SourceFacts};
@@ -40,8 +40,10 @@ pub struct BackupProgress {
     pub total_bytes: u64,
 }
 
+/// What stays in `pg_wal` of a copy: what the server keeps there beside log.
+const WAL_DIRECTORIES: [&str; 2] = ["archive_status", "summaries"];
+
 /// What to copy and where to.
-#[derive(Debug)]
 pub struct BaseBackupRequest<'a> {
     /// The programs of the source's major version.
     pub tools: &'a Tools,
@@ -49,8 +51,11 @@ pub struct BaseBackupRequest<'a> {
     pub source: &'a Source,
     /// The facts of the source, read just before.
     pub facts: &'a SourceFacts,
-    /// An empty directory (or one that does not exist yet); it becomes the data directory.
+    /// Where the tool finds the directory that becomes the data directory: empty, mode 0700, of the
+    /// user of the tools. This process never uses it: it may be a mount that this process serves.
     pub target: &'a Path,
+    /// The same directory, for this process.
+    pub files: &'a dyn DataDir,
 }
 
 /// A finished base backup. Files are written but not synced: the caller syncs the dataset.
@@ -82,8 +87,7 @@ pub fn take_base_backup(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<BaseBackup, Failure> {
     let began = SystemClock.elapsed();
-    request.tools.own_directory(request.target)?;
-    if !is_empty(request.target)? {
+    if !is_empty(request.files)? {
         return Err(Failure::new(
             ErrorKind::WrongState,
             format!("{} is not empty", request.target.display()),
@@ -101,7 +105,7 @@ pub fn take_base_backup(
     let (start, end, timeline) = match finished {
         Ok(positions) => positions,
         Err(failure) => {
-            empty_directory(request.target)?;
+            empty_directory(request.files)?;
             return Err(failure);
         }
     };
@@ -188,18 +192,19 @@ fn follow(
 
 /// Makes the copy independent of where it lies and reads which log it needs.
 fn finish(request: &BaseBackupRequest<'_>) -> Result<(Lsn, Lsn, u32), Failure> {
-    let target = request.target;
+    let files = request.files;
     for tablespace in &request.facts.tablespaces {
-        relink(target, tablespace.oid)
+        relink(files, tablespace.oid)
             .map_err(|error| unprepared(format!("cannot move a tablespace's link: {error}")))?;
     }
-    remove_log(&target.join("pg_wal"))
+    remove_log(files)
         .map_err(|error| unprepared(format!("cannot clear pg_wal of the copy: {error}")))?;
-    let label = std::fs::read_to_string(target.join("backup_label"))
+    let label = files
+        .read("backup_label")
         .map_err(|error| incomplete(&format!("backup_label: {error}")))?;
-    let (start, timeline) =
-        parse_label(&label).ok_or_else(|| incomplete("backup_label names no position"))?;
-    let manifest = read_tail(&target.join("backup_manifest"), 64 << 10)
+    let (start, timeline) = parse_label(&String::from_utf8_lossy(&label))
+        .ok_or_else(|| incomplete("backup_label names no position"))?;
+    let manifest = read_tail(files, "backup_manifest", 64 << 10)
         .map_err(|error| incomplete(&format!("backup_manifest: {error}")))?;
     let end =
         parse_end(&manifest).ok_or_else(|| incomplete("backup_manifest names no position"))?;
@@ -207,22 +212,20 @@ fn finish(request: &BaseBackupRequest<'_>) -> Result<(Lsn, Lsn, u32), Failure> {
 }
 
 /// Replaces the absolute link of a tablespace by a relative one.
-fn relink(target: &Path, oid: u32) -> std::io::Result<()> {
-    let link = target.join("pg_tblspc").join(oid.to_string());
-    match std::fs::symlink_metadata(&link) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()), // dropped since
-        other => other?,
-    };
-    std::fs::remove_file(&link)?;
-    std::os::unix::fs::symlink(Path::new("..").join(TABLESPACES_DIR).join(oid.to_string()), &link)
+fn relink(files: &dyn DataDir, oid: u32) -> std::io::Result<()> {
+    let link = format!("pg_tblspc/{oid}");
+    if !files.exists(&link)? {
+        return Ok(()); // dropped since
+    }
+    files.remove(&link)?;
+    files.link(&link, &format!("../{TABLESPACES_DIR}/{oid}"))
 }
 
 /// Removes log files that came along, so that every copy looks alike.
-fn remove_log(dir: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            std::fs::remove_file(entry.path())?;
+fn remove_log(files: &dyn DataDir) -> std::io::Result<()> {
+    for name in files.list("pg_wal")? {
+        if !WAL_DIRECTORIES.contains(&name.as_str()) {
+            files.remove(&format!("pg_wal/{name}"))?;
         }
     }
     Ok(())
@@ -292,40 +295,28 @@ fn parse_end(tail: &str) -> Option<Lsn> {
     after.split('"').nth(1)?.parse().ok()
 }
 
-fn read_tail(path: &Path, bytes_max: u64) -> std::io::Result<String> {
-    let mut file = std::fs::File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
+fn read_tail(files: &dyn DataDir, path: &str, bytes_max: u64) -> std::io::Result<String> {
+    let file = files.open(path)?;
+    let length = file.size()?;
+    let start = length.saturating_sub(bytes_max);
+    let mut bytes = vec![0; (length - start) as usize];
+    let read = read_full(&*file, start, &mut bytes)?;
+    bytes.truncate(read);
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn is_empty(dir: &Path) -> Result<bool, Failure> {
-    let mut entries = std::fs::read_dir(dir)
-        .map_err(|error| unprepared(format!("cannot read {}: {error}", dir.display())))?;
-    Ok(entries.next().is_none())
+fn is_empty(files: &dyn DataDir) -> Result<bool, Failure> {
+    let names = files.list("");
+    let names = names.map_err(|error| unprepared(format!("cannot read the target: {error}")))?;
+    Ok(names.is_empty())
 }
 
-/// Removes everything inside a directory, which may be a mount point.
-fn empty_directory(dir: &Path) -> Result<(), Failure> {
-    let empty = || -> std::io::Result<()> {
-        for entry in std::fs::read_dir(dir)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                std::fs::remove_dir_all(entry.path())?;
-            } else {
-                std::fs::remove_file(entry.path())?;
-            }
-        }
-        Ok(())
-    };
-    match empty() {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(unprepared(format!("cannot empty {}: {error}", dir.display())))
-        }
-        _ => Ok(()),
-    }
+/// Removes everything inside the target, which may be a mount point itself.
+fn empty_directory(files: &dyn DataDir) -> Result<(), Failure> {
+    let empty = || files.list("")?.iter().try_for_each(|name| files.remove_all(name));
+    empty().map_err(|error: std::io::Error| {
+        unprepared(format!("cannot empty the target of the copy: {error}"))
+    })
 }
 
 /// `=` separates the two sides of a mapping.

@@ -14,18 +14,19 @@ use jiff::Timestamp;
 use offshoot_types::{Failure, Lsn};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::archive::reader::{Found, LogReader, Step};
 use crate::archive::record::Meaning;
 use crate::archive::{Archive, TimelineHistory, WalFile, damaged};
+use crate::data_dir::DataDir;
 
 mod segment;
 
 use segment::{Entry, Summary};
 
 /// The ending of an index file's name; before it comes the name of the WAL file.
-const EXTENSION: &str = "commits";
+const ENDING: &str = ".commits";
 
 /// A commit of the source (`COMMIT` or `COMMIT PREPARED`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub struct Commit {
 /// several threads.
 pub struct CommitIndex {
     archive: Archive,
-    dir: PathBuf,
+    dir: Arc<dyn DataDir>,
     state: Mutex<State>,
 }
 
@@ -69,14 +70,12 @@ struct Sealed {
 }
 
 impl CommitIndex {
-    /// Opens (or begins) the index of an archive in a directory of its own; existing index files
-    /// are read, damaged ones are rebuilt from the log.
+    /// Opens (or begins) the index of an archive in a directory of its own, which must exist;
+    /// existing index files are read, damaged ones are rebuilt from the log.
     ///
     /// # Errors
     /// `DataDamaged` when the directory cannot be used.
-    pub fn open(archive: Archive, dir: impl Into<PathBuf>) -> Result<Self, Failure> {
-        let dir = dir.into();
-        std::fs::create_dir_all(&dir).map_err(|error| damaged(&dir, &error.to_string()))?;
+    pub fn open(archive: Archive, dir: Arc<dyn DataDir>) -> Result<Self, Failure> {
         let state = State {
             history: archive.history()?,
             sealed: BTreeMap::new(),
@@ -201,7 +200,7 @@ impl CommitIndex {
             if number >= keep {
                 break;
             }
-            self.remove_file(&self.path(number, sealed.timeline))?;
+            self.remove_file(&self.file_name(number, sealed.timeline))?;
             state.sealed.remove(&number);
         }
         Ok(())
@@ -230,13 +229,11 @@ impl CommitIndex {
 
     /// The entries of a sealed file; read again from the log when the file is damaged.
     fn entries(&self, state: &State, number: u64, sealed: &Sealed) -> Result<Vec<Entry>, Failure> {
-        let path = self.path(number, sealed.timeline);
-        match segment::read_entries(&path) {
+        let name = self.file_name(number, sealed.timeline);
+        match segment::read_entries(&*self.dir, &name) {
             Ok(Some(entries)) => return Ok(entries),
-            Ok(None) => tracing::warn!(file = %path.display(), "damaged; read again from the log"),
-            Err(error) => {
-                tracing::warn!(file = %path.display(), "{error}; read again from the log");
-            }
+            Ok(None) => tracing::warn!(file = name, "damaged; read again from the log"),
+            Err(error) => tracing::warn!(file = name, "{error}; read again from the log"),
         }
         let before = state.sealed.range(..number).next_back();
         let start = Lsn(number.saturating_mul(self.archive.segment_bytes()));
@@ -256,33 +253,30 @@ impl CommitIndex {
             position = found.end;
         }
         if entries.len() as u64 != sealed.summary.count {
-            return Err(damaged(&path, "it is damaged, and the log it was made of is not kept"));
+            return Err(damaged(&name, "it is damaged, and the log it was made of is not kept"));
         }
-        segment::write(&path, &entries, &sealed.summary)
-            .map_err(|error| damaged(&path, &error.to_string()))?;
+        segment::write(&*self.dir, &name, &entries, &sealed.summary)
+            .map_err(|error| damaged(&name, &error.to_string()))?;
         Ok(entries)
     }
 
     /// Reads the headers of the sealed files; the first damaged one and all after it go.
     fn load(&self, state: &mut State) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| damaged(&self.dir, &error.to_string());
+        let failed = |name: &str, error: std::io::Error| damaged(name, &error.to_string());
         let mut found = BTreeMap::new();
-        for dir_entry in std::fs::read_dir(&self.dir).map_err(failed)? {
-            let path = dir_entry.map_err(failed)?.path();
-            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            match self.archive.parse_name(stem) {
-                Some(file) if path.extension().is_some_and(|one| one == EXTENSION) => {
-                    let key = (file.number, file.timeline);
-                    found.insert(key, path);
+        for name in self.dir.list("").map_err(|error| failed("the index of commits", error))? {
+            match name.strip_suffix(ENDING).and_then(|stem| self.archive.parse_name(stem)) {
+                Some(file) => {
+                    found.insert((file.number, file.timeline), name);
                 }
-                _ => self.remove_file(&path)?,
+                None => self.remove_file(&name)?,
             }
         }
         let mut usable = true;
-        for ((number, timeline), path) in found {
+        for ((number, timeline), name) in found {
             let wanted = self.timeline_of(&state.history, number) == timeline;
             let summary = if usable && wanted {
-                segment::read_summary(&path).map_err(|error| damaged(&path, &error.to_string()))?
+                segment::read_summary(&*self.dir, &name).map_err(|error| failed(&name, error))?
             } else {
                 None
             };
@@ -295,7 +289,7 @@ impl CommitIndex {
                 None => {
                     // A file of a timeline that was left is no damage.
                     usable &= !wanted;
-                    self.remove_file(&path)?;
+                    self.remove_file(&name)?;
                 }
             }
         }
@@ -341,10 +335,10 @@ impl CommitIndex {
     fn after_gap(&self, state: &State, position: Lsn) -> Result<Option<u64>, Failure> {
         let number = self.archive.number_at(position);
         let file = |partial| WalFile { timeline: state.history.at(position).id, number, partial };
-        if self.archive.path(&file(true)).exists() {
+        if self.archive.holds(&file(true)) {
             return Ok(None);
         }
-        let whole = self.archive.path(&file(false)).exists();
+        let whole = self.archive.holds(&file(false));
         let next = self.next_file(state, number)?;
         let contiguous = if whole { number + 1 } else { number };
         let next = if whole { self.next_file(state, contiguous)? } else { next };
@@ -369,9 +363,9 @@ impl CommitIndex {
         let number = state.open_number;
         let timeline = self.timeline_of(&state.history, number);
         let summary = Summary::of(&state.open, resume);
-        let path = self.path(number, timeline);
-        segment::write(&path, &state.open, &summary)
-            .map_err(|error| damaged(&path, &error.to_string()))?;
+        let name = self.file_name(number, timeline);
+        segment::write(&*self.dir, &name, &state.open, &summary)
+            .map_err(|error| damaged(&name, &error.to_string()))?;
         state.sealed.insert(number, Sealed { timeline, summary });
         state.open.clear();
         Ok(())
@@ -387,18 +381,13 @@ impl CommitIndex {
         self.archive.number_at(Lsn(found.end.0.saturating_sub(1)))
     }
 
-    fn path(&self, number: u64, timeline: u32) -> PathBuf {
+    fn file_name(&self, number: u64, timeline: u32) -> String {
         let name = self.archive.name(&WalFile { timeline, number, partial: false });
-        self.dir.join(format!("{name}.{EXTENSION}"))
+        format!("{name}{ENDING}")
     }
 
-    fn remove_file(&self, path: &std::path::Path) -> Result<(), Failure> {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(damaged(path, &error.to_string()))
-            }
-            _ => Ok(()),
-        }
+    fn remove_file(&self, name: &str) -> Result<(), Failure> {
+        self.dir.remove(name).map_err(|error| damaged(name, &error.to_string()))
     }
 }
 

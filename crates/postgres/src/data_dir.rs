@@ -1,12 +1,29 @@
-//! Small files of a data directory, wherever it lives.
+//! The files of a directory, wherever it lives: a data directory, received log, an index.
 //!
-//! The engine edits files of datasets that it serves itself; going through its own mount would let
-//! it wait for itself. So everything here that reads or writes configuration takes a [`DataDir`].
+//! The engine works on files of datasets that it serves itself; going through its own mount would
+//! let it wait for itself. So everything here that reads or writes files which may lie in a dataset
+//! takes a [`DataDir`]; only child processes get the path of a mount.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Access to the files of one data directory. Paths are relative to it, with `/`, without `..`.
+/// An open file, read by position. It stays readable when its name changes or goes.
+pub trait DataFile: Send + Sync {
+    /// Its present length in bytes.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Reads into `buffer`; how many bytes, 0 only at the end of the file.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+/// Access to the files of one directory. Paths are relative to it, with `/`, without `..`; the
+/// empty path is the directory itself.
 pub trait DataDir: Send + Sync {
     /// The whole content of a small file.
     ///
@@ -38,9 +55,45 @@ pub trait DataDir: Send + Sync {
     /// # Errors
     /// `NotFound` when there is no such directory.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
+
+    /// Opens a file to read.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>>;
+
+    /// Removes a file, a symbolic link or a directory with everything below; none being there is no
+    /// error.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn remove_all(&self, path: &str) -> io::Result<()>;
+
+    /// Makes a symbolic link, with the owner of the directory, under a name that is not taken.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn link(&self, path: &str, target: &str) -> io::Result<()>;
 }
 
-/// A data directory that is a plain directory of this host.
+/// Fills `buffer` from `offset` on as far as the file goes; how many bytes that were.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn read_full(file: &dyn DataFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(offset + filled as u64, rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// A plain directory of this host.
 #[derive(Debug, Clone)]
 pub struct PlainDir {
     root: PathBuf,
@@ -112,5 +165,46 @@ impl DataDir for PlainDir {
         }
         names.sort();
         Ok(names)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>> {
+        Ok(Box::new(PlainFile(std::fs::File::open(self.root.join(path))?)))
+    }
+
+    fn remove_all(&self, path: &str) -> io::Result<()> {
+        let path = self.root.join(path);
+        let removed = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(&path),
+            Ok(_) => std::fs::remove_file(&path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn link(&self, path: &str, target: &str) -> io::Result<()> {
+        use std::os::unix::fs::{MetadataExt, lchown, symlink};
+        let owner = std::fs::metadata(&self.root)?;
+        let path = self.root.join(path);
+        symlink(target, &path)?;
+        let link = std::fs::symlink_metadata(&path)?;
+        if (link.uid(), link.gid()) != (owner.uid(), owner.gid()) {
+            lchown(&path, Some(owner.uid()), Some(owner.gid()))?;
+        }
+        Ok(())
+    }
+}
+
+struct PlainFile(std::fs::File);
+
+impl DataFile for PlainFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
     }
 }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::archive::Archive;
 use crate::installation::Tools;
 use crate::source::Source;
 
@@ -86,13 +87,14 @@ pub struct ReceiverSpec {
     /// Which cluster the source must be (`SourceFacts::system_identifier`): log of another one is
     /// never received into this archive.
     pub system_identifier: u64,
-    /// The size of its WAL files (`SourceFacts::wal_segment_bytes`).
-    pub segment_bytes: u64,
     /// The slot. Where it is missing, as after a failover of the source, it is created.
     pub slot: String,
-    /// The directory of the archive; given to the user of the tools. Its end is where the stream is
-    /// taken up again, so a SnapSync that mends a gap must begin a new directory.
-    pub archive: PathBuf,
+    /// The archive. Its end is where the stream is taken up again, so a SnapSync that mends a gap
+    /// must begin a new one.
+    pub archive: Archive,
+    /// Where the tool finds the archive's directory, which must be there and belong to the user of
+    /// the tools. This process never uses it: it may be a mount that this process serves.
+    pub directory: PathBuf,
 }
 
 /// What both threads and the callers share.
@@ -137,9 +139,8 @@ impl Receiver {
     /// errors here: they show in the status and are retried for ever.
     ///
     /// # Errors
-    /// `HostUnprepared` when the directory cannot be prepared or no thread can be started.
+    /// `HostUnprepared` when no thread can be started.
     pub fn start(spec: ReceiverSpec, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
-        spec.tools.own_directory(&spec.archive)?;
         let facts = Facts {
             state: ReceiverState::Connecting,
             state_since: clock.elapsed(),

@@ -5,14 +5,13 @@
 //! the same position. A page or checksum that is wrong inside a *whole* file is damage.
 
 use offshoot_types::{Failure, Lsn};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use super::record::{
     Meaning, PAGE_BYTES, PageHeader, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, align,
     checksum_matches, meaning, u32_at,
 };
 use super::{Archive, TimelineHistory, WalFile, damaged};
+use crate::data_dir::{DataFile, read_full};
 
 /// How much is read from a file at once, in bytes.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -51,7 +50,7 @@ enum Assembled {
 pub(crate) struct LogReader<'a> {
     archive: &'a Archive,
     history: TimelineHistory,
-    open: Option<(WalFile, File)>,
+    open: Option<(WalFile, Box<dyn DataFile>)>,
     window: Vec<u8>,
     window_start: u64,
     record: Vec<u8>,
@@ -193,8 +192,8 @@ impl<'a> LogReader<'a> {
             number: self.archive.number_at(Lsn(position)),
             partial: false,
         };
-        let path = self.archive.path(&file);
-        damaged(&path, &format!("the log is damaged at {}: {why}", Lsn(position)))
+        let name = self.archive.file_name(&file);
+        damaged(&name, &format!("the log is damaged at {}: {why}", Lsn(position)))
     }
 
     /// Makes the window hold the page at an address and reads its header; `None` when it was not
@@ -217,19 +216,11 @@ impl<'a> LogReader<'a> {
             self.open = self.find(number)?;
         }
         let Some((file, handle)) = &self.open else { return Ok(false) };
-        let path = || self.archive.path(file);
         let offset = address - self.archive.start(file).0;
         let wanted = (WINDOW_BYTES as u64).min(self.archive.segment_bytes() - offset) as usize;
         self.window.resize(wanted, 0);
-        let mut filled = 0;
-        while filled < wanted {
-            match handle.read_at(&mut self.window[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(damaged(&path(), &error.to_string())),
-            }
-        }
+        let filled = read_full(&**handle, offset, &mut self.window)
+            .map_err(|error| damaged(&self.archive.file_name(file), &error.to_string()))?;
         self.window.truncate(filled - filled % PAGE_BYTES as usize);
         self.window_start = address;
         Ok(!self.window.is_empty())
@@ -237,7 +228,7 @@ impl<'a> LogReader<'a> {
 
     /// Opens the file of a number: that of the newest timeline which has one, as it begins with a
     /// copy of what the older ones had.
-    fn find(&self, number: u64) -> Result<Option<(WalFile, File)>, Failure> {
+    fn find(&self, number: u64) -> Result<Option<(WalFile, Box<dyn DataFile>)>, Failure> {
         for timeline in self.history.timelines().rev() {
             // A partial file may get its whole name in between.
             for partial in [false, true, false] {
@@ -245,11 +236,8 @@ impl<'a> LogReader<'a> {
                 if self.archive.end(&file) <= timeline.begin {
                     break;
                 }
-                let path = self.archive.path(&file);
-                match File::open(&path) {
-                    Ok(handle) => return Ok(Some((file, handle))),
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(damaged(&path, &error.to_string())),
+                if let Some(handle) = self.archive.open(&file)? {
+                    return Ok(Some((file, handle)));
                 }
             }
         }

@@ -1,7 +1,9 @@
 use super::*;
+use crate::data_dir::PlainDir;
+use std::path::Path;
 
 fn archive(dir: &Path) -> Archive {
-    Archive::new(dir, 16 << 20).unwrap()
+    Archive::new(Arc::new(PlainDir::new(dir)), 16 << 20).unwrap()
 }
 
 fn fill(dir: &Path, names: &[&str]) {
@@ -18,7 +20,7 @@ fn names_and_positions_agree() {
     assert_eq!(archive.start(&file), Lsn(0x1_0300_0000));
     assert_eq!(archive.end(&file), Lsn(0x1_0400_0000));
     assert_eq!(archive.parse_name("000000010000000100000003.partial"), Some(file));
-    assert_eq!(archive.path(&file), Path::new("/x/000000010000000100000003.partial"));
+    assert_eq!(archive.file_name(&file), "000000010000000100000003.partial");
     for wrong in [
         "000000010000000100000100", // no such file of 16 MiB
         "00000001000000010000003",
@@ -30,8 +32,9 @@ fn names_and_positions_agree() {
     ] {
         assert_eq!(archive.parse_name(wrong), None, "{wrong}");
     }
-    assert!(Archive::new("/x", 3 << 20).is_err());
-    assert!(Archive::new("/x", 1 << 31).is_err());
+    for bytes in [3 << 20, 1 << 31] {
+        assert!(Archive::new(Arc::new(PlainDir::new("/x")), bytes).is_err());
+    }
 }
 
 #[test]
@@ -102,7 +105,7 @@ fn a_range_over_a_switch_names_both_timelines_files() {
     let failure = archive.history().unwrap_err();
     assert_eq!(failure.code, ErrorKind::DataDamaged, "two timelines without a history");
     std::fs::write(dir.path().join("00000002.history"), "1\t0/3000100\tx\n").unwrap();
-    assert_eq!(archive.history_files().unwrap(), [dir.path().join("00000002.history")]);
+    assert_eq!(archive.history_files().unwrap(), ["00000002.history"]);
     let files = archive.files_for(Lsn(2 << 24), None).unwrap();
     let named: Vec<(u32, u64)> = files.iter().map(|file| (file.timeline, file.number)).collect();
     assert_eq!(named, [(1, 2), (1, 3), (2, 3), (2, 4)]);
@@ -129,18 +132,19 @@ fn old_files_are_removed_but_never_the_newest() {
 #[test]
 fn damage_in_a_whole_file_is_told_from_the_end() {
     let dir = tempfile::tempdir().unwrap();
-    let archive = Archive::new(dir.path(), 1 << 20).unwrap();
+    let archive = Archive::new(Arc::new(PlainDir::new(dir.path())), 1 << 20).unwrap();
+    let path = |file: &WalFile| dir.path().join(archive.file_name(file));
     let file = WalFile { timeline: 1, number: 3, partial: true };
     // One page that says it is one, then nothing.
     let mut bytes = vec![0; 1 << 20];
     bytes[..4].copy_from_slice(&[0x10, 0xD1, 0x02, 0]);
     bytes[4] = 1;
     bytes[8..16].copy_from_slice(&archive.start(&file).0.to_le_bytes());
-    std::fs::write(archive.path(&file), &bytes).unwrap();
+    std::fs::write(path(&file), &bytes).unwrap();
     let end = archive.valid_end(archive.start(&file)).unwrap();
     assert_eq!(end, Lsn(archive.start(&file).0 + 40));
     let whole = WalFile { partial: false, ..file };
-    std::fs::rename(archive.path(&file), archive.path(&whole)).unwrap();
+    std::fs::rename(path(&file), path(&whole)).unwrap();
     let failure = archive.valid_end(archive.start(&file)).unwrap_err();
     assert_eq!(failure.code, ErrorKind::DataDamaged);
     assert!(failure.message.contains("0/300028"), "{failure}");
@@ -156,7 +160,7 @@ fn damage_in_a_whole_file_is_told_from_the_end() {
         bytes[56] = (round as u8) & 0xF0;
         bytes[57] = 1;
         let _ = record::meaning(&bytes[40..40 + 24 + round as usize], 0xD118);
-        std::fs::write(archive.path(&whole), &bytes).unwrap();
+        std::fs::write(path(&whole), &bytes).unwrap();
         assert!(archive.valid_end(archive.start(&file)).is_err());
     }
 }

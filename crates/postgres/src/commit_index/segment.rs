@@ -7,15 +7,17 @@
 //! 72 count × { lsn u64 | time i64, µs since 1970 | xid u32 | length of the record u32 }
 //! ```
 //!
-//! The files can always be rebuilt from the log, so they are not synced; a torn one does not match
+//! The files can always be rebuilt from the log as long as that is kept; a torn one does not match
 //! its checksums.
 
 use offshoot_types::Lsn;
 use std::io;
-use std::path::Path;
 
 use crate::archive::record::{u32_at, u64_at};
+use crate::data_dir::{DataDir, read_full};
 
+/// Permissions of a file.
+const MODE: u32 = 0o600;
 const MAGIC: &[u8; 8] = b"OFFCMT01";
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 72;
@@ -73,7 +75,12 @@ impl Summary {
 }
 
 /// Writes a file; a reader sees all of it or nothing.
-pub(super) fn write(path: &Path, entries: &[Entry], summary: &Summary) -> io::Result<()> {
+pub(super) fn write(
+    dir: &dyn DataDir,
+    name: &str,
+    entries: &[Entry],
+    summary: &Summary,
+) -> io::Result<()> {
     let mut body = Vec::with_capacity(entries.len() * ENTRY_BYTES);
     for entry in entries {
         body.extend_from_slice(&entry.lsn.to_le_bytes());
@@ -95,22 +102,15 @@ pub(super) fn write(path: &Path, entries: &[Entry], summary: &Summary) -> io::Re
     let header_crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&header_crc.to_le_bytes());
     bytes.extend_from_slice(&body);
-    let unfinished = path.with_extension("new");
-    std::fs::write(&unfinished, &bytes)?;
-    std::fs::rename(&unfinished, path)
+    dir.write_atomic(name, &bytes, MODE)
 }
 
 /// Reads the header of a file; `None` when it is damaged or its length is not what it says.
-pub(super) fn read_summary(path: &Path) -> io::Result<Option<Summary>> {
-    use std::io::Read;
-    let mut file = std::fs::File::open(path)?;
-    let length = file.metadata()?.len();
+pub(super) fn read_summary(dir: &dyn DataDir, name: &str) -> io::Result<Option<Summary>> {
+    let file = dir.open(name)?;
     let mut header = [0; HEADER_BYTES];
-    match file.read_exact(&mut header) {
-        Ok(()) => Ok(parse_summary(&header, length)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
-    }
+    let read = read_full(&*file, 0, &mut header)?;
+    Ok(if read == HEADER_BYTES { parse_summary(&header, file.size()?) } else { None })
 }
 
 fn parse_summary(header: &[u8], file_bytes: u64) -> Option<Summary> {
@@ -132,9 +132,8 @@ fn parse_summary(header: &[u8], file_bytes: u64) -> Option<Summary> {
 }
 
 /// Reads the entries of a file; `None` when it is damaged.
-pub(super) fn read_entries(path: &Path) -> io::Result<Option<Vec<Entry>>> {
-    let bytes = std::fs::read(path)?;
-    Ok(parse_entries(&bytes))
+pub(super) fn read_entries(dir: &dyn DataDir, name: &str) -> io::Result<Option<Vec<Entry>>> {
+    Ok(parse_entries(&dir.read(name)?))
 }
 
 fn parse_entries(bytes: &[u8]) -> Option<Vec<Entry>> {

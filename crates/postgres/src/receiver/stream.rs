@@ -5,7 +5,7 @@ use offshoot_types::{ErrorKind, Failure, Lsn};
 use std::time::Duration;
 
 use super::{ReceiverState, Shared, gap};
-use crate::archive::{Archive, TimelineHistory};
+use crate::archive::TimelineHistory;
 use crate::slot::{SlotState, create_slot, slot_state};
 use crate::source::Session;
 use crate::source::facts::read_identity;
@@ -100,8 +100,7 @@ fn prepare(shared: &Shared) -> Result<(), Ended> {
 /// Makes sure, after a failover, that the source's timeline left ours not before the end of what
 /// we have: log that the new primary never had cannot be taken back from what replayed it.
 fn check_history(shared: &Shared, timeline: u32) -> Result<(), Ended> {
-    let spec = &shared.spec;
-    let archive = Archive::new(&spec.archive, spec.segment_bytes)?;
+    let archive = &shared.spec.archive;
     let Some(last) = archive.files()?.last().copied() else { return Ok(()) };
     if timeline == last.timeline {
         return Ok(());
@@ -157,7 +156,7 @@ fn read_history(shared: &Shared, timeline: u32) -> Result<TimelineHistory, Failu
 /// Whether the archive holds the log up to a position that the slot had before we connected. The
 /// slot alone does not tell: a new one begins at a checkpoint of the source.
 fn is_held(shared: &Shared, position: Lsn) -> Result<bool, Failure> {
-    let archive = Archive::new(&shared.spec.archive, shared.spec.segment_bytes)?;
+    let archive = &shared.spec.archive;
     let size = archive.segment_bytes();
     let start = Lsn(position.0.saturating_sub(1) / size * size);
     Ok(archive.valid_end(start).is_ok_and(|end| end >= position))
@@ -166,14 +165,11 @@ fn is_held(shared: &Shared, position: Lsn) -> Result<bool, Failure> {
 /// Removes a partial file whose size is not that of a WAL file: its creation was interrupted, so it
 /// holds nothing yet, but `pg_receivewal` would refuse to go on.
 fn heal_archive(shared: &Shared) -> Result<(), Failure> {
-    let archive = Archive::new(&shared.spec.archive, shared.spec.segment_bytes)?;
+    let archive = &shared.spec.archive;
     for file in archive.files()?.into_iter().filter(|file| file.partial) {
-        let path = archive.path(&file);
-        let size = std::fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or(0);
-        if size != 0 && size != shared.spec.segment_bytes {
-            std::fs::remove_file(&path).map_err(|error| {
-                crate::archive::damaged(&path, &format!("cannot be removed: {error}"))
-            })?;
+        let size = archive.open(&file)?.and_then(|open| open.size().ok()).unwrap_or(0);
+        if size != 0 && size != archive.segment_bytes() {
+            archive.remove(&file)?;
         }
     }
     Ok(())
@@ -189,7 +185,7 @@ fn receive(shared: &Shared) -> Result<(), Ended> {
         .arg("--dbname")
         .arg(spec.source.address.conninfo("offshoot_log"))
         .arg("--directory")
-        .arg(&spec.archive)
+        .arg(&spec.directory)
         .arg("--slot")
         .arg(&spec.slot)
         .stderr(Sink::Pipe)

@@ -2,6 +2,7 @@ use super::server::{Server, give_to_tools, scratch, tools};
 use offshoot_postgres::base_backup::{
     BackupProgress, BaseBackupRequest, TABLESPACES_DIR, take_base_backup, verify_base_backup,
 };
+use offshoot_postgres::data_dir::PlainDir;
 use offshoot_types::{ErrorKind, Failure, Lsn};
 use std::path::Path;
 use std::sync::Mutex;
@@ -13,7 +14,16 @@ fn back_up(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<offshoot_postgres::base_backup::BaseBackup, Failure> {
     let (tools, source, facts) = (tools(), server.source("linker"), server.facts());
-    let request = BaseBackupRequest { tools: &tools, source: &source, facts: &facts, target };
+    if !target.exists() {
+        tools.own_directory(target).unwrap();
+    }
+    let request = BaseBackupRequest {
+        tools: &tools,
+        source: &source,
+        facts: &facts,
+        target,
+        files: &PlainDir::new(target),
+    };
     take_base_backup(&request, progress, cancelled)
 }
 
@@ -114,8 +124,14 @@ fn a_source_that_dies_leaves_nothing_and_a_clear_error() {
     server.stop(false);
     let place = scratch();
     let target = place.path().join("copy");
-    let request =
-        BaseBackupRequest { tools: &tools, source: &source, facts: &facts, target: &target };
+    tools.own_directory(&target).unwrap();
+    let request = BaseBackupRequest {
+        tools: &tools,
+        source: &source,
+        facts: &facts,
+        target: &target,
+        files: &PlainDir::new(&target),
+    };
     let failure = take_base_backup(&request, &|_| {}, &|| false).unwrap_err();
     assert_eq!(failure.code, ErrorKind::SourceUnreachable, "{failure}");
     assert_eq!(entries(&target), 0);

@@ -1,9 +1,10 @@
-use super::server::{PATIENCE, Server, scratch, tools};
+use super::server::{PATIENCE, Server, archive_in, index_in, scratch, tools};
 use jiff::Timestamp;
 use offshoot_os::process::run;
 use offshoot_postgres::archive::Archive;
 use offshoot_postgres::commit_index::{Commit, CommitIndex};
 use offshoot_types::Lsn;
+use std::path::Path;
 
 const SEGMENT: u64 = 1 << 20;
 
@@ -18,14 +19,14 @@ pub fn all(index: &CommitIndex) -> Vec<Commit> {
 }
 
 /// The commits that the database's own tool finds in whole files: (lsn, xid).
-fn by_tool(archive: &Archive) -> Vec<(Lsn, u32)> {
+fn by_tool(archive: &Archive, log: &Path) -> Vec<(Lsn, u32)> {
     let files: Vec<_> = archive.files().unwrap().into_iter().filter(|f| !f.partial).collect();
     let (first, last) = (files.first().unwrap(), files.last().unwrap());
     let output = run(
         &tools()
             .spec("pg_waldump")
             .args(["--rmgr=Transaction", "--path"])
-            .arg(archive.dir())
+            .arg(log)
             .args([archive.name(first), archive.name(last)]),
         PATIENCE,
     )
@@ -51,9 +52,10 @@ fn by_tool(archive: &Archive) -> Vec<(Lsn, u32)> {
 fn known_transactions_are_found_by_time_xid_and_position() {
     let server = Server::start(&["track_commit_timestamp = on"]);
     let place = scratch();
-    let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
-    let receiver = server.receive(archive.dir());
-    let index = CommitIndex::open(archive.clone(), place.path().join("index")).unwrap();
+    let log = place.path().join("log");
+    let archive = archive_in(&log, SEGMENT);
+    let receiver = server.receive(&log);
+    let index = index_in(&archive, &place.path().join("index"));
     server.sql("CREATE TABLE t(i int, filler text)");
     let mut known: Vec<(u32, Timestamp)> = Vec::new();
     let mut synced = Lsn(0);
@@ -79,19 +81,19 @@ fn known_transactions_are_found_by_time_xid_and_position() {
     // The same from a cold start, from a damaged file on, and from nothing.
     for damage in [0, 1, 2] {
         drop_files(&place.path().join("index"), damage);
-        let again = CommitIndex::open(archive.clone(), place.path().join("index")).unwrap();
+        let again = index_in(&archive, &place.path().join("index"));
         assert!(again.update().unwrap() >= synced);
         assert_eq!(all(&again), all(&index), "damage {damage}");
         check(&again, &known);
     }
-    compare_with_tool(&archive, &index);
+    compare_with_tool(&archive, &log, &index);
 
     // What is removed is forgotten; the rest is still found.
     let keep = Lsn(archive.start(archive.files().unwrap().last().unwrap()).0);
     index.remove_before(keep).unwrap();
     assert!(archive.remove_before(keep).unwrap() > 0);
     assert!(index.first_from(Lsn(0)).unwrap().is_none_or(|first| first.end > keep));
-    let again = CommitIndex::open(archive, place.path().join("index")).unwrap();
+    let again = index_in(&archive, &place.path().join("index"));
     again.update().unwrap();
     assert_eq!(all(&again), all(&index));
 }
@@ -114,7 +116,7 @@ fn check(index: &CommitIndex, known: &[(u32, Timestamp)]) {
 }
 
 /// 0: nothing; 1: cuts a file in the middle of the index; 2: removes all.
-fn drop_files(dir: &std::path::Path, damage: u32) {
+fn drop_files(dir: &Path, damage: u32) {
     let mut paths: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
     match damage {
@@ -129,8 +131,8 @@ fn drop_files(dir: &std::path::Path, damage: u32) {
     }
 }
 
-fn compare_with_tool(archive: &Archive, index: &CommitIndex) {
-    let expected = by_tool(archive);
+fn compare_with_tool(archive: &Archive, log: &Path, index: &CommitIndex) {
+    let expected = by_tool(archive, log);
     assert!(expected.len() > 10);
     let last = expected.last().unwrap().0;
     let ours: Vec<(Lsn, u32)> =
@@ -142,9 +144,10 @@ fn compare_with_tool(archive: &Archive, index: &CommitIndex) {
 fn prepared_transactions_and_all_kinds_of_commits_agree_with_the_database() {
     let server = Server::start(&[]);
     let place = scratch();
-    let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
-    let receiver = server.receive(archive.dir());
-    let index = CommitIndex::open(archive.clone(), place.path().join("index")).unwrap();
+    let log = place.path().join("log");
+    let archive = archive_in(&log, SEGMENT);
+    let receiver = server.receive(&log);
+    let index = index_in(&archive, &place.path().join("index"));
     server.sql("CREATE TABLE t(i int);;CREATE TABLE old(i int)");
     let prepared = |name: &str, what: &str| -> u32 {
         let session = server.session();
@@ -176,8 +179,8 @@ fn prepared_transactions_and_all_kinds_of_commits_agree_with_the_database() {
         (index.by_xid(plain).unwrap().unwrap(), index.by_xid(rich).unwrap().unwrap());
     assert!(first.lsn < second.lsn && first.time <= second.time);
     assert_eq!(index.by_xid(aborted).unwrap(), None);
-    compare_with_tool(&archive, &index);
-    let again = CommitIndex::open(archive, place.path().join("index")).unwrap();
+    compare_with_tool(&archive, &log, &index);
+    let again = index_in(&archive, &place.path().join("index"));
     again.update().unwrap();
     assert_eq!(all(&again), all(&index));
 }

@@ -1,9 +1,8 @@
 use super::commits::all;
-use super::server::{PATIENCE, Server, scratch, tools, wait_for};
+use super::server::{PATIENCE, Server, archive_in, index_in, scratch, tools, wait_for};
 use offshoot_os::SystemClock;
-use offshoot_postgres::archive::Archive;
 use offshoot_postgres::base_backup::{BaseBackupRequest, take_base_backup};
-use offshoot_postgres::commit_index::CommitIndex;
+use offshoot_postgres::data_dir::PlainDir;
 use offshoot_postgres::receiver::{Receiver, ReceiverState};
 use offshoot_types::Lsn;
 use std::sync::Arc;
@@ -15,8 +14,14 @@ fn standby_of(primary: &Server) -> Server {
     let place = scratch();
     let target = place.path().join("data");
     let (tools, source, facts) = (tools(), primary.admin(), primary.facts());
-    let request =
-        BaseBackupRequest { tools: &tools, source: &source, facts: &facts, target: &target };
+    tools.own_directory(&target).unwrap();
+    let request = BaseBackupRequest {
+        tools: &tools,
+        source: &source,
+        facts: &facts,
+        target: &target,
+        files: &PlainDir::new(&target),
+    };
     take_base_backup(&request, &|_| {}, &|| false).unwrap();
     std::fs::write(target.join("standby.signal"), "").unwrap();
     super::server::give_to_tools(&target.join("standby.signal"));
@@ -37,9 +42,10 @@ fn standby_of(primary: &Server) -> Server {
 fn a_promoted_standby_is_followed_onto_its_timeline() {
     let mut primary = Server::start(&["wal_keep_size = 100MB"]);
     let place = scratch();
-    let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
-    let receiver = primary.receive(archive.dir());
-    let index = CommitIndex::open(archive.clone(), place.path().join("index")).unwrap();
+    let log = place.path().join("log");
+    let archive = archive_in(&log, SEGMENT);
+    let receiver = primary.receive(&log);
+    let index = index_in(&archive, &place.path().join("index"));
     primary.sql("CREATE TABLE t(i int)");
     let standby = standby_of(&primary);
     primary.sql("INSERT INTO t SELECT generate_series(1, 20000)");
@@ -55,8 +61,7 @@ fn a_promoted_standby_is_followed_onto_its_timeline() {
     standby.sql("SELECT pg_promote(true, 30)");
 
     // The address now leads to the promoted standby, which has no slot of ours.
-    let receiver =
-        Receiver::start(standby.receiver_spec(archive.dir()), Arc::new(SystemClock)).unwrap();
+    let receiver = Receiver::start(standby.receiver_spec(&log), Arc::new(SystemClock)).unwrap();
     receiver.wait_streaming(PATIENCE).unwrap();
     let mut kept = Vec::new();
     for _ in 0..30 {
@@ -84,7 +89,7 @@ fn a_promoted_standby_is_followed_onto_its_timeline() {
     assert!(files.iter().any(|file| file.timeline == 2) && files[0].timeline == 1);
     assert!(archive.valid_end(archive.start(&first)).unwrap() >= synced.lsn);
 
-    let again = CommitIndex::open(archive, place.path().join("index")).unwrap();
+    let again = index_in(&archive, &place.path().join("index"));
     again.update().unwrap();
     assert_eq!(all(&again), after);
 }
@@ -93,16 +98,15 @@ fn a_promoted_standby_is_followed_onto_its_timeline() {
 fn a_standby_that_lacks_what_was_received_is_a_gap() {
     let mut primary = Server::start(&["wal_keep_size = 100MB"]);
     let place = scratch();
-    let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
-    let receiver = primary.receive(archive.dir());
+    let log = place.path().join("log");
+    let receiver = primary.receive(&log);
     let standby = standby_of(&primary);
     standby.sql("SELECT pg_promote(true, 30)");
     primary.sql("CREATE TABLE never_seen(i int)");
     receiver.ask_now(PATIENCE).unwrap();
     drop(receiver);
     primary.stop(false);
-    let receiver =
-        Receiver::start(standby.receiver_spec(archive.dir()), Arc::new(SystemClock)).unwrap();
+    let receiver = Receiver::start(standby.receiver_spec(&log), Arc::new(SystemClock)).unwrap();
     let failure = receiver.wait_streaming(PATIENCE).unwrap_err();
     assert!(failure.message.contains("received already"), "{failure}");
     assert!(matches!(receiver.status().state, ReceiverState::Gap(_)));

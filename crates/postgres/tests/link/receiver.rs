@@ -1,6 +1,5 @@
-use super::server::{PATIENCE, Server, scratch, wait_for};
+use super::server::{PATIENCE, Server, archive_in, scratch, wait_for};
 use offshoot_os::SystemClock;
-use offshoot_postgres::archive::Archive;
 use offshoot_postgres::receiver::{Receiver, ReceiverState};
 use offshoot_postgres::slot::{SlotState, slot_state};
 use offshoot_types::{ErrorKind, Lsn};
@@ -13,8 +12,9 @@ const SEGMENT: u64 = 1 << 20;
 fn what_was_committed_is_proved_and_in_the_archive() {
     let server = Server::start(&[]);
     let place = scratch();
-    let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
-    let receiver = server.receive(archive.dir());
+    let log = place.path().join("log");
+    let archive = archive_in(&log, SEGMENT);
+    let receiver = server.receive(&log);
     server.sql("CREATE TABLE t(i int)");
     for round in 0..3 {
         server.sql("INSERT INTO t SELECT generate_series(1, 3000)");
@@ -57,8 +57,9 @@ fn asynchronous_commits_are_covered_by_the_proof() {
 fn the_stream_survives_restarts_of_the_source_and_of_itself() {
     let mut server = Server::start(&[]);
     let place = scratch();
-    let archive = Archive::new(place.path().join("log"), SEGMENT).unwrap();
-    let receiver = server.receive(archive.dir());
+    let log = place.path().join("log");
+    let archive = archive_in(&log, SEGMENT);
+    let receiver = server.receive(&log);
     server.sql("CREATE TABLE t(i int)");
     receiver.ask_now(PATIENCE).unwrap();
     server.stop(false);
@@ -79,9 +80,9 @@ fn the_stream_survives_restarts_of_the_source_and_of_itself() {
     let last = *archive.files().unwrap().last().unwrap();
     assert!(last.partial);
     let unborn = offshoot_postgres::archive::WalFile { number: last.number + 1, ..last };
-    std::fs::write(archive.path(&unborn), vec![0; 4096]).unwrap();
-    super::server::give_to_tools(&archive.path(&unborn));
-    let receiver = server.receive(archive.dir());
+    std::fs::write(log.join(archive.file_name(&unborn)), vec![0; 4096]).unwrap();
+    super::server::give_to_tools(&log.join(archive.file_name(&unborn)));
+    let receiver = server.receive(&log);
     let synced = receiver.ask_now(PATIENCE).unwrap();
     assert!(synced.lsn >= flushed);
     let first = archive.files().unwrap()[0];

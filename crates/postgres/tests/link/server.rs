@@ -1,6 +1,9 @@
 //! A throw-away PostgreSQL server.
 
 use offshoot_os::process::{Child, Sink, Spec, User, run};
+use offshoot_postgres::archive::Archive;
+use offshoot_postgres::commit_index::CommitIndex;
+use offshoot_postgres::data_dir::PlainDir;
 use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;
@@ -198,27 +201,41 @@ impl Server {
         value.unwrap_or_default()
     }
 
-    pub fn receiver_spec(&self, archive: &Path) -> ReceiverSpec {
+    /// A receiver into a directory, which is made where it is missing.
+    pub fn receiver_spec(&self, directory: &Path) -> ReceiverSpec {
         let facts = self.facts();
+        tools().own_directory(directory).unwrap();
         ReceiverSpec {
             tools: tools(),
             source: self.source("linker"),
             system_identifier: facts.system_identifier,
-            segment_bytes: facts.wal_segment_bytes,
             slot: "offshoot_test".to_owned(),
-            archive: archive.to_owned(),
+            archive: archive_in(directory, facts.wal_segment_bytes),
+            directory: directory.to_owned(),
         }
     }
 
     /// Creates the slot and a receiver that streams.
-    pub fn receive(&self, archive: &Path) -> Receiver {
+    pub fn receive(&self, directory: &Path) -> Receiver {
         create_slot(&self.source("linker").connect().unwrap(), "offshoot_test").unwrap();
         let receiver =
-            Receiver::start(self.receiver_spec(archive), Arc::new(offshoot_os::SystemClock))
+            Receiver::start(self.receiver_spec(directory), Arc::new(offshoot_os::SystemClock))
                 .unwrap();
         receiver.wait_streaming(PATIENCE).unwrap();
         receiver
     }
+}
+
+/// The archive in a directory, which is made where it is missing.
+pub fn archive_in(directory: &Path, segment_bytes: u64) -> Archive {
+    tools().own_directory(directory).unwrap();
+    Archive::new(Arc::new(PlainDir::new(directory)), segment_bytes).unwrap()
+}
+
+/// The index of an archive in a directory, which is made where it is missing.
+pub fn index_in(archive: &Archive, directory: &Path) -> CommitIndex {
+    tools().own_directory(directory).unwrap();
+    CommitIndex::open(archive.clone(), Arc::new(PlainDir::new(directory))).unwrap()
 }
 
 impl Drop for Server {
