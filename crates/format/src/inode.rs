@@ -167,7 +167,7 @@ pub fn orphans_from() -> Vec<u8> {
     orphan_key(Ino(0))
 }
 
-fn split_key<'a>(kind: u8, key: &'a [u8]) -> Option<(Ino, &'a [u8])> {
+fn split_key(kind: u8, key: &[u8]) -> Option<(Ino, &[u8])> {
     let rest = key.strip_prefix(&[kind])?;
     let (ino, rest) = rest.split_first_chunk::<8>()?;
     Some((Ino(u64::from_be_bytes(*ino)), rest))
