@@ -2,7 +2,8 @@
 
 use crate::core::{Context, Core};
 use crate::follower::{self, password_key};
-use crate::link::{forget_history, release_slot};
+use crate::left_slots;
+use crate::link::forget_history;
 use crate::opening::delete_dataset;
 use offshoot_domain::{Dsource, DsourceState};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
@@ -111,7 +112,7 @@ fn mark_active(context: &Context) -> Result<(), Failure> {
 
 fn drop_slot(context: &Context) -> Result<(), Failure> {
     match dsource_of(context)? {
-        Some(dsource) => release_slot(context.app(), &dsource),
+        Some(dsource) => left_slots::release(context.app(), &dsource),
         None => Ok(()),
     }
 }

@@ -142,6 +142,8 @@ impl Engine {
 
     /// The engine at a glance.
     pub fn view(&self) -> Result<EngineView, Failure> {
+        // What a read has just found must not wait for the next round.
+        watch::report_damage(&self.core);
         let vdbs: Vec<Vdb> = self.core.catalog.list()?;
         let jobs = self.core.catalog.unsettled_jobs()?;
         Ok(EngineView {

@@ -29,6 +29,7 @@ mod engine;
 mod exports;
 mod follower;
 mod host;
+mod left_slots;
 mod leftovers;
 mod link;
 mod log_feed;

@@ -1,7 +1,7 @@
 //! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
 
 use crate::core::{Core, vdb_key};
-use crate::{readiness, restart, snapshots};
+use crate::{left_slots, readiness, restart, snapshots};
 use offshoot_catalog::JobState;
 use offshoot_domain::{Snapshot, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
@@ -16,6 +16,8 @@ const ROUND: Duration = Duration::from_millis(250);
 const ATTEMPTS_MAX: u32 = 3;
 /// How long a server that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
+/// Pause between two attempts to drop slots that were left on sources.
+const SLOT_PAUSE: Duration = Duration::from_secs(3);
 /// A server that dies so often within the engine's life stays down.
 const RESTARTS_MAX: u32 = 5;
 
@@ -25,6 +27,7 @@ struct Rounds {
     proof: Option<(SnapshotId, JobId)>,
     attempts: HashMap<SnapshotId, u32>,
     died: HashMap<String, (u32, Duration)>,
+    slots_at: Duration,
 }
 
 /// Looks after things until told to stop.
@@ -43,7 +46,7 @@ impl Rounds {
         self.prove(core)?;
         self.revive(core)?;
         report_damage(core);
-        Ok(())
+        self.drop_left_slots(core)
     }
 
     /// Makes one snapshot ready at a time, the newest first: it is the one users ask for.
@@ -92,6 +95,16 @@ impl Rounds {
         }
     }
 
+    fn drop_left_slots(&mut self, core: &Core) -> Result<(), Failure> {
+        let now = core.clock.elapsed();
+        if now < self.slots_at {
+            return Ok(());
+        }
+        let tried = left_slots::retry(core);
+        self.slots_at = core.clock.elapsed() + SLOT_PAUSE;
+        tried
+    }
+
     /// Starts servers again that should run and do not.
     fn revive(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
         let now = core.clock.elapsed();
@@ -114,7 +127,7 @@ impl Rounds {
 }
 
 /// Damage in the pool, as faults that stay until they are mended.
-fn report_damage(core: &Core) {
+pub fn report_damage(core: &Core) {
     for fault in core.store.faults() {
         let failure = Failure::new(
             ErrorKind::DataDamaged,
