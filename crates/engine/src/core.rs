@@ -88,9 +88,9 @@ impl Core {
 
     /// A dSource by name.
     pub fn dsource(&self, name: &str) -> Result<Dsource, Failure> {
-        self.catalog.find_named(name)?.ok_or_else(|| {
-            missing("dSource", name, "list them: offshoot dsource list")
-        })
+        self.catalog
+            .find_named(name)?
+            .ok_or_else(|| missing("dSource", name, "list them: offshoot dsource list"))
     }
 
     /// A VDB by name.

@@ -14,7 +14,10 @@ use std::sync::Arc;
 pub fn workflows() -> Vec<Workflow<Core>> {
     vec![
         Workflow::new("dsource_pause").point_of_no_return().check("stop", pause),
-        Workflow::new("dsource_resume").step("start", resume, stop_again).check("publish", mark_active),
+        Workflow::new("dsource_resume")
+            .step("start", resume, stop_again)
+            .point_of_no_return()
+            .check("publish", mark_active),
         Workflow::new("dsource_unlink")
             .point_of_no_return()
             .check("stop", stop)

@@ -7,7 +7,10 @@ use crate::moments::find_parent;
 use crate::paths::Paths;
 use crate::servers::{Servers, stop_leftovers};
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
-use crate::{dsource_jobs, leftovers, link, pool_jobs, provision, readiness, restart, snapshots, vdb_jobs, watch};
+use crate::{
+    dsource_jobs, leftovers, link, pool_jobs, provision, readiness, restart, snapshots, vdb_jobs,
+    watch,
+};
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
 use offshoot_dataset::{Store, StoreOptions};

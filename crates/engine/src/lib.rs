@@ -48,4 +48,6 @@ mod views;
 mod watch;
 
 pub use engine::{Engine, EngineOptions};
-pub use views::{DsourceView, EngineView, FollowState, ObjectKind, PoolView, SnapshotView, VdbView};
+pub use views::{
+    DsourceView, EngineView, FollowState, ObjectKind, PoolView, SnapshotView, VdbView,
+};

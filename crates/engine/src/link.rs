@@ -136,7 +136,8 @@ fn check_source(context: &Context) -> Result<(), Failure> {
         dsource.system_identifier = facts.system_identifier;
         dsource.timeline = facts.timeline;
         dsource.wal_segment_bytes = facts.wal_segment_bytes;
-        dsource.slot = Some(slot_name(&format!("{}_{:x}", dsource.id.0, facts.clock.as_millisecond())));
+        dsource.slot =
+            Some(slot_name(&format!("{}_{:x}", dsource.id.0, facts.clock.as_millisecond())));
     })?;
     context.set(FACTS, &facts)
 }

@@ -138,7 +138,8 @@ impl LogFeed {
             self.log.copy_histories(&self.staging)?;
         }
         for file in files {
-            let (name, start, end) = (archive.name(&file), archive.start(&file), archive.end(&file));
+            let (name, start, end) =
+                (archive.name(&file), archive.start(&file), archive.end(&file));
             let begun = self.growing.get(&name).copied();
             if begun.is_none() && end <= to && !file.partial {
                 self.staging.share_file(

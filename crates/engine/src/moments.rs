@@ -82,9 +82,9 @@ impl History {
 
 /// A dSource or VDB by name.
 pub fn find_parent(core: &Core, name: &str) -> Result<Owner, Failure> {
-    core.catalog
-        .find_owner(name)?
-        .ok_or_else(|| missing("dSource or VDB", name, "list them: offshoot dsource list; offshoot vdb list"))
+    core.catalog.find_owner(name)?.ok_or_else(|| {
+        missing("dSource or VDB", name, "list them: offshoot dsource list; offshoot vdb list")
+    })
 }
 
 /// Decides what opens a moment of a dSource or of a VDB's snapshots.
@@ -106,7 +106,10 @@ pub fn resolve(core: &Arc<Core>, owner: Owner, moment: &Moment) -> Result<Resolv
         (Owner::Vdb(_), Moment::Latest) => {
             let history = History::read(core, owner)?;
             let newest = history.snapshots.iter().max_by_key(|one| (one.taken_at, one.id));
-            let Some(newest) = newest else { return plan(&history.view(), Target::LatestSnapshot).and_then(|_| Err(Failure::internal("a plan without a snapshot"))) };
+            let Some(newest) = newest else {
+                return plan(&history.view(), Target::LatestSnapshot)
+                    .and_then(|_| Err(Failure::internal("a plan without a snapshot")));
+            };
             finish(&history, Target::Snapshot(newest.id), newest.position)
         }
         (Owner::Vdb(_), _) => Err(Failure::new(
@@ -114,9 +117,11 @@ pub fn resolve(core: &Arc<Core>, owner: Owner, moment: &Moment) -> Result<Resolv
             "a VDB keeps no log of its own: only its snapshots and its present state can be opened",
             "use --snapshot ID or --latest",
         )),
-        (_, Moment::Bookmark(name)) => {
-            Err(missing("bookmark", name, "bookmarks do not exist yet; use --snapshot, --at or --lsn"))
-        }
+        (_, Moment::Bookmark(name)) => Err(missing(
+            "bookmark",
+            name,
+            "bookmarks do not exist yet; use --snapshot, --at or --lsn",
+        )),
     }
 }
 
@@ -232,7 +237,11 @@ fn finish_plan(
 }
 
 /// The position a snapshot taken now would have, by the last commit at or before it.
-pub fn position_at(follower: &Follower, lsn: Lsn, fallback: Timestamp) -> Result<Position, Failure> {
+pub fn position_at(
+    follower: &Follower,
+    lsn: Lsn,
+    fallback: Timestamp,
+) -> Result<Position, Failure> {
     let commit: Option<Commit> = follower.index.last_at_lsn(lsn)?;
     let proved = follower.indexed().filter(|indexed| indexed.lsn == lsn);
     let time = proved.map(|one| one.time).or(commit.map(|one| one.time)).unwrap_or(fallback);

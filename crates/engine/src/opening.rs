@@ -91,12 +91,15 @@ pub fn replay(
 ) -> Result<(), Failure> {
     let core = context.app();
     let key = job_key(context.job_id());
-    let mut spec =
-        servers::spec(core, &key, format!("recovery {key}"), major, dataset, None)?;
+    let mut spec = servers::spec(core, &key, format!("recovery {key}"), major, dataset, None)?;
     let control = control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())?;
     let files = core.exports.files(dataset)?;
     let follower = core.follower(dsource).ok_or_else(|| {
-        Failure::new(ErrorKind::WrongState, "the log of the dSource is not open", "resume the dSource")
+        Failure::new(
+            ErrorKind::WrongState,
+            "the log of the dSource is not open",
+            "resume the dSource",
+        )
     })?;
     // Replay must pass the position up to which pages of this image were written.
     let to = to.max(control.min_recovery_lsn);

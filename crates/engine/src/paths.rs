@@ -94,9 +94,10 @@ fn runtime_base(pool: &Path) -> PathBuf {
         return inside;
     }
     // FNV-1a: the name must only differ from other pools' and stay the same for this one.
-    let hash = pool.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3_u64)
-    });
+    let hash =
+        pool.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3_u64)
+        });
     PathBuf::from(format!("/tmp/offshoot-{}-{hash:016x}", offshoot_uid()))
 }
 

@@ -21,7 +21,11 @@ fn reclaim(context: &Context) -> Result<(), Failure> {
     loop {
         context.check_cancelled()?;
         let more = pool.reclaim_step().map_err(|error| {
-            Failure::new(ErrorKind::DataDamaged, format!("reclaiming: {error}"), "see: offshoot status")
+            Failure::new(
+                ErrorKind::DataDamaged,
+                format!("reclaiming: {error}"),
+                "see: offshoot status",
+            )
         })?;
         let freed = before.saturating_sub(pool.stats().used);
         context.progress(freed, 0, "bytes");

@@ -51,7 +51,8 @@ pub fn workflow() -> Workflow<Core> {
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", opening::replay_resolved, opening::unmount_clone)
         .step("open", open_new, close_new)
-        .step("publish", publish, |_| Ok(()))
+        .point_of_no_return()
+        .check("publish", publish)
 }
 
 /// Starts the job; refuses at once what can be known to fail.
@@ -180,7 +181,12 @@ fn close_new(context: &Context) -> Result<(), Failure> {
 
 /// Opens a VDB on one of its datasets: mount, configuration, server. On a dataset that is new to it
 /// (`fresh`), its role and password are set too.
-pub fn open_vdb(core: &Arc<Core>, vdb: &Vdb, dataset: DatasetId, fresh: bool) -> Result<(), Failure> {
+pub fn open_vdb(
+    core: &Arc<Core>,
+    vdb: &Vdb,
+    dataset: DatasetId,
+    fresh: bool,
+) -> Result<(), Failure> {
     core.exports.mount(dataset)?;
     let key = vdb_key(vdb.id);
     let major = major_of(core, vdb.id.into())?;

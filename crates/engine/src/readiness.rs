@@ -35,6 +35,7 @@ pub fn workflow() -> Workflow<Core> {
         .step("image", take_image, drop_image)
         .check("close", opening::delete_clone)
         .step("check", check, drop_checked)
+        .point_of_no_return()
         .check("publish", publish)
 }
 
@@ -134,7 +135,10 @@ fn drop_checked(context: &Context) -> Result<(), Failure> {
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let core = context.app();
-    let snapshot = snapshot_of(context)?;
+    let Some(snapshot) = core.catalog.find::<Snapshot>(context.input::<SnapshotId>()?)? else {
+        // Deleted meanwhile; nobody will come for the image.
+        return drop_image(context);
+    };
     let damage: Vec<String> = context.need(DAMAGE)?;
     if damage.is_empty() {
         let image = context.need(IMAGE)?;

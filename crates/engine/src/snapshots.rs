@@ -4,9 +4,7 @@ use crate::core::{Context, Core, vdb_key};
 use crate::follower::{Follower, timestamp};
 use crate::moments::position_at;
 use crate::opening::delete_image;
-use offshoot_domain::{
-    Dsource, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb,
-};
+use offshoot_domain::{Dsource, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb};
 use offshoot_types::{ErrorKind, Failure, JobId, Lsn, SnapshotId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -69,9 +67,8 @@ fn submit_as(
 
 /// Whether the engine takes a snapshot by itself just now.
 pub fn any_by_itself(core: &Core) -> Result<bool, Failure> {
-    let by_itself = |input: Input| {
-        matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint)
-    };
+    let by_itself =
+        |input: Input| matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint);
     Ok(core.catalog.unsettled_jobs()?.into_iter().any(|job| {
         job.kind == "snapshot_take" && serde_json::from_value(job.input).is_ok_and(by_itself)
     }))
@@ -117,7 +114,11 @@ pub fn wait_replayed(context: &Context, follower: &Follower, to: Lsn) -> Result<
     let mut first = None;
     let mut tick = |at: Lsn| {
         let from = *first.get_or_insert(at);
-        context.progress(at.0.min(to.0).saturating_sub(from.0), to.0.saturating_sub(from.0), "bytes");
+        context.progress(
+            at.0.min(to.0).saturating_sub(from.0),
+            to.0.saturating_sub(from.0),
+            "bytes",
+        );
         context.check_cancelled()
     };
     follower.wait_replayed(to, REPLAY_TIMEOUT, &mut tick)
@@ -165,17 +166,20 @@ pub fn take_of_dsource(
         }
     };
     let fallback = state.last_commit_micros.and_then(timestamp).unwrap_or_else(|| core.now());
-    record(core, Snapshot {
-        id,
-        owner: dsource.id.into(),
-        timeflow,
-        position: position_at(&follower, state.replayed_lsn, fallback)?,
-        redo: control.redo_lsn,
-        timeline: state.timeline,
-        kind,
-        taken_at: core.now(),
-        readiness: Readiness::Pending,
-    })
+    record(
+        core,
+        Snapshot {
+            id,
+            owner: dsource.id.into(),
+            timeflow,
+            position: position_at(&follower, state.replayed_lsn, fallback)?,
+            redo: control.redo_lsn,
+            timeline: state.timeline,
+            kind,
+            taken_at: core.now(),
+            readiness: Readiness::Pending,
+        },
+    )
 }
 
 /// Takes a snapshot of a VDB; of a running one it holds every commit acknowledged by now.
@@ -190,17 +194,20 @@ pub fn take_of_vdb(core: &Core, id: VdbId, kind: SnapshotKind) -> Result<Snapsho
     };
     let image = core.store.snapshot(dataset).map_err(|e| e.failure())?;
     let position = present_position(core, &vdb);
-    record(core, Snapshot {
-        id: image,
-        owner: id.into(),
-        timeflow,
-        position,
-        redo: position.lsn,
-        timeline: 0,
-        kind,
-        taken_at: core.now(),
-        readiness: Readiness::Pending,
-    })
+    record(
+        core,
+        Snapshot {
+            id: image,
+            owner: id.into(),
+            timeflow,
+            position,
+            redo: position.lsn,
+            timeline: 0,
+            kind,
+            taken_at: core.now(),
+            readiness: Readiness::Pending,
+        },
+    )
 }
 
 /// Where a VDB's log ends, as far as it can be asked.

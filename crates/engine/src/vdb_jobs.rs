@@ -24,8 +24,14 @@ struct Input {
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Core>> {
     vec![
-        Workflow::new("vdb_start").step("open", start, stop).check("publish", mark_running),
-        Workflow::new("vdb_stop").point_of_no_return().check("stop", stop).check("publish", mark_stopped),
+        Workflow::new("vdb_start")
+            .step("open", start, stop)
+            .point_of_no_return()
+            .check("publish", mark_running),
+        Workflow::new("vdb_stop")
+            .point_of_no_return()
+            .check("stop", stop)
+            .check("publish", mark_stopped),
         Workflow::new("vdb_delete")
             .point_of_no_return()
             .check("stop", stop)
@@ -37,6 +43,7 @@ pub fn workflows() -> Vec<Workflow<Core>> {
             .check("find", find_previous)
             .step("close_old", close_old, reopen_old)
             .step("open", open_previous, stop)
+            .point_of_no_return()
             .check("publish", publish_previous),
     ]
 }
@@ -51,7 +58,8 @@ fn replacing(kind: &'static str) -> Workflow<Core> {
         .step("recover", opening::replay_resolved, opening::unmount_clone)
         .step("close_old", close_old, reopen_old)
         .step("open", open_replacement, stop)
-        .step("publish", publish_replacement, |_| Ok(()))
+        .point_of_no_return()
+        .check("publish", publish_replacement)
 }
 
 fn submit(
@@ -135,7 +143,8 @@ pub fn submit_rewind_undo(core: &Arc<Core>, name: &str) -> Result<JobId, Failure
 /// The timeflow that ended last and still has its dataset.
 fn previous_timeflow(core: &Core, vdb: &Vdb) -> Result<Timeflow, Failure> {
     let timeflows: Vec<Timeflow> = core.catalog.list_of(vdb.id)?;
-    let ended = timeflows.into_iter().filter(|one| one.dataset.is_some() && Some(one.id) != vdb.timeflow);
+    let ended =
+        timeflows.into_iter().filter(|one| one.dataset.is_some() && Some(one.id) != vdb.timeflow);
     ended.max_by_key(|one| (one.ended_at, one.id)).ok_or_else(|| {
         Failure::new(
             ErrorKind::WrongState,

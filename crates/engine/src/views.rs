@@ -183,10 +183,7 @@ fn snapshots_of(core: &Core, dsource: &Dsource) -> Result<Vec<SnapshotView>, Fai
     let mut found: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;
     found.sort_by_key(|one| (one.position.lsn, one.id));
     let name = dsource.name.to_string();
-    Ok(found
-        .into_iter()
-        .map(|snapshot| SnapshotView { snapshot, object: name.clone() })
-        .collect())
+    Ok(found.into_iter().map(|snapshot| SnapshotView { snapshot, object: name.clone() }).collect())
 }
 
 /// What the pool holds beside what only VDBs reach, divided among dSources by their size: exact for

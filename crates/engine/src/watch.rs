@@ -131,7 +131,10 @@ pub fn report_damage(core: &Core) {
     for fault in core.store.faults() {
         let failure = Failure::new(
             ErrorKind::DataDamaged,
-            format!("block {} in segment {} is damaged: {}", fault.hash, fault.segment, fault.detail),
+            format!(
+                "block {} in segment {} is damaged: {}",
+                fault.hash, fault.segment, fault.detail
+            ),
             "files that hold it answer with an I/O error; provision again from another snapshot, and \
              check the disk",
         );
