@@ -2,7 +2,7 @@
 
 use crate::wait_until;
 use anyhow::{Context, Result};
-use offshoot_api::{Job, JobState};
+use offshoot_api::{Job, JobList, JobState};
 use offshoot_demo::Engine;
 use std::time::Duration;
 
@@ -31,15 +31,19 @@ impl Step {
     }
 }
 
-/// The newest job, once it has ended.
+/// The newest job of a kind on an object, once it has ended.
 ///
 /// # Errors
 /// When there is none or it does not end in time.
-pub fn final_job(engine: &Engine, limit: Duration) -> Result<(Job, Outcome)> {
+pub fn final_job(
+    engine: &Engine,
+    kind: &str,
+    object: &str,
+    limit: Duration,
+) -> Result<(Job, Outcome)> {
     let mut found = None;
-    wait_until("the newest job ends", limit, || {
-        let list: offshoot_api::JobList = engine.ask(["job", "list"])?;
-        let newest = list.jobs.into_iter().next().context("there is no job")?;
+    wait_until("the job ends", limit, || {
+        let newest = newest(engine, |job| job.kind == kind && job.object == object)?;
         let ended = newest.state.is_final();
         found = Some(newest);
         Ok(ended)
@@ -49,17 +53,17 @@ pub fn final_job(engine: &Engine, limit: Duration) -> Result<(Job, Outcome)> {
     Ok((job, outcome))
 }
 
-/// The steps of the newest job of the given kind of command, named as crash points.
+fn newest(engine: &Engine, wanted: impl Fn(&Job) -> bool) -> Result<Job> {
+    let list: JobList = engine.ask(["job", "list"])?;
+    list.jobs.into_iter().find(wanted).context("there is no such job")
+}
+
+/// The steps of the newest job on an object, named as crash points.
 ///
 /// # Errors
 /// When there is no such job.
 pub fn steps_of(engine: &Engine, object: &str) -> Result<Vec<Step>> {
-    let list: offshoot_api::JobList = engine.ask(["job", "list"])?;
-    let job = list.jobs.into_iter().find(|job| job.object == object);
-    let job = job.with_context(|| format!("there is no job on {object}"))?;
-    Ok(job
-        .steps
-        .iter()
-        .map(|step| Step { kind: job.kind.clone(), name: step.name.clone() })
-        .collect())
+    let job = newest(engine, |job| job.object == object)?;
+    let steps = job.steps.iter();
+    Ok(steps.map(|step| Step { kind: job.kind.clone(), name: step.name.clone() }).collect())
 }

@@ -3,7 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{DsourceList, Status, VdbList, VdbState};
 use offshoot_demo::Database;
-use offshoot_testbed::{Outcome, Step, Testbed, final_job, kill_under_load, steps_of, wait_until};
+use offshoot_testbed::{
+    Outcome, Step, Testbed, final_job, kill_under_load, steps_of, wait_until, with_log,
+};
 use std::time::Duration;
 
 /// One command whose job is crashed at each of its steps.
@@ -29,15 +31,17 @@ fn nothing(_: &Testbed) -> Result<()> {
 /// A linked dSource `prod` and a VDB `base` with a table of its own.
 fn linked() -> Result<Testbed> {
     let bed = Testbed::start()?;
-    bed.link("prod")?;
-    bed.provision("base", "prod", &[])?;
-    bed.open("base")?.execute("CREATE TABLE own AS SELECT 1 AS n")?;
+    let prepared = bed.link("prod").and_then(|_| {
+        bed.provision("base", "prod", &[])?;
+        bed.open("base")?.execute("CREATE TABLE own AS SELECT 1 AS n")
+    });
+    with_log(&bed.engine, prepared)?;
     Ok(bed)
 }
 
 /// Runs a command once to learn its steps, then once per step with a crash before and after it.
 fn crash_everywhere(bed: &mut Testbed, command: &Command) -> Result<()> {
-    run(bed, command).context("without a crash")?;
+    with_log(&bed.engine, run(bed, command)).context("without a crash")?;
     let steps = steps_of(&bed.engine, command.object)?;
     ensure!(!steps.is_empty(), "a job without steps");
     for step in steps {
@@ -45,7 +49,8 @@ fn crash_everywhere(bed: &mut Testbed, command: &Command) -> Result<()> {
             [format!("{}:before", step.crash_point()), format!("{}:after", step.crash_point())]
         {
             println!("crash at {point}");
-            crash_at(bed, command, &step, &point).with_context(|| point.clone())?;
+            let result = crash_at(bed, command, &step, &point);
+            with_log(&bed.engine, result).with_context(|| point.clone())?;
         }
     }
     Ok(())
@@ -74,8 +79,8 @@ fn crash_at(bed: &mut Testbed, command: &Command, step: &Step, point: &str) -> R
     );
     bed.engine.options.env.clear();
     bed.engine.restart()?;
-    let (job, outcome) = final_job(&bed.engine, Duration::from_secs(90))?;
-    ensure!(job.kind == step.kind, "the newest job is {job:?}");
+    let limit = Duration::from_secs(90);
+    let (_, outcome) = final_job(&bed.engine, &step.kind, command.object, limit)?;
     wait_settled(bed)?;
     (command.verify)(bed, outcome)?;
     let status: Status = bed.engine.ask(["status"])?;
@@ -324,7 +329,8 @@ fn kills() -> u32 {
 #[test]
 fn acknowledged_commits_survive_kill_9_under_load() {
     let mut bed = linked().unwrap();
-    let seen = kill_under_load(&mut bed, "base", kills()).unwrap();
+    let seen = kill_under_load(&mut bed, "base", kills());
+    let seen = with_log(&bed.engine, seen).unwrap();
     println!("{seen:?}");
     assert!(seen.commits >= 20 * i64::from(kills()), "{seen:?}");
 }
