@@ -8,8 +8,8 @@ use crate::paths::Paths;
 use crate::servers::{Servers, stop_leftovers};
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
-    dsource_jobs, leftovers, link, pool_jobs, provision, readiness, restart, snapshots, vdb_jobs,
-    watch,
+    dsource_jobs, leftovers, link, pool_jobs, provision, readiness, restart, resync, snapshots,
+    vdb_jobs, watch,
 };
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
@@ -62,6 +62,7 @@ pub struct Engine {
 fn workflows() -> Vec<Workflow<Core>> {
     let mut all = vec![
         link::workflow(),
+        resync::workflow(),
         provision::workflow(),
         readiness::workflow(),
         pool_jobs::reclaim_workflow(),
@@ -91,6 +92,7 @@ impl Engine {
         for stale in offshoot_fuse::clean_stale_mounts(paths.mounts())? {
             tracing::info!(mount = %stale.display(), "a stale mount was removed");
         }
+        offshoot_os::cgroup::remove_empty("offshoot-");
         let catalog = Arc::new(Catalog::open(&paths.catalog())?);
         let allow_other = host.user().is_some();
         let core = Arc::new(Core {

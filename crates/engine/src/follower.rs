@@ -125,6 +125,14 @@ impl Follower {
         self.receiver.lock().as_ref().map(Receiver::status)
     }
 
+    /// Why the log cannot go on, where only a new SnapSync mends that.
+    pub fn broken(&self) -> Option<Failure> {
+        if let Some(ReceiverState::Gap(failure)) = self.status().map(|status| status.state) {
+            return Some(failure);
+        }
+        self.index.update().err().filter(|failure| failure.code == ErrorKind::DataDamaged)
+    }
+
     /// Up to where moments can be opened.
     pub fn indexed(&self) -> Option<Position> {
         *self.indexed.lock()
@@ -296,7 +304,8 @@ impl Follower {
             }
             if now >= forget_at {
                 forget_at = now + FORGET_EVERY;
-                if let Err(failure) = self.forget_log(&core) {
+                let kept = self.expire_snapshots(&core).and_then(|()| self.forget_log(&core));
+                if let Err(failure) = kept {
                     tracing::warn!(dsource = self.name, %failure, "old log stays");
                 }
             }
@@ -331,7 +340,7 @@ impl Follower {
         if dsource.state != DsourceState::Active || core.runner()?.is_busy(dsource.id) {
             return Ok(());
         }
-        let snapshots: Vec<Snapshot> = core.catalog.list_of(self.id)?;
+        let snapshots = snapshots_on_log(core, &dsource)?;
         let current = self.index.end();
         let last = |wanted: &dyn Fn(&&Snapshot) -> bool| {
             snapshots.iter().filter(wanted).max_by_key(|one| one.position.lsn)
@@ -349,9 +358,22 @@ impl Follower {
         crate::snapshots::submit_take(core, dsource.id.into(), &dsource.name, kind).map(drop)
     }
 
+    /// Removes snapshots that retention does not keep.
+    fn expire_snapshots(&self, core: &Core) -> Result<(), Failure> {
+        let dsource: Dsource = core.catalog.get(self.id)?;
+        let snapshots: Vec<Snapshot> = core.catalog.list_of(self.id)?;
+        let busy = |id| core.runner().is_ok_and(|runner| runner.is_busy(id));
+        for id in dsource.settings.retention.expired(&snapshots, core.now(), busy) {
+            if let Some(snapshot) = snapshots.iter().find(|one| one.id == id) {
+                crate::snapshots::free(core, snapshot)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes log that no snapshot needs.
     fn forget_log(&self, core: &Core) -> Result<(), Failure> {
-        let snapshots: Vec<Snapshot> = core.catalog.list_of(self.id)?;
+        let snapshots = snapshots_on_log(core, &core.catalog.get(self.id)?)?;
         let Some(needed) = offshoot_domain::Retention::log_needed_from(&snapshots) else {
             return Ok(());
         };
@@ -401,6 +423,13 @@ impl Follower {
             tracing::warn!(dsource = self.name, %failure, "the end of the log is not indexed");
         }
     }
+}
+
+/// The snapshots of the timeflow that goes on; those of ended ones have no log.
+fn snapshots_on_log(core: &Core, dsource: &Dsource) -> Result<Vec<Snapshot>, Failure> {
+    let mut snapshots: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;
+    snapshots.retain(|snapshot| Some(snapshot.timeflow) == dsource.timeflow);
+    Ok(snapshots)
 }
 
 /// The source of a dSource with its password from the catalog.

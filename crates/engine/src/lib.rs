@@ -41,6 +41,7 @@ mod ports;
 mod provision;
 mod readiness;
 mod restart;
+mod resync;
 mod servers;
 mod snapshots;
 mod vdb_jobs;

@@ -1,4 +1,5 @@
-//! Linking a source: checks, slot, stream, base backup, staging, first snapshot.
+//! Linking a source: checks, slot, stream, base backup, staging, first snapshot. [`crate::resync`] copies
+//! a source anew by the same steps.
 
 use crate::core::{Context, Core, staging_key};
 use crate::data_files::DataFiles;
@@ -17,8 +18,8 @@ use offshoot_postgres::base_backup::{
 use offshoot_postgres::config::{self, SOURCE_SETTINGS_SQL};
 use offshoot_postgres::server::StopMode;
 use offshoot_postgres::slot::{create_slot, slot_name};
-use offshoot_postgres::source::{Password, Source, SourceFacts, precheck};
-use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_postgres::source::{Password, SourceFacts, precheck};
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -33,6 +34,8 @@ const FACTS: &str = "facts";
 const BACKUP: &str = "backup";
 const LOG: &str = "log_dataset";
 const STAGING: &str = "staging_dataset";
+/// Key under which a job that copies a source anew notes the dSource's record as it was.
+pub const BEFORE: &str = "before";
 
 /// What to link.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,8 +49,14 @@ pub struct Input {
 
 /// The workflow.
 pub fn workflow() -> Workflow<Core> {
-    Workflow::new(KIND)
-        .step("register", register, unregister)
+    copy_steps(Workflow::new(KIND).step("register", register, unregister))
+        .check("activate", activate)
+}
+
+/// Adds the steps that copy the source of a dSource whose record names no copy yet, up to the first
+/// snapshot. The input of the workflow is [`Input`].
+pub fn copy_steps(workflow: Workflow<Core>) -> Workflow<Core> {
+    workflow
         .check("check_source", check_source)
         .step("make_datasets", make_datasets, delete_datasets)
         .step("create_slot", make_slot, remove_slot)
@@ -56,8 +65,7 @@ pub fn workflow() -> Workflow<Core> {
         .check("verify", verify)
         .check("adopt", adopt)
         .step("stage", stage, stop_staging)
-        .step("snapshot", first_snapshot, delete_snapshots)
-        .check("activate", activate)
+        .step("snapshot", first_snapshot, delete_first_snapshot)
 }
 
 /// Starts the job after checking what can be checked at once.
@@ -131,6 +139,18 @@ fn check_source(context: &Context) -> Result<(), Failure> {
         tracing::warn!(dsource = %dsource.name, %warning, hint = warning.hint, "source");
     }
     let facts: SourceFacts = checked.into_result()?;
+    if let Some(before) = context.get::<Dsource>(BEFORE)?
+        && before.system_identifier != facts.system_identifier
+    {
+        return Err(Failure::new(
+            ErrorKind::SourceRefused,
+            format!(
+                "{} is now another cluster than the one '{}' was copied from",
+                dsource.source, dsource.name
+            ),
+            "link it as a dSource of its own: offshoot dsource link; or bring the old one back",
+        ));
+    }
     core.catalog.update::<Dsource>(dsource.id, |dsource| {
         dsource.server_version = facts.version.clone();
         dsource.system_identifier = facts.system_identifier;
@@ -262,7 +282,7 @@ fn adopt(context: &Context) -> Result<(), Failure> {
     for (setting, reason) in &adopted.dropped {
         tracing::info!(setting, reason, "a setting of the source is not kept");
     }
-    Ok(files.sync().map_err(|e| e.failure())?)
+    files.sync().map_err(|e| e.failure())
 }
 
 fn stage(context: &Context) -> Result<(), Failure> {
@@ -291,43 +311,59 @@ fn first_snapshot(context: &Context) -> Result<(), Failure> {
             let timeflow = Timeflow {
                 id: core.catalog.allocate::<Timeflow>()?,
                 owner: dsource.id.into(),
-                parent: None,
+                parent: context.get::<Dsource>(BEFORE)?.and_then(|before| before.timeflow),
                 origin: None,
                 dataset: dsource.staging_dataset,
                 log: vec![LogRange { from, to: from }],
                 started_at: core.now(),
                 ended_at: None,
             };
-            core.catalog.put(&timeflow)?;
+            core.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+                tx.put(&timeflow)?;
+                tx.update::<Dsource>(dsource.id, |one| one.timeflow = Some(timeflow.id))?;
+                Ok(())
+            })?;
             timeflow.id
         }
     };
-    let change = |dsource: &mut Dsource| dsource.timeflow = Some(timeflow);
-    let dsource = core.catalog.update(dsource.id, change)?;
+    let dsource = Dsource { timeflow: Some(timeflow), ..dsource };
     let snapshot: SnapshotId = snapshots::take_of_dsource(core, &dsource, SnapshotKind::Link)?;
     context.set(snapshots::SNAPSHOT, &snapshot)
 }
 
-fn delete_snapshots(context: &Context) -> Result<(), Failure> {
+fn delete_first_snapshot(context: &Context) -> Result<(), Failure> {
+    let core = context.app();
     let input: Input = context.input()?;
     if let Some(image) = context.get(snapshots::SNAPSHOT)? {
-        delete_image(context.app(), image)?;
+        delete_image(core, image)?;
     }
-    forget_history(context.app(), input.dsource)
+    let dsource = core.catalog.find::<Dsource>(input.dsource)?;
+    let Some(timeflow) = dsource.and_then(|dsource| dsource.timeflow) else { return Ok(()) };
+    forget_timeflow(core, input.dsource, timeflow)?;
+    core.catalog.update::<Dsource>(input.dsource, |dsource| dsource.timeflow = None)?;
+    Ok(())
 }
 
 /// Deletes the snapshots and timeflows of a dSource.
 pub fn forget_history(core: &Core, id: DsourceId) -> Result<(), Failure> {
-    for snapshot in core.catalog.list_of::<Snapshot>(id)? {
-        snapshots::free(core, &snapshot)?;
-    }
     for timeflow in core.catalog.list_of::<Timeflow>(id)? {
-        core.catalog.delete::<Timeflow>(timeflow.id)?;
+        forget_timeflow(core, id, timeflow.id)?;
     }
     Ok(())
 }
 
-fn activate(context: &Context) -> Result<(), Failure> {
+fn forget_timeflow(core: &Core, id: DsourceId, timeflow: TimeflowId) -> Result<(), Failure> {
+    for snapshot in core.catalog.list_of::<Snapshot>(id)? {
+        if snapshot.timeflow == timeflow {
+            snapshots::free(core, &snapshot)?;
+        }
+    }
+    core.catalog.delete::<Timeflow>(timeflow)?;
+    Ok(())
+}
+
+/// Step: the copy is complete and followed.
+pub fn activate(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let dsource = dsource_of(context)?;
     let indexed = core.need_follower(&dsource)?.indexed();

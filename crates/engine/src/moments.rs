@@ -37,7 +37,8 @@ pub struct History {
 }
 
 impl History {
-    /// Reads the present history of an object.
+    /// Reads the present history of an object: of a dSource the timeflow that goes on, as positions
+    /// of one that ended may lie on another course of the source.
     pub fn read(core: &Core, owner: Owner) -> Result<History, Failure> {
         let (name, timeflow) = match owner {
             Owner::Dsource(id) => {
@@ -50,6 +51,9 @@ impl History {
             }
         };
         let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
+        if let Owner::Dsource(_) = owner {
+            snapshots.retain(|one| Some(one.timeflow) == timeflow);
+        }
         snapshots.sort_by_key(|one| (one.position.lsn, one.id));
         let mut log = match timeflow {
             Some(id) => core.catalog.get::<Timeflow>(id)?.log,
@@ -65,6 +69,19 @@ impl History {
             }
         }
         Ok(History { name, snapshots, log })
+    }
+
+    /// Reads the history that a snapshot of an object lies on. That of an ended timeflow of a dSource
+    /// has no log.
+    fn around(core: &Core, owner: Owner, id: SnapshotId) -> Result<History, Failure> {
+        let present = History::read(core, owner)?;
+        if present.snapshots.iter().any(|one| one.id == id) {
+            return Ok(present);
+        }
+        let mut ended: Vec<Snapshot> = core.catalog.list_of(owner)?;
+        let timeflow = ended.iter().find(|one| one.id == id).map(|one| one.timeflow);
+        ended.retain(|one| Some(one.timeflow) == timeflow);
+        Ok(History { name: present.name, snapshots: ended, log: Vec::new() })
     }
 
     /// For the planner.
@@ -99,7 +116,7 @@ pub fn resolve(core: &Arc<Core>, owner: Owner, moment: &Moment) -> Result<Resolv
             resolve_in_log(core, owner, &follower, moment)
         }
         (_, Moment::Snapshot(id)) => {
-            let history = History::read(core, owner)?;
+            let history = History::around(core, owner, *id)?;
             let position = history.snapshot(*id)?.position;
             finish(&history, Target::Snapshot(*id), position)
         }

@@ -9,6 +9,7 @@ use offshoot_domain::{
     Dsource, Moment, ObjectName, Opened, Origin, Owner, Parent, Position, Secret, SnapshotKind,
     Timeflow, Timings, Vdb, VdbState,
 };
+use offshoot_os::cgroup::MemoryGroup;
 use offshoot_postgres::server::StopMode;
 use offshoot_postgres::session::Session;
 use offshoot_postgres::{access, config, control, server, vdb_role};
@@ -199,6 +200,7 @@ pub fn open_vdb(
     config::write_vdb(&data, &control, &options)?;
     access::write_vdb(&data, vdb.keep_source_logins)?;
     let mut server = server::start(spec)?;
+    limit_memory(vdb, &server);
     let opened = server.wait_ready(READY_DEADLINE).and_then(|mut session| {
         if fresh { give_access(core, vdb, &mut session, &data) } else { Ok(()) }
     });
@@ -209,6 +211,30 @@ pub fn open_vdb(
     }
     core.servers.keep(&key, server);
     Ok(())
+}
+
+/// Puts the server under its memory limit, where this host allows that; without, only the sizes of its
+/// own buffers follow the limit.
+fn limit_memory(vdb: &Vdb, server: &server::Server) {
+    let Some(limit) = vdb.memory_bytes else { return };
+    let group = MemoryGroup::create(&memory_group(vdb.id), limit);
+    if let Err(error) = group.and_then(|group| group.add(server.process_id().pid)) {
+        tracing::warn!(vdb = %vdb.name, %error, "its memory is not limited by a control group");
+    }
+}
+
+/// The name of a VDB's control group; the process id keeps engines apart.
+fn memory_group(id: VdbId) -> String {
+    format!("offshoot-{}-{id}", std::process::id())
+}
+
+/// Removes the control group of a VDB that was stopped.
+pub fn release_memory_group(id: VdbId) {
+    if let Some(group) = MemoryGroup::find(&memory_group(id))
+        && let Err(error) = group.remove()
+    {
+        tracing::debug!(%id, %error, "a control group stays");
+    }
 }
 
 fn give_access(

@@ -8,7 +8,7 @@ use crate::snapshots;
 use offshoot_domain::{Owner, Readiness, Snapshot};
 use offshoot_postgres::check_image::{check_running, check_stopped};
 use offshoot_postgres::server::StopMode;
-use offshoot_types::{DatasetId, Failure, JobId, SnapshotId};
+use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,6 +74,11 @@ fn recover(context: &Context) -> Result<(), Failure> {
     let dataset = context.need(DATASET)?;
     let major = major_of(core, snapshot.owner)?;
     match snapshot.owner {
+        Owner::Dsource(_) if !snapshots::has_log(core, &snapshot)? => Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("the log that {} needs is not there", snapshot.id),
+            "choose another snapshot or moment",
+        )),
         Owner::Dsource(id) => opening::replay(context, id, major, dataset, snapshot.position.lsn),
         Owner::Vdb(_) => {
             let key = job_key(context.job_id());
@@ -153,7 +158,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
 /// Records that a snapshot did not pass, with a fault.
 pub fn mark_failed(core: &Core, snapshot: &Snapshot, reason: &str) -> Result<(), Failure> {
     let failure = Failure::new(
-        offshoot_types::ErrorKind::DataDamaged,
+        ErrorKind::DataDamaged,
         format!("{} of {} cannot be used: {reason}", snapshot.id, snapshot.owner),
         "check the source with pg_amcheck; later snapshots are checked on their own",
     );

@@ -2,7 +2,7 @@
 
 use crate::core::{Core, vdb_key};
 use crate::follower;
-use crate::provision::open_vdb;
+use crate::provision::{open_vdb, release_memory_group};
 use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
 use offshoot_postgres::server::StopMode;
 use offshoot_types::Failure;
@@ -25,6 +25,10 @@ pub fn start_all(core: &Arc<Core>) -> Result<(), Failure> {
 }
 
 fn start_dsource(core: &Arc<Core>, dsource: &Dsource) {
+    // A job that a crash had interrupted may have started it.
+    if core.follower(dsource.id).is_some() {
+        return;
+    }
     let follow = match dsource.state {
         DsourceState::Active => true,
         DsourceState::Paused | DsourceState::Failed => false,
@@ -77,6 +81,7 @@ pub fn stop_all(core: &Arc<Core>) {
                 if let Err(failure) = core.servers.stop(&vdb_key(vdb.id), StopMode::Fast) {
                     tracing::error!(vdb = %vdb.name, %failure, "it did not stop cleanly");
                 }
+                release_memory_group(vdb.id);
             });
         }
     });

@@ -4,13 +4,18 @@ use crate::core::{Context, Core, vdb_key};
 use crate::follower::{Follower, timestamp};
 use crate::moments::position_at;
 use crate::opening::delete_image;
-use offshoot_domain::{Dsource, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb};
+use crate::resync;
+use offshoot_domain::{
+    Dsource, DsourceState, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb,
+};
 use offshoot_types::{ErrorKind, Failure, JobId, Lsn, SnapshotId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long it may take until it is known whether the log goes on.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the source may take to say what it has.
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
@@ -46,10 +51,19 @@ pub fn submit_take(
     submit_as("snapshot_take", core, owner, name, kind)
 }
 
-/// Starts a job that receives what the source has now and takes a snapshot.
+/// Starts a job that receives what the source has now and takes a snapshot; where the log cannot go
+/// on, one that copies the source anew.
 pub fn submit_sync(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
     let dsource = core.dsource(name)?;
-    core.need_follower(&dsource)?;
+    let follower = core.need_follower(&dsource)?;
+    if dsource.state == DsourceState::Active {
+        // Just after a start it is not known yet; why it does not stream, the job will say.
+        let _ = follower.wait_streaming(STREAM_TIMEOUT);
+        if let Some(why) = follower.broken() {
+            tracing::warn!(dsource = name, %why, "the source is copied anew");
+            return resync::submit(core, &dsource);
+        }
+    }
     submit_as("dsource_sync", core, dsource.id.into(), name, SnapshotKind::Manual)
 }
 
@@ -254,6 +268,14 @@ pub fn free(core: &Core, snapshot: &Snapshot) -> Result<(), Failure> {
 pub fn set_readiness(core: &Core, id: SnapshotId, readiness: Readiness) -> Result<(), Failure> {
     core.catalog.update::<Snapshot>(id, |snapshot| snapshot.readiness = readiness)?;
     Ok(())
+}
+
+/// Whether the log that a snapshot's image as taken needs is there: it is gone once the source was
+/// copied anew. A VDB's image has its log inside.
+pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
+    let Owner::Dsource(id) = snapshot.owner else { return Ok(true) };
+    let dsource: Option<Dsource> = core.catalog.find(id)?;
+    Ok(dsource.is_some_and(|dsource| dsource.timeflow == Some(snapshot.timeflow)))
 }
 
 /// Whether a snapshot waits for its proof.

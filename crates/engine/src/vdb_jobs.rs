@@ -3,7 +3,7 @@
 use crate::core::{Context, Core, vdb_key};
 use crate::moments::resolve;
 use crate::opening::{self, DATASET};
-use crate::provision::{forget_vdb, open_vdb, publish_opened, resolve_from};
+use crate::provision::{forget_vdb, open_vdb, publish_opened, release_memory_group, resolve_from};
 use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_postgres::server::StopMode;
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId, VdbId};
@@ -172,6 +172,7 @@ fn stop(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let input: Input = context.input()?;
     core.servers.stop(&vdb_key(input.vdb), StopMode::Fast)?;
+    release_memory_group(input.vdb);
     let present = core.catalog.find::<Vdb>(input.vdb)?.and_then(|vdb| vdb.dataset);
     for dataset in [present, context.get(DATASET)?].into_iter().flatten() {
         core.exports.unmount(dataset)?;

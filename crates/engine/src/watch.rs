@@ -3,7 +3,7 @@
 use crate::core::{Core, vdb_key};
 use crate::{left_slots, readiness, restart, snapshots};
 use offshoot_catalog::JobState;
-use offshoot_domain::{Snapshot, Vdb, VdbState};
+use offshoot_domain::{Owner, Retention, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ const ROUND: Duration = Duration::from_millis(250);
 const ATTEMPTS_MAX: u32 = 3;
 /// How long a server that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
+/// Pause between two looks for states that retention does not keep.
+const TIMEFLOW_PAUSE: Duration = Duration::from_secs(600);
 /// Pause between two attempts to drop slots that were left on sources.
 const SLOT_PAUSE: Duration = Duration::from_secs(3);
 /// A server that dies so often within the engine's life stays down.
@@ -28,6 +30,7 @@ struct Rounds {
     attempts: HashMap<SnapshotId, u32>,
     died: HashMap<String, (u32, Duration)>,
     slots_at: Duration,
+    timeflows_at: Duration,
 }
 
 /// Looks after things until told to stop.
@@ -46,6 +49,7 @@ impl Rounds {
         self.prove(core)?;
         self.revive(core)?;
         report_damage(core);
+        self.expire_timeflows(core)?;
         self.drop_left_slots(core)
     }
 
@@ -65,6 +69,7 @@ impl Rounds {
         let newest = waiting
             .iter()
             .filter(|one| snapshots::awaits_proof(one))
+            .filter(|one| snapshots::has_log(core, one).unwrap_or(false))
             .filter(|one| !core.runner().is_ok_and(|runner| runner.is_busy(one.id)))
             .max_by_key(|one| (one.taken_at, one.id));
         if let Some(snapshot) = newest {
@@ -93,6 +98,25 @@ impl Rounds {
             Some(snapshot) => readiness::mark_failed(core, &snapshot, &reason),
             None => Ok(()),
         }
+    }
+
+    /// Deletes states of VDBs that were replaced longer ago than retention keeps.
+    fn expire_timeflows(&mut self, core: &Core) -> Result<(), Failure> {
+        let now = core.clock.elapsed();
+        if now < self.timeflows_at {
+            return Ok(());
+        }
+        self.timeflows_at = now + TIMEFLOW_PAUSE;
+        let horizon = Retention::default().horizon(core.now());
+        for timeflow in core.catalog.list::<Timeflow>()? {
+            let old = timeflow.ended_at.is_some_and(|ended_at| ended_at < horizon);
+            let Some(dataset) = timeflow.dataset.filter(|_| old) else { continue };
+            if matches!(timeflow.owner, Owner::Vdb(_)) && !core.runner()?.is_busy(timeflow.owner) {
+                core.catalog.update::<Timeflow>(timeflow.id, |one| one.dataset = None)?;
+                crate::opening::delete_dataset(core, dataset)?;
+            }
+        }
+        Ok(())
     }
 
     fn drop_left_slots(&mut self, core: &Core) -> Result<(), Failure> {
