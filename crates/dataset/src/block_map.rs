@@ -135,8 +135,7 @@ impl BlockMap {
             }
             map.height += 1;
         }
-        let (root, grown) =
-            Update { sink, cleared }.node(map.root, map.height, 0, changes)?;
+        let (root, grown) = Update { sink, cleared }.node(map.root, map.height, 0, changes)?;
         map.root = root;
         while map.height > 0 && size <= span(map.height - 1) {
             map.root = read_map(sink, map.root, map.height)?[0];

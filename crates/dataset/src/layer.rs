@@ -189,6 +189,5 @@ impl RangeSet {
     }
 }
 
-
 #[cfg(test)]
 mod tests;

@@ -110,8 +110,7 @@ impl Queue {
         let first = self.last + 1 - self.entries.len() as u64;
         for _ in first..=applied {
             let Some(entry) = self.entries.pop_front() else { break };
-            self.bytes =
-                self.bytes.saturating_sub(entry.len() + std::mem::size_of::<Queued>());
+            self.bytes = self.bytes.saturating_sub(entry.len() + std::mem::size_of::<Queued>());
         }
     }
 }

@@ -365,10 +365,7 @@ impl Store {
         })
     }
 
-    fn exclusive_bytes(
-        &self,
-        root: impl Fn() -> Result<offshoot_types::BlockHash>,
-    ) -> Result<u64> {
+    fn exclusive_bytes(&self, root: impl Fn() -> Result<offshoot_types::BlockHash>) -> Result<u64> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -390,12 +387,15 @@ impl Store {
     /// Commits every dataset that has changed; answers the first failure, after trying all.
     pub fn commit_all(&self) -> Result<()> {
         self.check_open()?;
-        let outcomes = self.shared.loaded().into_iter().map(|dataset| dataset.commit());
-        outcomes.fold(Ok(()), |so_far, outcome| match outcome {
-            // Deleted meanwhile.
-            Err(Error::Stale) => so_far,
-            outcome => so_far.and(outcome),
-        })
+        let mut first_failure = Ok(());
+        for dataset in self.shared.loaded() {
+            match dataset.commit() {
+                // Deleted meanwhile.
+                Ok(()) | Err(Error::Stale) => {}
+                failure => first_failure = first_failure.and(failure),
+            }
+        }
+        first_failure
     }
 
     /// Commits everything, stops the background work and closes the pool. Operations fail with

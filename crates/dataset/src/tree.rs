@@ -6,9 +6,7 @@
 
 use crate::blocks::{NodeSink, NodeSource};
 use crate::{Error, Result};
-use offshoot_format::tree::{
-    BranchEntry, LeafEntry, NodeView, Value, encode_branch, encode_leaf,
-};
+use offshoot_format::tree::{BranchEntry, LeafEntry, NodeView, Value, encode_branch, encode_leaf};
 use offshoot_types::BlockHash;
 use std::ops::ControlFlow;
 
@@ -23,11 +21,7 @@ const LEVEL_MAX: u8 = 16;
 pub(crate) type Change = (Vec<u8>, Option<Value>);
 
 /// The value of a key.
-pub(crate) fn get(
-    source: &dyn NodeSource,
-    root: BlockHash,
-    key: &[u8],
-) -> Result<Option<Value>> {
+pub(crate) fn get(source: &dyn NodeSource, root: BlockHash, key: &[u8]) -> Result<Option<Value>> {
     let mut hash = root;
     for _ in 0..LEVEL_MAX {
         if hash.is_zero() {
@@ -99,11 +93,8 @@ pub(crate) fn merge(
     if changes.is_empty() {
         return Ok(root);
     }
-    let mut node = if root.is_zero() {
-        Node::Leaf(Vec::new())
-    } else {
-        Node::load(sink, root, &[])?
-    };
+    let mut node =
+        if root.is_zero() { Node::Leaf(Vec::new()) } else { Node::load(sink, root, &[])? };
     node.apply(sink, &mut changes.into_iter().peekable(), None)?;
     finish(sink, node)
 }
@@ -170,8 +161,7 @@ impl Node {
         let bytes = source.read_node(&hash)?;
         let view = NodeView::new(&bytes)?;
         if view.level() == 0 {
-            let entries =
-                (0..view.count()).map(|index| Ok(view.leaf_entry(index)?.to_owned()));
+            let entries = (0..view.count()).map(|index| Ok(view.leaf_entry(index)?.to_owned()));
             return Ok(Node::Leaf(entries.collect::<Result<_>>()?));
         }
         let mut children = Vec::with_capacity(view.count());

@@ -231,8 +231,11 @@ fn extended_attributes_of_all_lengths_come_back() {
     let mut test = TestStore::new(small_options());
     let id = test.store.create_dataset().unwrap();
     let mut dice = Dice::new(3);
-    let values: Vec<Vec<u8>> =
-        [0, 1, 512, 513, 65_536].iter().map(|len| dice.bytes(*len)).chain([vec![0; 5000]]).collect();
+    let values: Vec<Vec<u8>> = [0, 1, 512, 513, 65_536]
+        .iter()
+        .map(|len| dice.bytes(*len))
+        .chain([vec![0; 5000]])
+        .collect();
     for round in 0..3 {
         let dataset = test.store.dataset(id).unwrap();
         for (number, value) in values.iter().enumerate() {

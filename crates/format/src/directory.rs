@@ -189,3 +189,6 @@ impl DirectoryKey {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -248,3 +248,6 @@ fn sip_round(v: &mut [u64; 4]) {
     v[1] = v[1].rotate_left(17) ^ v[2];
     v[2] = v[2].rotate_left(32);
 }
+
+#[cfg(test)]
+mod tests;

@@ -130,3 +130,6 @@ impl LogRecordHeader {
         (RECORD_HEADER_LEN + length).next_multiple_of(RECORD_ALIGN) as u64
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The fewest files a log can work with: one being written, one waiting, one being trimmed.
 const FILES_MIN: usize = 3;
 
+/// Larger buffers are not kept for the next records, in bytes.
+const SPARE_LEN_MAX: usize = 4 << 20;
+
 /// One record as replay finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -240,11 +243,11 @@ impl IntentLog {
                 // R5
                 Err(error) => state.failed = Some(error.to_string()),
             }
-            if let Some(mut chunk) = chunks.into_iter().next_back() {
-                if chunk.bytes.capacity() <= 4 << 20 {
-                    chunk.bytes.clear();
-                    state.spare = chunk.bytes;
-                }
+            if let Some(mut chunk) = chunks.into_iter().next_back()
+                && chunk.bytes.capacity() <= SPARE_LEN_MAX
+            {
+                chunk.bytes.clear();
+                state.spare = chunk.bytes;
             }
             self.flushed.notify_all();
         }

@@ -301,13 +301,7 @@ impl Dataset {
     }
 
     /// Step 4. The root is durable (C3).
-    fn finish_commit(
-        &self,
-        state: &mut CommitState,
-        cut: &Cut,
-        done: Vec<Work>,
-        tree: &TreeState,
-    ) {
+    fn finish_commit(&self, state: &mut CommitState, cut: &Cut, done: Vec<Work>, tree: &TreeState) {
         {
             let mut committed = self.committed.write();
             let generation = committed.generation + 1;

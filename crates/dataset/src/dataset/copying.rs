@@ -92,7 +92,7 @@ impl Dataset {
             return Err(Error::Stale);
         }
         let end = target_offset + len;
-        if end % BLOCK != 0 && end < state.size {
+        if !end.is_multiple_of(BLOCK) && end < state.size {
             // The target grew meanwhile: what lies behind the range must stay.
             return Ok(0);
         }
@@ -123,12 +123,7 @@ impl Dataset {
         }
     }
 
-    fn try_shareable(
-        &self,
-        inode: &Inode,
-        first: u64,
-        count: usize,
-    ) -> Result<Vec<Option<Slot>>> {
+    fn try_shareable(&self, inode: &Inode, first: u64, count: usize) -> Result<Vec<Option<Slot>>> {
         let mut slots: Vec<Option<Slot>> = vec![None; count];
         let mut committed = Vec::new();
         let map = {

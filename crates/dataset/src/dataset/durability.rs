@@ -93,12 +93,9 @@ impl Dataset {
             }
             queue.last
         };
-        if let Some(sequence) = self.log_queue(target) {
-            if let Some(log) = self.shared.log.get() {
-                if log.sync(sequence).is_ok() {
-                    return Ok(());
-                }
-            }
+        let logged = self.shared.log.get().zip(self.log_queue(target));
+        if logged.is_some_and(|(log, sequence)| log.sync(sequence).is_ok()) {
+            return Ok(());
         }
         self.commit_up_to(target)
     }

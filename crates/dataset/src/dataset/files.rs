@@ -68,10 +68,10 @@ impl InodeState {
             Some(bytes) => target[at..at + len].copy_from_slice(bytes),
             None => target[at..at + len].fill(0),
         };
-        if let Some(Slot::Data(data)) = self.dirty.blocks.get_mut(&block) {
-            if let Some(data) = Arc::get_mut(data) {
-                return fill(data);
-            }
+        if let Some(Slot::Data(data)) = self.dirty.blocks.get_mut(&block)
+            && let Some(data) = Arc::get_mut(data)
+        {
+            return fill(data);
         }
         let find = |source| bases.find(block, source).and_then(|base| base.content.as_deref());
         let mut content = match self.place(block) {
@@ -235,12 +235,12 @@ impl Dataset {
             return Ok((len, state.map, all));
         }
         let mut committed = 0;
-        for index in 0..count as usize {
+        for (index, wanted) in wanted.iter_mut().enumerate().take(count as usize) {
             let (at, part) = part_of(index, offset, &mut buffer[..len]);
             match state.place(first + index as u64) {
                 Place::Data(data) => copy_out(&data, at, part),
                 Place::Hole => part.fill(0),
-                Place::Shared(_, hash) => wanted[index] = hash,
+                Place::Shared(_, hash) => *wanted = hash,
                 Place::Committed => committed |= 1 << index,
             }
         }
@@ -439,7 +439,7 @@ impl Dataset {
 
 /// The block that an operation's edge at this offset cuts, if it cuts one.
 fn edge(offset: u64) -> Option<u64> {
-    (offset % BLOCK != 0).then_some(offset / BLOCK)
+    (!offset.is_multiple_of(BLOCK)).then_some(offset / BLOCK)
 }
 
 fn missing_base(

@@ -45,18 +45,7 @@ impl Dataset {
                 let change = LoggedSetAttr { size, mode, uid, gid, atime, mtime };
                 self.setattr_at(ino, change, time).map(|_| ())
             }
-            Operation::Create {
-                parent,
-                name,
-                ino,
-                kind,
-                mode,
-                uid,
-                gid,
-                rdev,
-                target,
-                time,
-            } => {
+            Operation::Create { parent, name, ino, kind, mode, uid, gid, rdev, target, time } => {
                 let (kind, ino) = (kind_from_code(kind)?, Some(ino));
                 let new = Creation { kind, mode, uid, gid, rdev, target, ino };
                 self.create_at(parent, name, &new, time).map(|_| ())
@@ -81,14 +70,14 @@ impl Dataset {
         self.replaying.store(false, Ordering::Relaxed);
         let mut orphans: BTreeSet<u64> = BTreeSet::new();
         let root = self.committed.read().root;
-        tree::scan(&self.reader, root, &orphans_from(), &mut |entry| {
-            match parse_orphan_key(&entry.key) {
-                Some(ino) => {
-                    orphans.insert(ino.0);
-                    ControlFlow::Continue(())
-                }
-                None => ControlFlow::Break(()),
+        tree::scan(&self.reader, root, &orphans_from(), &mut |entry| match parse_orphan_key(
+            &entry.key,
+        ) {
+            Some(ino) => {
+                orphans.insert(ino.0);
+                ControlFlow::Continue(())
             }
+            None => ControlFlow::Break(()),
         })?;
         let changed: Vec<_> = self.dirty_inodes.lock().iter().cloned().collect();
         orphans.extend(

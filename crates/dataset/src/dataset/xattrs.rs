@@ -48,19 +48,20 @@ fn load_value(value: &Value, reader: &PoolReader) -> Result<Vec<u8>> {
 }
 
 /// The names of the attributes of an inode in a tree.
-pub(super) fn stored_names(
-    reader: &PoolReader,
-    root: BlockHash,
-    ino: Ino,
-) -> Result<Vec<Vec<u8>>> {
+pub(super) fn stored_names(reader: &PoolReader, root: BlockHash, ino: Ino) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
-    tree::scan(reader, root, &xattr_key(ino, &[]), &mut |entry| match parse_xattr_key(&entry.key) {
-        Some((owner, name)) if owner == ino => {
-            names.push(name.to_vec());
-            ControlFlow::Continue(())
-        }
-        _ => ControlFlow::Break(()),
-    })?;
+    tree::scan(
+        reader,
+        root,
+        &xattr_key(ino, &[]),
+        &mut |entry| match parse_xattr_key(&entry.key) {
+            Some((owner, name)) if owner == ino => {
+                names.push(name.to_vec());
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Break(()),
+        },
+    )?;
     Ok(names)
 }
 
@@ -167,7 +168,11 @@ impl Dataset {
                 other => {
                     let mut names: BTreeSet<Vec<u8>> = other?.into_iter().collect();
                     for (name, there) in changes {
-                        if there { names.insert(name) } else { names.remove(&name) };
+                        if there {
+                            names.insert(name)
+                        } else {
+                            names.remove(&name)
+                        };
                     }
                     return Ok(names.into_iter().collect());
                 }

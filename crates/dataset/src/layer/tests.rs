@@ -19,7 +19,8 @@ fn ranges_behave_as_a_set_of_numbers() {
         }
         for start in 0..64u64 {
             assert_eq!(ranges.contains(start), model[start as usize]);
-            let next = (start..64).find(|&n| model[n as usize] && (n == 0 || !model[n as usize - 1]));
+            let next =
+                (start..64).find(|&n| model[n as usize] && (n == 0 || !model[n as usize - 1]));
             assert_eq!(ranges.next_start(start), next);
             for end in start + 1..=64 {
                 let part = &model[start as usize..end as usize];

@@ -31,8 +31,7 @@ impl Store {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Store>> {
         let pool_clock = Arc::clone(&clock);
-        let pool =
-            Pool::open(Arc::clone(&disk), &options.pool, Arc::new(StoreNodes), pool_clock)?;
+        let pool = Pool::open(Arc::clone(&disk), &options.pool, Arc::new(StoreNodes), pool_clock)?;
         let mut options = options.clone();
         if options.commit_workers == 0 {
             options.commit_workers =

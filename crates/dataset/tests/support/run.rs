@@ -351,7 +351,8 @@ fn differences(moments: &[Moment], seen: &Dump) -> String {
         differ.dedup();
         differ
     };
-    let all = moments.iter().enumerate().map(|(index, moment)| (paths(&moment.dump), index, moment));
+    let all =
+        moments.iter().enumerate().map(|(index, moment)| (paths(&moment.dump), index, moment));
     let (paths, index, moment) = all.min_by_key(|(paths, _, _)| paths.len()).unwrap();
     format!("nearest is {index} of {} (step {}): {paths:#?}", moments.len(), moment.step)
 }
@@ -391,7 +392,8 @@ fn choose_op(dice: &mut Dice, model: &Model) -> Op {
         }
         7..=17 => {
             let (len, offset) = (len(dice), offset(dice));
-            let data = if dice.chance(8) { vec![0; len as usize] } else { dice.bytes(len as usize) };
+            let data =
+                if dice.chance(8) { vec![0; len as usize] } else { dice.bytes(len as usize) };
             Op::Write { ino: file(dice), offset, data }
         }
         18 => {
