@@ -116,7 +116,9 @@ impl LogRecordHeader {
         }
         let checksum = reader.u32()?;
         let length = reader.u32()?;
-        reader.u32()?;
+        if reader.u32()? != 0 {
+            return Err(reader.error("has reserved bytes"));
+        }
         let header = LogRecordHeader { length, sequence: reader.u64()?, generation: reader.u64()? };
         let payload = reader.bytes(length as usize)?;
         if crc32c::crc32c_append(header.checksum_seed(), payload) != checksum {
