@@ -145,6 +145,11 @@ fn threads_see_what_they_wrote_while_everything_is_committed_and_reclaimed() {
     test.store.close().unwrap();
 }
 
+/// How long a flush of a segment takes on the slow disk.
+const SLOW: Duration = Duration::from_millis(4000);
+/// The last version written during the slow commit.
+const LAST: u64 = 8;
+
 /// A disk on which writing segments takes long, when asked to.
 struct SlowDisk {
     disk: LinuxDisk,
@@ -207,7 +212,7 @@ impl DiskFile for SlowFile {
     }
     fn sync_data(&self) -> io::Result<()> {
         if self.slow.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(1500));
+            std::thread::sleep(SLOW);
         }
         self.file.sync_data()
     }
@@ -261,7 +266,7 @@ fn nothing_waits_for_a_commit_that_runs() {
         });
         std::thread::sleep(Duration::from_millis(200));
         assert!(!commit.is_finished(), "the commit is not slow: the test proves nothing");
-        for version in 2..20 {
+        for version in 2..=LAST {
             timed(&|| dataset.write(ino, 8192, &stamp(1, 1, version)).unwrap());
             timed(&|| drop(dataset.create(Ino::ROOT, &[b'a' + version as u8], &NewInode::file(0))));
             timed(&|| check(&dataset, ino, 1, 0, 1));
@@ -271,11 +276,11 @@ fn nothing_waits_for_a_commit_that_runs() {
             timed(&|| other.sync().unwrap());
         }
         assert!(!commit.is_finished(), "the operations took longer than the commit");
-        assert!(commit.join().unwrap() > Duration::from_millis(1000));
+        assert!(commit.join().unwrap() >= SLOW);
     });
     let longest_ms = longest_ms.load(Ordering::Relaxed);
-    assert!(longest_ms < 700, "an operation waited {longest_ms} ms");
+    assert!(longest_ms < SLOW.as_millis() as u64 / 2, "an operation waited {longest_ms} ms");
     slow.store(false, Ordering::Relaxed);
-    check(&dataset, ino, 1, 1, 19);
+    check(&dataset, ino, 1, 1, LAST);
     store.close().unwrap();
 }

@@ -254,8 +254,16 @@ impl Dataset {
         }
         let size = record.size.div_ceil(BLOCK_SIZE as u64);
         let mut grown = 0;
+        let emptied = layer.cleared.covers(0, u64::MAX);
+        if emptied {
+            // Cut to nothing: what it was need not be walked through to be counted.
+            grown = -(item.blocks as i64);
+            item.map = BlockMap::EMPTY;
+        }
         if !layer.has_no_blocks() {
-            (item.map, grown) = item.map.update(writer, &layer.cleared, written, size)?;
+            let (map, more) = item.map.update(writer, &layer.cleared, written, size)?;
+            item.map = map;
+            grown += more;
         }
         item.blocks = item.blocks.saturating_add_signed(grown);
         let mut record = record.clone();
