@@ -1,6 +1,7 @@
 //! The real disk.
 
 use super::{Disk, DiskFile, DiskLock, DiskSpace};
+use crate::{Clock, SystemClock};
 use rustix::fs::{Advice, FallocateFlags, FlockOperation, OFlags};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -10,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Direct reads start and end at multiples of this; no device in use asks for more.
 const DIRECT_ALIGN: u64 = 4096;
@@ -99,10 +101,22 @@ impl Disk for LinuxDisk {
 
     fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
         let file = Self::options().create(true).truncate(false).open(self.dir.join(path))?;
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Box::new(LinuxLock { _file: file }))
+        let deadline = SystemClock.elapsed() + LOCK_PATIENCE;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Box::new(LinuxLock { _file: file })),
+                Err(rustix::io::Errno::WOULDBLOCK) if SystemClock.elapsed() < deadline => {
+                    SystemClock.sleep(Duration::from_millis(20));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }
+
+/// How long a lock is waited for. A child that was being started when its parent was killed holds a
+/// copy of the parent's descriptors until its `execve`: so long the lock is held by nobody.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// An flock lives as long as its file description.
 struct LinuxLock {
