@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn server(options: &[&str]) -> Server {
     Server::start(env!("CARGO_BIN_EXE_serve_mount"), options)
@@ -143,7 +143,7 @@ fn killing_the_server_under_load_leaves_nobody_hanging() {
                     let offset = (round * 37 % 100) * 8192;
                     let result = match thread {
                         0 => file.write_all_at(&page, offset).and_then(|()| file.sync_data()),
-                        1 => fs::read_dir(mount).map(|entries| drop(entries.count())),
+                        1 => fs::read_dir(mount).map(|entries| assert!(entries.count() <= 4)),
                         2 => file.set_len(0).and_then(|()| file.write_all_at(&page, offset)),
                         _ => file
                             .write_all_at(&page, 0)
@@ -166,6 +166,67 @@ fn killing_the_server_under_load_leaves_nobody_hanging() {
     offshoot_fuse::clean_stale_mounts(server.path("")).unwrap();
     server.start_again();
     assert!(fs::read_dir(&mount).unwrap().count() <= 4);
+}
+
+#[test]
+fn a_full_pool_refuses_writes_loses_nothing_and_recovers() {
+    let mut server = server(&["--capacity-mib=300"]);
+    let mount = server.mount();
+    // Incompressible, and different everywhere.
+    let mut state = 1_u64;
+    let mut chunk = vec![0; 1 << 20];
+    let mut refill = |chunk: &mut Vec<u8>| {
+        for word in chunk.chunks_exact_mut(8) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            word.copy_from_slice(&state.to_le_bytes());
+        }
+    };
+    let mut written = Vec::new();
+    let error = loop {
+        refill(&mut chunk);
+        let path = mount.join(format!("file-{}", written.len()));
+        let result = File::create(&path)
+            .and_then(|mut file| file.write_all(&chunk).and_then(|()| file.sync_all()));
+        match result {
+            Ok(()) => written.push(chunk[..8].to_vec()),
+            Err(error) => break error,
+        }
+        assert!(written.len() < 300, "300 MiB fit into 300 MiB");
+    };
+    assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+    assert!(written.len() > 50, "only {} MiB fitted", written.len());
+    let check = |count: usize| {
+        for (number, start) in written.iter().enumerate().take(count) {
+            let content = fs::read(mount.join(format!("file-{number}"))).unwrap();
+            assert_eq!((content.len(), &content[..8]), (1 << 20, &start[..]), "file {number}");
+        }
+    };
+    check(written.len());
+    let half = written.len() / 2;
+    for number in half..=written.len() {
+        let _ = fs::remove_file(mount.join(format!("file-{number}")));
+    }
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let again = loop {
+        refill(&mut chunk);
+        let result = File::create(mount.join("again"))
+            .and_then(|mut file| file.write_all(&chunk).and_then(|()| file.sync_all()));
+        match result {
+            Ok(()) => break chunk.clone(),
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+                assert!(Instant::now() < deadline, "the room never came back");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    };
+    server.kill();
+    offshoot_fuse::clean_stale_mounts(server.path("")).unwrap();
+    server.start_again();
+    check(half);
+    assert!(fs::read(mount.join("again")).unwrap() == again);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! `serve_mount POOL MOUNTPOINT [OPTION…]` makes the pool if it is new, mounts its oldest dataset,
 //! prints `ready` and waits for SIGTERM, or with `--commands` for the end of stdin.
 //! Options: `--allow-other --direct-io --write-back --read-only --snapshots --commands`
-//! `--cache-mib=N`.
+//! `--cache-mib=N --capacity-mib=N --threads=N`.
 //!
 //! Commands, one a line, each answered by one line `ok …` or `error …`:
 //! `snapshot MOUNTPOINT`, `clone SNAPSHOT`, `mount DATASET MOUNTPOINT`, `unmount MOUNTPOINT`,
@@ -138,12 +138,17 @@ fn serve(args: &[String]) -> Result<()> {
     let (Some(pool), Some(mountpoint)) = (args.first(), args.get(1)) else {
         return Err("usage: serve_mount POOL MOUNTPOINT [OPTION…]".into());
     };
-    let cache_mib: u64 = match args.iter().find_map(|arg| arg.strip_prefix("--cache-mib=")) {
-        Some(text) => text.parse()?,
-        None => 64,
+    let number = |name: &str, default: u64| match args.iter().find_map(|a| a.strip_prefix(name)) {
+        Some(text) => text.parse::<u64>(),
+        None => Ok(default),
     };
+    let cache_mib = number("--cache-mib=", 64)?;
     let mut options = StoreOptions::default();
     options.pool.cache_size = cache_mib << 20;
+    match number("--capacity-mib=", 0)? {
+        0 => {}
+        capacity => options.pool.capacity = Some(capacity << 20),
+    }
     let new = std::fs::read_dir(Path::new(pool))?.next().is_none();
     let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(pool)?);
     if new {
@@ -169,6 +174,7 @@ fn serve(args: &[String]) -> Result<()> {
             direct_io: has("--direct-io"),
             write_back: has("--write-back"),
             read_only: has("--read-only"),
+            threads: number("--threads=", 0)? as usize,
             ..MountOptions::default()
         },
         mounts: BTreeMap::new(),
