@@ -166,3 +166,37 @@ fn the_log_is_trimmed_behind_the_slowest_dataset_only() {
     assert_eq!(read(1, busy), content);
     store.close().unwrap();
 }
+
+/// A flush that fails is never taken for done: with a failed pool the log still serves, with a
+/// failed log commits do, and what was acknowledged either way is there afterwards.
+#[test]
+fn failed_flushes_lose_nothing_that_was_acknowledged() {
+    for (prefix, log_fails) in [("segments/", false), ("root.", false), ("log/", true)] {
+        let disk = SimDisk::new(8);
+        let options = support::small_options();
+        create(&disk, &options).unwrap();
+        let store = open(&disk, &options).unwrap();
+        let id = store.create_dataset().unwrap();
+        let dataset = store.dataset(id).unwrap();
+        let ino = support::make_file(&dataset, b"file");
+        dataset.write(ino, 0, &[1; 20_000]).unwrap();
+        dataset.sync().unwrap();
+        disk.fail_syncs(Some(prefix));
+        dataset.write(ino, 10_000, &[2; 20_000]).unwrap();
+        assert_eq!(dataset.commit().is_ok(), log_fails, "{prefix}");
+        dataset.write(ino, 20_000, &[3; 20_000]).unwrap();
+        dataset.sync().unwrap_or_else(|error| panic!("{prefix}: {error}"));
+        disk.fail_syncs(None);
+        dataset.write(ino, 30_000, &[4; 20_000]).unwrap();
+        dataset.sync().unwrap_or_else(|error| panic!("{prefix}: {error}"));
+        let expected = [[1; 10_000], [2; 10_000], [3; 10_000], [4; 10_000], [4; 10_000]].concat();
+        assert_eq!(dataset.read(ino, 0, 1 << 20).unwrap(), expected);
+        drop(dataset);
+        drop(store);
+        disk.crash();
+        let store = open(&disk, &options).unwrap();
+        let dataset = store.dataset(id).unwrap();
+        assert_eq!(dataset.read(ino, 0, 1 << 20).unwrap(), expected, "{prefix}");
+        store.close().unwrap();
+    }
+}
