@@ -175,8 +175,11 @@ impl Follower {
         let core = self.core()?;
         let deadline = core.clock.elapsed() + STAGING_READY;
         loop {
+            let gap = self.gap();
             match self.replay_state() {
                 Ok(state) => return Ok(state),
+                // The log that it waits for will never come.
+                Err(failure) if gap.is_some() => return Err(gap.unwrap_or(failure)),
                 Err(failure) if core.clock.elapsed() > deadline => return Err(failure),
                 Err(failure) if !core.servers.is_running(&staging_key(self.id)) => {
                     return Err(failure);
@@ -186,6 +189,14 @@ impl Follower {
                 }
                 Err(_) => core.clock.sleep(Duration::from_millis(20)),
             }
+        }
+    }
+
+    /// Why the log cannot go on, where it cannot.
+    fn gap(&self) -> Option<Failure> {
+        match self.status()?.state {
+            ReceiverState::Gap(failure) => Some(failure),
+            _ => None,
         }
     }
 
