@@ -44,6 +44,10 @@ fn start_dsource(core: &Arc<Core>, dsource: &Dsource) {
 /// Starts the server of a VDB that should run; a fault where it does not.
 pub fn start_vdb(core: &Arc<Core>, vdb: &Vdb) {
     let Some(dataset) = vdb.dataset else { return };
+    // A job that a crash had interrupted may have started it.
+    if core.servers.is_running(&vdb_key(vdb.id)) {
+        return;
+    }
     let recorded = match open_vdb(core, vdb, dataset, false) {
         Ok(()) => {
             core.clear(&vdb.name, "server");
