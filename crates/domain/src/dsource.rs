@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DsourceState {
-    /// The first SnapSync runs.
+    /// A SnapSync runs: the first, or one that begins anew after a gap.
     Linking,
     /// LogSync runs (or tries to: connection trouble is a fault, not a state).
     Active,

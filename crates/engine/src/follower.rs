@@ -127,10 +127,8 @@ impl Follower {
 
     /// Why the log cannot go on, where only a new SnapSync mends that.
     pub fn broken(&self) -> Option<Failure> {
-        if let Some(ReceiverState::Gap(failure)) = self.status().map(|status| status.state) {
-            return Some(failure);
-        }
-        self.index.update().err().filter(|failure| failure.code == ErrorKind::DataDamaged)
+        let damage = || self.index.update().err();
+        self.gap().or_else(|| damage().filter(|failure| failure.code == ErrorKind::DataDamaged))
     }
 
     /// Up to where moments can be opened.

@@ -303,7 +303,7 @@ pub(crate) fn damaged(name: &str, why: &str) -> Failure {
     Failure::new(
         ErrorKind::DataDamaged,
         format!("{name}: {why}"),
-        "sync the dSource again: a new SnapSync does not need the damaged log",
+        "copy the source anew, which does not need the damaged log: offshoot dsource sync NAME",
     )
 }
 

@@ -342,7 +342,7 @@ fn gap(why: &str) -> Failure {
     Failure::new(
         ErrorKind::SourceRefused,
         format!("the source no longer has log that was not received yet: {why}"),
-        "sync the dSource: a new SnapSync starts over; raise max_slot_wal_keep_size on the source \
-         so that it keeps more log",
+        "copy the source anew by a new SnapSync: offshoot dsource sync NAME; raise \
+         max_slot_wal_keep_size on the source first, so that it keeps more log",
     )
 }

@@ -36,6 +36,9 @@ pub(crate) enum Step {
     End,
 }
 
+/// A WAL file that is open.
+type Open = (WalFile, Box<dyn DataFile>);
+
 /// How reading the bytes of a record went.
 enum Assembled {
     /// They are in the buffer; the position after them.
@@ -50,7 +53,7 @@ enum Assembled {
 pub(crate) struct LogReader<'a> {
     archive: &'a Archive,
     history: TimelineHistory,
-    open: Option<(WalFile, Box<dyn DataFile>)>,
+    open: Option<Open>,
     window: Vec<u8>,
     window_start: u64,
     record: Vec<u8>,
@@ -228,7 +231,7 @@ impl<'a> LogReader<'a> {
 
     /// Opens the file of a number: that of the newest timeline which has one, as it begins with a
     /// copy of what the older ones had.
-    fn find(&self, number: u64) -> Result<Option<(WalFile, Box<dyn DataFile>)>, Failure> {
+    fn find(&self, number: u64) -> Result<Option<Open>, Failure> {
         for timeline in self.history.timelines().rev() {
             // A partial file may get its whole name in between.
             for partial in [false, true, false] {
