@@ -244,7 +244,7 @@ fn nothing_waits_for_a_commit_that_runs() {
     let disk: Arc<dyn Disk> = Arc::new(SlowDisk { disk, slow: Arc::clone(&slow) });
     let options = small_options();
     Store::create(&disk, &options).unwrap();
-    let store = Store::open(disk, &options, Arc::new(SystemClock)).unwrap();
+    let store = Store::open(Arc::clone(&disk), &options, Arc::new(SystemClock)).unwrap();
     let dataset = store.dataset(store.create_dataset().unwrap()).unwrap();
     let other = store.dataset(store.create_dataset().unwrap()).unwrap();
     let (ino, elsewhere) = (make_file(&dataset, b"file"), make_file(&other, b"file"));
@@ -275,12 +275,23 @@ fn nothing_waits_for_a_commit_that_runs() {
             timed(&|| other.write(elsewhere, 0, b"here too").unwrap());
             timed(&|| other.sync().unwrap());
         }
+        // Not synced before the commit ends: it must not be taken for a part of it.
+        dataset.write(ino, 2 * 8192, &stamp(1, 2, LAST)).unwrap();
         assert!(!commit.is_finished(), "the operations took longer than the commit");
         assert!(commit.join().unwrap() >= SLOW);
     });
     let longest_ms = longest_ms.load(Ordering::Relaxed);
     assert!(longest_ms < SLOW.as_millis() as u64 / 2, "an operation waited {longest_ms} ms");
     slow.store(false, Ordering::Relaxed);
-    check(&dataset, ino, 1, 1, LAST);
+    dataset.sync().unwrap();
+    let id = dataset.id();
+    drop((dataset, other));
+    drop(store);
+    // As after a kill: what was synced during the commit and behind it is there.
+    let store = Store::open(disk, &options, Arc::new(SystemClock)).unwrap();
+    let dataset = store.dataset(id).unwrap();
+    for block in [1, 2] {
+        check(&dataset, ino, 1, block, LAST);
+    }
     store.close().unwrap();
 }
