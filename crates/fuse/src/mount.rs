@@ -7,13 +7,12 @@ use crate::{MountError, sync_queue::SyncQueue};
 use fuser::{Config, MountOption, Session, SessionACL};
 use offshoot_fs::{FileSystem, Watch};
 use offshoot_os::{Clock, SystemClock, process};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long [`Mount::unmount`] waits for programs that still use the mount.
@@ -28,10 +27,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 const THREADS_MIN: usize = 4;
 const THREADS_MAX: usize = 16;
 
-/// Which [`Mount`] of this process is the newest at a path: one that died and was replaced must not
-/// take its successor away when it is dropped.
-static NEWEST: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+/// The sessions of this process by mount point. When a session ends, fuser unmounts its path once
+/// more, whatever is there by then: a mount point is not used again before that is over.
+static SESSIONS: Mutex<BTreeMap<PathBuf, Arc<End>>> = Mutex::new(BTreeMap::new());
 
 /// How a dataset is mounted.
 #[derive(Debug, Clone)]
@@ -67,6 +65,36 @@ impl Default for MountOptions {
     }
 }
 
+/// Whether a session's threads have ended and its files are closed.
+#[derive(Default)]
+struct End {
+    over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl End {
+    fn is_over(&self) -> bool {
+        *self.over.lock()
+    }
+
+    /// Waits; answers whether it is over.
+    fn wait(&self, timeout: Duration) -> bool {
+        let mut over = self.over.lock();
+        self.changed.wait_while_for(&mut over, |over| !*over, timeout);
+        *over
+    }
+}
+
+/// Announces the end when dropped, also by a panic.
+struct AnnounceEnd(Arc<End>);
+
+impl Drop for AnnounceEnd {
+    fn drop(&mut self) {
+        *self.0.over.lock() = true;
+        self.0.changed.notify_all();
+    }
+}
+
 /// How a mount ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmounted {
@@ -80,10 +108,7 @@ pub enum Unmounted {
 /// see errors.
 pub struct Mount {
     path: PathBuf,
-    /// Distinguishes it from others at the same path.
-    number: u64,
-    /// Gets one message when the serving threads have ended and all files are closed.
-    ended: Mutex<mpsc::Receiver<io::Result<()>>>,
+    end: Arc<End>,
     watch: Option<Watch>,
     unmounted: bool,
 }
@@ -106,22 +131,30 @@ impl Mount {
     ) -> Result<Mount, MountError> {
         let path = usable(mountpoint.as_ref())?;
         check_host()?;
+        if let Some(earlier) = SESSIONS.lock().get(&path).cloned()
+            && !earlier.wait(END_TIMEOUT)
+        {
+            let source = io::Error::new(io::ErrorKind::ResourceBusy, "a dataset is mounted there");
+            return Err(MountError::MountPoint { path, source });
+        }
         let refused = |source| explain(&path, options, source);
         let syncs = SyncQueue::start(fs.clone()).map_err(refused)?;
         let adapter = Adapter::new(fs.clone(), syncs, options);
         let session = Session::new(adapter, &path, &config(options)).map_err(refused)?;
         let watch = fs.watch(Arc::new(KernelCaches::new(session.notifier())));
-        let (sender, ended) = mpsc::channel();
+        let end = Arc::new(End::default());
+        let announce = AnnounceEnd(end.clone());
         std::thread::Builder::new()
             .name("fuse-session".to_owned())
             .spawn(move || {
-                let _ = sender.send(session.run());
+                let _announce = announce;
+                if let Err(error) = session.run() {
+                    tracing::warn!(%error, "a mount's session ended badly");
+                }
             })
             .map_err(refused)?;
-        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-        NEWEST.lock().insert(path.clone(), number);
-        let mount =
-            Mount { path, number, ended: Mutex::new(ended), watch: Some(watch), unmounted: false };
+        SESSIONS.lock().insert(path.clone(), end.clone());
+        let mount = Mount { path, end, watch: Some(watch), unmounted: false };
         mount.set_read_ahead(options.read_ahead_bytes);
         Ok(mount)
     }
@@ -133,7 +166,7 @@ impl Mount {
 
     /// Whether the kernel still asks us. `false` after somebody unmounted from outside.
     pub fn is_serving(&self) -> bool {
-        !self.unmounted && matches!(self.ended.lock().try_recv(), Err(mpsc::TryRecvError::Empty))
+        !self.unmounted && !self.end.is_over()
     }
 
     /// Unmounts. Programs that still use the mount get 5 seconds to let go; then their requests
@@ -160,54 +193,35 @@ impl Mount {
         self.unmounted = true;
         // Its copy of the device must be closed before the kernel takes the connection for dead.
         self.watch = None;
-        if !self.leave() {
-            return Ok(Unmounted::Clean);
-        }
         let deadline = SystemClock.elapsed() + grace;
         let how = loop {
-            if !matches!(self.ended.lock().try_recv(), Err(mpsc::TryRecvError::Empty)) {
+            if self.end.is_over() {
                 // Unmounted from outside; another mount may be at this path by now.
-                return Ok(Unmounted::Clean);
+                break Unmounted::Clean;
             }
             match mount_table::try_unmount(&self.path) {
                 Ok(Attempt::Gone) => break Unmounted::Clean,
                 Ok(Attempt::Busy) if SystemClock.elapsed() < deadline => {
                     SystemClock.sleep(RETRY_PAUSE);
+                    continue;
                 }
-                Ok(Attempt::Busy) => {
-                    self.force()?;
-                    break Unmounted::Forced;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "unmounting by force");
-                    self.force()?;
-                    break Unmounted::Forced;
-                }
+                Ok(Attempt::Busy) => {}
+                Err(error) => tracing::warn!(%error, "unmounting by force"),
             }
+            self.force()?;
+            break Unmounted::Forced;
         };
-        match self.ended.lock().recv_timeout(END_TIMEOUT) {
-            Ok(Err(error)) => tracing::warn!(path = %self.path.display(), %error, "session ended"),
-            Ok(Ok(())) | Err(mpsc::RecvTimeoutError::Disconnected) => {}
+        if !self.end.wait(END_TIMEOUT) {
             // Detached, but a program keeps files open and the connection could not be aborted (an
-            // ordinary user without /sys/fs/fuse/connections): its threads end with that program.
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                return Err(MountError::Unmount {
-                    path: self.path.clone(),
-                    reason: "programs still use files of it".to_owned(),
-                });
-            }
+            // ordinary user without /sys/fs/fuse/connections): the session ends with that program.
+            let reason = "programs still use files of it".to_owned();
+            return Err(MountError::Unmount { path: self.path.clone(), reason });
+        }
+        let mut sessions = SESSIONS.lock();
+        if sessions.get(&self.path).is_some_and(|end| Arc::ptr_eq(end, &self.end)) {
+            sessions.remove(&self.path);
         }
         Ok(how)
-    }
-
-    /// Whether this is the newest mount at its path; it is none any more afterwards.
-    fn leave(&self) -> bool {
-        let mut newest = NEWEST.lock();
-        let is_newest = newest.get(&self.path) == Some(&self.number);
-        if is_newest {
-            newest.remove(&self.path);
-        }
-        is_newest
     }
 
     fn force(&self) -> Result<(), MountError> {

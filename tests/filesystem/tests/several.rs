@@ -143,7 +143,7 @@ fn killing_the_server_under_load_leaves_nobody_hanging() {
                     let offset = (round * 37 % 100) * 8192;
                     let result = match thread {
                         0 => file.write_all_at(&page, offset).and_then(|()| file.sync_data()),
-                        1 => fs::read_dir(mount).map(|entries| assert!(entries.count() <= 4)),
+                        1 => fs::read_dir(mount).map(|entries| entries.for_each(drop)),
                         2 => file.set_len(0).and_then(|()| file.write_all_at(&page, offset)),
                         _ => file
                             .write_all_at(&page, 0)
@@ -243,6 +243,8 @@ fn a_mount_whose_connection_was_aborted_is_replaced() {
     assert_eq!(fs::read_dir(&mount).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
     server.command(&format!("mount dataset-1 {}", mount.display()));
     assert_eq!(fs::read(mount.join("file")).unwrap(), b"content");
+    let twice = server.try_command(&format!("mount dataset-1 {}", mount.display()));
+    assert!(twice.unwrap_err().contains("a dataset is mounted there"));
     server.stop();
     assert!(!is_mounted(&mount));
 }
