@@ -274,6 +274,9 @@ fn only_with_allow_other_do_other_users_get_in() {
 /// As the engine of an ordinary user would: mount through fusermount3, use, die, come back.
 const ORDINARY_USER: &str = r#"
 set -eu
+server=
+trap '[ -z "$server" ] || kill -KILL "$server"' EXIT
+trap 'exit 1' TERM
 start() {
   "$1/serve_mount" "$1/pool" "$1/mount" >"$1/log" 2>&1 </dev/null &
   server=$!
@@ -296,6 +299,7 @@ start "$1"
 [ "$(stat -c %u "$1/mount/file")" = "$(id -u)" ]
 kill -TERM "$server"
 wait "$server"
+server=
 [ -z "$(ls "$1/mount")" ]
 if grep -F "$1/mount" /proc/self/mountinfo; then echo "still mounted"; exit 1; fi
 echo "all is well"
