@@ -198,6 +198,10 @@ impl Follower {
         }
     }
 
+    fn received(&self) -> Option<Lsn> {
+        self.status()?.received
+    }
+
     /// How far the standby has replayed.
     pub fn replay_state(&self) -> Result<ReplayState, Failure> {
         let mut session = self.session.lock();
@@ -259,6 +263,9 @@ impl Follower {
             tick(state.replayed_lsn)?;
             if state.replayed_lsn >= lsn {
                 return Ok(());
+            }
+            if let Some(failure) = self.gap().filter(|_| self.received() < Some(lsn)) {
+                return Err(failure);
             }
             if core.clock.elapsed() > deadline {
                 return Err(Failure::new(

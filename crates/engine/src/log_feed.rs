@@ -26,6 +26,14 @@ pub struct ReceivedLog {
 }
 
 impl ReceivedLog {
+    /// The files that hold the bytes `from..to`. Where `to` is the end of a file, the next one need not
+    /// be there: an idle source has none.
+    fn files_between(&self, from: Lsn, to: Lsn) -> Result<Vec<WalFile>, Failure> {
+        let mut files = self.archive.files_for(from, Some(Lsn(to.0.saturating_sub(1))))?;
+        files.retain(|file| self.archive.start(file) < to);
+        Ok(files)
+    }
+
     fn source(&self, file: &WalFile) -> PathBuf {
         Path::new(WAL_DIR).join(self.archive.file_name(file))
     }
@@ -94,11 +102,11 @@ impl ReceivedLog {
             }
         }
         self.copy_histories(target)?;
-        for file in self.archive.files_for(from, Some(to))? {
+        for file in self.files_between(from, to)? {
             let (start, end) = (self.archive.start(&file), self.archive.end(&file));
             if end <= to && !file.partial {
                 target.share_file(&self.files, self.source(&file), self.target(&file))?;
-            } else if start < to {
+            } else {
                 self.copy(&file, target, start, end.min(to))?;
             }
         }
@@ -133,7 +141,7 @@ impl LogFeed {
             return Ok(());
         }
         let archive = &self.log.archive;
-        let files = archive.files_for(self.fed, Some(to))?;
+        let files = self.log.files_between(self.fed, to)?;
         if files.iter().any(|file| file.timeline > 1) {
             self.log.copy_histories(&self.staging)?;
         }

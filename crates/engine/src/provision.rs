@@ -23,6 +23,8 @@ use std::time::Duration;
 
 /// How long a VDB may take until it accepts connections; crash recovery of a branch included.
 const READY_DEADLINE: Duration = Duration::from_secs(300);
+/// How many ports are tried where none was asked for.
+const PORT_ATTEMPTS: u32 = 5;
 /// The workflow's name.
 pub const KIND: &str = "vdb_provision";
 
@@ -170,9 +172,25 @@ fn open_new(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let started = core.elapsed_ms();
     let input: Input = context.input()?;
-    let vdb: Vdb = core.catalog.get(input.vdb)?;
-    open_vdb(core, &vdb, context.need(DATASET)?, true)?;
+    open_on_free_port(core, &input, context.need(DATASET)?)?;
     context.set("start_ms", &(core.elapsed_ms() - started))
+}
+
+/// Opens it; on another port where somebody took the one that was chosen for it since.
+fn open_on_free_port(core: &Arc<Core>, input: &Input, dataset: DatasetId) -> Result<(), Failure> {
+    let mut vdb: Vdb = core.catalog.get(input.vdb)?;
+    let mut attempts = if input.port.is_none() { PORT_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        match open_vdb(core, &vdb, dataset, true) {
+            Err(taken) if taken.code == ErrorKind::AlreadyExists && attempts > 0 => {
+                let _one_at_a_time = REGISTRATION.lock();
+                let port = ports::choose(core, None)?;
+                vdb = core.catalog.update(vdb.id, |vdb: &mut Vdb| vdb.port = port)?;
+            }
+            opened => return opened,
+        }
+    }
 }
 
 fn close_new(context: &Context) -> Result<(), Failure> {

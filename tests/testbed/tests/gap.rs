@@ -1,0 +1,174 @@
+//! A dSource whose slot was lost: its log cannot go on, and a sync copies the source anew.
+
+use anyhow::{Result, ensure};
+use offshoot_api::{Dsource, DsourceState, Job, Snapshot, Status, VdbState};
+use offshoot_demo::{Database, SourceOptions, find_newest};
+use offshoot_testbed::{Outcome, Testbed, check_refusal, final_job, wait_until, with_log};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A linked dSource `prod` with a ready snapshot of one row, whose slot was lost while it was paused.
+struct Gap {
+    bed: Testbed,
+    old: Snapshot,
+}
+
+fn gap() -> Result<Gap> {
+    let settings = [("max_slot_wal_keep_size", "64MB"), ("wal_keep_size", "0")];
+    let settings = settings.map(|(key, value)| (key.into(), value.into())).to_vec();
+    let bed = Testbed::with(SourceOptions { bin_dir: find_newest()?, scale: 0, settings })?;
+    let source = bed.source.connect("postgres")?;
+    source.execute("CREATE TABLE rows AS SELECT 1 AS n")?;
+    bed.link("prod")?;
+    let old = bed.snapshot("prod")?;
+    bed.wait_ready(&old)?;
+    bed.provision("kept", "prod", &["--latest"])?;
+    bed.engine.command(["dsource", "pause", "prod"])?;
+    source.execute("INSERT INTO rows VALUES (2)")?;
+    wait_until("the slot is lost", LIMIT, || {
+        source.execute(
+            "CREATE TABLE filler AS SELECT repeat('x', 500) FROM generate_series(1, 4000)",
+        )?;
+        source.execute("DROP TABLE filler")?;
+        source.execute("SELECT pg_switch_wal()")?;
+        source.execute("CHECKPOINT")?;
+        Ok(source.number("SELECT count(*) FROM pg_replication_slots WHERE wal_status = 'lost'")?
+            == 1)
+    })?;
+    bed.engine.command(["dsource", "resume", "prod"])?;
+    Ok(Gap { bed, old })
+}
+
+fn wait_broken(bed: &Testbed) -> Result<Dsource> {
+    wait_until("the gap is noticed", LIMIT, || {
+        let status: Status = bed.engine.ask(["status"])?;
+        let said = status.faults.iter().find(|fault| fault.object == "prod");
+        let failed = bed.dsource("prod")?.state == DsourceState::Failed;
+        Ok(failed && said.is_some_and(|fault| fault.hint.contains("offshoot dsource sync")))
+    })?;
+    bed.dsource("prod")
+}
+
+fn rows(uri: &str) -> Result<i64> {
+    Database::connect(uri)?.number("SELECT count(*) FROM rows")
+}
+
+fn opens_with(bed: &Testbed, moment: &[&str], expected: i64) -> Result<()> {
+    let vdb = bed.provision("proof", "prod", moment)?;
+    let found = rows(&vdb.uri)?;
+    ensure!(found == expected, "{moment:?} has {found} rows, not {expected}");
+    bed.engine.command(["vdb", "delete", "proof"])?;
+    Ok(())
+}
+
+/// All that must hold after a sync has mended the gap.
+fn is_mended(bed: &Testbed, old: &Snapshot) -> Result<()> {
+    let prod = bed.dsource("prod")?;
+    ensure!(prod.state == DsourceState::Active && prod.error.is_none(), "{prod:?}");
+    ensure!(prod.snapshots.len() >= 2, "old and new snapshots: {:?}", prod.snapshots);
+    wait_until("no fault is left", LIMIT, || {
+        Ok(bed.engine.ask::<Status, _>(["status"])?.faults.is_empty())
+    })?;
+    let old = old.id.to_string();
+    opens_with(bed, &["--latest"], 2)?;
+    opens_with(bed, &["--snapshot", &old], 1)?;
+
+    // The log goes on, and new snapshots are proved.
+    let source = bed.source.connect("postgres")?;
+    source.execute("INSERT INTO rows VALUES (3)")?;
+    opens_with(bed, &["--latest"], 3)?;
+    let lsn = source.text("SELECT pg_current_wal_flush_lsn()")?;
+    source.execute("INSERT INTO rows VALUES (4)")?;
+    opens_with(bed, &["--lsn", &lsn], 3)?;
+    let new = bed.snapshot("prod")?;
+    bed.wait_ready(&new)?;
+    opens_with(bed, &["--snapshot", &new.id.to_string()], 4)?;
+    ensure!(bed.source_slots()? == 1, "the lost slot is gone, one stream runs");
+
+    // Times in the gap, and before it, cannot be opened any more.
+    let at = old_time(bed, &old)?;
+    let refused = bed.refused(&["vdb", "provision", "no", "--from", "prod", "--at", &at]);
+    ensure!(refused.code == "moment_unavailable", "{refused}");
+    Ok(())
+}
+
+fn old_time(bed: &Testbed, id: &str) -> Result<String> {
+    let old: Snapshot = bed.engine.ask(["snapshot", "show", id])?;
+    Ok(old.time.to_string())
+}
+
+/// The VDB of before the gap follows the new copy, and everything can be removed.
+fn takes_leave(bed: &Testbed) -> Result<()> {
+    ensure!(bed.vdb("kept")?.state == VdbState::Running, "VDBs never notice");
+    ensure!(rows(&bed.vdb("kept")?.uri)? == 1, "VDBs keep what they are");
+    bed.engine.command(["vdb", "refresh", "kept"])?;
+    ensure!(rows(&bed.vdb("kept")?.uri)? == 4, "a refresh opens the new copy");
+    bed.engine.command(["vdb", "delete", "kept"])?;
+    bed.engine.command(["dsource", "unlink", "prod"])?;
+    bed.assert_no_trace()
+}
+
+#[test]
+fn a_sync_mends_a_gap() {
+    let Gap { mut bed, old } = gap().unwrap();
+    let mended = (|| {
+        let broken = wait_broken(&bed)?;
+        ensure!(broken.error.is_some(), "{broken:?}");
+        opens_with(&bed, &["--snapshot", &old.id.to_string()], 1)?;
+        bed.engine.command(["dsource", "sync", "prod"])?;
+        is_mended(&bed, &old)
+    })();
+    with_log(&bed.engine, mended).unwrap();
+    assert_eq!(bed.engine.stop().unwrap(), 0);
+    bed.engine.restart().unwrap();
+    let after = opens_with(&bed, &["--latest"], 4)
+        .and_then(|()| opens_with(&bed, &["--snapshot", &old.id.to_string()], 1))
+        .and_then(|()| takes_leave(&bed));
+    with_log(&bed.engine, after).unwrap();
+}
+
+#[test]
+fn a_sync_that_fails_leaves_the_gap_as_it_was() {
+    let Gap { mut bed, old } = gap().unwrap();
+    with_log(&bed.engine, fails_and_is_undone(&bed, &old)).unwrap();
+    for point in ["stage:after", "activate:before"] {
+        crash_at(&mut bed, point, Outcome::Undone).unwrap();
+        let undone = wait_broken(&bed)
+            .and_then(|_| opens_with(&bed, &["--snapshot", &old.id.to_string()], 1));
+        with_log(&bed.engine, undone).unwrap();
+    }
+    // Once the new copy is followed, the job is only ever finished.
+    crash_at(&mut bed, "retire:after", Outcome::Done).unwrap();
+    let done = is_mended(&bed, &old).and_then(|()| takes_leave(&bed));
+    with_log(&bed.engine, done).unwrap();
+}
+
+fn fails_and_is_undone(bed: &Testbed, old: &Snapshot) -> Result<()> {
+    let before = wait_broken(bed)?;
+    let source = bed.source.connect("postgres")?;
+    source.execute("ALTER ROLE offshoot_link NOREPLICATION")?;
+    let error = check_refusal(bed.engine.command(["dsource", "sync", "prod"]));
+    ensure!(error.hint.contains("REPLICATION"), "{error}");
+    source.execute("ALTER ROLE offshoot_link REPLICATION")?;
+    let after = wait_broken(bed)?;
+    let ids = |one: &Dsource| one.snapshots.iter().map(|one| one.id).collect::<Vec<_>>();
+    ensure!(ids(&after) == ids(&before), "{after:?}");
+    ensure!(bed.source_slots()? == 1, "only the lost slot");
+    opens_with(bed, &["--snapshot", &old.id.to_string()], 1)
+}
+
+fn crash_at(bed: &mut Testbed, point: &str, expected: Outcome) -> Result<()> {
+    bed.engine.stop()?;
+    bed.engine.options.env = vec![("OFFSHOOT_CRASH_AT".into(), format!("dsource_resync/{point}"))];
+    bed.engine.restart()?;
+    wait_broken(bed)?;
+    let arguments = ["dsource", "sync", "prod", "--detach"];
+    let asked = bed.engine.command_within(arguments, &[], Duration::from_secs(30));
+    ensure!(bed.engine.wait_end(LIMIT), "the engine never came to {point}: {asked:?}");
+    bed.engine.options.env.clear();
+    bed.engine.restart()?;
+    let job: (Job, Outcome) = final_job(&bed.engine, "dsource_resync", "prod", LIMIT)?;
+    ensure!(job.1 == expected, "{point}: {:?}", job.0);
+    Ok(())
+}
