@@ -290,7 +290,7 @@ pub fn check_refusal(result: Result<Value, CommandError>) -> CommandError {
 /// The same error, with the end of the engine's log.
 pub fn with_log<T>(engine: &Engine, result: Result<T>) -> Result<T> {
     result.map_err(|error| {
-        let log = engine.log_end(25);
+        let log = engine.log_end(60);
         error.context(format!("the engine's log ends:\n{log}\n"))
     })
 }
