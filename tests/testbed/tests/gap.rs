@@ -68,7 +68,9 @@ fn is_mended(bed: &Testbed, old: &Snapshot) -> Result<()> {
     ensure!(prod.state == DsourceState::Active && prod.error.is_none(), "{prod:?}");
     ensure!(prod.snapshots.len() >= 2, "old and new snapshots: {:?}", prod.snapshots);
     wait_until("no fault is left", LIMIT, || {
-        Ok(bed.engine.ask::<Status, _>(["status"])?.faults.is_empty())
+        let status: Status = bed.engine.ask(["status"])?;
+        ensure!(status.faults.is_empty(), "{:?}", status.faults);
+        Ok(true)
     })?;
     let old = old.id.to_string();
     opens_with(bed, &["--latest"], 2)?;
