@@ -89,3 +89,50 @@ fn a_full_pool_refuses_loses_nothing_and_recovers_by_deletion() {
         store.close().unwrap();
     }
 }
+
+/// A commit that fails keeps everything for the next one, with what is changed in between over it.
+#[test]
+fn a_failed_commit_is_made_good_by_the_next() {
+    let disk = SimDisk::new(3);
+    let options = small_options();
+    create(&disk, &options).unwrap();
+    let store = open(&disk, &options).unwrap();
+    let id = store.create_dataset().unwrap();
+    let dataset = store.dataset(id).unwrap();
+    let mut dice = Dice::new(4);
+    let mut model = dice.bytes(1 << 20);
+    let ino = make_file(&dataset, b"file");
+    let gone = make_file(&dataset, b"gone");
+    dataset.write(ino, 0, &model).unwrap();
+    dataset.write(gone, 0, &model[..30_000]).unwrap();
+    disk.set_capacity(Some(disk.used()));
+    for round in 0..4u64 {
+        assert_eq!(dataset.commit(), Err(Error::NoSpace), "round {round}");
+        let at = (round * 150_001) as usize;
+        let bytes = dice.bytes(50_000);
+        model[at..at + 50_000].copy_from_slice(&bytes);
+        // What is in memory already may be changed; the check of room comes first, so it is lifted.
+        disk.set_capacity(None);
+        dataset.write(ino, at as u64, &bytes).unwrap();
+        disk.set_capacity(Some(disk.used()));
+        let hole = 700_000 + round as usize * 20_000;
+        dataset.allocate(ino, hole as u64, 9000, AllocateMode::PunchHole).unwrap();
+        model[hole..hole + 9000].fill(0);
+        assert_eq!(dataset.read(ino, 0, 2 << 20).unwrap(), model, "round {round}");
+        if round == 2 {
+            dataset.unlink(Ino::ROOT, b"gone").unwrap();
+        }
+    }
+    disk.set_capacity(None);
+    dataset.commit().unwrap();
+    assert_eq!(dataset.read(ino, 0, 2 << 20).unwrap(), model);
+    assert_eq!(store.unwritten_bytes(), 0);
+    drop(dataset);
+    drop(store);
+    disk.crash();
+    let store = open(&disk, &options).unwrap();
+    let dataset = store.dataset(id).unwrap();
+    assert_eq!(dataset.read(ino, 0, 2 << 20).unwrap(), model);
+    assert_eq!(dataset.lookup(Ino::ROOT, b"gone"), Err(Error::NotFound));
+    assert_eq!(dataset.space().unwrap().inodes, 2);
+}

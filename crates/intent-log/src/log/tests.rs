@@ -191,3 +191,32 @@ fn after_a_failed_flush_nothing_is_taken() {
     assert!(matches!(log.sync(1), Err(Error::Failed(_))));
     assert!(log.has_failed());
 }
+
+#[test]
+fn stale_records_with_the_next_sequence_in_the_right_place_are_refused() {
+    let disk = new_disk(1);
+    let log = IntentLog::open(&*disk).unwrap();
+    add(&log, &[1; 500]).unwrap();
+    // Fills the file, so that 3 and 4 begin the next one.
+    let rest = (FILE - LOG_HEADER_LEN) as usize - 1024 - RECORD_HEADER_LEN;
+    add(&log, &vec![2; rest]).unwrap();
+    add(&log, &[3; 4096 - RECORD_HEADER_LEN]).unwrap();
+    add(&log, &[4; 700]).unwrap();
+    log.sync(4).unwrap();
+    assert_eq!(sequences(&disk), [1, 2, 3, 4]);
+    drop(log);
+    // 2 is torn: 3 and 4 are left over from what never counted.
+    let damaged = (0..3).map(file_path).find(|path| {
+        let bytes = disk.content(path).unwrap();
+        LogFileHeader::decode(&bytes).is_ok_and(|header| header.first_sequence == 1)
+    });
+    disk.flip_bit(&damaged.unwrap(), LOG_HEADER_LEN + 1024 + 99, 0);
+    assert_eq!(sequences(&disk), [1]);
+    // The new 2 and 3 end exactly where the old 4 begins.
+    let log = IntentLog::open(&*disk).unwrap();
+    for number in [5, 6] {
+        add(&log, &[number; 2048 - RECORD_HEADER_LEN]).unwrap();
+    }
+    log.sync(3).unwrap();
+    assert_eq!(sequences(&disk), [2, 3]);
+}
