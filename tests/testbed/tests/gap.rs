@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use offshoot_api::{Dsource, DsourceState, Job, Snapshot, Status, VdbState};
 use offshoot_demo::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{Outcome, Testbed, check_refusal, final_job, wait_until, with_log};
+use std::net::TcpListener;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -23,7 +24,9 @@ fn gap() -> Result<Gap> {
     bed.link("prod")?;
     let old = bed.snapshot("prod")?;
     bed.wait_ready(&old)?;
-    bed.provision("kept", "prod", &["--latest"])?;
+    // A port that no engine of another test takes while this one is down.
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    bed.provision("kept", "prod", &["--latest", "--port", &port])?;
     bed.engine.command(["dsource", "pause", "prod"])?;
     source.execute("INSERT INTO rows VALUES (2)")?;
     wait_until("the slot is lost", LIMIT, || {
