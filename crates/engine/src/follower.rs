@@ -377,12 +377,25 @@ impl Follower {
     /// Removes snapshots that retention does not keep.
     fn expire_snapshots(&self, core: &Core) -> Result<(), Failure> {
         let dsource: Dsource = core.catalog.get(self.id)?;
+        // While the source is copied anew it is open which history goes on.
+        if dsource.state != DsourceState::Active {
+            return Ok(());
+        }
         let snapshots: Vec<Snapshot> = core.catalog.list_of(self.id)?;
+        let (on_log, ended): (Vec<_>, Vec<_>) =
+            snapshots.into_iter().partition(|one| Some(one.timeflow) == dsource.timeflow);
         let busy = |id| core.runner().is_ok_and(|runner| runner.is_busy(id));
-        for id in dsource.settings.retention.expired(&snapshots, core.now(), busy) {
-            if let Some(snapshot) = snapshots.iter().find(|one| one.id == id) {
-                crate::snapshots::free(core, snapshot)?;
-            }
+        let retention = &dsource.settings.retention;
+        let now = core.now();
+        let mut expired = retention.expired(&on_log, now, busy);
+        // Nothing is replayed from those of ended timeflows, so each goes when it is too old itself.
+        let too_old = |one: &&Snapshot| {
+            let by_user = one.kind == offshoot_domain::SnapshotKind::Manual;
+            one.position.time < retention.horizon(now) && !by_user && !busy(one.id)
+        };
+        expired.extend(ended.iter().filter(too_old).map(|one| one.id));
+        for snapshot in on_log.iter().chain(&ended).filter(|one| expired.contains(&one.id)) {
+            crate::snapshots::free(core, snapshot)?;
         }
         Ok(())
     }
