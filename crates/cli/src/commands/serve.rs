@@ -27,7 +27,7 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
 
 fn log_to_stderr() -> Result<(), Failure> {
     let filter = match std::env::var("OFFSHOOT_LOG") {
-        Err(_) => EnvFilter::new("info"),
+        Err(_) => EnvFilter::new("info,fuser=off"),
         Ok(directives) => EnvFilter::try_new(&directives).map_err(|error| {
             Failure::new(
                 ErrorKind::InvalidInput,
