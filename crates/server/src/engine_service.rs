@@ -176,10 +176,7 @@ fn moment(asked: api::Moment) -> Result<domain::Moment, Failure> {
         api::Moment::Snapshot { id } => domain::Moment::Snapshot(id),
         api::Moment::At { time } => domain::Moment::At(time),
         api::Moment::Lsn { lsn } => domain::Moment::Lsn(lsn),
-        api::Moment::Xid { xid } => domain::Moment::Xid(u32::try_from(xid).map_err(|_| {
-            let hint = "give the 32-bit number that pg_current_xact_id() shows modulo 2^32";
-            Failure::new(ErrorKind::InvalidInput, format!("{xid} is no transaction id"), hint)
-        })?),
+        api::Moment::Xid { xid } => domain::Moment::Xid(xid),
     })
 }
 
