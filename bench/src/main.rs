@@ -73,6 +73,7 @@ impl Setting {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    offshoot_demo::clean_on_signal();
     match run(arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

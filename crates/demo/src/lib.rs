@@ -19,7 +19,7 @@ pub use engine::{CommandError, Engine, EngineOptions};
 pub use history::{History, Tick};
 pub use installation::{find_installations, find_newest, major_version};
 pub use report::{Check, Report, StepTime};
-pub use scratch::{Scratch, bytes_below};
+pub use scratch::{Scratch, bytes_below, clean_on_signal};
 pub use source::{Source, SourceOptions};
 pub use tour::{DemoOptions, run};
 pub use writer::Writer;

@@ -5,7 +5,34 @@ use offshoot_os::process::{self, ProcessId, Signal, Spec};
 use offshoot_os::{Clock, SystemClock, random_bytes};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The scratch directories of this process, for [`clean_on_signal`].
+static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// From now on SIGINT and SIGTERM remove every [`Scratch`] of this process, with its processes and
+/// mounts, and end the process with exit code 130. For programs that do nothing else at their end.
+pub fn clean_on_signal() {
+    std::thread::spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        runtime.block_on(async {
+            let kinds = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+            let (Ok(mut interrupt), Ok(mut terminate)) = kinds else { return };
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        });
+        let live = std::mem::take(&mut *LIVE.lock().unwrap_or_else(PoisonError::into_inner));
+        for path in live {
+            drop(Scratch { path });
+        }
+        std::process::exit(130);
+    });
+}
 
 /// A fresh directory below `OFFSHOOT_SCRATCH_DIR`, or `/var/tmp` where that is not set.
 ///
@@ -30,6 +57,7 @@ impl Scratch {
         std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
         // The database's user must be able to pass through.
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
+        LIVE.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
         Ok(Scratch { path })
     }
 
@@ -87,6 +115,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         self.quiesce();
+        LIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| *path != self.path);
         for _ in 0..20 {
             match std::fs::remove_dir_all(&self.path) {
                 Ok(()) => return,
