@@ -46,6 +46,11 @@ impl Paths {
         Ok(paths)
     }
 
+    /// A number of this pool's own, by which engines on one host keep out of each other's way.
+    pub fn pool_number(&self) -> u64 {
+        path_number(&self.pool)
+    }
+
     /// The pool directory, absolute.
     pub fn pool(&self) -> &Path {
         &self.pool
@@ -93,12 +98,14 @@ fn runtime_base(pool: &Path) -> PathBuf {
     if inside.as_os_str().len() <= RUNTIME_BASE_MAX {
         return inside;
     }
-    // FNV-1a: the name must only differ from other pools' and stay the same for this one.
-    let hash =
-        pool.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3_u64)
-        });
-    PathBuf::from(format!("/tmp/offshoot-{}-{hash:016x}", offshoot_uid()))
+    PathBuf::from(format!("/tmp/offshoot-{}-{:016x}", offshoot_uid(), path_number(pool)))
+}
+
+/// A number that stays the same for a path and differs from most others' (FNV-1a).
+fn path_number(path: &Path) -> u64 {
+    path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3_u64)
+    })
 }
 
 fn offshoot_uid() -> u32 {

@@ -5,7 +5,8 @@ use offshoot_domain::Vdb;
 use offshoot_types::{ErrorKind, Failure};
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Ports given to VDBs that name none.
+/// Ports given to VDBs that name none. Each pool begins at another one, so that the VDBs of one engine
+/// that is down find their ports free again though another engine runs on the host.
 const RANGE: std::ops::Range<u16> = 6500..7500;
 
 /// A port that no VDB has and nobody listens on, or the wanted one if that is so.
@@ -28,7 +29,9 @@ pub fn choose(core: &Core, wanted: Option<u16>) -> Result<u16, Failure> {
             }
         };
     }
-    RANGE
+    let begin = RANGE.start + (core.paths.pool_number() % RANGE.len() as u64) as u16;
+    (begin..RANGE.end)
+        .chain(RANGE.start..begin)
         .filter(|port| vdbs.iter().all(|vdb| vdb.port != *port))
         .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
         .ok_or_else(|| {
