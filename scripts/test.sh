@@ -91,7 +91,7 @@ wanted fmt && phase fmt 60 cargo fmt --all -- --check
 wanted tidy && phase tidy 240 cargo xtask tidy
 wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D warnings
 wanted build && phase build 900 cargo build --workspace --bins --tests
-wanted unit && phase unit 600 cargo test --workspace --exclude offshoot-testbed
+wanted unit && phase unit 600 cargo test --no-fail-fast --workspace --exclude offshoot-testbed
 if wanted filesystem; then
   if [ "$(id -u)" = 0 ]; then
     phase filesystem 600 scripts/test-filesystem.sh
@@ -100,5 +100,5 @@ if wanted filesystem; then
     report+=("filesystem: skipped, needs root")
   fi
 fi
-wanted testbed && phase testbed 900 cargo test -p offshoot-testbed -- --test-threads=1
+wanted testbed && phase testbed 900 cargo test --no-fail-fast -p offshoot-testbed -- --test-threads=1
 exit 0
