@@ -8,6 +8,7 @@
 
 use crate::core::{Core, staging_key};
 use crate::data_files::DataFiles;
+use crate::host::Host;
 use crate::log_feed::{LogFeed, ReceivedLog};
 use crate::paths::{INDEX_DIR, WAL_DIR};
 use crate::servers;
@@ -69,8 +70,10 @@ impl Follower {
         let directory = core.exports.mount(dataset)?.join(WAL_DIR);
         let files = core.exports.files(dataset)?;
         let owner = core.host.owner();
+        // Production's log is no business of any VDB's superuser, who acts as the servers' user.
+        let (uid, gid) = Host::own();
         for dir in [WAL_DIR, INDEX_DIR] {
-            files.create_dirs(dir, NewFile::private_directory(owner.0, owner.1))?;
+            files.create_dirs(dir, NewFile::private_directory(uid, gid))?;
         }
         let data_dir = |name| Arc::new(DataFiles::at(files.clone(), name));
         let archive = Archive::new(data_dir(WAL_DIR), dsource.wal_segment_bytes)?;

@@ -31,9 +31,14 @@ impl Host {
     pub fn owner(&self) -> (u32, u32) {
         match &self.user {
             Some(user) => (user.uid, user.gid),
-            // SAFETY: geteuid and getegid have no preconditions and cannot fail.
-            None => unsafe { (libc::geteuid(), libc::getegid()) },
+            None => Host::own(),
         }
+    }
+
+    /// The engine's own user id and group id: owner of what servers have no business with.
+    pub fn own() -> (u32, u32) {
+        // SAFETY: geteuid and getegid have no preconditions and cannot fail.
+        unsafe { (libc::geteuid(), libc::getegid()) }
     }
 
     /// All installations; looked up anew, so that one installed meanwhile is found.

@@ -245,6 +245,9 @@ fn copy(context: &Context) -> Result<(), Failure> {
         &|progress| context.progress(progress.done_bytes, progress.total_bytes, "bytes"),
         &|| context.is_cancelled(),
     )?;
+    // It ran as the engine's user; from here on the data directory is the servers'.
+    let (uid, gid) = core.host.owner();
+    core.exports.files(staging)?.set_owner(DATA_DIR, uid, gid)?;
     context.set(BACKUP, &backup)
 }
 

@@ -42,6 +42,11 @@ impl ReceivedLog {
         Path::new(DATA_DIR).join("pg_wal").join(self.archive.name(file))
     }
 
+    /// Files of a server's own; the received ones belong to the engine's user.
+    fn new_file(&self) -> NewFile {
+        NewFile::private(self.owner.0, self.owner.1)
+    }
+
     /// Copies the bytes `from..to` (positions within `file`) into the server's file, which gets its
     /// full length at once.
     fn copy(
@@ -55,7 +60,7 @@ impl ReceivedLog {
         let out = if target.exists(&path)? {
             target.open_file(&path)?
         } else {
-            target.create_file(&path, NewFile::private(self.owner.0, self.owner.1))?
+            target.create_file(&path, self.new_file())?
         };
         let failed = |source| PathError { operation: "copy log to", path: path.clone(), source };
         if out.len().map_err(failed)? != self.archive.segment_bytes() {
@@ -83,7 +88,12 @@ impl ReceivedLog {
             if name.extension().is_some_and(|extension| extension == "history") {
                 let to = Path::new(DATA_DIR).join("pg_wal").join(name);
                 if !target.exists(&to)? {
-                    target.share_file(&self.files, Path::new(WAL_DIR).join(name), to)?;
+                    target.share_file_as(
+                        &self.files,
+                        Path::new(WAL_DIR).join(name),
+                        to,
+                        self.new_file(),
+                    )?;
                 }
             }
         }
@@ -105,7 +115,12 @@ impl ReceivedLog {
         for file in self.files_between(from, to)? {
             let (start, end) = (self.archive.start(&file), self.archive.end(&file));
             if end <= to && !file.partial {
-                target.share_file(&self.files, self.source(&file), self.target(&file))?;
+                target.share_file_as(
+                    &self.files,
+                    self.source(&file),
+                    self.target(&file),
+                    self.new_file(),
+                )?;
             } else {
                 self.copy(&file, target, start, end.min(to))?;
             }
@@ -150,10 +165,11 @@ impl LogFeed {
                 (archive.name(&file), archive.start(&file), archive.end(&file));
             let begun = self.growing.get(&name).copied();
             if begun.is_none() && end <= to && !file.partial {
-                self.staging.share_file(
+                self.staging.share_file_as(
                     &self.log.files,
                     self.log.source(&file),
                     self.log.target(&file),
+                    self.log.new_file(),
                 )?;
                 continue;
             }

@@ -126,6 +126,33 @@ impl FileSystem {
         let from =
             source_fs.resolve(source).and_then(regular).map_err(PathError::at("share", source))?;
         let new = NewFile { mode: from.mode, uid: from.uid, gid: from.gid };
+        self.share(source_fs, &from, target, new)
+    }
+
+    /// As [`FileSystem::share_file`], with a mode and owner of its own from the start.
+    ///
+    /// # Errors
+    /// A [`PathError`].
+    pub fn share_file_as(
+        &self,
+        source_fs: &FileSystem,
+        source: impl AsRef<Path>,
+        target: impl AsRef<Path>,
+        new: NewFile,
+    ) -> Result<u64> {
+        let (source, target) = (source.as_ref(), target.as_ref());
+        let from =
+            source_fs.resolve(source).and_then(regular).map_err(PathError::at("share", source))?;
+        self.share(source_fs, &from, target, new)
+    }
+
+    fn share(
+        &self,
+        source_fs: &FileSystem,
+        from: &Attr,
+        target: &Path,
+        new: NewFile,
+    ) -> Result<u64> {
         let dataset = self.dataset();
         self.replace(target, new, |ino| {
             let copied = dataset.copy_range(source_fs.dataset(), from.ino, 0, ino, 0, from.size)?;

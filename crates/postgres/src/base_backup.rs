@@ -58,7 +58,8 @@ pub struct BaseBackupRequest<'a> {
     pub files: &'a dyn DataDir,
 }
 
-/// A finished base backup. Files are written but not synced: the caller syncs the dataset.
+/// A finished base backup. Files are written but not synced, and belong to this process's user: the
+/// caller syncs the dataset and hands the files on to the servers' user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaseBackup {
     /// Where replay must begin.
@@ -140,7 +141,7 @@ fn command(request: &BaseBackupRequest<'_>) -> Spec {
     let log = if request.facts.archiving { "fetch" } else { "none" };
     let mut spec = request
         .tools
-        .spec("pg_basebackup")
+        .source_spec("pg_basebackup")
         .args(["--no-password", "--dbname"])
         .arg(request.source.address.conninfo("offshoot_backup"))
         .arg("--pgdata")

@@ -112,6 +112,13 @@ impl Tools {
             .user(self.user.clone())
     }
 
+    /// As [`Tools::spec`], for a program that logs in to the source. It runs as this process's own user:
+    /// who is superuser of a VDB can read the environment of every process of the servers' user, and
+    /// MUST NOT find production's password there.
+    pub fn source_spec(&self, program: &str) -> Spec {
+        self.spec(program).user(None)
+    }
+
     /// Creates a directory (mode 0700) that the user of the tools owns, or takes over an existing
     /// one. Its parent must exist.
     ///

@@ -129,7 +129,7 @@ fn read_history(shared: &Shared, timeline: u32) -> Result<TimelineHistory, Failu
     let mut spec = shared
         .spec
         .tools
-        .spec("psql")
+        .source_spec("psql")
         .args(["-X", "-A", "-t", "-q", "-w", "-d"])
         .arg(format!("{} replication=true", address.conninfo("offshoot_history")))
         .arg("-c")
@@ -180,7 +180,7 @@ fn receive(shared: &Shared) -> Result<(), Ended> {
     let spec = &shared.spec;
     let mut command = spec
         .tools
-        .spec("pg_receivewal")
+        .source_spec("pg_receivewal")
         .args(["--no-password", "--no-loop", "--synchronous", "--verbose", "--status-interval=1"])
         .arg("--dbname")
         .arg(spec.source.address.conninfo("offshoot_log"))

@@ -24,7 +24,10 @@ fn back_up(
         target,
         files: &PlainDir::new(target),
     };
-    take_base_backup(&request, progress, cancelled)
+    let backup = take_base_backup(&request, progress, cancelled)?;
+    // It was copied as this process's user; the caller hands it on to the servers'.
+    give_to_tools(target);
+    Ok(backup)
 }
 
 fn entries(dir: &Path) -> usize {

@@ -24,7 +24,7 @@ fn by_tool(archive: &Archive, log: &Path) -> Vec<(Lsn, u32)> {
     let (first, last) = (files.first().unwrap(), files.last().unwrap());
     let output = run(
         &tools()
-            .spec("pg_waldump")
+            .source_spec("pg_waldump")
             .args(["--rmgr=Transaction", "--path"])
             .arg(log)
             .args([archive.name(first), archive.name(last)]),

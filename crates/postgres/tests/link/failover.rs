@@ -24,7 +24,7 @@ fn standby_of(primary: &Server) -> Server {
     };
     take_base_backup(&request, &|_| {}, &|| false).unwrap();
     std::fs::write(target.join("standby.signal"), "").unwrap();
-    super::server::give_to_tools(&target.join("standby.signal"));
+    super::server::give_to_tools(&target);
     let secret = super::server::PASSWORD.replace('\'', r"\\''");
     Server::on(
         place,

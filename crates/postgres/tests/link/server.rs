@@ -38,9 +38,14 @@ pub fn scratch() -> tempfile::TempDir {
     dir
 }
 
+/// Gives a path, and all below it, to the user that servers run as.
 pub fn give_to_tools(path: &Path) {
-    if let Some(User { uid, gid, .. }) = tools().user {
-        std::os::unix::fs::chown(path, Some(uid), Some(gid)).unwrap();
+    let Some(User { uid, gid, .. }) = tools().user else { return };
+    std::os::unix::fs::lchown(path, Some(uid), Some(gid)).unwrap();
+    if std::fs::symlink_metadata(path).unwrap().is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            give_to_tools(&entry.unwrap().path());
+        }
     }
 }
 
