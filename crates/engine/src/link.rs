@@ -369,10 +369,11 @@ fn forget_timeflow(core: &Core, id: DsourceId, timeflow: TimeflowId) -> Result<(
 pub fn activate(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let dsource = dsource_of(context)?;
-    let indexed = core.need_follower(&dsource)?.indexed();
+    // Who is told that the link is done asks for the latest moment next: there must be one.
+    let indexed = core.need_follower(&dsource)?.ask_now(STREAM_TIMEOUT)?;
     core.catalog.update::<Dsource>(dsource.id, |dsource| {
         dsource.state = DsourceState::Active;
-        dsource.synced_to = indexed;
+        dsource.synced_to = Some(indexed);
     })?;
     Ok(())
 }
