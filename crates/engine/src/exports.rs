@@ -3,7 +3,7 @@
 use crate::paths::Paths;
 use offshoot_dataset::Store;
 use offshoot_fs::FileSystem;
-use offshoot_fuse::{Mount, MountError, MountOptions};
+use offshoot_fuse::{Mount, MountOptions};
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ impl Exports {
             _ => {}
         }
         let options = MountOptions { allow_other: self.allow_other, ..MountOptions::default() };
-        let mount = Mount::new(files.clone(), &path, &options).map_err(mount_failure)?;
+        let mount = Mount::new(files.clone(), &path, &options)?;
         open.insert(dataset, Export { files, mount: Some(mount) });
         Ok(path)
     }
@@ -69,7 +69,7 @@ impl Exports {
     pub fn unmount(&self, dataset: DatasetId) -> Result<(), Failure> {
         let export = self.open.lock().remove(&dataset);
         if let Some(mount) = export.and_then(|export| export.mount) {
-            mount.unmount().map_err(mount_failure)?;
+            mount.unmount()?;
         }
         match std::fs::remove_dir(self.paths.mount(dataset)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -89,9 +89,4 @@ impl Exports {
             }
         }
     }
-}
-
-/// What a user is told when mounting fails.
-pub fn mount_failure(error: MountError) -> Failure {
-    Failure::from(error)
 }

@@ -89,10 +89,7 @@ fn is_present_of_vdb(parent: &Parent, moment: &Moment) -> bool {
 
 /// The major version of a dSource or VDB.
 pub fn major_of(core: &Core, owner: Owner) -> Result<u32, Failure> {
-    let version = match owner {
-        Owner::Dsource(id) => core.catalog.get::<Dsource>(id)?.server_version,
-        Owner::Vdb(id) => core.catalog.get::<Vdb>(id)?.server_version,
-    };
+    let version = version_of(core, owner)?;
     let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().map_err(|_| Failure::internal(format!("{owner} has the version '{version}'")))
 }

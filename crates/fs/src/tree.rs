@@ -122,11 +122,7 @@ impl FileSystem {
         source: impl AsRef<Path>,
         target: impl AsRef<Path>,
     ) -> Result<u64> {
-        let (source, target) = (source.as_ref(), target.as_ref());
-        let from =
-            source_fs.resolve(source).and_then(regular).map_err(PathError::at("share", source))?;
-        let new = NewFile { mode: from.mode, uid: from.uid, gid: from.gid };
-        self.share(source_fs, &from, target, new)
+        self.share(source_fs, source.as_ref(), target.as_ref(), None)
     }
 
     /// As [`FileSystem::share_file`], with a mode and owner of its own from the start.
@@ -140,19 +136,19 @@ impl FileSystem {
         target: impl AsRef<Path>,
         new: NewFile,
     ) -> Result<u64> {
-        let (source, target) = (source.as_ref(), target.as_ref());
-        let from =
-            source_fs.resolve(source).and_then(regular).map_err(PathError::at("share", source))?;
-        self.share(source_fs, &from, target, new)
+        self.share(source_fs, source.as_ref(), target.as_ref(), Some(new))
     }
 
     fn share(
         &self,
         source_fs: &FileSystem,
-        from: &Attr,
+        source: &Path,
         target: &Path,
-        new: NewFile,
+        new: Option<NewFile>,
     ) -> Result<u64> {
+        let from =
+            source_fs.resolve(source).and_then(regular).map_err(PathError::at("share", source))?;
+        let new = new.unwrap_or(NewFile { mode: from.mode, uid: from.uid, gid: from.gid });
         let dataset = self.dataset();
         self.replace(target, new, |ino| {
             let copied = dataset.copy_range(source_fs.dataset(), from.ino, 0, ino, 0, from.size)?;
