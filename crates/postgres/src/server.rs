@@ -117,7 +117,8 @@ pub struct Server {
 ///
 /// # Errors
 /// `AlreadyExists` when the TCP port is taken or a server of this runtime directory still runs;
-/// `HostUnprepared` when the program cannot be started or the socket's path is too long.
+/// `HostUnprepared` when the program cannot be started or the socket's path is too long; as
+/// [`Server::wait_ready`] when it ended at once.
 pub fn start(spec: ServerSpec) -> Result<Server, Failure> {
     launch::start(spec)
 }

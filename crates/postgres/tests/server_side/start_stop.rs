@@ -5,7 +5,7 @@ use std::time::Duration;
 use offshoot_os::process::{ProcessId, Spec};
 use offshoot_postgres::config::{self, Settings, VdbOptions};
 use offshoot_postgres::server::{self, Server, ServerSpec, StopMode};
-use offshoot_types::ErrorKind;
+use offshoot_types::{ErrorKind, Failure};
 
 use crate::cluster::*;
 
@@ -17,6 +17,11 @@ fn adopted(scratch: &Scratch, bin: &std::path::Path) -> ServerSpec {
     let mut spec = scratch.spec(bin, &data, "vdb");
     spec.superusers = vec![BOSS.to_owned()];
     spec
+}
+
+/// Why it does not start: a server that ends at once is noticed by the start, else by the wait.
+fn failed_start(spec: ServerSpec) -> Failure {
+    server::start(spec).and_then(|mut server| server.wait_ready(DEADLINE)).err().unwrap()
 }
 
 fn started(spec: ServerSpec) -> Server {
@@ -54,13 +59,13 @@ fn errors_of_a_start_carry_the_servers_words() {
     ] {
         let mut spec = spec.clone();
         spec.forced.push((name.to_owned(), value.to_owned()));
-        let failure = server::start(spec).unwrap().wait_ready(DEADLINE).unwrap_err();
+        let failure = failed_start(spec);
         assert_eq!(failure.code, kind, "{}", failure.message);
         assert!(failure.message.contains(value), "{}", failure.message);
     }
     let control_file = spec.data_dir.join("global/pg_control");
     std::fs::write(&control_file, vec![7; 8192]).unwrap();
-    let failure = server::start(spec).unwrap().wait_ready(DEADLINE).unwrap_err();
+    let failure = failed_start(spec);
     assert_eq!(failure.code, ErrorKind::HostUnprepared);
     assert!(failure.message.contains("incompatible with server"), "{}", failure.message);
 }
