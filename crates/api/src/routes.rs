@@ -32,6 +32,10 @@ pub const VDB_STOP: &str = "/api/v1/vdbs/{name}/stop";
 pub const VDB_REFRESH: &str = "/api/v1/vdbs/{name}/refresh";
 /// POST: rewind.
 pub const VDB_REWIND: &str = "/api/v1/vdbs/{name}/rewind";
+/// GET: all policies.
+pub const POLICIES: &str = "/api/v1/policies";
+/// GET: the policy of one dSource or VDB; POST: change it.
+pub const POLICY: &str = "/api/v1/policies/{name}";
 /// GET: jobs.
 pub const JOBS: &str = "/api/v1/jobs";
 /// GET: one job.

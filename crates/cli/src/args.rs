@@ -3,6 +3,7 @@
 mod dsource;
 mod job;
 mod moment;
+mod policy;
 mod pool;
 mod snapshot;
 mod vdb;
@@ -10,6 +11,7 @@ mod vdb;
 pub use dsource::{DsourceCommand, LinkArgs};
 pub use job::JobCommand;
 pub use moment::MomentArgs;
+pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::PoolCommand;
 pub use snapshot::SnapshotCommand;
 pub use vdb::{ConnectArgs, ProvisionArgs, RewindArgs, VdbCommand};
@@ -84,6 +86,9 @@ pub enum Command {
         after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  offshoot vdb connect dev"
     )]
     Vdb(VdbCommand),
+    /// Say how dSources and VDBs are kept: snapshots, retention, quota
+    #[command(subcommand, after_help = "Example:\n  offshoot policy set prod --log 7d")]
+    Policy(PolicyCommand),
     /// Look at work in progress
     #[command(subcommand, after_help = "Example:\n  offshoot job list")]
     Job(JobCommand),
@@ -156,6 +161,11 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
 
 fn size(text: &str) -> Result<u64, String> {
     offshoot_domain::parse_size(text).map_err(reason)
+}
+
+fn duration_ms(text: &str) -> Result<u64, String> {
+    let duration = offshoot_domain::parse_duration(text).map_err(reason)?;
+    u64::try_from(duration.as_millis()).map_err(|_| format!("{text} is too long"))
 }
 
 /// What clap prints after the argument it could not take.

@@ -2,6 +2,7 @@
 
 mod dsource;
 mod job;
+mod policy;
 mod pool;
 mod serve;
 mod snapshot;
@@ -45,6 +46,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),
         Command::Vdb(command) => vdb::run(session, command),
+        Command::Policy(command) => policy::run(session, command),
         Command::Job(command) => job::run(session, command),
         Command::Pool(command) => pool::run(session, command),
     }

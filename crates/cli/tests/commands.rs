@@ -223,6 +223,25 @@ fn the_link_request_holds_the_password_and_the_source_does_not() {
 }
 
 #[test]
+fn a_policy_is_shown_and_set() {
+    let world = World::with_objects();
+    let document = world.run("policy show --json").document();
+    assert_eq!(document["policies"][0]["name"], "prod");
+    let line = "policy set prod --snapshot-every never --log 2w --quota 50GiB --json";
+    let document = world.run(line).document();
+    assert_eq!(document["snapshot_every_ms"], Value::Null);
+    assert_eq!(
+        (&document["log_ms"], &document["quota_bytes"]),
+        (&1_209_600_000.into(), &(50_u64 << 30).into())
+    );
+    let text = world.run("policy set prod --quota none").ok();
+    assert!(text.contains("never") && text.contains("14 d"), "{text}");
+    let document = world.run("policy show prod --json").document();
+    assert_eq!((&document["quota_bytes"], &document["kind"]), (&Value::Null, &"dsource".into()));
+    world.run("policy show nothing --json").fails(1, "not_found");
+}
+
+#[test]
 fn provision_passes_on_what_was_asked() {
     let world = World::with_objects();
     let mut command = world.command("vdb provision test --from prod --port 6010 --memory 512MiB");

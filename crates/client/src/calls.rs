@@ -2,8 +2,9 @@
 
 use crate::Client;
 use offshoot_api::{
-    Dsource, DsourceList, Job, JobAccepted, JobList, LinkDsource, PoolStatus, ProvisionVdb,
-    RefreshVdb, RewindVdb, Snapshot, SnapshotList, Status, TakeSnapshot, Vdb, VdbList, routes,
+    Dsource, DsourceList, Job, JobAccepted, JobList, LinkDsource, Policy, PolicyList, PoolStatus,
+    ProvisionVdb, RefreshVdb, RewindVdb, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot,
+    Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -132,6 +133,24 @@ impl Client {
     /// Goes back to an earlier state of the VDB itself.
     pub fn rewind_vdb(&self, name: &str, request: &RewindVdb) -> Result<JobId, Failure> {
         self.post_json(&routes::fill(routes::VDB_REWIND, name), request).map(accepted)
+    }
+}
+
+/// Policies.
+impl Client {
+    /// The policies of all dSources and VDBs.
+    pub fn list_policies(&self) -> Result<PolicyList, Failure> {
+        self.get(routes::POLICIES)
+    }
+
+    /// The policy of a dSource or VDB.
+    pub fn show_policy(&self, name: &str) -> Result<Policy, Failure> {
+        self.get(&routes::fill(routes::POLICY, name))
+    }
+
+    /// Changes the policy of a dSource or VDB; as it is then.
+    pub fn set_policy(&self, name: &str, request: &SetPolicy) -> Result<Policy, Failure> {
+        self.post_json(&routes::fill(routes::POLICY, name), request)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The engine's synchronised copy of one source database.
 
-use crate::{ObjectName, Position, Retention, SnapshotPolicy};
+use crate::{ObjectName, Policy, Position};
 use jiff::Timestamp;
 use offshoot_types::{DatasetId, DsourceId, Failure, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -40,16 +40,6 @@ impl DsourceState {
     }
 }
 
-/// What a user may change of a dSource.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DsourceSettings {
-    /// When snapshots are taken.
-    pub snapshot_policy: SnapshotPolicy,
-    /// How long moments are kept.
-    pub retention: Retention,
-}
-
 /// The engine's synchronised copy of one source database (cluster).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dsource {
@@ -83,9 +73,9 @@ pub struct Dsource {
     pub slot: Option<String>,
     /// When it was linked.
     pub created_at: Timestamp,
-    /// What the user may change.
-    #[serde(default)]
-    pub settings: DsourceSettings,
+    /// How it is kept.
+    #[serde(default, alias = "settings")]
+    pub policy: Policy,
     /// The dataset of the received log.
     #[serde(default)]
     pub log_dataset: Option<DatasetId>,

@@ -17,12 +17,12 @@ mod units;
 mod vdb;
 
 pub use bookmark::Bookmark;
-pub use dsource::{Dsource, DsourceSettings, DsourceState};
+pub use dsource::{Dsource, DsourceState};
 pub use moment::{Moment, ParsedTime, Position, parse_time};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};
 pub use planner::{ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan};
-pub use policy::{Retention, SnapshotPolicy};
+pub use policy::{KeptLog, Policy, PolicyChange, Retention, SPACING_BYTES, SnapshotPolicy};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};

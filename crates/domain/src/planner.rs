@@ -244,6 +244,7 @@ fn replay(base: &Snapshot, to: Lsn) -> ProvisionPlan {
 /// Whether the log of `range` can be replayed into the image of `snapshot` as taken.
 fn replayable_in(snapshot: &Snapshot, range: &LogRange) -> bool {
     !snapshot.is_failed()
+        && snapshot.follows_log()
         && range.from.lsn <= snapshot.redo
         && snapshot.redo <= snapshot.position.lsn
         && snapshot.position.lsn <= range.to.lsn

@@ -1,12 +1,25 @@
-//! When snapshots are taken and when they may go.
+//! What a dSource or VDB is kept like: when snapshots are taken, how long they stay, how large it may grow.
 
-use crate::{Position, Readiness, Snapshot, SnapshotKind};
-use jiff::{SignedDuration, Timestamp};
-use offshoot_types::{Lsn, SnapshotId};
+mod retention;
+
+pub use retention::{KeptLog, Retention, SPACING_BYTES};
+
+use crate::{Owner, Position, format_duration};
+use jiff::Timestamp;
+use offshoot_types::{ErrorKind, Failure, Lsn};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 24 * HOUR_MS;
+const WEEK_MS: u64 = 7 * DAY_MS;
+/// The shortest interval between snapshots: a shorter one would only ever take snapshots.
+const EVERY_MS_MIN: u64 = 1000;
+/// The longest duration of a policy: beyond it, arithmetic with times ends.
+const DURATION_MS_MAX: u64 = 1000 * 365 * DAY_MS;
 
 /// When snapshots are taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SnapshotPolicy {
     /// Milliseconds between snapshots while there are changes; none: only on demand.
@@ -22,69 +35,140 @@ impl Default for SnapshotPolicy {
 impl SnapshotPolicy {
     /// Whether a snapshot is due: the interval has passed since `last` and the history went on.
     pub fn due(&self, now: Timestamp, last: Option<(Timestamp, Lsn)>, current: Lsn) -> bool {
-        match (self.every_ms, last) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(every_ms), Some((taken_at, lsn))) => {
-                let passed_ms = now.duration_since(taken_at).as_millis();
-                current > lsn && passed_ms >= i128::from(every_ms)
-            }
+        match last {
+            None => self.every_ms.is_some(),
+            Some((taken_at, lsn)) => self.has_passed(now, taken_at) && current > lsn,
         }
     }
+
+    /// Whether the interval has passed since a snapshot was taken.
+    pub fn has_passed(&self, now: Timestamp, taken_at: Timestamp) -> bool {
+        let passed_ms = now.duration_since(taken_at).as_millis();
+        self.every_ms.is_some_and(|every_ms| passed_ms >= i128::from(every_ms))
+    }
 }
 
-/// How long moments are kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a user may say about how a dSource or VDB is kept. Its default is that of a dSource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Retention {
-    /// Milliseconds for which every moment can be opened.
-    pub keep_ms: u64,
+pub struct Policy {
+    /// When snapshots are taken.
+    #[serde(alias = "snapshot_policy")]
+    pub snapshots: SnapshotPolicy,
+    /// How long snapshots and log stay.
+    pub retention: Retention,
+    /// The most it may take in the pool for itself, in bytes; none: as much as there is.
+    pub quota_bytes: Option<u64>,
 }
 
-impl Default for Retention {
-    fn default() -> Self {
-        Retention { keep_ms: 7 * 24 * 60 * 60 * 1000 }
-    }
+/// What to change of a policy; what is absent stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PolicyChange {
+    /// Milliseconds between snapshots; `Some(None)`: never.
+    pub snapshot_every_ms: Option<Option<u64>>,
+    /// See [`Retention::keep_all_ms`].
+    pub keep_all_ms: Option<u64>,
+    /// See [`Retention::hourly_ms`].
+    pub hourly_ms: Option<u64>,
+    /// See [`Retention::daily_ms`].
+    pub daily_ms: Option<u64>,
+    /// See [`Retention::weekly_ms`].
+    pub weekly_ms: Option<u64>,
+    /// See [`Retention::log_ms`].
+    pub log_ms: Option<u64>,
+    /// Bytes; `Some(None)`: no quota.
+    pub quota_bytes: Option<Option<u64>>,
 }
 
-impl Retention {
-    /// The oldest time at which every later moment must still open.
-    pub fn horizon(&self, now: Timestamp) -> Timestamp {
-        let keep = SignedDuration::from_millis(i64::try_from(self.keep_ms).unwrap_or(i64::MAX));
-        now.checked_sub(keep).unwrap_or(Timestamp::MIN)
+impl Policy {
+    /// What a VDB has until its user says otherwise: snapshots only on demand, as each is proved by
+    /// starting a server, and everything kept for a week.
+    pub fn of_vdb() -> Self {
+        let retention =
+            Retention { keep_all_ms: WEEK_MS, hourly_ms: 0, daily_ms: 0, weekly_ms: 0, log_ms: 0 };
+        Policy { snapshots: SnapshotPolicy { every_ms: None }, retention, quota_bytes: None }
     }
 
-    /// The snapshots of one timeflow that may be deleted.
+    /// The policy with a change made.
     ///
-    /// Kept are: those at or after the horizon; the newest ready one before it, as the moments just
-    /// after the horizon are replayed from it; what a user took; what `pinned` says.
-    pub fn expired(
-        &self,
-        snapshots: &[Snapshot],
-        now: Timestamp,
-        pinned: impl Fn(SnapshotId) -> bool,
-    ) -> Vec<SnapshotId> {
-        let horizon = self.horizon(now);
-        let old = |snapshot: &&Snapshot| snapshot.position.time < horizon;
-        let base = snapshots
-            .iter()
-            .filter(old)
-            .filter(|snapshot| matches!(snapshot.readiness, Readiness::Ready { .. }))
-            .max_by_key(|snapshot| (snapshot.position.lsn, snapshot.id))
-            .map(|snapshot| snapshot.id);
-        snapshots
-            .iter()
-            .filter(old)
-            .filter(|snapshot| snapshot.kind != SnapshotKind::Manual)
-            .map(|snapshot| snapshot.id)
-            .filter(|id| Some(*id) != base && !pinned(*id))
-            .collect()
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for what makes no sense, with what would.
+    pub fn changed(&self, change: &PolicyChange, of: Owner) -> Result<Policy, Failure> {
+        let old = &self.retention;
+        let policy = Policy {
+            snapshots: SnapshotPolicy {
+                every_ms: change.snapshot_every_ms.unwrap_or(self.snapshots.every_ms),
+            },
+            retention: Retention {
+                keep_all_ms: change.keep_all_ms.unwrap_or(old.keep_all_ms),
+                hourly_ms: change.hourly_ms.unwrap_or(old.hourly_ms),
+                daily_ms: change.daily_ms.unwrap_or(old.daily_ms),
+                weekly_ms: change.weekly_ms.unwrap_or(old.weekly_ms),
+                log_ms: change.log_ms.unwrap_or(old.log_ms),
+            },
+            quota_bytes: change.quota_bytes.unwrap_or(self.quota_bytes),
+        };
+        policy.check(of)?;
+        Ok(policy)
     }
 
-    /// From where the log must be kept so that `snapshots` (those that stay) can be replayed from;
-    /// none where there is no snapshot and no log is needed.
-    pub fn log_needed_from(snapshots: &[Snapshot]) -> Option<Lsn> {
-        snapshots.iter().map(|snapshot| snapshot.redo.min(snapshot.position.lsn)).min()
+    fn check(&self, of: Owner) -> Result<(), Failure> {
+        let refuse = |message: String, hint: String| {
+            Err(Failure::new(ErrorKind::InvalidInput, message, hint))
+        };
+        if self.snapshots.every_ms.is_some_and(|every_ms| every_ms < EVERY_MS_MIN) {
+            return refuse(
+                "snapshots cannot be taken more often than every second".to_owned(),
+                "use --snapshot-every 10min, or --snapshot-every never".to_owned(),
+            );
+        }
+        if self.quota_bytes == Some(0) {
+            return refuse(
+                "nothing fits a quota of 0 bytes".to_owned(),
+                "use --quota 50GiB, or --quota none to have none".to_owned(),
+            );
+        }
+        let Retention { keep_all_ms, hourly_ms, daily_ms, weekly_ms, log_ms } = self.retention;
+        if matches!(of, Owner::Vdb(_)) && log_ms > 0 {
+            return refuse(
+                "a VDB keeps no log of its own, only snapshots".to_owned(),
+                "use --snapshot-every and --keep-all, or --log with its dSource".to_owned(),
+            );
+        }
+        let all = [
+            self.snapshots.every_ms.unwrap_or(0),
+            keep_all_ms,
+            hourly_ms,
+            daily_ms,
+            weekly_ms,
+            log_ms,
+        ];
+        if all.into_iter().any(|ms| ms > DURATION_MS_MAX) {
+            return refuse(
+                "a policy reaches back 1000 years at most".to_owned(),
+                "give shorter durations".to_owned(),
+            );
+        }
+        // A longer step that ends before a shorter one does keeps nothing: surely not what was meant.
+        let mut within = ("--keep-all", keep_all_ms);
+        for step in [("--hourly", hourly_ms), ("--daily", daily_ms), ("--weekly", weekly_ms)] {
+            if step.1 == 0 {
+                continue;
+            }
+            if step.1 < within.1 {
+                let [shorter, longer] =
+                    [step.1, within.1].map(|ms| format_duration(Duration::from_millis(ms)));
+                return refuse(
+                    format!(
+                        "{} {shorter} keeps nothing that {} {longer} does not keep already",
+                        step.0, within.0
+                    ),
+                    format!("give {} more than {longer}, or none to leave it out", step.0),
+                );
+            }
+            within = step;
+        }
+        Ok(())
     }
 }
 

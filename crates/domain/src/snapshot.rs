@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum SnapshotKind {
     /// By the snapshot policy.
     Policy,
-    /// A user asked for it; only a user deletes it.
+    /// A user asked for it; only a user deletes it: retention never does.
     Manual,
     /// At the end of a link or a SnapSync.
     Link,
@@ -19,6 +19,8 @@ pub enum SnapshotKind {
     RecoveryPoint,
     /// Of a VDB just before a rewind or refresh, so that it can be undone.
     PreRewind,
+    /// Made for a bookmark, with which it goes. It was recovered up to exactly that moment.
+    Bookmark,
 }
 
 /// Whether a snapshot opens at once.
@@ -70,6 +72,16 @@ impl Snapshot {
             Readiness::Ready { image } => Some(image),
             Readiness::Pending | Readiness::Failed { .. } => None,
         }
+    }
+
+    /// Whether the owner's log can be replayed into the image as taken.
+    pub fn follows_log(&self) -> bool {
+        self.kind != SnapshotKind::Bookmark
+    }
+
+    /// Whether it waits for its proof.
+    pub fn awaits_proof(&self) -> bool {
+        self.readiness == Readiness::Pending && self.kind != SnapshotKind::RecoveryPoint
     }
 
     /// Whether making it ready failed.

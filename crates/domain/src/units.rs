@@ -24,7 +24,7 @@ const SIZES: [(&str, u64); 17] = [
     ("pb", 1 << 50),
 ];
 
-const DURATIONS: [(&str, u64); 15] = [
+const DURATIONS: [(&str, u64); 21] = [
     ("ms", 1),
     ("s", 1000),
     ("sec", 1000),
@@ -40,6 +40,13 @@ const DURATIONS: [(&str, u64); 15] = [
     ("d", 86_400_000),
     ("day", 86_400_000),
     ("days", 86_400_000),
+    ("w", 604_800_000),
+    ("week", 604_800_000),
+    ("weeks", 604_800_000),
+    // Of 365 days.
+    ("y", 31_536_000_000),
+    ("year", 31_536_000_000),
+    ("years", 31_536_000_000),
 ];
 
 /// Reads a size such as `4GiB`, `512 MiB`, `1.5g` or `8192` (bytes); units are powers of 1,024.
@@ -56,7 +63,7 @@ pub fn parse_size(text: &str) -> Result<u64, Failure> {
     })
 }
 
-/// Reads a duration such as `10min`, `1.5 h`, `30s`, `7d`; a unit is required.
+/// Reads a duration such as `10min`, `1.5 h`, `30s`, `7d`, `2w`, `1y`; a unit is required.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] where the text is no duration or too long.

@@ -1,6 +1,6 @@
 //! Virtual databases.
 
-use crate::{ObjectName, Parent};
+use crate::{ObjectName, Parent, Policy};
 use jiff::Timestamp;
 use offshoot_types::{DatasetId, Failure, Lsn, SnapshotId, TimeflowId, VdbId};
 use serde::{Deserialize, Serialize};
@@ -91,6 +91,9 @@ pub struct Vdb {
     /// Whether logins of the source's roles stay enabled.
     #[serde(default)]
     pub keep_source_logins: bool,
+    /// How it is kept.
+    #[serde(default = "Policy::of_vdb")]
+    pub policy: Policy,
     /// The dataset of its data directory.
     #[serde(default)]
     pub dataset: Option<DatasetId>,

@@ -5,18 +5,19 @@ use crate::exports::Exports;
 use crate::host::Host;
 use crate::moments::find_parent;
 use crate::paths::Paths;
+use crate::policies::PolicyView;
 use crate::servers::{Servers, stop_leftovers};
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
-    dsource_jobs, leftovers, link, pool_jobs, provision, readiness, restart, resync, snapshots,
-    vdb_jobs, watch,
+    dsource_jobs, leftovers, link, policies, pool_jobs, provision, readiness, restart, resync,
+    retention, snapshots, vdb_jobs, watch,
 };
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
 use offshoot_dataset::{Store, StoreOptions};
 use offshoot_domain::{
-    Dsource, DsourceSettings, Moment, ObjectName, Parent, Snapshot, SnapshotKind, SnapshotPolicy,
-    Vdb, VdbState,
+    Dsource, Moment, ObjectName, Parent, Policy, PolicyChange, Snapshot, SnapshotKind, Vdb,
+    VdbState,
 };
 use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_os::{Clock, SystemClock};
@@ -65,6 +66,7 @@ fn workflows() -> Vec<Workflow<Core>> {
         resync::workflow(),
         provision::workflow(),
         readiness::workflow(),
+        retention::workflow(),
         pool_jobs::reclaim_workflow(),
     ];
     all.extend(dsource_jobs::workflows());
@@ -192,12 +194,11 @@ impl Engine {
     ) -> Result<JobId, Failure> {
         let name: ObjectName = name.parse()?;
         let source = Source::parse(source, password.map(Password::new))?;
-        let mut settings = DsourceSettings::default();
-        if let Some(every_ms) = snapshot_every_ms {
-            settings.snapshot_policy = SnapshotPolicy { every_ms: Some(every_ms) };
-        }
+        let change =
+            PolicyChange { snapshot_every_ms: snapshot_every_ms.map(Some), ..Default::default() };
         let dsource = self.core.catalog.allocate::<Dsource>()?;
-        let input = link::Input { dsource, name, source: source.address.to_string(), settings };
+        let policy = Policy::default().changed(&change, dsource.into())?;
+        let input = link::Input { dsource, name, source: source.address.to_string(), policy };
         link::submit(&self.core, input, source.password)
     }
 
@@ -381,6 +382,30 @@ impl Engine {
     /// `NotFound`, `Busy`, `WrongState`.
     pub fn undo_rewind(&self, name: &str) -> Result<JobId, Failure> {
         vdb_jobs::submit_rewind_undo(&self.core, name)
+    }
+
+    /// The policies of all dSources and VDBs.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn policies(&self) -> Result<Vec<PolicyView>, Failure> {
+        policies::list(&self.core)
+    }
+
+    /// The policy of a dSource or VDB.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn policy(&self, object: &str) -> Result<PolicyView, Failure> {
+        policies::show(&self.core, object)
+    }
+
+    /// Changes the policy of a dSource or VDB; what it no longer keeps goes soon after.
+    ///
+    /// # Errors
+    /// `NotFound`, `InvalidInput`.
+    pub fn set_policy(&self, object: &str, change: &PolicyChange) -> Result<PolicyView, Failure> {
+        policies::set(&self.core, object, change)
     }
 
     /// The last jobs, newest first.

@@ -13,7 +13,7 @@ use crate::log_feed::{LogFeed, ReceivedLog};
 use crate::paths::{INDEX_DIR, WAL_DIR};
 use crate::servers;
 use jiff::Timestamp;
-use offshoot_domain::{Dsource, DsourceState, Position, Snapshot};
+use offshoot_domain::{Dsource, DsourceState, Position, SPACING_BYTES, Snapshot, SnapshotKind};
 use offshoot_fs::NewFile;
 use offshoot_postgres::archive::Archive;
 use offshoot_postgres::commit_index::CommitIndex;
@@ -36,10 +36,6 @@ const ROUND: Duration = Duration::from_millis(200);
 const STAGING_READY: Duration = Duration::from_secs(600);
 /// How long a standby that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
-/// Log between two recovery points: replay of that much takes about a second or two.
-const RECOVERY_POINT_BYTES: u64 = 64 << 20;
-/// Pause between two looks for log that no snapshot needs.
-const FORGET_EVERY: Duration = Duration::from_secs(60);
 
 /// Follows one dSource; dropped with [`Follower::stop`].
 pub struct Follower {
@@ -305,7 +301,7 @@ impl Follower {
     }
 
     fn rounds(&self) {
-        let (mut restart_at, mut forget_at) = (Duration::ZERO, Duration::ZERO);
+        let mut restart_at = Duration::ZERO;
         while !self.stopping.load(Ordering::Relaxed) {
             let Some(core) = self.core.upgrade() else { return };
             match self.advance() {
@@ -320,13 +316,6 @@ impl Follower {
             }
             if let Err(failure) = self.take_due_snapshots(&core) {
                 tracing::warn!(dsource = self.name, %failure, "no snapshot was taken");
-            }
-            if now >= forget_at {
-                forget_at = now + FORGET_EVERY;
-                let kept = self.expire_snapshots(&core).and_then(|()| self.forget_log(&core));
-                if let Err(failure) = kept {
-                    tracing::warn!(dsource = self.name, %failure, "old log stays");
-                }
             }
             core.clock.sleep(ROUND);
         }
@@ -364,58 +353,32 @@ impl Follower {
         let last = |wanted: &dyn Fn(&&Snapshot) -> bool| {
             snapshots.iter().filter(wanted).max_by_key(|one| one.position.lsn)
         };
-        let policy = last(&|one| one.kind != offshoot_domain::SnapshotKind::RecoveryPoint)
+        let policy = last(&|one| one.kind != SnapshotKind::RecoveryPoint)
             .map(|one| (one.taken_at, one.position.lsn));
         let newest = last(&|_| true).map_or(Lsn(0), |one| one.position.lsn);
-        let kind = if dsource.settings.snapshot_policy.due(core.now(), policy, current) {
-            offshoot_domain::SnapshotKind::Policy
-        } else if current.0.saturating_sub(newest.0) >= RECOVERY_POINT_BYTES {
-            offshoot_domain::SnapshotKind::RecoveryPoint
+        let kind = if dsource.policy.snapshots.due(core.now(), policy, current) {
+            SnapshotKind::Policy
+        } else if current.0.saturating_sub(newest.0) >= SPACING_BYTES {
+            SnapshotKind::RecoveryPoint
         } else {
             return Ok(());
         };
         crate::snapshots::submit_take(core, dsource.id.into(), &dsource.name, kind).map(drop)
     }
 
-    /// Removes snapshots that retention does not keep.
-    fn expire_snapshots(&self, core: &Core) -> Result<(), Failure> {
-        let dsource: Dsource = core.catalog.get(self.id)?;
-        // While the source is copied anew it is open which history goes on.
-        if dsource.state != DsourceState::Active {
-            return Ok(());
-        }
-        let snapshots: Vec<Snapshot> = core.catalog.list_of(self.id)?;
-        let (on_log, ended): (Vec<_>, Vec<_>) =
-            snapshots.into_iter().partition(|one| Some(one.timeflow) == dsource.timeflow);
-        let busy = |id| core.runner().is_ok_and(|runner| runner.is_busy(id));
-        let retention = &dsource.settings.retention;
-        let now = core.now();
-        let mut expired = retention.expired(&on_log, now, busy);
-        // Nothing is replayed from those of ended timeflows, so each goes when it is too old itself.
-        let too_old = |one: &&Snapshot| {
-            let by_user = one.kind == offshoot_domain::SnapshotKind::Manual;
-            one.position.time < retention.horizon(now) && !by_user && !busy(one.id)
-        };
-        expired.extend(ended.iter().filter(too_old).map(|one| one.id));
-        for snapshot in on_log.iter().chain(&ended).filter(|one| expired.contains(&one.id)) {
-            crate::snapshots::free(core, snapshot)?;
-        }
-        Ok(())
+    /// Up to where staging has the log: it may be behind every snapshot while it catches up after a
+    /// restart. None while paused.
+    pub fn fed(&self) -> Option<Lsn> {
+        self.feed.lock().as_ref().map(LogFeed::fed)
     }
 
-    /// Removes log that no snapshot needs.
-    fn forget_log(&self, core: &Core) -> Result<(), Failure> {
-        let snapshots = snapshots_on_log(core, &core.catalog.get(self.id)?)?;
-        let Some(needed) = offshoot_domain::Retention::log_needed_from(&snapshots) else {
-            return Ok(());
-        };
-        // Staging may be behind every snapshot while it catches up after a restart.
-        let Some(fed) = self.feed.lock().as_ref().map(LogFeed::fed) else { return Ok(()) };
-        let keep_from = needed.min(fed);
-        if self.log.archive.remove_before(keep_from)? > 0 {
-            self.index.remove_before(keep_from)?;
+    /// Removes whole log files before a position; how many.
+    pub fn forget_log(&self, before: Lsn) -> Result<usize, Failure> {
+        let removed = self.log.archive.remove_before(before)?;
+        if removed > 0 {
+            self.index.remove_before(before)?;
         }
-        Ok(())
+        Ok(removed)
     }
 
     /// The present control file of staging: where replay of a snapshot taken now starts.

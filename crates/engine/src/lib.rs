@@ -36,12 +36,14 @@ mod log_feed;
 mod moments;
 mod opening;
 mod paths;
+mod policies;
 mod pool_jobs;
 mod ports;
 mod provision;
 mod readiness;
 mod restart;
 mod resync;
+mod retention;
 mod servers;
 mod snapshots;
 mod vdb_jobs;
@@ -49,6 +51,7 @@ mod views;
 mod watch;
 
 pub use engine::{Engine, EngineOptions};
+pub use policies::PolicyView;
 pub use views::{
     DsourceView, EngineView, FollowState, ObjectKind, PoolView, SnapshotView, VdbView,
 };

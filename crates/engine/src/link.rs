@@ -8,8 +8,8 @@ use crate::opening::{delete_dataset, delete_image};
 use crate::paths::DATA_DIR;
 use crate::{left_slots, snapshots};
 use offshoot_domain::{
-    Dsource, DsourceSettings, DsourceState, LogRange, ObjectName, Position, Secret, Snapshot,
-    SnapshotKind, Timeflow,
+    Dsource, DsourceState, LogRange, ObjectName, Policy, Position, Secret, Snapshot, SnapshotKind,
+    Timeflow,
 };
 use offshoot_fs::NewFile;
 use offshoot_postgres::base_backup::{
@@ -44,7 +44,8 @@ pub struct Input {
     pub name: ObjectName,
     /// Without a password.
     pub source: String,
-    pub settings: DsourceSettings,
+    #[serde(alias = "settings")]
+    pub policy: Policy,
 }
 
 /// The workflow.
@@ -113,7 +114,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         wal_segment_bytes: 0,
         slot: None,
         created_at: core.now(),
-        settings: input.settings,
+        policy: input.policy,
         log_dataset: None,
         staging_dataset: None,
         timeflow: None,

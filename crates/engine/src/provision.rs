@@ -6,8 +6,8 @@ use crate::moments::{Resolved, resolve};
 use crate::opening::{self, DATASET, RESOLVED};
 use crate::{ports, servers, snapshots};
 use offshoot_domain::{
-    Dsource, Moment, ObjectName, Opened, Origin, Owner, Parent, Position, Secret, SnapshotKind,
-    Timeflow, Timings, Vdb, VdbState,
+    Dsource, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
+    SnapshotKind, Timeflow, Timings, Vdb, VdbState,
 };
 use offshoot_os::cgroup::MemoryGroup;
 use offshoot_postgres::server::StopMode;
@@ -118,6 +118,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         settings: input.settings,
         memory_bytes: input.memory_bytes,
         keep_source_logins: input.keep_source_logins,
+        policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,
         created_at: core.now(),

@@ -37,7 +37,7 @@ pub fn submit(core: &Arc<Core>, dsource: &Dsource) -> Result<JobId, Failure> {
         dsource: dsource.id,
         name: dsource.name.clone(),
         source: dsource.source.clone(),
-        settings: dsource.settings.clone(),
+        policy: dsource.policy,
     };
     core.submit(Submission::new(KIND, &dsource.name, &input).exclusive(dsource.id))
 }

@@ -4,7 +4,7 @@ use crate::core::{Context, Core, vdb_key};
 use crate::follower::{Follower, timestamp};
 use crate::moments::position_at;
 use crate::opening::delete_image;
-use crate::resync;
+use crate::{resync, retention};
 use offshoot_domain::{
     Dsource, DsourceState, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb,
 };
@@ -79,12 +79,13 @@ fn submit_as(
     core.submit(submission)
 }
 
-/// Whether the engine takes a snapshot by itself just now.
+/// Whether the engine takes a snapshot, or gives old ones up, by itself just now.
 pub fn any_by_itself(core: &Core) -> Result<bool, Failure> {
     let by_itself =
         |input: Input| matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint);
-    Ok(core.catalog.unsettled_jobs()?.into_iter().any(|job| {
-        job.kind == "snapshot_take" && serde_json::from_value(job.input).is_ok_and(by_itself)
+    Ok(core.catalog.unsettled_jobs()?.into_iter().any(|job| match job.kind.as_str() {
+        "snapshot_take" => serde_json::from_value(job.input).is_ok_and(by_itself),
+        kind => kind == retention::KIND,
     }))
 }
 
@@ -227,13 +228,28 @@ pub fn take_of_vdb(core: &Core, id: VdbId, kind: SnapshotKind) -> Result<Snapsho
 /// Where a VDB's log ends, as far as it can be asked.
 fn present_position(core: &Core, vdb: &Vdb) -> Position {
     let now = core.now();
-    let asked = core.servers.get(&vdb_key(vdb.id)).and_then(|server| {
-        let mut session = server.lock().connect().ok()?;
-        let rows = session.query("SELECT pg_current_wal_flush_lsn()", QUERY_TIMEOUT).ok()?;
-        rows.first()?.first()?.as_deref()?.parse::<Lsn>().ok()
-    });
     let opened = vdb.moment.map_or(Lsn(0), |moment| moment.lsn);
-    Position { lsn: asked.unwrap_or(opened), time: now }
+    Position { lsn: present_lsn(core, vdb).unwrap_or(opened), time: now }
+}
+
+fn present_lsn(core: &Core, vdb: &Vdb) -> Option<Lsn> {
+    let server = core.servers.get(&vdb_key(vdb.id))?;
+    let mut session = server.lock().connect().ok()?;
+    let rows = session.query("SELECT pg_current_wal_flush_lsn()", QUERY_TIMEOUT).ok()?;
+    rows.first()?.first()?.as_deref()?.parse().ok()
+}
+
+/// Whether a running VDB's policy asks for a snapshot: the interval has passed and it has changed.
+pub fn due_of_vdb(core: &Core, vdb: &Vdb) -> Result<bool, Failure> {
+    let (policy, now) = (&vdb.policy.snapshots, core.now());
+    let snapshots: Vec<Snapshot> = core.catalog.list_of(vdb.id)?;
+    let present = snapshots.iter().filter(|one| Some(one.timeflow) == vdb.timeflow);
+    let last = present.max_by_key(|one| (one.taken_at, one.id));
+    let last = last.map(|one| (one.taken_at, one.position.lsn));
+    let passed = last.is_none_or(|(taken_at, _)| policy.has_passed(now, taken_at));
+    // Its server is asked only where the answer matters.
+    let current = if passed { present_lsn(core, vdb) } else { None };
+    Ok(current.is_some_and(|current| policy.due(now, last, current)))
 }
 
 fn record(core: &Core, snapshot: Snapshot) -> Result<SnapshotId, Failure> {
@@ -276,9 +292,4 @@ pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
     let Owner::Dsource(id) = snapshot.owner else { return Ok(true) };
     let dsource: Option<Dsource> = core.catalog.find(id)?;
     Ok(dsource.is_some_and(|dsource| dsource.timeflow == Some(snapshot.timeflow)))
-}
-
-/// Whether a snapshot waits for its proof.
-pub fn awaits_proof(snapshot: &Snapshot) -> bool {
-    snapshot.readiness == Readiness::Pending && snapshot.kind != SnapshotKind::RecoveryPoint
 }

@@ -12,7 +12,7 @@ use offshoot_postgres::vdb_role;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 
 /// Which kind of object a name stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ObjectKind {
     /// A dSource.
     Dsource,

@@ -1,10 +1,10 @@
 //! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
 
 use crate::core::{Core, vdb_key};
-use crate::{left_slots, readiness, restart, snapshots};
+use crate::{left_slots, readiness, restart, retention, snapshots};
 use offshoot_catalog::JobState;
-use offshoot_domain::{Owner, Retention, Snapshot, Timeflow, Vdb, VdbState};
-use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_domain::{Snapshot, SnapshotKind, Vdb, VdbState};
+use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, VdbId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +16,10 @@ const ROUND: Duration = Duration::from_millis(250);
 const ATTEMPTS_MAX: u32 = 3;
 /// How long a server that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
-/// Pause between two looks for states that retention does not keep.
-const TIMEFLOW_PAUSE: Duration = Duration::from_secs(600);
+/// Pause between two looks for snapshots of VDBs that are due.
+const SNAPSHOT_PAUSE: Duration = Duration::from_secs(1);
+/// Pause between two looks for what retention does not keep.
+const RETENTION_PAUSE: Duration = Duration::from_secs(60);
 /// Pause between two attempts to drop slots that were left on sources.
 const SLOT_PAUSE: Duration = Duration::from_secs(3);
 /// A server that dies so often within the engine's life stays down.
@@ -30,7 +32,10 @@ struct Rounds {
     attempts: HashMap<SnapshotId, u32>,
     died: HashMap<String, (u32, Duration)>,
     slots_at: Duration,
-    timeflows_at: Duration,
+    snapshots_at: Duration,
+    retention_at: Duration,
+    /// VDBs of which no snapshot is due before then.
+    unchanged: HashMap<VdbId, Duration>,
 }
 
 /// Looks after things until told to stop.
@@ -49,7 +54,7 @@ impl Rounds {
         self.prove(core)?;
         self.revive(core)?;
         report_damage(core);
-        self.expire_timeflows(core)?;
+        self.keep_policies(core)?;
         self.drop_left_slots(core)
     }
 
@@ -68,7 +73,7 @@ impl Rounds {
         let waiting = core.catalog.list::<Snapshot>()?;
         let newest = waiting
             .iter()
-            .filter(|one| snapshots::awaits_proof(one))
+            .filter(|one| one.awaits_proof())
             .filter(|one| snapshots::has_log(core, one).unwrap_or(false))
             .filter(|one| !core.runner().is_ok_and(|runner| runner.is_busy(one.id)))
             .max_by_key(|one| (one.taken_at, one.id));
@@ -100,20 +105,40 @@ impl Rounds {
         }
     }
 
-    /// Deletes states of VDBs that were replaced longer ago than retention keeps.
-    fn expire_timeflows(&mut self, core: &Core) -> Result<(), Failure> {
+    fn keep_policies(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
         let now = core.clock.elapsed();
-        if now < self.timeflows_at {
-            return Ok(());
+        if now >= self.snapshots_at {
+            self.snapshots_at = now + SNAPSHOT_PAUSE;
+            self.take_due_snapshots(core)?;
         }
-        self.timeflows_at = now + TIMEFLOW_PAUSE;
-        let horizon = Retention::default().horizon(core.now());
-        for timeflow in core.catalog.list::<Timeflow>()? {
-            let old = timeflow.ended_at.is_some_and(|ended_at| ended_at < horizon);
-            let Some(dataset) = timeflow.dataset.filter(|_| old) else { continue };
-            if matches!(timeflow.owner, Owner::Vdb(_)) && !core.runner()?.is_busy(timeflow.owner) {
-                core.catalog.update::<Timeflow>(timeflow.id, |one| one.dataset = None)?;
-                crate::opening::delete_dataset(core, dataset)?;
+        if now >= self.retention_at {
+            self.retention_at = now + RETENTION_PAUSE;
+            retention::submit_due(core)?;
+        }
+        Ok(())
+    }
+
+    /// Takes snapshots of running VDBs as their policies ask; those of dSources their followers take.
+    fn take_due_snapshots(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
+        let vdbs: Vec<Vdb> = core.catalog.list()?;
+        self.unchanged.retain(|id, _| vdbs.iter().any(|vdb| vdb.id == *id));
+        for vdb in vdbs {
+            let Some(every_ms) = vdb.policy.snapshots.every_ms else { continue };
+            let now = core.clock.elapsed();
+            let looked = self.unchanged.get(&vdb.id).is_some_and(|until| now < *until);
+            if looked || vdb.state != VdbState::Running || core.runner()?.is_busy(vdb.id) {
+                continue;
+            }
+            match snapshots::due_of_vdb(core, &vdb)? {
+                true => {
+                    let owner = vdb.id.into();
+                    snapshots::submit_take(core, owner, &vdb.name, SnapshotKind::Policy)?;
+                }
+                // Its server is not asked again and again while nothing is due.
+                false => {
+                    let pause = Duration::from_millis(every_ms / 10).max(SNAPSHOT_PAUSE);
+                    self.unchanged.insert(vdb.id, now + pause);
+                }
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 pub(crate) mod dsource;
 pub(crate) mod job;
+pub(crate) mod policy;
 pub(crate) mod pool;
 pub(crate) mod snapshot;
 pub(crate) mod vdb;

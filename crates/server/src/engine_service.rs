@@ -5,7 +5,7 @@ use offshoot_api as api;
 use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
-    DsourceView, Engine, FollowState, ObjectKind, PoolView, SnapshotView, VdbView,
+    DsourceView, Engine, FollowState, ObjectKind, PolicyView, PoolView, SnapshotView, VdbView,
 };
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
 use std::net::SocketAddr;
@@ -149,6 +149,27 @@ impl EngineService for LocalEngine {
         }
     }
 
+    fn list_policies(&self) -> Result<Vec<api::Policy>, Failure> {
+        Ok(self.engine.policies()?.into_iter().map(policy).collect())
+    }
+
+    fn show_policy(&self, name: &str) -> Result<api::Policy, Failure> {
+        self.engine.policy(name).map(policy)
+    }
+
+    fn set_policy(&self, name: &str, request: api::SetPolicy) -> Result<api::Policy, Failure> {
+        let change = domain::PolicyChange {
+            snapshot_every_ms: request.snapshot_every_ms,
+            keep_all_ms: request.keep_all_ms,
+            hourly_ms: request.hourly_ms,
+            daily_ms: request.daily_ms,
+            weekly_ms: request.weekly_ms,
+            log_ms: request.log_ms,
+            quota_bytes: request.quota_bytes,
+        };
+        self.engine.set_policy(name, &change).map(policy)
+    }
+
     fn list_jobs(&self) -> Result<Vec<api::Job>, Failure> {
         Ok(self.engine.jobs()?.into_iter().map(job).collect())
     }
@@ -213,7 +234,7 @@ fn dsource(view: DsourceView) -> api::Dsource {
         synced_to: synced_to.map(|at| api::SyncedTo { lsn: at.lsn, time: Some(at.time) }),
         lag_bytes,
         lag_ms,
-        snapshot_every_ms: dsource.settings.snapshot_policy.every_ms,
+        snapshot_every_ms: dsource.policy.snapshots.every_ms,
         created_at: dsource.created_at,
         snapshots: view.snapshots.into_iter().map(snapshot).collect(),
         error: error.map(Into::into),
@@ -237,6 +258,7 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
             domain::SnapshotKind::Manual => api::SnapshotKind::Manual,
             domain::SnapshotKind::RecoveryPoint => api::SnapshotKind::RecoveryPoint,
             domain::SnapshotKind::PreRewind => api::SnapshotKind::PreRewind,
+            domain::SnapshotKind::Bookmark => api::SnapshotKind::Bookmark,
         },
         time: snapshot.position.time,
         lsn: Some(snapshot.position.lsn),
@@ -283,6 +305,21 @@ fn vdb(view: VdbView) -> api::Vdb {
             start_ms: vdb.timings.start_ms,
         },
         error: vdb.problem.map(Into::into),
+    }
+}
+
+fn policy(view: PolicyView) -> api::Policy {
+    let domain::Policy { snapshots, retention, quota_bytes } = view.policy;
+    api::Policy {
+        name: view.object,
+        kind: kind(view.kind),
+        snapshot_every_ms: snapshots.every_ms,
+        keep_all_ms: retention.keep_all_ms,
+        hourly_ms: retention.hourly_ms,
+        daily_ms: retention.daily_ms,
+        weekly_ms: retention.weekly_ms,
+        log_ms: retention.log_ms,
+        quota_bytes,
     }
 }
 

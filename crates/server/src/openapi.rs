@@ -1,6 +1,6 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
-use crate::endpoints::{dsource, job, pool, snapshot, vdb};
+use crate::endpoints::{dsource, job, policy, pool, snapshot, vdb};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use offshoot_api::ErrorBody;
@@ -40,6 +40,9 @@ use utoipa::{Modify, OpenApi};
         vdb::delete_vdb,
         vdb::refresh_vdb,
         vdb::rewind_vdb,
+        policy::list_policies,
+        policy::show_policy,
+        policy::set_policy,
         job::list_jobs,
         job::show_job,
         job::cancel_job,

@@ -1,6 +1,6 @@
 //! The routes, and what every request passes before its handler.
 
-use crate::endpoints::{dsource, job, pool, snapshot, vdb};
+use crate::endpoints::{dsource, job, policy, pool, snapshot, vdb};
 use crate::reply::Refusal;
 use crate::{EngineService, Token, openapi};
 use axum::Router;
@@ -35,6 +35,8 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .route(routes::VDB_STOP, post(vdb::stop_vdb))
         .route(routes::VDB_REFRESH, post(vdb::refresh_vdb))
         .route(routes::VDB_REWIND, post(vdb::rewind_vdb))
+        .route(routes::POLICIES, get(policy::list_policies))
+        .route(routes::POLICY, get(policy::show_policy).post(policy::set_policy))
         .route(routes::JOBS, get(job::list_jobs))
         .route(routes::JOB, get(job::show_job))
         .route(routes::JOB_CANCEL, post(job::cancel_job))

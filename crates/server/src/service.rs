@@ -1,8 +1,8 @@
 //! What the HTTP layer asks of an engine, and nothing of how it is done.
 
 use offshoot_api::{
-    Dsource, Job, LinkDsource, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb, Snapshot, Status,
-    TakeSnapshot, Vdb,
+    Dsource, Job, LinkDsource, Policy, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb, SetPolicy,
+    Snapshot, Status, TakeSnapshot, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -56,6 +56,13 @@ pub trait EngineService: Send + Sync + 'static {
     fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure>;
     /// Goes back to an earlier state of the VDB itself.
     fn rewind_vdb(&self, name: &str, request: RewindVdb) -> Result<JobId, Failure>;
+
+    /// Policies: of dSources first, then of VDBs; by name.
+    fn list_policies(&self) -> Result<Vec<Policy>, Failure>;
+    /// The policy of a dSource or VDB.
+    fn show_policy(&self, name: &str) -> Result<Policy, Failure>;
+    /// Changes the policy of a dSource or VDB; as it is then.
+    fn set_policy(&self, name: &str, request: SetPolicy) -> Result<Policy, Failure>;
 
     /// Jobs, newest first.
     fn list_jobs(&self) -> Result<Vec<Job>, Failure>;

@@ -80,6 +80,7 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         ("delete", "/api/v1/dsources/{name}") => "gone",
         ("delete", "/api/v1/vdbs/{name}") => "gone-dev",
         (_, path) if path.starts_with("/api/v1/dsources") => "prod",
+        (_, path) if path.starts_with("/api/v1/policies") => "prod",
         _ => "dev",
     };
     let id = match path {
@@ -99,6 +100,9 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
                    "settings": {"work_mem": "8MB"}, "keep_source_logins": true}))
         }
         ("post", "/api/v1/vdbs/{name}/refresh") => Some(json!({"moment": {"kind": "latest"}})),
+        ("post", "/api/v1/policies/{name}") => {
+            Some(json!({"snapshot_every_ms": null, "daily_ms": 0, "quota_bytes": 1 << 30}))
+        }
         ("post", "/api/v1/vdbs/{name}/rewind") => Some(json!({"to": {"kind": "undo"}})),
         _ => None,
     };

@@ -2,7 +2,7 @@ use super::Catalog;
 use crate::{Error, Fault};
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, DsourceSettings, DsourceState, Owner, Parent, Position, Readiness, Secret, Snapshot,
+    Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness, Secret, Snapshot,
     SnapshotKind, Timings, Vdb, VdbState,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, Lsn, SnapshotId, TimeflowId, VdbId};
@@ -38,7 +38,7 @@ fn dsource(id: DsourceId, name: &str) -> Dsource {
         wal_segment_bytes: 16 << 20,
         slot: None,
         created_at: now(),
-        settings: DsourceSettings::default(),
+        policy: Policy::default(),
         log_dataset: None,
         staging_dataset: None,
         timeflow: None,
@@ -60,6 +60,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         settings: [("work_mem".to_owned(), "8MB".to_owned())].into(),
         memory_bytes: Some(512 << 20),
         keep_source_logins: false,
+        policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,
         created_at: now(),

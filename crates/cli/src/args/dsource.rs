@@ -1,10 +1,9 @@
 //! `offshoot dsource …`
 
-use super::{JobArgs, NameArgs, NameJobArgs, reason};
+use super::{JobArgs, NameArgs, NameJobArgs, duration_ms};
 use crate::source::SourceUri;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub enum DsourceCommand {
@@ -50,12 +49,8 @@ pub struct LinkArgs {
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
     /// Take a snapshot this often while there are changes [default: 10min]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub snapshot_every: Option<Duration>,
+    #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
+    pub snapshot_every: Option<u64>,
     #[command(flatten)]
     pub job: JobArgs,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    offshoot_domain::parse_duration(text).map_err(reason)
 }

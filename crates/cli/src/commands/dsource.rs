@@ -37,13 +37,12 @@ pub fn run(session: &Session, command: DsourceCommand) -> Result<(), Failure> {
 }
 
 fn link(session: &Session, args: LinkArgs) -> Result<(), Failure> {
-    let every = args.snapshot_every.map(|every| every.as_millis());
     let request = LinkDsource {
         name: args.name.clone(),
         connector: args.connector,
         source: args.source.without_password().to_owned(),
         password: password::find(args.password_file.as_deref(), &args.source)?,
-        snapshot_every_ms: every.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+        snapshot_every_ms: args.snapshot_every,
     };
     let job = session.client.link_dsource(&request)?;
     change(session, &args.name, args.job, job)

@@ -1,8 +1,7 @@
-use super::{Retention, SnapshotPolicy};
-use crate::{Owner, Position, Readiness, Snapshot, SnapshotKind};
+use super::{DAY_MS, HOUR_MS, Policy, PolicyChange, SnapshotPolicy, WEEK_MS};
+use crate::{Owner, Position};
 use jiff::Timestamp;
-use offshoot_types::{DsourceId, Lsn, SnapshotId, TimeflowId};
-use proptest::prelude::*;
+use offshoot_types::{DsourceId, ErrorKind, Lsn, VdbId};
 
 fn at_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).expect("in range")
@@ -20,65 +19,62 @@ fn a_snapshot_is_due_after_the_interval_and_only_with_changes() {
     assert!(!SnapshotPolicy { every_ms: None }.due(at_ms(99_000), None, Lsn(51)));
 }
 
-fn snapshots() -> impl Strategy<Value = Vec<Snapshot>> {
-    prop::collection::vec((1_i64..50, 0_u8..3, any::<bool>()), 0..12).prop_map(|rows| {
-        let mut rows = rows;
-        rows.sort();
-        let build = |(index, (at, readiness, manual)): (usize, (i64, u8, bool))| Snapshot {
-            id: SnapshotId(index as u64 + 1),
-            owner: Owner::Dsource(DsourceId(1)),
-            timeflow: TimeflowId(1),
-            position: Position { lsn: Lsn(at as u64 * 100), time: at_ms(at * 1000) },
-            redo: Lsn(at as u64 * 100 - 10),
-            timeline: 1,
-            kind: if manual { SnapshotKind::Manual } else { SnapshotKind::Policy },
-            taken_at: at_ms(at * 1000),
-            readiness: match readiness {
-                0 => Readiness::Pending,
-                1 => Readiness::Failed { reason: "test".to_owned() },
-                _ => Readiness::Ready { image: SnapshotId(1000 + index as u64) },
-            },
-        };
-        rows.into_iter().enumerate().map(build).collect()
-    })
-}
-
-proptest! {
-    /// Whatever opened at or after the horizon before the deletion still has its base.
-    #[test]
-    fn retention_keeps_every_moment_after_the_horizon(
-        all in snapshots(), keep_s in 0_u64..60, pinned in 1_u64..12,
-    ) {
-        let (now, retention) = (at_ms(50_000), Retention { keep_ms: keep_s * 1000 });
-        let horizon = retention.horizon(now);
-        let expired = retention.expired(&all, now, |id| id == SnapshotId(pinned));
-        let kept: Vec<Snapshot> =
-            all.iter().filter(|s| !expired.contains(&s.id)).cloned().collect();
-        for s in all.iter().filter(|s| expired.contains(&s.id)) {
-            prop_assert!(s.position.time < horizon, "{} is young", s.id);
-            prop_assert!(s.kind != SnapshotKind::Manual && s.id != SnapshotId(pinned));
-        }
-        let base = |of: &[Snapshot]| {
-            let ready = of.iter().filter(|s| s.ready_image().is_some());
-            ready.filter(|s| s.position.time <= horizon).map(|s| s.position.lsn).max()
-        };
-        prop_assert_eq!(base(&all), base(&kept));
-        for s in &kept {
-            prop_assert!(Retention::log_needed_from(&kept) <= Some(s.redo));
-        }
-        let again = retention.expired(&kept, now, |id| id == SnapshotId(pinned));
-        prop_assert_eq!(again, vec![], "a second run finds nothing more");
-    }
-}
-
-#[test]
-fn a_retention_longer_than_time_itself_keeps_everything() {
-    assert_eq!(Retention { keep_ms: u64::MAX }.horizon(at_ms(0)), Timestamp::MIN);
-}
-
 #[test]
 fn lag_is_never_negative() {
     let position = |lsn, ms| Position { lsn: Lsn(lsn), time: at_ms(ms) };
     assert_eq!(position(100, 1000).lag_to(&position(150, 3500)), (50, 2500));
     assert_eq!(position(150, 3500).lag_to(&position(100, 1000)), (0, 0));
+}
+
+const DSOURCE: Owner = Owner::Dsource(DsourceId(1));
+const VDB: Owner = Owner::Vdb(VdbId(1));
+
+#[test]
+fn a_change_leaves_the_rest_as_it_was() {
+    let change = PolicyChange {
+        snapshot_every_ms: Some(None),
+        weekly_ms: Some(52 * WEEK_MS),
+        quota_bytes: Some(Some(1 << 30)),
+        ..PolicyChange::default()
+    };
+    let old = Policy::default();
+    let new = old.changed(&change, DSOURCE).unwrap();
+    assert_eq!(new.snapshots.every_ms, None);
+    assert_eq!(new.quota_bytes, Some(1 << 30));
+    assert_eq!(new.retention.weekly_ms, 52 * WEEK_MS);
+    assert_eq!(new.retention.log_ms, old.retention.log_ms);
+    assert_eq!(old.changed(&PolicyChange::default(), DSOURCE), Ok(old));
+    assert_eq!(Policy::of_vdb().changed(&PolicyChange::default(), VDB), Ok(Policy::of_vdb()));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_would() {
+    let none = PolicyChange::default();
+    let cases = [
+        (DSOURCE, PolicyChange { snapshot_every_ms: Some(Some(10)), ..none }, "never"),
+        (DSOURCE, PolicyChange { quota_bytes: Some(Some(0)), ..none }, "none"),
+        (VDB, PolicyChange { log_ms: Some(DAY_MS), ..none }, "dSource"),
+        (DSOURCE, PolicyChange { hourly_ms: Some(HOUR_MS), ..none }, "more than 1 d"),
+        (DSOURCE, PolicyChange { weekly_ms: Some(WEEK_MS), ..none }, "more than 30 d"),
+        (DSOURCE, PolicyChange { keep_all_ms: Some(8 * DAY_MS), ..none }, "--hourly more than 8 d"),
+        (DSOURCE, PolicyChange { log_ms: Some(u64::MAX), ..none }, "shorter"),
+    ];
+    for (of, change, mend) in cases {
+        let failure = Policy::default().changed(&change, of).expect_err(mend);
+        assert_eq!(failure.code, ErrorKind::InvalidInput);
+        assert!(failure.hint.contains(mend), "{failure:?}");
+    }
+    // Steps that are left out are no limit to the others.
+    let sparse = PolicyChange { hourly_ms: Some(0), daily_ms: Some(0), ..none };
+    assert!(Policy::default().changed(&sparse, DSOURCE).is_ok());
+}
+
+#[test]
+fn what_an_older_catalog_holds_is_read() {
+    let old = r#"{"snapshot_policy":{"every_ms":1000},"retention":{"keep_ms":60000}}"#;
+    let policy: Policy = serde_json::from_str(old).unwrap();
+    assert_eq!(policy.snapshots.every_ms, Some(1000));
+    assert_eq!(policy.retention.log_ms, 60_000);
+    assert_eq!(policy.retention.daily_ms, Policy::default().retention.daily_ms);
+    assert_eq!(policy.quota_bytes, None);
 }

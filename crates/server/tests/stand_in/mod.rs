@@ -22,6 +22,7 @@ struct State {
     provisions: Vec<ProvisionVdb>,
     refreshes: Vec<(String, RefreshVdb)>,
     rewinds: Vec<(String, RewindVdb)>,
+    policies: BTreeMap<String, Policy>,
 }
 
 #[derive(Default)]
@@ -91,6 +92,21 @@ impl State {
             }
         }
         Ok(job.clone())
+    }
+
+    fn policy(&self, name: &str) -> Policy {
+        let default = || Policy {
+            name: name.to_owned(),
+            kind: ObjectKind::Dsource,
+            snapshot_every_ms: Some(600_000),
+            keep_all_ms: 86_400_000,
+            hourly_ms: 0,
+            daily_ms: 0,
+            weekly_ms: 0,
+            log_ms: 86_400_000,
+            quota_bytes: None,
+        };
+        self.policies.get(name).cloned().unwrap_or_else(default)
     }
 
     fn snapshot(&mut self, object: &str, object_kind: ObjectKind) -> SnapshotId {
@@ -333,6 +349,25 @@ impl EngineService for StandIn {
         let job = self.on_vdb("vdb_rewind", name, VdbState::Running)?;
         self.lock().rewinds.push((name.to_owned(), request));
         Ok(job)
+    }
+
+    fn list_policies(&self) -> Result<Vec<Policy>, Failure> {
+        let state = self.lock();
+        Ok(state.dsources.keys().map(|name| state.policy(name)).collect())
+    }
+
+    fn show_policy(&self, name: &str) -> Result<Policy, Failure> {
+        self.show_dsource(name)?;
+        Ok(self.lock().policy(name))
+    }
+
+    fn set_policy(&self, name: &str, request: SetPolicy) -> Result<Policy, Failure> {
+        let mut policy = self.show_policy(name)?;
+        policy.snapshot_every_ms = request.snapshot_every_ms.unwrap_or(policy.snapshot_every_ms);
+        policy.quota_bytes = request.quota_bytes.unwrap_or(policy.quota_bytes);
+        policy.log_ms = request.log_ms.unwrap_or(policy.log_ms);
+        self.lock().policies.insert(name.to_owned(), policy.clone());
+        Ok(policy)
     }
 
     fn list_jobs(&self) -> Result<Vec<Job>, Failure> {

@@ -1,0 +1,74 @@
+//! Policies of dSources and VDBs: shown, set.
+
+use crate::core::Core;
+use crate::moments::find_parent;
+use crate::retention;
+use crate::views::ObjectKind;
+use offshoot_domain::{Dsource, Owner, Policy, PolicyChange, Vdb};
+use offshoot_types::Failure;
+use std::sync::Arc;
+
+/// How a dSource or VDB is kept.
+#[derive(Debug, Clone)]
+pub struct PolicyView {
+    /// Its name.
+    pub object: String,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Its policy.
+    pub policy: Policy,
+}
+
+impl PolicyView {
+    fn of_dsource(dsource: Dsource) -> Self {
+        let object = dsource.name.to_string();
+        PolicyView { object, kind: ObjectKind::Dsource, policy: dsource.policy }
+    }
+
+    fn of_vdb(vdb: Vdb) -> Self {
+        PolicyView { object: vdb.name.to_string(), kind: ObjectKind::Vdb, policy: vdb.policy }
+    }
+}
+
+/// All policies: of dSources first, by name.
+pub fn list(core: &Core) -> Result<Vec<PolicyView>, Failure> {
+    let dsources = core.catalog.list::<Dsource>()?.into_iter().map(PolicyView::of_dsource);
+    let vdbs = core.catalog.list::<Vdb>()?.into_iter().map(PolicyView::of_vdb);
+    let mut all: Vec<PolicyView> = dsources.chain(vdbs).collect();
+    all.sort_by(|a, b| (a.kind, &a.object).cmp(&(b.kind, &b.object)));
+    Ok(all)
+}
+
+/// The policy of one object.
+pub fn show(core: &Core, object: &str) -> Result<PolicyView, Failure> {
+    Ok(match find_parent(core, object)? {
+        Owner::Dsource(id) => PolicyView::of_dsource(core.catalog.get(id)?),
+        Owner::Vdb(id) => PolicyView::of_vdb(core.catalog.get(id)?),
+    })
+}
+
+/// Changes a policy and begins at once to give up what it does not keep.
+pub fn set(core: &Arc<Core>, object: &str, change: &PolicyChange) -> Result<PolicyView, Failure> {
+    let owner = find_parent(core, object)?;
+    // What is refused is refused before anything is changed.
+    let mut changed = Ok(());
+    let mut apply = |policy: &mut Policy| match policy.changed(change, owner) {
+        Ok(new) => *policy = new,
+        Err(failure) => changed = Err(failure),
+    };
+    let view = match owner {
+        Owner::Dsource(id) => {
+            let dsource = core.catalog.update::<Dsource>(id, |one| apply(&mut one.policy))?;
+            PolicyView::of_dsource(dsource)
+        }
+        Owner::Vdb(id) => {
+            PolicyView::of_vdb(core.catalog.update::<Vdb>(id, |one| apply(&mut one.policy))?)
+        }
+    };
+    changed?;
+    // Where that is not possible now, the next round does it.
+    if let Err(failure) = retention::submit_for(core, owner) {
+        tracing::warn!(object, %failure, "retention did not begin");
+    }
+    Ok(view)
+}

@@ -1,0 +1,201 @@
+//! What retention does not keep, goes: snapshots, log, states of VDBs that were replaced.
+//!
+//! What to give up is decided by pure functions ([`offshoot_domain::Retention`]); a job does it, only where
+//! there is something to do. The job has its object for itself: nobody is opening what it deletes, nor
+//! resolves a moment to what is about to go. It works in small batches and each round decides anew, so
+//! that one that was interrupted needs no taking up.
+
+use crate::core::{Context, Core};
+use crate::opening::delete_dataset;
+use offshoot_domain::{
+    Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Policy, Position, Snapshot,
+    Timeflow, Vdb,
+};
+use offshoot_types::{DatasetId, ErrorKind, Failure, Lsn, SnapshotId, TimeflowId};
+use offshoot_workflow::{Submission, Workflow};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The workflow's name.
+pub const KIND: &str = "retention";
+/// Snapshots of one job: users wait for it, so it is short.
+const BATCH_MAX: usize = 200;
+
+/// The workflow.
+pub fn workflow() -> Workflow<Core> {
+    Workflow::new(KIND)
+        .check("snapshots", give_up_snapshots)
+        .check("states", give_up_states)
+        .check("log", give_up_log)
+}
+
+/// Starts a job for every object that has something to give up and is not at work.
+pub fn submit_due(core: &Arc<Core>) -> Result<(), Failure> {
+    for dsource in core.catalog.list::<Dsource>()? {
+        submit_for(core, dsource.id.into())?;
+    }
+    for vdb in core.catalog.list::<Vdb>()? {
+        submit_for(core, vdb.id.into())?;
+    }
+    Ok(())
+}
+
+/// Starts a job for one object where it has something to give up.
+pub fn submit_for(core: &Arc<Core>, owner: Owner) -> Result<(), Failure> {
+    let runner = core.runner()?;
+    if runner.is_busy(owner) {
+        return Ok(());
+    }
+    let Some(due) = Due::find(core, owner)? else { return Ok(()) };
+    if due.is_nothing() {
+        return Ok(());
+    }
+    match runner.submit(core, Submission::new(KIND, &due.name, &owner).exclusive(owner)) {
+        // Somebody was quicker; the next round comes.
+        Err(failure) if failure.code == ErrorKind::Busy => Ok(()),
+        submitted => submitted.map(drop),
+    }
+}
+
+/// What an object has to give up.
+struct Due {
+    name: String,
+    snapshots: Vec<Snapshot>,
+    /// States of a VDB that a rewind or refresh replaced.
+    states: Vec<(TimeflowId, DatasetId)>,
+    /// The timeflow whose log is kept from a later position on.
+    log: Option<(TimeflowId, Position)>,
+}
+
+impl Due {
+    fn is_nothing(&self) -> bool {
+        self.snapshots.is_empty() && self.states.is_empty() && self.log.is_none()
+    }
+
+    /// None where it is not the time to decide: while a source is copied anew it is open which history
+    /// goes on, and what a failed dSource has may be all there is.
+    fn find(core: &Core, owner: Owner) -> Result<Option<Due>, Failure> {
+        let (name, policy, timeflow): (String, Policy, Option<TimeflowId>) = match owner {
+            Owner::Dsource(id) => match core.catalog.find::<Dsource>(id)? {
+                Some(one) if matches!(one.state, DsourceState::Active | DsourceState::Paused) => {
+                    (one.name.to_string(), one.policy, one.timeflow)
+                }
+                _ => return Ok(None),
+            },
+            Owner::Vdb(id) => match core.catalog.find::<Vdb>(id)? {
+                Some(vdb) => (vdb.name.to_string(), vdb.policy, vdb.timeflow),
+                None => return Ok(None),
+            },
+        };
+        let timeflows: Vec<Timeflow> = core.catalog.list_of(owner)?;
+        let present = timeflows.iter().find(|one| Some(one.id) == timeflow);
+        let range = present.and_then(|one| Some((one.id, *one.log.last()?)));
+        let mut due = Due { name, snapshots: Vec::new(), states: Vec::new(), log: None };
+        due.find_snapshots(core, owner, &policy, range)?;
+        if let Owner::Vdb(_) = owner {
+            due.find_states(core, &policy, timeflow, &timeflows);
+        }
+        Ok(Some(due))
+    }
+
+    fn find_snapshots(
+        &mut self,
+        core: &Core,
+        owner: Owner,
+        policy: &Policy,
+        range: Option<(TimeflowId, LogRange)>,
+    ) -> Result<(), Failure> {
+        let (runner, now) = (core.runner()?, core.now());
+        let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
+        let marked: HashSet<SnapshotId> = core
+            .catalog
+            .list_of::<Bookmark>(owner)?
+            .iter()
+            .filter_map(|one| one.snapshot)
+            .collect();
+        let log = range.map(|(timeflow, range)| KeptLog { timeflow, from: range.from.lsn });
+        let pinned = |id| marked.contains(&id) || runner.is_busy(id);
+        let expired: HashSet<SnapshotId> =
+            policy.retention.expired(&snapshots, log, now, pinned).into_iter().collect();
+        let gone = |one: &mut Snapshot| expired.contains(&one.id);
+        self.snapshots = snapshots.extract_if(.., gone).take(BATCH_MAX).collect();
+        let (Some(log), Some((timeflow, range)), Owner::Dsource(id)) = (log, range, owner) else {
+            return Ok(());
+        };
+        let Some(needed) = policy.retention.log_needed_from(&snapshots, log, now) else {
+            return Ok(());
+        };
+        let base = snapshots.iter().filter(|one| one.timeflow == timeflow && one.redo == needed);
+        let time = base.map(|one| one.position.time).min().unwrap_or(range.from.time);
+        let Some(follower) = core.follower(id) else { return Ok(()) };
+        // Of a paused dSource it is not known what staging still has to replay.
+        let Some(lsn) = follower.fed().map(|fed| fed.min(needed)) else { return Ok(()) };
+        let number = |at: Lsn| follower.log.archive.number_at(at);
+        let whole_files = number(lsn) > number(range.from.lsn);
+        self.log = whole_files.then_some((timeflow, Position { lsn, time }));
+        Ok(())
+    }
+
+    fn find_states(
+        &mut self,
+        core: &Core,
+        policy: &Policy,
+        present: Option<TimeflowId>,
+        timeflows: &[Timeflow],
+    ) {
+        let horizon = policy.retention.keep_all_from(core.now());
+        let old = |one: &&Timeflow| {
+            Some(one.id) != present && one.ended_at.is_some_and(|ended_at| ended_at < horizon)
+        };
+        let datasets = timeflows.iter().filter(old).filter_map(|one| Some((one.id, one.dataset?)));
+        self.states = datasets.collect();
+    }
+}
+
+fn due(context: &Context) -> Result<Option<Due>, Failure> {
+    Due::find(context.app(), context.input()?)
+}
+
+fn give_up_snapshots(context: &Context) -> Result<(), Failure> {
+    let Some(due) = due(context)? else { return Ok(()) };
+    let core = context.app();
+    let total = due.snapshots.len() as u64;
+    for (done, snapshot) in (0..).zip(&due.snapshots) {
+        context.check_cancelled()?;
+        context.progress(done, total, "snapshots");
+        crate::snapshots::free(core, snapshot)?;
+    }
+    context.progress(total, total, "snapshots");
+    Ok(())
+}
+
+fn give_up_states(context: &Context) -> Result<(), Failure> {
+    let Some(due) = due(context)? else { return Ok(()) };
+    let core = context.app();
+    for (timeflow, dataset) in due.states {
+        context.check_cancelled()?;
+        core.catalog.update::<Timeflow>(timeflow, |one| one.dataset = None)?;
+        delete_dataset(core, dataset)?;
+    }
+    Ok(())
+}
+
+/// Ordering rule: the catalog says that the log begins later BEFORE any of it goes, so that no moment is
+/// promised that could not be opened.
+fn give_up_log(context: &Context) -> Result<(), Failure> {
+    let owner: Owner = context.input()?;
+    let (Some(due), Owner::Dsource(id)) = (due(context)?, owner) else { return Ok(()) };
+    let Some((timeflow, from)) = due.log else { return Ok(()) };
+    let core = context.app();
+    let Some(follower) = core.follower(id) else { return Ok(()) };
+    let mut before = Lsn(0);
+    core.catalog.update::<Timeflow>(timeflow, |one| {
+        if let Some(range) = one.log.last_mut() {
+            before = range.from.lsn;
+            range.from = from;
+        }
+    })?;
+    let removed = follower.forget_log(from.lsn)?;
+    tracing::info!(dsource = due.name, %before, from = %from.lsn, removed, "log given up");
+    Ok(())
+}
