@@ -1,6 +1,8 @@
 # Everything a newcomer needs. Each target installs what it lacks first and skips what is there.
 .PHONY: help demo test bench build setup fmt
 SHELL := /bin/bash
+# rustup puts cargo there; a shell that was open before does not know it yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # The C compiler and the database are checked before the first build.
 SETUP := timeout --foreground --kill-after=20 900 scripts/setup.sh

@@ -8,6 +8,14 @@
 set -euo pipefail
 purpose=${1:-demo}
 
+as_root() { # COMMAND…: runs it as root; $needed says what for where that cannot be
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  else
+    command -v sudo >/dev/null || fail "$needed"
+    sudo "$@"
+  fi
+}
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
@@ -39,13 +47,9 @@ fi
 # 2. Install them.
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || fail "missing: ${missing[*]}; there is no apt here, install them by hand"
-  root=()
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || fail "missing: ${missing[*]}; install them as root: apt-get install ${missing[*]}"
-    root=(sudo)
-  fi
+  needed="missing: ${missing[*]}; install them as root: apt-get install ${missing[*]}"
   say "installing by apt: ${missing[*]}"
-  apt() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"; }
+  apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"; }
   apt update >/dev/null || say "apt-get update failed; trying with the lists that are here"
   case " ${missing[*]} " in
     *" postgresql "*)
@@ -53,14 +57,21 @@ if [ ${#missing[@]} -gt 0 ]; then
       apt install --no-install-recommends postgresql-common
       conf=/etc/postgresql-common/createcluster.conf
       say "setting create_main_cluster = false in $conf, so that no cluster is made or started"
-      "${root[@]}" sed -i -E '/^[#[:space:]]*create_main_cluster[[:space:]]*=/d' "$conf"
-      printf 'create_main_cluster = false\n' | "${root[@]}" tee -a "$conf" >/dev/null
+      as_root sed -i -E '/^[#[:space:]]*create_main_cluster[[:space:]]*=/d' "$conf"
+      printf 'create_main_cluster = false\n' | as_root tee -a "$conf" >/dev/null
       ;;
   esac
   apt install --no-install-recommends "${missing[@]}"
 fi
 
-# 3. What cannot be installed.
+# 3. What some small images leave out: fusermount3 unmounts for an ordinary user only what it finds there.
+if [ ! -e /etc/mtab ]; then
+  needed="/etc/mtab is missing: run 'ln -s /proc/self/mounts /etc/mtab' as root"
+  say "making /etc/mtab, a link to /proc/self/mounts"
+  as_root ln -sf /proc/self/mounts /etc/mtab
+fi
+
+# 4. What cannot be installed.
 bin=$(server_bin)
 [ -n "$bin" ] || fail "no PostgreSQL server under /usr/lib/postgresql after the installation"
 if [ ! -e /dev/fuse ]; then

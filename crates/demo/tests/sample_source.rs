@@ -12,7 +12,7 @@ fn what_the_history_says_is_what_the_source_holds() {
     let scratch = Scratch::new("source-test").unwrap();
     let source = Source::start(&scratch, options(1)).unwrap();
     let writer = source.start_writes(Duration::from_millis(5));
-    assert!(writer.wait_for(20, Duration::from_secs(20)));
+    assert!(writer.wait_for(20, Duration::from_secs(120)));
     let history = writer.stop();
     let database = source.connect("postgres").unwrap();
     let last = history.last_value();
@@ -38,11 +38,11 @@ fn writes_go_on_when_the_source_comes_back() {
     let scratch = Scratch::new("source-test").unwrap();
     let mut source = Source::start(&scratch, options(0)).unwrap();
     let writer = source.start_writes(Duration::from_millis(5));
-    assert!(writer.wait_for(10, Duration::from_secs(20)));
+    assert!(writer.wait_for(10, Duration::from_secs(120)));
     source.kill_server();
     let before = writer.history().last_value();
     source.start_server().unwrap();
-    assert!(writer.wait_for(before + 10, Duration::from_secs(30)));
+    assert!(writer.wait_for(before + 10, Duration::from_secs(120)));
     let history = writer.stop();
     let database = source.connect("postgres").unwrap();
     assert_eq!(database.number("SELECT max(value) FROM ticks").unwrap(), history.last_value());

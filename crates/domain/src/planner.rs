@@ -283,12 +283,20 @@ fn gap(what: &str, before: impl std::fmt::Display, after: impl std::fmt::Display
 }
 
 fn nothing_kept(view: &TimeflowView<'_>) -> Failure {
-    let (message, hint) = match (view.snapshots.iter().all(Snapshot::is_failed), view.log) {
-        (false, []) => {
-            ("keeps no log: only its snapshots open", "choose one: offshoot snapshot list")
+    let newest = view.snapshots.iter().max_by_key(|snapshot| snapshot.id);
+    let failed = newest.and_then(|snapshot| match &snapshot.readiness {
+        crate::Readiness::Failed { reason } => Some(format!("{}: {reason}", snapshot.id)),
+        _ => None,
+    });
+    let take = "take one: offshoot snapshot take";
+    let (message, hint) = match (view.snapshots.iter().all(Snapshot::is_failed), failed) {
+        (true, Some(failed)) => (format!("has no snapshot that could be opened; {failed}"), take),
+        (true, None) => ("has no snapshot".to_owned(), take),
+        (false, _) if view.log.is_empty() => {
+            let message = "keeps no log: only its snapshots open".to_owned();
+            (message, "choose one: offshoot snapshot list")
         }
-        (false, _) => ("keeps no log that follows a snapshot", "take one: offshoot snapshot take"),
-        (true, _) => ("has no snapshot that could be opened", "take one: offshoot snapshot take"),
+        (false, _) => ("keeps no log that follows a snapshot".to_owned(), take),
     };
     Failure::new(
         ErrorKind::WrongState,

@@ -287,7 +287,8 @@ fn config(options: &MountOptions) -> Config {
     config
 }
 
-/// Finds what this host lacks for mounting: the device, the right to use it, `fusermount3`.
+/// Finds what this host lacks for mounting: the device, the right to use it, `fusermount3` and what
+/// that needs.
 ///
 /// # Errors
 /// [`MountError::HostUnprepared`], with what mends it.
@@ -313,6 +314,12 @@ pub fn check_host() -> Result<(), MountError> {
     }
     if rustix::process::geteuid().is_root() {
         return Ok(());
+    }
+    if !Path::new("/etc/mtab").exists() {
+        return unprepared(
+            "/etc/mtab is missing, without which fusermount3 unmounts nothing".to_owned(),
+            "run 'ln -s /proc/self/mounts /etc/mtab' as root, or run the engine as root",
+        );
     }
     let spec = process::Spec::new("fusermount3").arg("--version");
     match process::run(&spec, Duration::from_secs(5)) {

@@ -46,7 +46,7 @@ impl Server {
     ) -> Answer {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(20)))
+            .timeout_global(Some(Duration::from_secs(120)))
             .proxy(None)
             .build()
             .into();

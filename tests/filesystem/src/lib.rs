@@ -14,7 +14,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 /// How long a server may take for one answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a test may take that usually takes seconds.
+const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Ends the whole test process, with a message, when it is not dropped in time: a test that hangs
 /// must fail, not stop everything. The mounts are aborted first, so that nothing is left waiting.
@@ -38,16 +40,28 @@ impl Watchdog {
     }
 }
 
+/// Whether these tests may do what only root can; if not, says what is left out.
+pub fn is_root_or_skipped(what: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("skipped, as only root can do it: {what}");
+    }
+    root
+}
+
 /// Aborts and detaches every mount below a directory.
 pub fn detach_below(dir: &Path) {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let points = table.lines().rev().filter_map(|line| line.split(' ').nth(4));
     for point in points.map(Path::new).filter(|point| point.starts_with(dir)) {
-        let Ok(point) = CString::new(point.as_os_str().as_bytes()) else { continue };
+        let Ok(path) = CString::new(point.as_os_str().as_bytes()) else { continue };
         // SAFETY: a valid C string.
-        unsafe {
-            libc::umount2(point.as_ptr(), libc::MNT_FORCE);
-            libc::umount2(point.as_ptr(), libc::MNT_DETACH);
+        let detached = unsafe {
+            libc::umount2(path.as_ptr(), libc::MNT_FORCE);
+            libc::umount2(path.as_ptr(), libc::MNT_DETACH)
+        };
+        if detached != 0 {
+            let _ = Command::new("fusermount3").args(["-u", "-z"]).arg(point).status();
         }
     }
 }
@@ -71,7 +85,7 @@ pub struct Server {
 
 impl Server {
     /// Starts `program` (`serve_mount`) with these options on a new pool; the oldest dataset is at
-    /// [`Server::mount`]. The test has a minute from here.
+    /// [`Server::mount`]. The test has [`TEST_TIMEOUT`] from here.
     pub fn start(program: &str, options: &[&str]) -> Server {
         let dir = tempfile::Builder::new().prefix("offshoot-mount-").tempdir().unwrap();
         let dir_path = dir.path().canonicalize().unwrap();
@@ -80,7 +94,7 @@ impl Server {
         std::fs::create_dir(dir_path.join("pool")).unwrap();
         std::fs::create_dir(dir_path.join("mount")).unwrap();
         let mut server = Server {
-            _watchdog: Watchdog::new(&dir_path, Duration::from_secs(60)),
+            _watchdog: Watchdog::new(&dir_path, TEST_TIMEOUT),
             dir,
             program: program.into(),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
@@ -196,7 +210,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stdin = None;
         if let Some(mut child) = self.child.take() {
-            wait(&mut child, Duration::from_secs(15));
+            wait(&mut child, ANSWER_TIMEOUT);
         }
         detach_below(&self.path(""));
     }

@@ -101,7 +101,8 @@ fn an_idle_source_is_proved_again_after_a_restart_of_the_receiver() {
     let receiver = server.receive(&place.path().join("log"));
     let began = std::time::Instant::now();
     receiver.ask_now(PATIENCE).unwrap();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    // Sooner than the server says something by itself: every half of wal_sender_timeout.
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
 }
 
 #[test]

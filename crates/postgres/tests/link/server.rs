@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The password of the superuser and of `linker`.
 pub const PASSWORD: &str = "s3cret ü'";
 /// A long time for this machine; every wait ends by then.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn installations() -> Vec<Installation> {
     let more = std::env::var_os("OFFSHOOT_TEST_PG_BINS").unwrap_or_default();
@@ -166,12 +166,15 @@ impl Server {
             child.signal(offshoot_os::process::Signal::Interrupt).unwrap();
             child.wait_timeout(PATIENCE).unwrap();
         }
+        // They notice within moments that it is gone; a new server is refused while they live.
+        let children = child.process_id().map(|id| id.children()).unwrap_or_default();
         child.kill_group();
         if crash {
-            // Its children notice within moments that it is gone; a new server waits for that.
-            let pid = self.data().join("postmaster.pid");
-            let _ = std::fs::remove_file(pid);
-            std::thread::sleep(Duration::from_millis(300));
+            assert!(
+                children.iter().all(|one| one.wait_end(PATIENCE)),
+                "a child outlived the crash"
+            );
+            let _ = std::fs::remove_file(self.data().join("postmaster.pid"));
         }
     }
 

@@ -12,11 +12,12 @@ use offshoot_postgres::server::{ServerSpec, server_user, stop_leftover};
 /// The source's bootstrap superuser: not `postgres`, as nobody promised that.
 pub const BOSS: &str = "the boss";
 
-pub const DEADLINE: Duration = Duration::from_secs(40);
+pub const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Program directories of the PostgreSQL versions to test with.
 pub fn bin_dirs() -> Vec<PathBuf> {
-    let mut dirs = vec![PathBuf::from("/usr/lib/postgresql/15/bin")];
+    let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut dirs: Vec<PathBuf> = installed.map(|entry| entry.path().join("bin")).collect();
     if let Some(more) = std::env::var_os("OFFSHOOT_TEST_PG_BINS") {
         dirs.extend(std::env::split_paths(&more));
     }
@@ -93,7 +94,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with("run-") {
-                let _ = stop_leftover(&entry.path(), Duration::from_secs(20));
+                let _ = stop_leftover(&entry.path(), DEADLINE);
             }
         }
         let _ = std::fs::remove_dir_all(&self.root);
