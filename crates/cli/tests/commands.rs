@@ -316,8 +316,8 @@ fn an_engine_that_is_not_there_or_does_not_know_us_is_named_with_its_mend() {
     assert!(error["hint"].as_str().unwrap().contains(&format!("offshoot serve --pool {dir}")));
 
     // A killed engine leaves its address behind.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    publish_address(empty.path(), port).unwrap();
+    let port = offshoot_os::unused_port().unwrap();
+    publish_address(empty.path(), ([127, 0, 0, 1], port).into()).unwrap();
     Token::load_or_create(empty.path()).unwrap();
     let error =
         run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");

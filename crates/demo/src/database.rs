@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// Longest a connection may take to be made.
-const CONNECT_SECONDS_MAX: u64 = 10;
+const CONNECT_SECONDS_MAX: u64 = 30;
 /// Longest a statement may take.
 const STATEMENT_SECONDS_MAX: u64 = 120;
 
@@ -26,7 +26,7 @@ impl Database {
     /// Connects by URI.
     ///
     /// # Errors
-    /// When the URI is wrong or the server does not answer within ten seconds.
+    /// When the URI is wrong or the server does not answer within thirty seconds.
     pub fn connect(uri: &str) -> Result<Self> {
         let config: Config = uri.parse().context("the URI of a database")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

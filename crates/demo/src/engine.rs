@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest an engine may take to say that it is ready.
-const READY_SECONDS_MAX: u64 = 90;
+const READY_SECONDS_MAX: u64 = 180;
 /// Longest an engine may take to stop cleanly.
-const STOP_SECONDS_MAX: u64 = 60;
+const STOP_SECONDS_MAX: u64 = 120;
 /// Longest a command may take unless told otherwise.
-const COMMAND_SECONDS_MAX: u64 = 120;
+const COMMAND_SECONDS_MAX: u64 = 240;
 
 /// How to run an engine.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ impl Engine {
     /// Stops it cleanly, as SIGTERM does, and returns its exit code.
     ///
     /// # Errors
-    /// When it does not end within a minute; it is killed then.
+    /// When it does not end within two minutes; it is killed then.
     pub fn stop(&mut self) -> Result<i32> {
         let Some(mut child) = self.process.take() else { return Ok(0) };
         child.signal(Signal::Terminate)?;

@@ -3,14 +3,13 @@
 use crate::{Database, Scratch, Writer, bytes_below, writer};
 use anyhow::{Context, Result, bail};
 use offshoot_os::process::{self, Child, Signal, Sink, Spec, User};
-use offshoot_os::{Clock, SystemClock, random_bytes};
-use std::net::TcpListener;
+use offshoot_os::{Clock, SystemClock, random_bytes, unused_port};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest a server may take to start or stop.
-const SERVER_SECONDS_MAX: u64 = 60;
+const SERVER_SECONDS_MAX: u64 = 120;
 
 /// How to make a source.
 #[derive(Debug, Clone)]
@@ -47,7 +46,7 @@ impl Source {
         } else {
             None
         };
-        let port = free_port()?;
+        let port = unused_port().context("no TCP port of this host is free")?;
         let mut source = Source {
             directory: scratch.path().join(format!("source-{port}")),
             options,
@@ -278,11 +277,6 @@ pub(crate) fn run_to_success(spec: &Spec, seconds_max: u64) -> Result<String> {
         bail!("{}: {}: {}", spec.name(), process::describe(output.status), output.stderr_text());
     }
     Ok(output.stdout_text())
-}
-
-/// A port nobody listens on at present.
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 fn random_password() -> String {

@@ -6,9 +6,11 @@ pub mod cgroup;
 mod clock;
 pub mod disk;
 mod exec;
+mod port;
 pub mod process;
 mod random;
 
 pub use clock::{Clock, SystemClock};
 pub use exec::replace_process;
+pub use port::unused_port;
 pub use random::random_bytes;

@@ -25,6 +25,9 @@ use std::time::Duration;
 /// Longest a link may take: of a benchmark's source of several GiB.
 const LINK_SECONDS_MAX: u64 = 1_800;
 
+/// Longest any wait of a test may take: far longer than what it waits for takes on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
 /// The binary under test.
 ///
 /// # Panics
@@ -195,10 +198,10 @@ impl Testbed {
     /// Waits until a snapshot is proved to open.
     ///
     /// # Errors
-    /// When it is not within two minutes.
+    /// When it is not within [`PATIENCE`].
     pub fn wait_ready(&self, snapshot: &Snapshot) -> Result<()> {
         let id = snapshot.id.to_string();
-        wait_until("the snapshot is ready", Duration::from_secs(120), || {
+        wait_until("the snapshot is ready", PATIENCE, || {
             let shown: Snapshot = self.engine.ask(["snapshot", "show", &id])?;
             ensure!(shown.error.is_none(), "the snapshot failed: {:?}", shown.error);
             Ok(shown.ready)
@@ -218,7 +221,7 @@ impl Testbed {
     /// # Errors
     /// What is left.
     pub fn assert_no_trace(&self) -> Result<()> {
-        wait_until("nothing is left behind", Duration::from_secs(30), || {
+        wait_until("nothing is left behind", PATIENCE, || {
             for (noun, list) in
                 [("dsource", "dsources"), ("vdb", "vdbs"), ("snapshot", "snapshots")]
             {

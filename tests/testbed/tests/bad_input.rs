@@ -6,8 +6,8 @@ use offshoot_demo::{
     CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
 };
 use offshoot_os::process::{self, Spec, User};
-use offshoot_os::{Clock, SystemClock};
-use offshoot_testbed::{Testbed, binary, check_refusal, other_server, wait_until};
+use offshoot_os::{Clock, SystemClock, unused_port};
+use offshoot_testbed::{PATIENCE, Testbed, binary, check_refusal, other_server, wait_until};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn a_source_that_cannot_be_linked_says_why() {
     assert_eq!(error.code, "source_refused", "{error}");
     assert!(error.message.contains("password"), "{error}");
 
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = unused_port().unwrap();
     let nobody = format!("postgresql://offshoot_link@127.0.0.1:{closed}/postgres");
     let error = link_refused(&bed, &nobody, "x");
     assert_eq!(error.code, "source_unreachable", "{error}");
@@ -83,7 +83,7 @@ fn a_server_version_that_is_not_here_is_named() {
     let error = check_refusal(engine.command_within(
         arguments,
         &[("PGPASSWORD", source.link_password())],
-        Duration::from_secs(60),
+        PATIENCE,
     ));
     assert!(error.message.contains("18"), "{error}");
     assert!(error.hint.contains("18"), "{error}");
@@ -95,18 +95,18 @@ fn a_source_that_dies_during_the_link_leaves_nothing() {
     let uri = bed.source.link_uri();
     let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
     let env = [("PGPASSWORD", bed.source.link_password())];
-    let limit = Duration::from_secs(30);
+    let limit = PATIENCE;
     let detached = arguments.iter().chain(&["--detach"]);
     let accepted = bed.engine.command_within(detached, &env, limit).unwrap();
     let id = accepted["job"].as_str().unwrap().to_owned();
-    wait_until("the copy has begun", Duration::from_secs(60), || {
+    wait_until("the copy has begun", PATIENCE, || {
         let job: Job = bed.engine.ask(["job", "show", &id])?;
         assert!(!job.state.is_final(), "the link was over before the source could die: {job:?}");
         Ok(job.progress.unit == "bytes" && job.progress.done > 0)
     })
     .unwrap();
     bed.source.kill_server();
-    wait_until("the link fails", Duration::from_secs(90), || {
+    wait_until("the link fails", PATIENCE, || {
         let job: Job = bed.engine.ask(["job", "show", &id])?;
         Ok(job.state.is_final())
     })
@@ -116,8 +116,7 @@ fn a_source_that_dies_during_the_link_leaves_nothing() {
     assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}");
     bed.source.start_server().unwrap();
     // The slot could not be dropped on a source that was gone: it is once the source is back.
-    wait_until("the slot is dropped", Duration::from_secs(60), || Ok(bed.source_slots()? == 0))
-        .unwrap();
+    wait_until("the slot is dropped", PATIENCE, || Ok(bed.source_slots()? == 0)).unwrap();
     bed.assert_no_trace().unwrap();
 }
 
@@ -179,7 +178,7 @@ fn serve_refused(pool: &Path, more: &[&str]) -> CommandError {
     let engine = Engine::prepare(pool.to_owned(), EngineOptions::new(binary()));
     let mut arguments = vec!["serve", "--listen", "127.0.0.1:0"];
     arguments.extend(more);
-    let error = engine.command_within(arguments, &[], Duration::from_secs(30));
+    let error = engine.command_within(arguments, &[], PATIENCE);
     check_refusal(error)
 }
 
@@ -266,7 +265,7 @@ fn an_engine_without_fuse_says_so() {
             let arguments =
                 ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
             let env = [("PGPASSWORD", source.link_password())];
-            let limit = Duration::from_secs(60);
+            let limit = PATIENCE;
             let error = check_refusal(engine.command_within(arguments, &env, limit));
             let list = engine.command(["dsource", "list"]).unwrap();
             assert_eq!(list["dsources"].as_array().map(Vec::len), Some(0), "{list}");
@@ -296,7 +295,7 @@ fn a_full_pool_refuses_a_link_and_goes_on() {
     let small = scratch.path().join("small");
     std::fs::create_dir(&small).unwrap();
     let mount = Spec::new("mount").args(["-t", "tmpfs", "-o", "size=192m,mode=755", "tmpfs"]);
-    assert!(process::run(&mount.arg(&small), Duration::from_secs(10)).unwrap().success());
+    assert!(process::run(&mount.arg(&small), PATIENCE).unwrap().success());
     let _unmount = Unmount(small.clone());
     let mut engine = Engine::prepare(small.join("pool"), EngineOptions::new(binary()));
     engine.restart().unwrap();
@@ -319,7 +318,7 @@ struct Unmount(PathBuf);
 
 impl Drop for Unmount {
     fn drop(&mut self) {
-        let _ = process::run(&Spec::new("umount").arg("-l").arg(&self.0), Duration::from_secs(10));
+        let _ = process::run(&Spec::new("umount").arg("-l").arg(&self.0), PATIENCE);
     }
 }
 
@@ -341,8 +340,7 @@ fn a_flipped_bit_is_an_error_of_that_read_alone() {
     let flipped = flip_where(&bed.engine.pool().join("segments"), &bytes);
     assert!(flipped > 0, "the page is stored as it is somewhere");
     bed.engine.restart().unwrap();
-    wait_until("the VDB runs", Duration::from_secs(60), || Ok(bed.open("damaged").is_ok()))
-        .unwrap();
+    wait_until("the VDB runs", PATIENCE, || Ok(bed.open("damaged").is_ok())).unwrap();
 
     let db = bed.open("damaged").unwrap();
     let error = db.text("SELECT md5(data) FROM payload WHERE n = 30").unwrap_err();
@@ -351,7 +349,7 @@ fn a_flipped_bit_is_an_error_of_that_read_alone() {
     let others = "SELECT count(*) FROM (SELECT md5(data) FROM payload WHERE ctid < '(28,1)') x";
     assert!(db.number(others).unwrap() > 20, "other pages are read");
     db.execute("CREATE TABLE goes_on AS SELECT 1 AS n").unwrap();
-    wait_until("the damaged block is a fault with a hint", Duration::from_secs(30), || {
+    wait_until("the damaged block is a fault with a hint", PATIENCE, || {
         let status: Status = bed.engine.ask(["status"])?;
         Ok(status.faults.iter().any(|fault| !fault.hint.is_empty()))
     })
@@ -386,5 +384,5 @@ fn flip_where(directory: &Path, pattern: &[u8]) -> usize {
 fn waiting_has_an_end() {
     let began = SystemClock.elapsed();
     assert!(wait_until("never", Duration::from_millis(200), || Ok(false)).is_err());
-    assert!(SystemClock.elapsed() - began < Duration::from_secs(5));
+    assert!(SystemClock.elapsed() - began < PATIENCE);
 }

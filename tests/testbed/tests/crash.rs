@@ -4,9 +4,8 @@ use anyhow::{Context, Result, ensure};
 use offshoot_api::{DsourceList, Status, VdbList, VdbState};
 use offshoot_demo::Database;
 use offshoot_testbed::{
-    Outcome, Step, Testbed, final_job, kill_under_load, steps_of, wait_until, with_log,
+    Outcome, PATIENCE, Step, Testbed, final_job, kill_under_load, steps_of, wait_until, with_log,
 };
-use std::time::Duration;
 
 /// One command whose job is crashed at each of its steps.
 struct Command {
@@ -76,15 +75,14 @@ fn crash_at(bed: &mut Testbed, command: &Command, step: &Step, point: &str) -> R
     arguments.push("--detach".into());
     let password = [("PGPASSWORD", bed.source.link_password())];
     // The answer may be lost with the engine.
-    let asked = bed.engine.command_within(arguments, &password, Duration::from_secs(30));
+    let asked = bed.engine.command_within(arguments, &password, PATIENCE);
     ensure!(
-        bed.engine.wait_end(Duration::from_secs(60)),
+        bed.engine.wait_end(PATIENCE),
         "the engine never came to {step:?}; the command said {asked:?}"
     );
     bed.engine.options.env.clear();
     bed.engine.restart()?;
-    let limit = Duration::from_secs(90);
-    let (_, outcome) = final_job(&bed.engine, &step.kind, command.object, limit)?;
+    let (_, outcome) = final_job(&bed.engine, &step.kind, command.object, PATIENCE)?;
     wait_settled(bed)?;
     (command.verify)(bed, outcome)?;
     let status: Status = bed.engine.ask(["status"])?;
@@ -94,7 +92,7 @@ fn crash_at(bed: &mut Testbed, command: &Command, step: &Step, point: &str) -> R
 
 /// Waits until all that should run does.
 fn wait_settled(bed: &Testbed) -> Result<()> {
-    wait_until("VDBs and dSources are settled", Duration::from_secs(60), || {
+    wait_until("VDBs and dSources are settled", PATIENCE, || {
         let vdbs: VdbList = bed.engine.ask(["vdb", "list"])?;
         let failed: Vec<_> = vdbs.vdbs.iter().filter(|vdb| vdb.state == VdbState::Failed).collect();
         ensure!(failed.is_empty(), "failed: {failed:?}");
@@ -113,7 +111,7 @@ fn has_dsource(bed: &Testbed, name: &str) -> Result<bool> {
 }
 
 fn own(bed: &Testbed, name: &str) -> Result<i64> {
-    wait_until("the VDB answers", Duration::from_secs(30), || Ok(bed.open(name).is_ok()))?;
+    wait_until("the VDB answers", PATIENCE, || Ok(bed.open(name).is_ok()))?;
     bed.open(name)?.number("SELECT n FROM own")
 }
 
@@ -202,7 +200,7 @@ fn provision_and_delete_are_finished_or_undone() {
 /// Only `base` and the staging standby may run.
 fn no_server_of_a_third_vdb(bed: &Testbed) -> Result<()> {
     ensure!(!has_vdb(bed, "fresh")?, "undone is gone");
-    wait_until("no server is left of it", Duration::from_secs(30), || {
+    wait_until("no server is left of it", PATIENCE, || {
         let servers = bed.servers();
         let postmasters = servers.iter().filter(|arguments| arguments.contains("bin/postgres"));
         let count = postmasters.count();
@@ -298,7 +296,7 @@ fn refresh_rewind_and_unlink_are_finished_or_undone() {
         },
         arguments: |_| words(&["vdb", "refresh", "base"]),
         verify: |bed, outcome| {
-            wait_until("it answers", Duration::from_secs(30), || Ok(bed.open("base").is_ok()))?;
+            wait_until("it answers", PATIENCE, || Ok(bed.open("base").is_ok()))?;
             let fresh = bed.open("base")?.text("SELECT to_regclass('own') IS NULL")? == "t";
             ensure!(fresh == (outcome == Outcome::Done), "{outcome:?}, but refreshed: {fresh}");
             Ok(())

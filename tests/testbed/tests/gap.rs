@@ -1,13 +1,12 @@
 //! A dSource whose slot was lost: its log cannot go on, and a sync copies the source anew.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, DsourceState, Job, Snapshot, Status, VdbState};
 use offshoot_demo::{Database, SourceOptions, find_newest};
-use offshoot_testbed::{Outcome, Testbed, check_refusal, final_job, wait_until, with_log};
-use std::net::TcpListener;
-use std::time::Duration;
-
-const LIMIT: Duration = Duration::from_secs(60);
+use offshoot_os::unused_port;
+use offshoot_testbed::{
+    Outcome, PATIENCE, Testbed, check_refusal, final_job, wait_until, with_log,
+};
 
 /// A linked dSource `prod` with a ready snapshot of one row, whose slot was lost while it was paused.
 struct Gap {
@@ -25,11 +24,11 @@ fn gap() -> Result<Gap> {
     let old = bed.snapshot("prod")?;
     bed.wait_ready(&old)?;
     // A port that no engine of another test takes while this one is down.
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let port = unused_port().context("a port")?.to_string();
     bed.provision("kept", "prod", &["--latest", "--port", &port])?;
     bed.engine.command(["dsource", "pause", "prod"])?;
     source.execute("INSERT INTO rows VALUES (2)")?;
-    wait_until("the slot is lost", LIMIT, || {
+    wait_until("the slot is lost", PATIENCE, || {
         source.execute(
             "CREATE TABLE filler AS SELECT repeat('x', 500) FROM generate_series(1, 4000)",
         )?;
@@ -44,7 +43,7 @@ fn gap() -> Result<Gap> {
 }
 
 fn wait_broken(bed: &Testbed) -> Result<Dsource> {
-    wait_until("the gap is noticed", LIMIT, || {
+    wait_until("the gap is noticed", PATIENCE, || {
         let status: Status = bed.engine.ask(["status"])?;
         let said = status.faults.iter().find(|fault| fault.object == "prod");
         let failed = bed.dsource("prod")?.state == DsourceState::Failed;
@@ -70,7 +69,7 @@ fn is_mended(bed: &Testbed, old: &Snapshot) -> Result<()> {
     let prod = bed.dsource("prod")?;
     ensure!(prod.state == DsourceState::Active && prod.error.is_none(), "{prod:?}");
     ensure!(prod.snapshots.len() >= 2, "old and new snapshots: {:?}", prod.snapshots);
-    wait_until("no fault is left", LIMIT, || {
+    wait_until("no fault is left", PATIENCE, || {
         let status: Status = bed.engine.ask(["status"])?;
         ensure!(status.faults.is_empty(), "{:?}", status.faults);
         Ok(true)
@@ -169,11 +168,11 @@ fn crash_at(bed: &mut Testbed, point: &str, expected: Outcome) -> Result<()> {
     bed.engine.restart()?;
     wait_broken(bed)?;
     let arguments = ["dsource", "sync", "prod", "--detach"];
-    let asked = bed.engine.command_within(arguments, &[], Duration::from_secs(30));
-    ensure!(bed.engine.wait_end(LIMIT), "the engine never came to {point}: {asked:?}");
+    let asked = bed.engine.command_within(arguments, &[], PATIENCE);
+    ensure!(bed.engine.wait_end(PATIENCE), "the engine never came to {point}: {asked:?}");
     bed.engine.options.env.clear();
     bed.engine.restart()?;
-    let job: (Job, Outcome) = final_job(&bed.engine, "dsource_resync", "prod", LIMIT)?;
+    let job: (Job, Outcome) = final_job(&bed.engine, "dsource_resync", "prod", PATIENCE)?;
     ensure!(job.1 == expected, "{point}: {:?}", job.0);
     Ok(())
 }

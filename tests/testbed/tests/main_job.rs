@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use offshoot_api::{VdbList, VdbState};
 use offshoot_demo::{Database, SourceOptions, Writer, find_newest};
-use offshoot_testbed::{Testbed, in_database, other_server, wait_until, with_log};
+use offshoot_testbed::{PATIENCE, Testbed, in_database, other_server, wait_until, with_log};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn main_job(bin_dir: PathBuf) -> Result<()> {
     ensure!(dsource.logical_bytes > dsource.stored_bytes, "{dsource:?}");
     ensure!(bed.source_slots()? == 1, "exactly one stream from the source");
     let writer = bed.source.start_writes(Duration::from_millis(20));
-    ensure!(writer.wait_for(30, Duration::from_secs(30)), "the source takes writes");
+    ensure!(writer.wait_for(30, PATIENCE), "the source takes writes");
 
     with_log(&bed.engine, use_vdbs(&bed, &writer))?;
     let bed = restart(bed)?;
@@ -91,7 +91,7 @@ fn opens_moments(bed: &Testbed, writer: &Writer) -> Result<()> {
     println!("latest holds {held}, asked at {before}");
 
     // A time: the state of that very moment, and the same state when asked again.
-    ensure!(writer.wait_for(before + 60, Duration::from_secs(30)), "the source takes writes");
+    ensure!(writer.wait_for(before + 60, PATIENCE), "the source takes writes");
     let history = writer.history();
     let (moment, expected): (Timestamp, i64) = (before + 20..before + 50)
         .find_map(|value| Some((history.moment_of(value)?, value)))
@@ -186,7 +186,7 @@ fn branches_rewinds_and_refreshes(bed: &Testbed, writer: &Writer) -> Result<()> 
 
     // Refresh: the source's latest under the same name.
     let before = writer.history().last_value();
-    ensure!(writer.wait_for(before + 5, Duration::from_secs(30)), "the source takes writes");
+    ensure!(writer.wait_for(before + 5, PATIENCE), "the source takes writes");
     bed.engine.command(["dsource", "sync", "prod"])?;
     bed.engine.command(["vdb", "refresh", "latest"])?;
     ensure!(bed.vdb("latest")?.uri == latest.uri, "name, port and credentials stay");
@@ -223,15 +223,15 @@ fn restart(mut bed: Testbed) -> Result<Testbed> {
 }
 
 fn survives_the_engine(bed: &Testbed, writer: Writer) -> Result<()> {
-    wait_until("the VDBs run again", Duration::from_secs(60), || {
+    wait_until("the VDBs run again", PATIENCE, || {
         let list: VdbList = bed.engine.ask(["vdb", "list"])?;
         Ok(list.vdbs.len() == 2 && list.vdbs.iter().all(|vdb| vdb.state == VdbState::Running))
     })?;
     ensure!(bed.open("branch")?.number("SELECT n FROM kept")? == 2, "data is there");
     let before = writer.history().last_value();
-    ensure!(writer.wait_for(before + 5, Duration::from_secs(30)), "the source takes writes");
+    ensure!(writer.wait_for(before + 5, PATIENCE), "the source takes writes");
     let after = writer.history().ticks().last().map(|tick| tick.after);
-    wait_until("the dSource follows again", Duration::from_secs(60), || {
+    wait_until("the dSource follows again", PATIENCE, || {
         Ok(bed.dsource("prod")?.synced_to.and_then(|to| to.time) >= after)
     })?;
     writer.stop();
@@ -244,7 +244,7 @@ fn survives_the_engine(bed: &Testbed, writer: Writer) -> Result<()> {
     ensure!(bed.open("branch")?.number("SELECT n FROM kept")? == 2, "nor a dSource");
     bed.engine.command(["vdb", "delete", "branch"])?;
     bed.assert_no_trace()?;
-    wait_until("the pool is near empty again", Duration::from_secs(60), || {
+    wait_until("the pool is near empty again", PATIENCE, || {
         // Reclaim is also done in the background; asked for, it is done at once.
         bed.engine.command(["pool", "reclaim"])?;
         let used = bed.pool()?.used_bytes;

@@ -1,6 +1,7 @@
 //! A throw-away PostgreSQL server.
 
 use offshoot_os::process::{Child, Sink, Spec, User, run};
+use offshoot_os::unused_port;
 use offshoot_postgres::archive::Archive;
 use offshoot_postgres::commit_index::CommitIndex;
 use offshoot_postgres::data_dir::PlainDir;
@@ -8,7 +9,6 @@ use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;
 use offshoot_postgres::source::{Password, Session, Source, SourceFacts, read_facts};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -53,10 +53,6 @@ fn check(spec: Spec) -> String {
     let output = run(&spec, PATIENCE).unwrap();
     assert!(output.success(), "{}: {}", spec.name(), output.stderr_text());
     output.stdout_text()
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A cluster made by initdb, once; servers run copies of it.
@@ -106,7 +102,7 @@ impl Server {
         let dir = scratch();
         let data = dir.path().join("data");
         check(Spec::new("cp").arg("-a").arg(template()).arg(&data));
-        let mut server = Server { dir, port: free_port(), child: None };
+        let mut server = Server { dir, port: unused_port().unwrap(), child: None };
         server.configure(settings);
         server.run();
         server.sql(&format!(
@@ -118,7 +114,7 @@ impl Server {
 
     /// A server on a copy of another one's data.
     pub fn on(dir: tempfile::TempDir, settings: &[&str]) -> Server {
-        let mut server = Server { dir, port: free_port(), child: None };
+        let mut server = Server { dir, port: unused_port().unwrap(), child: None };
         server.configure(settings);
         server.run();
         server

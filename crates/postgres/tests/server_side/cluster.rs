@@ -143,12 +143,6 @@ pub fn plain(data_dir: &Path) -> PlainDir {
     PlainDir::new(data_dir)
 }
 
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its address").port()
-}
-
 /// Runs SQL by psql and a URI; what psql printed, or what it complained about.
 pub fn psql(bin_dir: &Path, uri: &str, sql: &str) -> Result<String, String> {
     let spec = Spec::new(bin_dir.join("psql"))

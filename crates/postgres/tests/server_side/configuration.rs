@@ -83,7 +83,7 @@ fn a_hostile_source_configuration_does_not_get_through() {
         config::write_vdb(&dir, &control, &options).unwrap();
         access::write_vdb(&dir, false).unwrap();
         let mut spec = scratch.spec(&bin, &data, "vdb");
-        spec.tcp_port = Some(free_port());
+        spec.tcp_port = Some(offshoot_os::unused_port().unwrap());
         spec.superusers = vec![BOSS.to_owned()];
         let port = spec.tcp_port.unwrap().to_string();
         let mut server = server::start(spec).unwrap();

@@ -226,7 +226,7 @@ fn make_vdb(scratch: &Scratch, bin: &Path, mut recovered: Recovered, rows: u64) 
     config::write_vdb(&dir, &control(bin, &data), &VdbOptions::default()).unwrap();
     access::write_vdb(&dir, false).unwrap();
     let mut spec = scratch.spec(bin, &data, "vdb");
-    let port = free_port();
+    let port = offshoot_os::unused_port().unwrap();
     spec.tcp_port = Some(port);
     let begin = Instant::now();
     let mut server = server::start(spec).unwrap();
