@@ -15,7 +15,8 @@ command -v cargo >/dev/null || . "$HOME/.cargo/env"
 began=$SECONDS
 budget=${OFFSHOOT_TEST_BUDGET_SECONDS:-2640}
 target=${CARGO_TARGET_DIR:-$PWD/target}
-scratch=$(mktemp -d /var/tmp/offshoot-test-XXXXXX)
+# Short, so that sockets of servers fit below it and none of their directories lies elsewhere.
+scratch=$(mktemp -d /var/tmp/ot-XXXXXX)
 chmod 755 "$scratch"
 mkdir -m 1777 "$scratch/tmp"
 logs=$(mktemp -d /tmp/offshoot-test-logs-XXXXXX)

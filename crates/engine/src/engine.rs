@@ -90,6 +90,7 @@ impl Engine {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = open_store(&paths, cache_size, clock.clone())?;
         // The pool's lock is ours: whatever still runs on it was left by an engine that was killed.
+        paths.make_runtime()?;
         stop_leftovers(paths.runtime())?;
         for stale in offshoot_fuse::clean_stale_mounts(paths.mounts())? {
             tracing::info!(mount = %stale.display(), "a stale mount was removed");
@@ -144,6 +145,7 @@ impl Engine {
             tracing::warn!(?open, "jobs that did not end; the next start takes them up");
         }
         restart::stop_all(&self.core);
+        self.core.paths.remove_runtime();
         self.core.store.close().map_err(|error| error.failure())
     }
 

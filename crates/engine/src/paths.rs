@@ -31,19 +31,34 @@ impl Paths {
         make_dir(pool, 0o711)?;
         let pool = pool.canonicalize().map_err(|error| unusable(pool, &error))?;
         let paths = Paths { runtime: runtime_base(&pool), pool };
-        for dir in [paths.pool.join("run"), paths.mounts(), paths.runtime.clone()] {
+        for dir in [paths.pool.join("run"), paths.mounts()] {
             make_dir(&dir, 0o711)?;
         }
         make_dir(&paths.logs(), 0o700)?;
-        let owner = std::fs::metadata(&paths.runtime).map_err(|e| unusable(&paths.runtime, &e))?;
-        if owner.uid() != offshoot_uid() {
-            return Err(Failure::new(
-                ErrorKind::HostUnprepared,
-                format!("{} belongs to another user", paths.runtime.display()),
-                "remove it, or use a pool directory with a shorter path",
-            ));
-        }
         Ok(paths)
+    }
+
+    /// Makes the directory of runtime directories. It may lie outside the pool: call it when the pool
+    /// is ours, so that an engine that is refused leaves nothing there.
+    ///
+    /// # Errors
+    /// `HostUnprepared` when it cannot be used.
+    pub fn make_runtime(&self) -> Result<(), Failure> {
+        make_dir(&self.runtime, 0o711)?;
+        let owner = std::fs::metadata(&self.runtime).map_err(|e| unusable(&self.runtime, &e))?;
+        if owner.uid() == offshoot_uid() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ErrorKind::HostUnprepared,
+            format!("{} belongs to another user", self.runtime.display()),
+            "remove it, or use a pool directory with a shorter path",
+        ))
+    }
+
+    /// Removes that directory again, but what a server that is left has in it.
+    pub fn remove_runtime(&self) {
+        remove_empty(&self.runtime);
     }
 
     /// A number of this pool's own, by which engines on one host keep out of each other's way.
@@ -125,6 +140,17 @@ fn make_dir(path: &Path, mode: u32) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Removes a directory and those below it that hold no file.
+fn remove_empty(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty(&entry.path());
+        }
+    }
+    // Refused, as it should be, where something is left in it.
+    let _ = std::fs::remove_dir(dir);
+}
+
 fn unusable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(
         ErrorKind::HostUnprepared,
@@ -132,3 +158,6 @@ fn unusable(path: &Path, error: &std::io::Error) -> Failure {
         "give --pool a directory that this user can write to",
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,7 +146,7 @@ pub(crate) fn try_unmount(path: &Path) -> Result<Attempt, MountError> {
                 let reason = output.stderr_text();
                 match reason.to_lowercase() {
                     text if text.contains("busy") => Ok(Attempt::Busy),
-                    text if text.contains("not found") => Ok(Attempt::Gone),
+                    text if is_not_found(&text) => Ok(Attempt::Gone),
                     _ => Err(failed(reason)),
                 }
             }
@@ -174,7 +174,11 @@ pub(crate) fn detach(path: &Path) -> Result<(), MountError> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             let output = fusermount(path, "-uz").map_err(&failed)?;
-            if output.success() { Ok(()) } else { Err(failed(output.stderr_text())) }
+            // An aborted session unmounts by itself and may have been faster.
+            if output.success() || is_not_found(&output.stderr_text()) {
+                return Ok(());
+            }
+            Err(failed(output.stderr_text()))
         }
         Err(error) => Err(failed(error.to_string())),
     }
@@ -185,6 +189,11 @@ fn umount(path: &Path, flags: i32) -> io::Result<()> {
     // SAFETY: the path is a valid C string for the whole call.
     let result = unsafe { libc::umount2(path.as_ptr(), flags) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether `fusermount3` complained that nothing of ours is mounted there.
+fn is_not_found(complaint: &str) -> bool {
+    complaint.contains("not found in")
 }
 
 fn fusermount(path: &Path, how: &str) -> Result<process::Output, String> {
