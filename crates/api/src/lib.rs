@@ -5,6 +5,7 @@
 //! Requests refuse unknown fields, so that a misspelt one is an error and not a silent default;
 //! responses may carry more than a client knows.
 
+pub mod bookmark;
 pub mod dsource;
 pub mod error;
 pub mod job;
@@ -16,8 +17,10 @@ pub mod routes;
 pub mod secret;
 pub mod snapshot;
 pub mod status;
+pub mod timeflow;
 pub mod vdb;
 
+pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
@@ -27,6 +30,7 @@ pub use pool::{CacheStatus, PoolStatus};
 pub use secret::Secret;
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
 pub use status::{Fault, Status};
+pub use timeflow::{TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb, VdbList, VdbState,
 };

@@ -30,6 +30,11 @@ pub enum Moment {
         #[schema(value_type = String, example = "0/3A2B1C0")]
         lsn: Lsn,
     },
+    /// What a bookmark names.
+    Bookmark {
+        /// The bookmark.
+        name: String,
+    },
     /// The commit of a transaction.
     Xid {
         /// The transaction's number.

@@ -32,6 +32,12 @@ pub const VDB_STOP: &str = "/api/v1/vdbs/{name}/stop";
 pub const VDB_REFRESH: &str = "/api/v1/vdbs/{name}/refresh";
 /// POST: rewind.
 pub const VDB_REWIND: &str = "/api/v1/vdbs/{name}/rewind";
+/// GET: all bookmarks; POST: set one.
+pub const BOOKMARKS: &str = "/api/v1/bookmarks";
+/// GET: one bookmark; DELETE: delete.
+pub const BOOKMARK: &str = "/api/v1/bookmarks/{name}";
+/// GET: what can be opened of one dSource or VDB.
+pub const TIMEFLOWS: &str = "/api/v1/timeflows/{name}";
 /// GET: all policies.
 pub const POLICIES: &str = "/api/v1/policies";
 /// GET: the policy of one dSource or VDB; POST: change it.

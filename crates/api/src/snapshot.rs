@@ -67,6 +67,9 @@ pub struct Snapshot {
     pub ready: bool,
     /// How far the proof is.
     pub state: SnapshotState,
+    /// The bookmarks that name it: it cannot be deleted before they are.
+    #[serde(default)]
+    pub bookmarks: Vec<String>,
     /// What the proof found, where it failed.
     #[schema(required)]
     pub error: Option<String>,

@@ -140,6 +140,11 @@ pub enum RewindTo {
         #[schema(value_type = String, example = "snapshot-7")]
         id: SnapshotId,
     },
+    /// A bookmark on the VDB.
+    Bookmark {
+        /// The bookmark.
+        name: String,
+    },
     /// The state before the last rewind or refresh.
     Undo,
 }

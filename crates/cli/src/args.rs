@@ -1,5 +1,6 @@
 //! The grammar of the command line.
 
+mod bookmark;
 mod dsource;
 mod job;
 mod moment;
@@ -8,6 +9,7 @@ mod pool;
 mod snapshot;
 mod vdb;
 
+pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use dsource::{DsourceCommand, LinkArgs};
 pub use job::JobCommand;
 pub use moment::MomentArgs;
@@ -86,6 +88,15 @@ pub enum Command {
         after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  offshoot vdb connect dev"
     )]
     Vdb(VdbCommand),
+    /// Give names to moments
+    #[command(
+        subcommand,
+        after_help = "Example:\n  offshoot bookmark create before-release --on prod"
+    )]
+    Bookmark(BookmarkCommand),
+    /// Look at histories
+    #[command(subcommand, after_help = "Example:\n  offshoot timeflow show prod")]
+    Timeflow(TimeflowCommand),
     /// Say how dSources and VDBs are kept: snapshots, retention, quota
     #[command(subcommand, after_help = "Example:\n  offshoot policy set prod --log 7d")]
     Policy(PolicyCommand),

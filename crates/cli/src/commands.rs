@@ -1,11 +1,13 @@
 //! What each command does: a request, perhaps a job to wait for, a result.
 
+mod bookmark;
 mod dsource;
 mod job;
 mod policy;
 mod pool;
 mod serve;
 mod snapshot;
+mod timeflow;
 mod vdb;
 
 use crate::args::{Cli, Command, DemoArgs, JobArgs};
@@ -46,6 +48,8 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),
         Command::Vdb(command) => vdb::run(session, command),
+        Command::Bookmark(command) => bookmark::run(session, command),
+        Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),
         Command::Job(command) => job::run(session, command),
         Command::Pool(command) => pool::run(session, command),

@@ -223,6 +223,32 @@ fn the_link_request_holds_the_password_and_the_source_does_not() {
 }
 
 #[test]
+fn bookmarks_are_set_listed_and_deleted() {
+    let world = World::with_objects();
+    assert!(world.run("bookmark list").ok().contains("bookmark create"));
+    let document = world.run("bookmark create release --on prod --lsn 0/3A2B1C0 --json").document();
+    assert_eq!((&document["name"], &document["object"]), (&"release".into(), &"prod".into()));
+    let asked = world.service.last_bookmark().unwrap();
+    assert_eq!(asked.moment, Moment::Lsn { lsn: "0/3A2B1C0".parse().unwrap() });
+    world.run("bookmark create release --on prod --json").fails(1, "already_exists");
+    assert_eq!(world.run("bookmark list --json").document()["bookmarks"][0]["name"], "release");
+    assert!(world.run("bookmark list").ok().contains("0/3A2B1C0"));
+    world.run("bookmark delete release").ok();
+    world.run("bookmark delete release --json").fails(1, "not_found");
+}
+
+#[test]
+fn a_history_is_shown() {
+    let world = World::with_objects();
+    let document = world.run("timeflow show prod --json").document();
+    assert_eq!(document["timeflows"][0]["ranges"][0]["to"]["lsn"], "0/4000000");
+    let text = world.run("timeflow show prod").ok();
+    for word in ["timeflow-1", "any moment", "gap", "snapshot-1", "manual, ready"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
 fn a_policy_is_shown_and_set() {
     let world = World::with_objects();
     let document = world.run("policy show --json").document();
@@ -267,12 +293,16 @@ fn provision_passes_on_what_was_asked() {
         ("--snapshot snapshot-7", Moment::Snapshot { id: "snapshot-7".parse().unwrap() }),
         ("--lsn 0/3A2B1C0", Moment::Lsn { lsn: "0/3A2B1C0".parse().unwrap() }),
         ("--xid 12", Moment::Xid { xid: 12 }),
+        ("--bookmark release", Moment::Bookmark { name: "release".into() }),
     ] {
         world.run(&format!("vdb refresh dev {option}")).ok();
         assert_eq!(world.service.last_refresh().unwrap().1.moment, moment);
     }
     world.run("vdb rewind dev --snapshot snapshot-7").ok();
     let to = RewindTo::Snapshot { id: "snapshot-7".parse().unwrap() };
+    assert_eq!(world.service.last_rewind().unwrap().1.to, to);
+    world.run("vdb rewind dev --bookmark release").ok();
+    let to = RewindTo::Bookmark { name: "release".into() };
     assert_eq!(world.service.last_rewind().unwrap().1.to, to);
     world.run("vdb rewind dev --undo").ok();
     assert_eq!(world.service.last_rewind().unwrap().1.to, RewindTo::Undo);

@@ -2,9 +2,9 @@
 
 use crate::Client;
 use offshoot_api::{
-    Dsource, DsourceList, Job, JobAccepted, JobList, LinkDsource, Policy, PolicyList, PoolStatus,
-    ProvisionVdb, RefreshVdb, RewindVdb, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot,
-    Vdb, VdbList, routes,
+    Bookmark, BookmarkList, CreateBookmark, Dsource, DsourceList, Job, JobAccepted, JobList,
+    LinkDsource, Policy, PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb, SetPolicy,
+    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -133,6 +133,34 @@ impl Client {
     /// Goes back to an earlier state of the VDB itself.
     pub fn rewind_vdb(&self, name: &str, request: &RewindVdb) -> Result<JobId, Failure> {
         self.post_json(&routes::fill(routes::VDB_REWIND, name), request).map(accepted)
+    }
+}
+
+/// Bookmarks and timeflows.
+impl Client {
+    /// Gives a name to a moment of a dSource or VDB.
+    pub fn create_bookmark(&self, request: &CreateBookmark) -> Result<JobId, Failure> {
+        self.post_json(routes::BOOKMARKS, request).map(accepted)
+    }
+
+    /// All bookmarks, by name.
+    pub fn list_bookmarks(&self) -> Result<BookmarkList, Failure> {
+        self.get(routes::BOOKMARKS)
+    }
+
+    /// One bookmark.
+    pub fn show_bookmark(&self, name: &str) -> Result<Bookmark, Failure> {
+        self.get(&routes::fill(routes::BOOKMARK, name))
+    }
+
+    /// Deletes a bookmark; what was made from it stays.
+    pub fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
+        self.delete(&routes::fill(routes::BOOKMARK, name)).map(accepted)
+    }
+
+    /// What can be opened of a dSource or VDB.
+    pub fn show_timeflows(&self, name: &str) -> Result<TimeflowList, Failure> {
+        self.get(&routes::fill(routes::TIMEFLOWS, name))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{ObjectName, Owner, Position};
 use jiff::Timestamp;
-use offshoot_types::{BookmarkId, SnapshotId, TimeflowId};
+use offshoot_types::{BookmarkId, SnapshotId};
 use serde::{Deserialize, Serialize};
 
 /// A named point of a timeflow.
@@ -10,14 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct Bookmark {
     /// The id.
     pub id: BookmarkId,
-    /// Unique among bookmarks.
+    /// Unique among bookmarks of all dSources and VDBs.
     pub name: ObjectName,
     /// Whose history it marks.
     pub owner: Owner,
-    /// The timeflow the point lies on.
-    pub timeflow: TimeflowId,
-    /// The snapshot that holds exactly this point, where one was taken for it.
-    pub snapshot: Option<SnapshotId>,
+    /// The snapshot that holds exactly this point.
+    pub snapshot: SnapshotId,
     /// The point.
     pub position: Position,
     /// When it was set.

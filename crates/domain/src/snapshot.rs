@@ -79,6 +79,11 @@ impl Snapshot {
         self.kind != SnapshotKind::Bookmark
     }
 
+    /// Whether it is kept for what it holds: not to make replay short, nor for a bookmark alone.
+    pub fn is_lasting(&self) -> bool {
+        !matches!(self.kind, SnapshotKind::RecoveryPoint | SnapshotKind::Bookmark)
+    }
+
     /// Whether it waits for its proof.
     pub fn awaits_proof(&self) -> bool {
         self.readiness == Readiness::Pending && self.kind != SnapshotKind::RecoveryPoint

@@ -1,5 +1,6 @@
 //! The engine's API: what the server and tests call.
 
+use crate::bookmarks::{self, BookmarkView};
 use crate::core::Core;
 use crate::exports::Exports;
 use crate::host::Host;
@@ -7,10 +8,11 @@ use crate::moments::find_parent;
 use crate::paths::Paths;
 use crate::policies::PolicyView;
 use crate::servers::{Servers, stop_leftovers};
+use crate::timeflows::HistoryView;
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
     dsource_jobs, leftovers, link, policies, pool_jobs, provision, readiness, restart, resync,
-    retention, snapshots, vdb_jobs, watch,
+    retention, snapshots, timeflows, vdb_jobs, watch,
 };
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
@@ -71,6 +73,7 @@ fn workflows() -> Vec<Workflow<Core>> {
     ];
     all.extend(dsource_jobs::workflows());
     all.extend(snapshots::workflows());
+    all.extend(bookmarks::workflows());
     all.extend(vdb_jobs::workflows());
     all
 }
@@ -370,11 +373,11 @@ impl Engine {
         vdb_jobs::submit_refresh(&self.core, name, moment)
     }
 
-    /// Goes back to a snapshot of the VDB.
+    /// Goes back to a snapshot or bookmark of the VDB.
     ///
     /// # Errors
     /// `NotFound`, `Busy`.
-    pub fn rewind_vdb(&self, name: &str, to: SnapshotId) -> Result<JobId, Failure> {
+    pub fn rewind_vdb(&self, name: &str, to: Moment) -> Result<JobId, Failure> {
         vdb_jobs::submit_rewind(&self.core, name, to)
     }
 
@@ -384,6 +387,46 @@ impl Engine {
     /// `NotFound`, `Busy`, `WrongState`.
     pub fn undo_rewind(&self, name: &str) -> Result<JobId, Failure> {
         vdb_jobs::submit_rewind_undo(&self.core, name)
+    }
+
+    /// Gives a name to a moment of a dSource or VDB.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `NotFound`, `MomentUnavailable`.
+    pub fn create_bookmark(&self, name: &str, on: &str, at: Moment) -> Result<JobId, Failure> {
+        bookmarks::submit_create(&self.core, name, find_parent(&self.core, on)?, at)
+    }
+
+    /// All bookmarks, by name.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn bookmarks(&self) -> Result<Vec<BookmarkView>, Failure> {
+        bookmarks::list(&self.core)
+    }
+
+    /// One bookmark.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn bookmark(&self, name: &str) -> Result<BookmarkView, Failure> {
+        bookmarks::show(&self.core, name)
+    }
+
+    /// Deletes a bookmark.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`.
+    pub fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
+        bookmarks::submit_delete(&self.core, name)
+    }
+
+    /// What can be opened of a dSource or VDB.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn timeflows(&self, object: &str) -> Result<HistoryView, Failure> {
+        timeflows::show(&self.core, object)
     }
 
     /// The policies of all dSources and VDBs.

@@ -420,10 +420,10 @@ impl Follower {
     }
 }
 
-/// The snapshots of the timeflow that goes on; those of ended ones have no log.
+/// The snapshots into which the log can be replayed: those of ended timeflows have none.
 fn snapshots_on_log(core: &Core, dsource: &Dsource) -> Result<Vec<Snapshot>, Failure> {
     let mut snapshots: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;
-    snapshots.retain(|snapshot| Some(snapshot.timeflow) == dsource.timeflow);
+    snapshots.retain(|one| Some(one.timeflow) == dsource.timeflow && one.follows_log());
     Ok(snapshots)
 }
 

@@ -22,6 +22,7 @@
 //!    catalog does not know it: [`leftovers`] removes it once no job is open.
 //! 3. The catalog says what should run; after any crash the next start makes it so.
 
+mod bookmarks;
 mod core;
 mod data_files;
 mod dsource_jobs;
@@ -46,12 +47,15 @@ mod resync;
 mod retention;
 mod servers;
 mod snapshots;
+mod timeflows;
 mod vdb_jobs;
 mod views;
 mod watch;
 
+pub use bookmarks::BookmarkView;
 pub use engine::{Engine, EngineOptions};
 pub use policies::PolicyView;
+pub use timeflows::{HistoryView, TimeflowView};
 pub use views::{
     DsourceView, EngineView, FollowState, ObjectKind, PoolView, SnapshotView, VdbView,
 };

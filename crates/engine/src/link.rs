@@ -350,6 +350,7 @@ fn delete_first_snapshot(context: &Context) -> Result<(), Failure> {
 
 /// Deletes the snapshots and timeflows of a dSource.
 pub fn forget_history(core: &Core, id: DsourceId) -> Result<(), Failure> {
+    crate::bookmarks::forget_of(core, id)?;
     for timeflow in core.catalog.list_of::<Timeflow>(id)? {
         forget_timeflow(core, id, timeflow.id)?;
     }

@@ -1,11 +1,12 @@
 //! From what a user asks for to what must be cloned and replayed.
 
+use crate::bookmarks;
 use crate::core::{Core, missing};
 use crate::follower::Follower;
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target, TimeRefusal,
-    Timeflow, TimeflowView, Vdb, check_time, plan,
+    Bookmark, Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target,
+    TimeRefusal, Timeflow, TimeflowView, Vdb, check_time, plan,
 };
 use offshoot_postgres::commit_index::Commit;
 use offshoot_types::{ErrorKind, Failure, Lsn, SnapshotId};
@@ -120,6 +121,11 @@ pub fn resolve(core: &Arc<Core>, owner: Owner, moment: &Moment) -> Result<Resolv
             let position = history.snapshot(*id)?.position;
             finish(&history, Target::Snapshot(*id), position)
         }
+        (_, Moment::Bookmark(name)) => {
+            let bookmark = bookmark_of(core, owner, name)?;
+            let history = History::around(core, owner, bookmark.snapshot)?;
+            finish(&history, Target::Snapshot(bookmark.snapshot), bookmark.position)
+        }
         (Owner::Vdb(_), Moment::Latest) => {
             let history = History::read(core, owner)?;
             let newest = history.snapshots.iter().max_by_key(|one| (one.taken_at, one.id));
@@ -132,14 +138,25 @@ pub fn resolve(core: &Arc<Core>, owner: Owner, moment: &Moment) -> Result<Resolv
         (Owner::Vdb(_), _) => Err(Failure::new(
             ErrorKind::MomentUnavailable,
             "a VDB keeps no log of its own: only its snapshots and its present state can be opened",
-            "use --snapshot ID or --latest",
-        )),
-        (_, Moment::Bookmark(name)) => Err(missing(
-            "bookmark",
-            name,
-            "bookmarks do not exist yet; use --snapshot, --at or --lsn",
+            "use --snapshot ID, --bookmark NAME or --latest",
         )),
     }
+}
+
+/// A bookmark that must be on an object.
+fn bookmark_of(core: &Core, owner: Owner, name: &str) -> Result<Bookmark, Failure> {
+    let shown = bookmarks::show(core, name)?;
+    if shown.bookmark.owner == owner {
+        return Ok(shown.bookmark);
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidInput,
+        format!("the bookmark '{name}' is on '{}', whose history this is not", shown.object),
+        format!(
+            "provision a VDB from there: offshoot vdb provision NAME --from {} --bookmark {name}",
+            shown.object
+        ),
+    ))
 }
 
 fn resolve_in_log(

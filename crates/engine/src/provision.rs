@@ -73,7 +73,7 @@ pub fn submit(core: &Arc<Core>, input: Input) -> Result<offshoot_types::JobId, F
     let major = major_of(core, input.parent.owner)?;
     let tools = core.host.tools(major)?;
     config::validate(&tools.installation.bin_dir, tools.user.as_ref(), &input.settings)?;
-    if !is_present_of_vdb(&input.parent, &input.moment) {
+    if !is_present_of_vdb(input.parent.owner, &input.moment) {
         resolve(core, input.parent.owner, &input.moment)?;
     }
     let submission = Submission::new(KIND, &input.name, &input)
@@ -83,8 +83,9 @@ pub fn submit(core: &Arc<Core>, input: Input) -> Result<offshoot_types::JobId, F
     core.submit(submission)
 }
 
-fn is_present_of_vdb(parent: &Parent, moment: &Moment) -> bool {
-    matches!((parent.owner, moment), (Owner::Vdb(_), Moment::Latest))
+/// Whether the present state of a VDB is asked for: a snapshot is taken for it.
+pub fn is_present_of_vdb(owner: Owner, moment: &Moment) -> bool {
+    matches!((owner, moment), (Owner::Vdb(_), Moment::Latest))
 }
 
 /// The major version of a dSource or VDB.

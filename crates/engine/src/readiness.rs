@@ -22,7 +22,8 @@ const CHECK_DEADLINE: Duration = Duration::from_secs(6 * 3600);
 const KIND: &str = "snapshot_ready";
 /// How long a proof may take to be undone.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
-const IMAGE: &str = "image";
+/// Key under which jobs note the image they made.
+pub const IMAGE: &str = "image";
 const CHECKED: &str = "checked_dataset";
 const DAMAGE: &str = "damage";
 
@@ -88,7 +89,8 @@ fn recover(context: &Context) -> Result<(), Failure> {
     }
 }
 
-fn take_image(context: &Context) -> Result<(), Failure> {
+/// Step: keeps the clone's state as an image.
+pub fn take_image(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let dataset: DatasetId = context.need(DATASET)?;
     // The snapshot makes durable what recovery wrote without flushing.
@@ -96,7 +98,8 @@ fn take_image(context: &Context) -> Result<(), Failure> {
     context.set(IMAGE, &image)
 }
 
-fn drop_image(context: &Context) -> Result<(), Failure> {
+/// Undo: deletes the image that was noted.
+pub fn drop_image(context: &Context) -> Result<(), Failure> {
     match context.get(IMAGE)? {
         Some(image) => opening::delete_image(context.app(), image),
         None => Ok(()),

@@ -107,12 +107,8 @@ impl Due {
     ) -> Result<(), Failure> {
         let (runner, now) = (core.runner()?, core.now());
         let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
-        let marked: HashSet<SnapshotId> = core
-            .catalog
-            .list_of::<Bookmark>(owner)?
-            .iter()
-            .filter_map(|one| one.snapshot)
-            .collect();
+        let marked: HashSet<SnapshotId> =
+            core.catalog.list_of::<Bookmark>(owner)?.iter().map(|one| one.snapshot).collect();
         let log = range.map(|(timeflow, range)| KeptLog { timeflow, from: range.from.lsn });
         let pinned = |id| marked.contains(&id) || runner.is_busy(id);
         let expired: HashSet<SnapshotId> =

@@ -4,7 +4,7 @@ use crate::core::{Context, Core, vdb_key};
 use crate::follower::{Follower, timestamp};
 use crate::moments::position_at;
 use crate::opening::delete_image;
-use crate::{resync, retention};
+use crate::{bookmarks, resync, retention};
 use offshoot_domain::{
     Dsource, DsourceState, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb,
 };
@@ -92,6 +92,13 @@ pub fn any_by_itself(core: &Core) -> Result<bool, Failure> {
 /// Starts a job that deletes a snapshot.
 pub fn submit_delete(core: &Arc<Core>, id: SnapshotId) -> Result<JobId, Failure> {
     let snapshot = find(core, id)?;
+    if let Some(names) = bookmarks::by_snapshot(core, snapshot.owner)?.remove(&id) {
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("{id} is what the bookmark '{}' names", names.join("', '")),
+            format!("delete the bookmark first: offshoot bookmark delete {}", names[0]),
+        ));
+    }
     crate::readiness::cancel(core, id)?;
     let submission = Submission::new("snapshot_delete", id, &id).exclusive(id);
     core.submit(submission.shared(snapshot.owner))

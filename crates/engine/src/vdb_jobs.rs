@@ -3,10 +3,12 @@
 use crate::core::{Context, Core, vdb_key};
 use crate::moments::resolve;
 use crate::opening::{self, DATASET};
-use crate::provision::{forget_vdb, open_vdb, publish_opened, release_memory_group, resolve_from};
+use crate::provision::{
+    forget_vdb, is_present_of_vdb, open_vdb, publish_opened, release_memory_group, resolve_from,
+};
 use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_postgres::server::StopMode;
-use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId, VdbId};
+use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -120,17 +122,17 @@ pub fn submit_refresh(core: &Arc<Core>, name: &str, moment: Moment) -> Result<Jo
             "rewind it to one of its own snapshots, or provision a new VDB",
         ));
     }
-    if !matches!((owner, &moment), (Owner::Vdb(_), Moment::Latest)) {
+    if !is_present_of_vdb(owner, &moment) {
         resolve(core, owner, &moment)?;
     }
     submit(core, "vdb_refresh", &vdb, Some((owner, moment)))
 }
 
-/// Goes back to a snapshot of the VDB itself.
-pub fn submit_rewind(core: &Arc<Core>, name: &str, to: SnapshotId) -> Result<JobId, Failure> {
+/// Goes back to a snapshot or bookmark of the VDB itself.
+pub fn submit_rewind(core: &Arc<Core>, name: &str, to: Moment) -> Result<JobId, Failure> {
     let vdb = core.vdb(name)?;
-    resolve(core, vdb.id.into(), &Moment::Snapshot(to))?;
-    submit(core, "vdb_rewind", &vdb, Some((vdb.id.into(), Moment::Snapshot(to))))
+    resolve(core, vdb.id.into(), &to)?;
+    submit(core, "vdb_rewind", &vdb, Some((vdb.id.into(), to)))
 }
 
 /// Takes the last rewind or refresh back.
@@ -200,6 +202,7 @@ fn mark_stopped(context: &Context) -> Result<(), Failure> {
 fn free(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let input: Input = context.input()?;
+    crate::bookmarks::forget_of(core, input.vdb)?;
     for snapshot in core.catalog.list_of::<Snapshot>(input.vdb)? {
         crate::snapshots::free(core, &snapshot)?;
     }

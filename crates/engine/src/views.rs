@@ -1,5 +1,6 @@
 //! What the engine shows of its objects.
 
+use crate::bookmarks;
 use crate::core::Core;
 use crate::provision::{database_key, password_key};
 use jiff::Timestamp;
@@ -74,6 +75,8 @@ pub struct SnapshotView {
     pub snapshot: Snapshot,
     /// The name of what it was taken of.
     pub object: String,
+    /// The bookmarks that name it.
+    pub bookmarks: Vec<String>,
 }
 
 /// A VDB and what is known of it now.
@@ -124,21 +127,50 @@ fn logical(store: &Store, dataset: Option<DatasetId>) -> u64 {
 
 /// Snapshots of one object or of all, oldest first.
 pub fn snapshots(core: &Core, object: Option<&str>) -> Result<Vec<SnapshotView>, Failure> {
-    let mut found: Vec<Snapshot> = match object {
-        Some(name) => core.catalog.list_of(crate::moments::find_parent(core, name)?)?,
-        None => core.catalog.list()?,
+    let owners: Vec<(Owner, String)> = match object {
+        Some(name) => vec![(crate::moments::find_parent(core, name)?, name.to_owned())],
+        None => {
+            let dsources: Vec<Dsource> = core.catalog.list()?;
+            let vdbs: Vec<Vdb> = core.catalog.list()?;
+            let dsources = dsources.into_iter().map(|one| (one.id.into(), one.name.to_string()));
+            let vdbs = vdbs.into_iter().map(|one| (one.id.into(), one.name.to_string()));
+            dsources.chain(vdbs).collect()
+        }
     };
-    found.sort_by_key(|one| (one.taken_at, one.id));
-    found.into_iter().map(|snapshot| snapshot_view(core, snapshot)).collect()
+    let mut found = Vec::new();
+    for (owner, name) in owners {
+        found.extend(snapshot_views(core, owner, &name, core.catalog.list_of(owner)?)?);
+    }
+    found.sort_by_key(|one| (one.snapshot.taken_at, one.snapshot.id));
+    Ok(found)
 }
 
 /// One snapshot with its object's name.
 pub fn snapshot_view(core: &Core, snapshot: Snapshot) -> Result<SnapshotView, Failure> {
-    let object = match snapshot.owner {
+    let owner = snapshot.owner;
+    let object = match owner {
         Owner::Dsource(id) => core.catalog.find::<Dsource>(id)?.map(|one| one.name.to_string()),
         Owner::Vdb(id) => core.catalog.find::<Vdb>(id)?.map(|one| one.name.to_string()),
     };
-    Ok(SnapshotView { object: object.unwrap_or_else(|| snapshot.owner.to_string()), snapshot })
+    let object = object.unwrap_or_else(|| owner.to_string());
+    let bookmarks = bookmarks::by_snapshot(core, owner)?.remove(&snapshot.id).unwrap_or_default();
+    Ok(SnapshotView { object, bookmarks, snapshot })
+}
+
+/// Snapshots of one object with its name and their bookmarks.
+pub fn snapshot_views(
+    core: &Core,
+    owner: Owner,
+    name: &str,
+    snapshots: Vec<Snapshot>,
+) -> Result<Vec<SnapshotView>, Failure> {
+    let mut names = bookmarks::by_snapshot(core, owner)?;
+    let view = |snapshot: Snapshot| SnapshotView {
+        object: name.to_owned(),
+        bookmarks: names.remove(&snapshot.id).unwrap_or_default(),
+        snapshot,
+    };
+    Ok(snapshots.into_iter().map(view).collect())
 }
 
 /// A dSource as it is now.
@@ -182,8 +214,7 @@ pub fn dsource(core: &Core, dsource: Dsource) -> Result<DsourceView, Failure> {
 fn snapshots_of(core: &Core, dsource: &Dsource) -> Result<Vec<SnapshotView>, Failure> {
     let mut found: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;
     found.sort_by_key(|one| (one.position.lsn, one.id));
-    let name = dsource.name.to_string();
-    Ok(found.into_iter().map(|snapshot| SnapshotView { snapshot, object: name.clone() }).collect())
+    snapshot_views(core, dsource.id.into(), &dsource.name, found)
 }
 
 /// What the pool holds beside what only VDBs reach, divided among dSources by their size: exact for

@@ -1,5 +1,7 @@
 //! The engine as the API shows it.
 
+mod history;
+
 use crate::EngineService;
 use offshoot_api as api;
 use offshoot_catalog as catalog;
@@ -144,9 +146,34 @@ impl EngineService for LocalEngine {
 
     fn rewind_vdb(&self, name: &str, request: api::RewindVdb) -> Result<JobId, Failure> {
         match request.to {
-            api::RewindTo::Snapshot { id } => self.engine.rewind_vdb(name, id),
+            api::RewindTo::Snapshot { id } => {
+                self.engine.rewind_vdb(name, domain::Moment::Snapshot(id))
+            }
+            api::RewindTo::Bookmark { name: bookmark } => {
+                self.engine.rewind_vdb(name, domain::Moment::Bookmark(bookmark))
+            }
             api::RewindTo::Undo => self.engine.undo_rewind(name),
         }
+    }
+
+    fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
+        self.engine.create_bookmark(&request.name, &request.on, moment(request.moment)?)
+    }
+
+    fn list_bookmarks(&self) -> Result<Vec<api::Bookmark>, Failure> {
+        Ok(self.engine.bookmarks()?.into_iter().map(history::bookmark).collect())
+    }
+
+    fn show_bookmark(&self, name: &str) -> Result<api::Bookmark, Failure> {
+        self.engine.bookmark(name).map(history::bookmark)
+    }
+
+    fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.delete_bookmark(name)
+    }
+
+    fn show_timeflows(&self, name: &str) -> Result<api::TimeflowList, Failure> {
+        self.engine.timeflows(name).map(history::timeflows)
     }
 
     fn list_policies(&self) -> Result<Vec<api::Policy>, Failure> {
@@ -197,6 +224,7 @@ fn moment(asked: api::Moment) -> Result<domain::Moment, Failure> {
         api::Moment::Snapshot { id } => domain::Moment::Snapshot(id),
         api::Moment::At { time } => domain::Moment::At(time),
         api::Moment::Lsn { lsn } => domain::Moment::Lsn(lsn),
+        api::Moment::Bookmark { name } => domain::Moment::Bookmark(name),
         api::Moment::Xid { xid } => domain::Moment::Xid(xid),
     })
 }
@@ -242,7 +270,7 @@ fn dsource(view: DsourceView) -> api::Dsource {
 }
 
 fn snapshot(view: SnapshotView) -> api::Snapshot {
-    let SnapshotView { snapshot, object } = view;
+    let SnapshotView { snapshot, object, bookmarks } = view;
     let (state, error) = match &snapshot.readiness {
         domain::Readiness::Pending => (api::SnapshotState::Pending, None),
         domain::Readiness::Ready { .. } => (api::SnapshotState::Ready, None),
@@ -264,6 +292,7 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
         lsn: Some(snapshot.position.lsn),
         ready: state == api::SnapshotState::Ready,
         state,
+        bookmarks,
         error,
     }
 }

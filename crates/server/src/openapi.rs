@@ -1,6 +1,6 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
-use crate::endpoints::{dsource, job, policy, pool, snapshot, vdb};
+use crate::endpoints::{bookmark, dsource, job, policy, pool, snapshot, timeflow, vdb};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use offshoot_api::ErrorBody;
@@ -40,6 +40,11 @@ use utoipa::{Modify, OpenApi};
         vdb::delete_vdb,
         vdb::refresh_vdb,
         vdb::rewind_vdb,
+        bookmark::create_bookmark,
+        bookmark::list_bookmarks,
+        bookmark::show_bookmark,
+        bookmark::delete_bookmark,
+        timeflow::show_timeflows,
         policy::list_policies,
         policy::show_policy,
         policy::set_policy,

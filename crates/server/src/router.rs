@@ -1,6 +1,6 @@
 //! The routes, and what every request passes before its handler.
 
-use crate::endpoints::{dsource, job, policy, pool, snapshot, vdb};
+use crate::endpoints::{bookmark, dsource, job, policy, pool, snapshot, timeflow, vdb};
 use crate::reply::Refusal;
 use crate::{EngineService, Token, openapi};
 use axum::Router;
@@ -35,6 +35,9 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .route(routes::VDB_STOP, post(vdb::stop_vdb))
         .route(routes::VDB_REFRESH, post(vdb::refresh_vdb))
         .route(routes::VDB_REWIND, post(vdb::rewind_vdb))
+        .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
+        .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
+        .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))
         .route(routes::POLICIES, get(policy::list_policies))
         .route(routes::POLICY, get(policy::show_policy).post(policy::set_policy))
         .route(routes::JOBS, get(job::list_jobs))

@@ -1,8 +1,8 @@
 //! What the HTTP layer asks of an engine, and nothing of how it is done.
 
 use offshoot_api::{
-    Dsource, Job, LinkDsource, Policy, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb, SetPolicy,
-    Snapshot, Status, TakeSnapshot, Vdb,
+    Bookmark, CreateBookmark, Dsource, Job, LinkDsource, Policy, PoolStatus, ProvisionVdb,
+    RefreshVdb, RewindVdb, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -56,6 +56,17 @@ pub trait EngineService: Send + Sync + 'static {
     fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure>;
     /// Goes back to an earlier state of the VDB itself.
     fn rewind_vdb(&self, name: &str, request: RewindVdb) -> Result<JobId, Failure>;
+
+    /// Gives a name to a moment.
+    fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure>;
+    /// All bookmarks, by name.
+    fn list_bookmarks(&self) -> Result<Vec<Bookmark>, Failure>;
+    /// One bookmark.
+    fn show_bookmark(&self, name: &str) -> Result<Bookmark, Failure>;
+    /// Deletes a bookmark; what was made from it stays.
+    fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure>;
+    /// What can be opened of a dSource or VDB.
+    fn show_timeflows(&self, name: &str) -> Result<TimeflowList, Failure>;
 
     /// Policies: of dSources first, then of VDBs; by name.
     fn list_policies(&self) -> Result<Vec<Policy>, Failure>;

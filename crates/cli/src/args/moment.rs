@@ -22,6 +22,9 @@ pub struct MomentArgs {
     /// This position of the log, as 0/3A2B1C0
     #[arg(long, value_name = "LSN")]
     pub lsn: Option<Lsn>,
+    /// What this bookmark names
+    #[arg(long, value_name = "NAME")]
+    pub bookmark: Option<String>,
     /// The commit of this transaction
     #[arg(long, value_name = "N")]
     pub xid: Option<u32>,
@@ -41,6 +44,9 @@ impl MomentArgs {
         }
         if let Some(lsn) = self.lsn {
             return Moment::Lsn { lsn };
+        }
+        if let Some(name) = self.bookmark.clone() {
+            return Moment::Bookmark { name };
         }
         self.xid.map_or(Moment::Latest, |xid| Moment::Xid { xid })
     }

@@ -102,6 +102,9 @@ pub struct RewindToArgs {
     /// One of its own snapshots
     #[arg(long, value_name = "ID")]
     pub snapshot: Option<SnapshotId>,
+    /// A bookmark on it
+    #[arg(long, value_name = "NAME")]
+    pub bookmark: Option<String>,
     /// The state before the last rewind or refresh
     #[arg(long)]
     pub undo: bool,

@@ -54,6 +54,7 @@ fn show_text(snapshot: &Snapshot) -> String {
         .add("time", snapshot.time)
         .add_some("lsn", snapshot.lsn)
         .add("state", word(&snapshot.state))
+        .add_some("bookmarks", Some(snapshot.bookmarks.join(", ")).filter(|all| !all.is_empty()))
         .add_some("error", snapshot.error.as_ref())
         .text()
 }

@@ -54,8 +54,12 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
 }
 
 fn rewind(session: &Session, args: &RewindArgs) -> Result<(), Failure> {
-    // The grammar lets through exactly one of --snapshot and --undo.
-    let to = args.to.snapshot.map_or(RewindTo::Undo, |id| RewindTo::Snapshot { id });
+    // The grammar lets through exactly one of --snapshot, --bookmark and --undo.
+    let to = match (args.to.snapshot, args.to.bookmark.clone()) {
+        (Some(id), _) => RewindTo::Snapshot { id },
+        (None, Some(name)) => RewindTo::Bookmark { name },
+        (None, None) => RewindTo::Undo,
+    };
     let job = session.client.rewind_vdb(&args.name, &RewindVdb { to })?;
     change(session, &args.name, args.job, job)
 }

@@ -103,8 +103,9 @@ impl Retention {
         pinned: impl Fn(SnapshotId) -> bool,
     ) -> Vec<SnapshotId> {
         let mut kept: HashSet<SnapshotId> = HashSet::new();
-        kept.extend(newest(snapshots, |one| one.ready_image().is_some()));
-        kept.extend(newest(snapshots, |one| !one.is_failed()));
+        let proved = |one: &Snapshot| one.ready_image().is_some();
+        kept.extend(newest(snapshots, |one| one.is_lasting() && proved(one)));
+        kept.extend(newest(snapshots, |one| one.follows_log() && !one.is_failed()));
         for (period_ms, shift_ms, reach_ms) in [
             (HOUR_MS, 0, self.hourly_ms),
             (DAY_MS, 0, self.daily_ms),
@@ -115,7 +116,7 @@ impl Retention {
                 shifted.div_euclid(i128::from(period_ms))
             };
             let oldest = period(before(now, reach_ms));
-            let lasting = snapshots.iter().filter(|one| one.kind != SnapshotKind::RecoveryPoint);
+            let lasting = snapshots.iter().filter(|one| one.is_lasting());
             let firsts = firsts(lasting, |one| period(one.position.time));
             let reached = firsts.into_iter().filter(|(of, _)| reach_ms > 0 && *of >= oldest);
             kept.extend(reached.map(|(_, id)| id));
@@ -125,9 +126,8 @@ impl Retention {
         }
         let young = self.keep_all_from(now);
         let stays = |one: &Snapshot| {
-            let lasting = one.kind != SnapshotKind::RecoveryPoint;
             one.kind == SnapshotKind::Manual
-                || (self.keep_all_ms > 0 && lasting && one.position.time >= young)
+                || (self.keep_all_ms > 0 && one.is_lasting() && one.position.time >= young)
                 || kept.contains(&one.id)
                 || pinned(one.id)
         };

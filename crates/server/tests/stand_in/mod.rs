@@ -23,6 +23,8 @@ struct State {
     refreshes: Vec<(String, RefreshVdb)>,
     rewinds: Vec<(String, RewindVdb)>,
     policies: BTreeMap<String, Policy>,
+    bookmarks: BTreeMap<String, Bookmark>,
+    marked: Vec<CreateBookmark>,
 }
 
 #[derive(Default)]
@@ -120,6 +122,7 @@ impl State {
             lsn: Some("0/3A2B1C0".parse().unwrap()),
             ready: true,
             state: SnapshotState::Ready,
+            bookmarks: Vec::new(),
             error: None,
         };
         if let Some(dsource) = self.dsources.get_mut(object) {
@@ -160,6 +163,11 @@ impl StandIn {
     /// The last request to provision that was received.
     pub fn last_provision(&self) -> Option<ProvisionVdb> {
         self.lock().provisions.last().cloned()
+    }
+
+    /// The last request to set a bookmark that was received.
+    pub fn last_bookmark(&self) -> Option<CreateBookmark> {
+        self.lock().marked.last().cloned()
     }
 
     /// The last request to refresh that was received.
@@ -349,6 +357,62 @@ impl EngineService for StandIn {
         let job = self.on_vdb("vdb_rewind", name, VdbState::Running)?;
         self.lock().rewinds.push((name.to_owned(), request));
         Ok(job)
+    }
+
+    fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        if state.bookmarks.contains_key(&request.name) {
+            return Err(taken(&request.name));
+        }
+        let bookmark = Bookmark {
+            id: offshoot_types::BookmarkId(1),
+            name: request.name.clone(),
+            object: request.on.clone(),
+            object_kind: ObjectKind::Dsource,
+            snapshot: SnapshotId(1),
+            lsn: "0/3A2B1C0".parse().unwrap(),
+            time: time(),
+            created_at: time(),
+        };
+        state.bookmarks.insert(request.name.clone(), bookmark);
+        let job = state.job("bookmark_create", &request.name, None);
+        state.marked.push(request);
+        Ok(job)
+    }
+
+    fn list_bookmarks(&self) -> Result<Vec<Bookmark>, Failure> {
+        Ok(self.lock().bookmarks.values().cloned().collect())
+    }
+
+    fn show_bookmark(&self, name: &str) -> Result<Bookmark, Failure> {
+        self.lock().bookmarks.get(name).cloned().ok_or_else(|| missing("bookmark", name))
+    }
+
+    fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        state.bookmarks.remove(name).ok_or_else(|| missing("bookmark", name))?;
+        Ok(state.job("bookmark_delete", name, None))
+    }
+
+    fn show_timeflows(&self, name: &str) -> Result<TimeflowList, Failure> {
+        let snapshots = self.show_dsource(name)?.snapshots;
+        let point = |lsn: &str| TimePoint { lsn: lsn.parse().unwrap(), time: time() };
+        let range = TimeRange { from: point("0/1000000"), to: point("0/4000000") };
+        let timeflow = Timeflow {
+            id: offshoot_types::TimeflowId(1),
+            current: true,
+            parent: None,
+            origin: None,
+            started_at: time(),
+            ended_at: None,
+            kept: false,
+            ranges: vec![range],
+            gaps: vec![range],
+            snapshots,
+            recovery_points: Vec::new(),
+            bookmarks: vec!["release".into()],
+        };
+        Ok(TimeflowList { name: name.into(), kind: ObjectKind::Dsource, timeflows: vec![timeflow] })
     }
 
     fn list_policies(&self) -> Result<Vec<Policy>, Failure> {

@@ -1,0 +1,43 @@
+//! `offshoot bookmark …` and `offshoot timeflow …`
+
+use super::{JobArgs, MomentArgs, NameJobArgs};
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub enum BookmarkCommand {
+    Create(CreateArgs),
+    /// List bookmarks
+    #[command(after_help = "Example:\n  offshoot bookmark list")]
+    List,
+    /// Delete a bookmark; what was made from it stays
+    #[command(after_help = "Example:\n  offshoot bookmark delete before-release")]
+    Delete(NameJobArgs),
+}
+
+/// Give a name to a moment of a dSource or VDB, which then opens for as long as the bookmark is there
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot bookmark create before-release --on prod \
+                        --at '2026-11-21 14:03:27+00'\n  \
+                        offshoot bookmark create seeded --on dev")]
+pub struct CreateArgs {
+    /// The name to give it, unique among all bookmarks
+    pub name: String,
+    /// The dSource or VDB
+    #[arg(long, value_name = "DSOURCE|VDB")]
+    pub on: String,
+    #[command(flatten)]
+    pub moment: MomentArgs,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TimeflowCommand {
+    /// Show which moments can be opened: ranges, gaps, snapshots, what a rewind replaced
+    #[command(after_help = "Example:\n  offshoot timeflow show prod")]
+    Show {
+        /// The name of a dSource or VDB
+        #[arg(value_name = "DSOURCE|VDB")]
+        name: String,
+    },
+}
