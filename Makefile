@@ -19,10 +19,10 @@ test: ## format, tidy, clippy and every test; ends within 45 minutes whatever ha
 	@$(SETUP) test
 	@scripts/test.sh
 
-bench: ## the figures of docs/performance.md, repeated here (BENCH_ARGS=provision for one of them)
+bench: ## the benchmarks, a selection in ten minutes (BENCH_ARGS='provision --repeats 50' for one of them)
 	@$(SETUP) demo
-	cargo build --release -p offshoot-cli -p offshoot-bench
-	$(TARGET_DIR)/release/offshoot-bench --offshoot $(TARGET_DIR)/release/offshoot $(or $(BENCH_ARGS),all)
+	cargo build --release -p offshoot-cli
+	$(TARGET_DIR)/release/offshoot bench $(or $(BENCH_ARGS),quick)
 
 build: ## the release binary, target/release/offshoot
 	@$(SETUP) demo

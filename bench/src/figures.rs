@@ -1,5 +1,6 @@
-//! Figures, their goals, and how they are printed.
+//! Figures: samples, their spread, and the goal they should reach.
 
+use crate::statistics::Spread;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -8,62 +9,70 @@ use std::time::Duration;
 pub struct Figure {
     /// What was measured, its unit last.
     pub name: String,
-    /// The figure.
-    pub value: f64,
+    /// Median and ends of the samples.
+    #[serde(flatten)]
+    pub spread: Spread,
+    /// In the order they were taken.
+    pub samples: Vec<f64>,
     /// The goal in words: `≤ 600`; empty where there is none.
     pub goal: String,
-    /// Whether the goal was reached; true where there is none.
+    /// Whether the median reached the goal; true where there is none.
     pub reached: bool,
 }
 
 /// All figures of one benchmark.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figures {
-    /// The benchmark.
-    pub benchmark: String,
-    /// In the order they were measured.
-    pub figures: Vec<Figure>,
-}
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Figures(Vec<Figure>);
 
 impl Figures {
-    /// None yet.
-    pub fn new(benchmark: &str) -> Self {
-        Figures { benchmark: benchmark.to_owned(), figures: Vec::new() }
-    }
-
     /// A figure without a goal.
-    pub fn note(&mut self, name: impl Into<String>, value: f64) {
-        self.push(name.into(), value, String::new(), true);
+    pub fn note(&mut self, name: impl Into<String>, samples: impl Samples) {
+        self.push(name.into(), samples.all(), String::new(), |_| true);
     }
 
-    /// A figure that should be at most `goal`.
-    pub fn at_most(&mut self, name: impl Into<String>, value: f64, goal: f64) {
-        self.push(name.into(), value, format!("≤ {goal}"), value <= goal);
+    /// A figure whose median should be at most `goal`.
+    pub fn at_most(&mut self, name: impl Into<String>, samples: impl Samples, goal: f64) {
+        self.push(name.into(), samples.all(), format!("≤ {goal}"), |median| median <= goal);
     }
 
-    /// A figure that should be at least `goal`.
-    pub fn at_least(&mut self, name: impl Into<String>, value: f64, goal: f64) {
-        self.push(name.into(), value, format!("≥ {goal}"), value >= goal);
+    /// A figure whose median should be at least `goal`.
+    pub fn at_least(&mut self, name: impl Into<String>, samples: impl Samples, goal: f64) {
+        self.push(name.into(), samples.all(), format!("≥ {goal}"), |median| median >= goal);
+    }
+
+    /// What another benchmark compares or has a goal for, after its name.
+    pub fn append_ratios(&mut self, benchmark: &str, others: Figures) {
+        let wanted = others.0.into_iter().filter(|figure| figure.has_goal() || figure.compares());
+        let named = wanted.map(|f| Figure { name: format!("{benchmark}: {}", f.name), ..f });
+        self.0.extend(named);
     }
 
     /// Whether every goal was reached.
     pub fn reached(&self) -> bool {
-        self.figures.iter().all(|figure| figure.reached)
+        self.0.iter().all(|figure| figure.reached)
     }
 
-    /// The table, as people read it.
+    /// In the order they were added.
+    pub fn all(&self) -> &[Figure] {
+        &self.0
+    }
+
+    /// The table, as people read it: median, the ends, the goal.
     pub fn table(&self) -> String {
-        let width = self.figures.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
-        let mut text = format!("\n{}\n", self.benchmark);
-        for figure in &self.figures {
-            let mark = match (figure.goal.is_empty(), figure.reached) {
-                (true, _) => "",
-                (false, true) => "ok",
-                (false, false) => "MISSED",
+        let width = self.0.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
+        let mut text = String::new();
+        for figure in &self.0 {
+            let ends = match figure.samples.len() {
+                0 | 1 => String::new(),
+                _ => format!("{} – {}", short(figure.spread.min), short(figure.spread.max)),
             };
             let line = format!(
-                "  {:<width$}  {:>12.3}  {:>10}  {mark}",
-                figure.name, figure.value, figure.goal
+                "  {:<width$}  {:>12}  {ends:>23}  {:>10}  {}",
+                figure.name,
+                short(figure.spread.median),
+                figure.goal,
+                figure.mark()
             );
             text.push_str(line.trim_end());
             text.push('\n');
@@ -71,28 +80,65 @@ impl Figures {
         text
     }
 
-    /// Prints the table on stderr and hands the figures on.
-    pub fn printed(self) -> Self {
-        eprint!("{}", self.table());
+    fn push(&mut self, name: String, samples: Vec<f64>, goal: String, holds: impl Fn(f64) -> bool) {
+        let spread = Spread::of(&samples);
+        // What was not measured reaches nothing.
+        let reached = goal.is_empty() || (!samples.is_empty() && holds(spread.median));
+        self.0.push(Figure { name, spread, samples, goal, reached });
+    }
+}
+
+impl Figure {
+    /// `ok`, `MISSED`, or nothing where there is no goal.
+    pub fn mark(&self) -> &'static str {
+        match (self.has_goal(), self.reached) {
+            (false, _) => "",
+            (true, true) => "ok",
+            (true, false) => "MISSED",
+        }
+    }
+
+    fn has_goal(&self) -> bool {
+        !self.goal.is_empty()
+    }
+
+    /// Whether it is one thing over another, by its name: `vdb to plain`, `large_to_small`.
+    fn compares(&self) -> bool {
+        self.name.contains(" to ") || self.name.contains("_to_")
+    }
+}
+
+/// One sample or several.
+pub trait Samples {
+    /// All of them.
+    fn all(self) -> Vec<f64>;
+}
+
+impl Samples for f64 {
+    fn all(self) -> Vec<f64> {
+        vec![self]
+    }
+}
+
+impl Samples for Vec<f64> {
+    fn all(self) -> Vec<f64> {
         self
     }
+}
 
-    fn push(&mut self, name: String, value: f64, goal: String, reached: bool) {
-        self.figures.push(Figure { name, value, goal, reached });
+impl Samples for &[f64] {
+    fn all(self) -> Vec<f64> {
+        self.to_vec()
     }
 }
 
-/// The value below which a share of the samples lies, by the nearest rank; 0 without samples.
-pub fn quantile(samples: &[f64], share: f64) -> f64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.max(1) - 1).or(sorted.last()).copied().unwrap_or(0.0)
-}
-
-/// The middle sample.
-pub fn median(samples: &[f64]) -> f64 {
-    quantile(samples, 0.5)
+/// A number with as many digits as tell something.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1_000.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 /// A duration in milliseconds.

@@ -1,21 +1,31 @@
 use super::*;
 
 #[test]
-fn quantiles_take_the_nearest_rank() {
-    let samples: Vec<f64> = (1..=20).map(f64::from).collect();
-    assert_eq!(median(&samples), 10.0);
-    assert_eq!(quantile(&samples, 0.95), 19.0);
-    assert_eq!(quantile(&samples, 1.0), 20.0);
-    assert_eq!(quantile(&[7.0], 0.95), 7.0);
-    assert_eq!(quantile(&[], 0.5), 0.0);
-}
-
-#[test]
 fn a_missed_goal_shows() {
-    let mut figures = Figures::new("x");
-    figures.at_most("a_ms", 1.0, 2.0);
+    let mut figures = Figures::default();
+    figures.at_most("a_ms", vec![1.0, 9.0, 1.5], 2.0);
     assert!(figures.reached());
     figures.at_least("b", 0.5, 0.8);
     assert!(!figures.reached());
-    assert!(figures.table().contains("MISSED"));
+    let table = figures.table();
+    assert!(table.contains("MISSED"), "{table}");
+    assert!(table.contains("1.000 – 9.000"), "the ends are missing: {table}");
+}
+
+#[test]
+fn what_was_not_measured_reaches_nothing() {
+    let mut figures = Figures::default();
+    figures.at_most("a_ms", Vec::new(), 2.0);
+    assert!(!figures.reached());
+}
+
+#[test]
+fn a_selection_takes_goals_and_ratios() {
+    let (mut one, mut all) = (Figures::default(), Figures::default());
+    one.note("seen_mb", 3.0);
+    one.note("vdb to plain", 1.1);
+    one.at_most("wait_ms", 3.0, 4.0);
+    all.append_ratios("link", one);
+    let names: Vec<&str> = all.all().iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names, ["link: vdb to plain", "link: wait_ms"]);
 }

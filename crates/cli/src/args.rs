@@ -19,6 +19,7 @@ pub use snapshot::SnapshotCommand;
 pub use vdb::{ConnectArgs, ProvisionArgs, RewindArgs, VdbCommand};
 
 use clap::{Args, Parser, Subcommand};
+use offshoot_bench::BenchCommand;
 use offshoot_types::Failure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -106,6 +107,9 @@ pub enum Command {
     /// Look at the pool
     #[command(subcommand, after_help = "Example:\n  offshoot pool status")]
     Pool(PoolCommand),
+    /// Measure speed and space, each against what one would do without Offshoot
+    #[command(subcommand, after_help = "Example:\n  offshoot bench provision --repeats 5")]
+    Bench(BenchCommand),
 }
 
 /// Run the engine of a pool in the foreground

@@ -15,6 +15,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::target;
 use offshoot_api::{Job, JobAccepted};
+use offshoot_bench::BenchCommand;
 use offshoot_client::Client;
 use offshoot_demo::DemoOptions;
 use offshoot_server::ShutdownSignal;
@@ -26,6 +27,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Serve(args) => serve::run(&cli.target, &args)?,
         Command::Demo(args) => return Ok(demo(&args, output)),
+        Command::Bench(command) => return Ok(bench(&command, output)),
         command => {
             let client = Client::new(target::resolve(&cli.target)?)?;
             ask(&Session { client, output }, command)?;
@@ -41,9 +43,15 @@ fn demo(args: &DemoArgs, output: Output) -> ExitCode {
     if held { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) }
 }
 
+/// A benchmark has an engine and an output of its own, and its goals decide the exit code.
+fn bench(command: &BenchCommand, output: Output) -> ExitCode {
+    let reached = offshoot_bench::run(command, output.json) == 0;
+    if reached { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) }
+}
+
 fn ask(session: &Session, command: Command) -> Result<(), Failure> {
     match command {
-        Command::Serve(_) | Command::Demo(_) => Ok(()), // these ask no engine
+        Command::Serve(_) | Command::Demo(_) | Command::Bench(_) => Ok(()), // these ask no engine
         Command::Status => pool::engine_status(session),
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),

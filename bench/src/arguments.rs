@@ -1,0 +1,47 @@
+//! The grammar of `offshoot bench`.
+
+use crate::benchmarks::{
+    clone_size, compare, fill, fragmentation, io, link, load, moments, pgbench, provision, quick,
+    scripts, suite,
+};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Measure what users feel, against what they would do without Offshoot
+#[derive(Debug, Subcommand)]
+#[allow(missing_docs)] // the arguments of each say what it measures, also to --help
+pub enum BenchCommand {
+    Fill(fill::Arguments),
+    Run(load::Arguments),
+    Scripts(scripts::Arguments),
+    Quick(quick::Arguments),
+    Compare(compare::Arguments),
+    Suite(suite::Arguments),
+    Fragmentation(fragmentation::Arguments),
+    Io(io::Arguments),
+    Provision(provision::Arguments),
+    Link(link::Arguments),
+    Pgbench(pgbench::Arguments),
+    CloneSize(clone_size::Arguments),
+    Moments(moments::Arguments),
+}
+
+/// What every benchmark takes.
+#[derive(Debug, Clone, Args, serde::Serialize)]
+pub struct Setting {
+    /// Write result.json and report.html here [default: bench-results/NAME-TIME]
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
+    pub out: Option<PathBuf>,
+    /// Memory of the engine's shared block cache
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", help_heading = "Run")]
+    pub cache_size: String,
+    /// The binary whose engine is measured; this one without
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    pub binary: Option<PathBuf>,
+    /// Decides generated data and what users draw
+    #[arg(long, value_name = "N", default_value_t = 7, help_heading = "Run")]
+    pub seed: u64,
+    /// Exit with 1 unless every goal was reached
+    #[arg(long, help_heading = "Run")]
+    pub require_goals: bool,
+}

@@ -1,0 +1,115 @@
+//! The benchmarks, and how they are begun and ended.
+
+pub mod clone_size;
+pub mod compare;
+pub mod fill;
+pub mod fragmentation;
+pub mod io;
+pub mod link;
+pub mod load;
+pub mod moments;
+pub mod pgbench;
+pub mod provision;
+pub mod quick;
+pub mod scripts;
+pub mod suite;
+
+use crate::arguments::{BenchCommand, Setting};
+use crate::record::Record;
+use anyhow::{Context, Result, bail, ensure};
+use offshoot_demo::EngineOptions;
+use std::path::PathBuf;
+
+/// Runs a benchmark; 0 when it ran, and with `--require-goals` only if every goal was reached.
+///
+/// Figures go to stdout as a table, or as the whole record with `json`; progress goes to stderr.
+pub fn run(command: &BenchCommand, json: bool) -> i32 {
+    offshoot_demo::clean_on_signal();
+    match dispatch(command, json) {
+        Ok(true) => 0,
+        Ok(false) => 1,
+        Err(error) => {
+            let message = format!("{error:#}");
+            if json {
+                let hint = "see --help of the benchmark";
+                let error =
+                    serde_json::json!({ "code": "failed", "message": message, "hint": hint });
+                println!("{}", serde_json::json!({ "error": error }));
+            } else {
+                eprintln!("error: {message}");
+            }
+            1
+        }
+    }
+}
+
+fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
+    match command {
+        BenchCommand::Fill(arguments) => fill::run(arguments, json),
+        BenchCommand::Scripts(arguments) => scripts::run(arguments, json),
+        BenchCommand::Run(a) => finish(command, &a.setting, json),
+        BenchCommand::Quick(a) => finish(command, &a.setting, json),
+        BenchCommand::Compare(a) => finish(command, &a.setting, json),
+        BenchCommand::Suite(a) => finish(command, &a.setting, json),
+        BenchCommand::Fragmentation(a) => finish(command, &a.setting, json),
+        BenchCommand::Io(a) => finish(command, &a.setting, json),
+        BenchCommand::Provision(a) => finish(command, &a.setting, json),
+        BenchCommand::Link(a) => finish(command, &a.setting, json),
+        BenchCommand::Pgbench(a) => finish(command, &a.setting, json),
+        BenchCommand::CloneSize(a) => finish(command, &a.setting, json),
+        BenchCommand::Moments(a) => finish(command, &a.setting, json),
+    }
+}
+
+/// Runs what makes a record.
+fn measure(command: &BenchCommand) -> Result<Record> {
+    match command {
+        BenchCommand::Run(arguments) => load::run(arguments),
+        BenchCommand::Quick(arguments) => quick::run(arguments),
+        BenchCommand::Compare(arguments) => compare::run(arguments),
+        BenchCommand::Suite(arguments) => suite::run(arguments),
+        BenchCommand::Fragmentation(arguments) => fragmentation::run(arguments),
+        BenchCommand::Io(arguments) => io::run(arguments),
+        BenchCommand::Provision(arguments) => provision::run(arguments),
+        BenchCommand::Link(arguments) => link::run(arguments),
+        BenchCommand::Pgbench(arguments) => pgbench::run(arguments),
+        BenchCommand::CloneSize(arguments) => clone_size::run(arguments),
+        BenchCommand::Moments(arguments) => moments::run(arguments),
+        BenchCommand::Fill(_) | BenchCommand::Scripts(_) => bail!("this measures nothing"),
+    }
+}
+
+/// Runs a benchmark, writes its record and prints its figures; whether that is a success.
+fn finish(command: &BenchCommand, setting: &Setting, json: bool) -> Result<bool> {
+    let mut record = measure(command)?;
+    let directory = setting.out.clone().unwrap_or_else(|| record.default_directory());
+    let page = record.write(&directory)?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&record)?);
+    } else {
+        println!("{}\n{}", record.benchmark, record.figures.table());
+    }
+    eprintln!("report: {}", page.display());
+    Ok(!setting.require_goals || record.figures.reached())
+}
+
+/// How the engine of a benchmark runs.
+fn engine_options(setting: &Setting) -> Result<EngineOptions> {
+    let own = || std::env::current_exe().context("where this program is");
+    let binary: PathBuf = setting.binary.clone().map_or_else(own, Ok)?;
+    let binary = std::path::absolute(binary)?;
+    ensure!(binary.exists(), "{} is missing", binary.display());
+    let mut engine = EngineOptions::new(binary);
+    engine.cache_size.clone_from(&setting.cache_size);
+    Ok(engine)
+}
+
+/// The first word of a command line.
+fn name_of(words: &str) -> &str {
+    words.split(' ').next().unwrap_or(words)
+}
+
+/// A size as an option takes it, in bytes.
+fn size(text: &str) -> Result<u64, String> {
+    offshoot_domain::parse_size(text).map_err(|failure| failure.message)
+}

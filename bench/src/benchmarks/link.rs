@@ -1,0 +1,69 @@
+//! The rate of a link against `pg_basebackup` to the same disk, and what the pool then holds.
+
+use super::engine_options;
+use crate::arguments::Setting;
+use crate::figures::megabytes;
+use crate::record::Record;
+use crate::stage::Stage;
+use crate::statistics::{interleaved, median};
+use anyhow::{Result, ensure};
+use offshoot_os::{Clock, SystemClock, process};
+use std::time::Duration;
+
+/// Measure the rate of a link against pg_basebackup, and what the pool then holds
+#[derive(Debug, Clone, clap::Args, serde::Serialize)]
+#[command(after_help = "Example:\n  offshoot bench link --scale 0.2 --repeats 3")]
+pub struct Arguments {
+    /// Size of the order entry data in the source, about 1 GB each
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    scale: f64,
+    /// How often each is done, in turn
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeats: u32,
+    #[command(flatten)]
+    pub(super) setting: Setting,
+}
+
+/// Runs it.
+pub fn run(arguments: &Arguments) -> Result<Record> {
+    let stage = Stage::start(&engine_options(&arguments.setting)?, 0, &[])?;
+    let mut record = Record::begin("link", arguments, stage.scratch.path())?;
+    stage.fill(arguments.scale, arguments.setting.seed)?;
+    let source_mb = megabytes(stage.source.data_bytes());
+    let (mut backup, mut link, mut pool) = (Vec::new(), Vec::new(), Vec::new());
+    for (run, variant) in interleaved(2, arguments.repeats) {
+        if variant == 0 {
+            backup.push(source_mb / base_backup(&stage, run)?);
+        } else {
+            link.push(source_mb / stage.link("prod")?);
+            pool.push(megabytes(stage.pool()?.used_bytes) / source_mb);
+            stage.engine.command(["dsource", "unlink", "prod"])?;
+        }
+    }
+    let figures = &mut record.figures;
+    figures.note("source_mb", source_mb);
+    figures.at_least("link_to_pg_basebackup", median(&link) / median(&backup), 0.8);
+    figures.note("pg_basebackup_mb_per_s", backup);
+    figures.note("link_mb_per_s", link);
+    figures.at_most("pool_to_source", pool, 0.35);
+    Ok(record)
+}
+
+/// Seconds a plain base backup takes, made durable as the tool does by default.
+fn base_backup(stage: &Stage, run: u32) -> Result<f64> {
+    let copy = stage.source.make_directory(&format!("copy-{run}"))?;
+    let spec = stage
+        .source
+        .program("pg_basebackup")
+        .arg("--dbname")
+        .arg(stage.source.link_uri())
+        .env("PGPASSWORD", stage.source.link_password())
+        .args(["--checkpoint=fast", "--wal-method=stream", "--pgdata"])
+        .arg(copy.join("data"));
+    let began = SystemClock.elapsed();
+    let output = process::run(&spec, Duration::from_secs(7_200))?;
+    let seconds = (SystemClock.elapsed() - began).as_secs_f64();
+    ensure!(output.success(), "pg_basebackup: {}", output.stderr_text());
+    std::fs::remove_dir_all(copy)?;
+    Ok(seconds)
+}

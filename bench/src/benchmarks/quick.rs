@@ -1,0 +1,79 @@
+//! A selection of the others in about ten minutes.
+
+use super::{measure, name_of};
+use crate::arguments::{BenchCommand, Setting};
+use crate::record::Record;
+use anyhow::{Context, Result};
+use clap::Parser;
+use offshoot_os::{Clock, SystemClock};
+use std::path::Path;
+
+/// What is run, as one would type it after `offshoot bench`. Sizes are small: ratios are what counts.
+const SELECTION: &[&str] = &[
+    "link --scale 0.1",
+    "pgbench --scale 50 --seconds 8",
+    "compare --variants plain,vdb --databases 1 --users 10 --scale 0.1 --seconds 8",
+    "compare --variants plain,vdb --databases 6 --users 12 --scale 0.1 --seconds 8 --mix read \
+     --no-scans --memory-limit 768MiB --iops 3000 --cache-size 256MiB",
+    "provision --small-scale 13 --large-scale 130 --repeats 10",
+    "fragmentation --pool-size 2GiB --fill 10,90 --seconds 15 --repeats 1",
+];
+
+/// Run a selection of the benchmarks in about ten minutes and print one table
+#[derive(Debug, Clone, clap::Args, serde::Serialize)]
+#[command(after_help = "Example:\n  offshoot bench quick")]
+pub struct Arguments {
+    #[command(flatten)]
+    pub(super) setting: Setting,
+}
+
+/// A command line of the selection.
+#[derive(Debug, Parser)]
+struct Words {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
+/// Runs all of them; one that fails is noted and the others go on.
+pub fn run(arguments: &Arguments) -> Result<Record> {
+    let mut all = Record::begin("quick", &SELECTION, Path::new("/var/tmp"))?;
+    for words in SELECTION {
+        eprintln!("offshoot bench {words}");
+        let began = SystemClock.elapsed();
+        let command = parse(words, &arguments.setting)?;
+        match measure(&command) {
+            Ok(record) => {
+                for note in record.notes {
+                    all.note(format!("{words}: {note}"));
+                }
+                all.figures.append_ratios(name_of(words), record.figures);
+                all.measurements.extend(record.measurements);
+                all.charts.extend(record.charts);
+            }
+            Err(error) => {
+                // A goal that nothing can reach: the run counts as failed.
+                all.figures.at_least(format!("{} ran", name_of(words)), 0.0, 1.0);
+                all.note(format!("{words} failed: {error:#}"));
+            }
+        }
+        eprintln!("  {:.0} s", (SystemClock.elapsed() - began).as_secs_f64());
+    }
+    Ok(all)
+}
+
+fn parse(words: &str, setting: &Setting) -> Result<BenchCommand> {
+    let mut line = vec!["bench".to_owned()];
+    line.extend(words.split_whitespace().map(str::to_owned));
+    if !words.contains("--cache-size") {
+        line.push(format!("--cache-size={}", setting.cache_size));
+    }
+    line.push(format!("--seed={}", setting.seed));
+    if let Some(binary) = &setting.binary {
+        line.push(format!("--binary={}", binary.display()));
+    }
+    let words = Words::try_parse_from(line);
+    words.map(|words| words.command).context("the selection is not what the grammar says")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+use super::*;
+
+#[test]
+fn every_line_of_the_selection_is_a_benchmark() {
+    let setting = Setting {
+        out: None,
+        cache_size: "1GiB".into(),
+        binary: None,
+        seed: 3,
+        require_goals: false,
+    };
+    for words in SELECTION {
+        let command = parse(words, &setting).unwrap_or_else(|error| panic!("{words}: {error:#}"));
+        assert!(!matches!(command, BenchCommand::Quick(_)), "the selection may not hold itself");
+    }
+}

@@ -1,0 +1,348 @@
+//! Several databases of the same content, made in different ways: what is compared.
+
+use crate::host::filesystem_of;
+use crate::limits::{Cage, Limits};
+use crate::stage::Stage;
+use crate::volume::{Sharing, Volume, run};
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{CacheStatus, VdbList};
+use offshoot_demo::{Database, bytes_below};
+use offshoot_os::process::{self, Child, Signal, Sink, Spec};
+use offshoot_os::{Clock, SystemClock};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest a server may take to start or stop.
+const SERVER_SECONDS_MAX: u64 = 120;
+
+/// How copies are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Files copied on the host's filesystem, servers with their defaults.
+    Plain,
+    /// The same with full_page_writes=off, which that filesystem does not make safe.
+    PlainFpwOff,
+    /// Reflink copies on XFS.
+    Xfs,
+    /// Snapshots of btrfs.
+    Btrfs,
+    /// Virtual databases.
+    Vdb,
+}
+
+impl Variant {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Plain => "plain",
+            Variant::PlainFpwOff => "plain-fpw-off",
+            Variant::Xfs => "xfs",
+            Variant::Btrfs => "btrfs",
+            Variant::Vdb => "vdb",
+        }
+    }
+}
+
+/// What groups are made from: a source that has been linked and stopped since, so that its files do not
+/// change, and an engine that is stopped while others are measured.
+#[derive(Debug)]
+pub struct Origin {
+    /// Source, engine, scratch directory.
+    pub stage: Stage,
+    snapshot: String,
+    volumes: BTreeMap<Variant, (Volume, PathBuf)>,
+    settings: Vec<(String, String)>,
+    /// What holds for each group as a whole.
+    pub limits: Limits,
+}
+
+/// Databases that can be started, stopped and made cold.
+#[derive(Debug)]
+pub struct Group {
+    variant: Variant,
+    count: usize,
+    directories: Vec<PathBuf>,
+    servers: Vec<Child>,
+    cage: Option<Cage>,
+}
+
+impl Origin {
+    /// From a filled source: links it, stops it and the engine. `settings` hold for every server.
+    ///
+    /// # Errors
+    /// What did not work.
+    pub fn new(mut stage: Stage, settings: Vec<(String, String)>, limits: Limits) -> Result<Self> {
+        stage.link("prod")?;
+        let snapshot = stage.ready_snapshot("prod")?.id.to_string();
+        stage.engine.command(["dsource", "pause", "prod"])?;
+        stage.source.stop_server()?;
+        stage.engine.stop()?;
+        // A copy must not keep log for a reader that it does not have.
+        for slot in std::fs::read_dir(stage.source.data_dir().join("pg_replslot"))?.flatten() {
+            std::fs::remove_dir_all(slot.path())?;
+        }
+        let mut origin = Origin { stage, snapshot, volumes: BTreeMap::new(), settings, limits };
+        origin.limits.devices.extend(whole_device(origin.stage.scratch.path()));
+        Ok(origin)
+    }
+
+    /// Makes what a variant needs, once. `copies` is the most there will be at a time.
+    ///
+    /// # Errors
+    /// What this machine lacks.
+    pub fn prepare(&mut self, variant: Variant, copies: usize) -> Result<()> {
+        let sharing = match variant {
+            Variant::Xfs => Sharing::Xfs,
+            Variant::Btrfs => Sharing::Btrfs,
+            Variant::Plain | Variant::PlainFpwOff | Variant::Vdb => return Ok(()),
+        };
+        let data = self.stage.source.data_dir();
+        // Each copy may be rewritten once, and has a log of its own.
+        let bytes = (bytes_below(&data) + (1 << 30)) * (copies as u64 + 1) + (1 << 30);
+        let volume = Volume::make(&self.stage.scratch, sharing, bytes)?;
+        let template = volume.make_template()?;
+        run(Spec::new("cp").args(["-a", "--reflink=never"]).arg(data.join(".")).arg(&template))?;
+        self.limits.devices.extend(whole_device(&volume.mount));
+        self.volumes.insert(variant, (volume, template));
+        Ok(())
+    }
+
+    /// Makes a group of fresh copies; none of them runs yet.
+    ///
+    /// # Errors
+    /// What did not work.
+    pub fn make(&mut self, variant: Variant, count: usize) -> Result<Group> {
+        let mut group =
+            Group { variant, count, directories: Vec::new(), servers: Vec::new(), cage: None };
+        if variant == Variant::Vdb {
+            self.provision(count)?;
+            return Ok(group);
+        }
+        for number in 1..=count {
+            let name = format!("copy-{number}");
+            let copy = match self.volumes.get(&variant) {
+                Some((volume, template)) => {
+                    let copy = volume.mount.join(name);
+                    volume.share(template, &copy)?;
+                    copy
+                }
+                None => {
+                    let copy = self.stage.scratch.path().join(format!("{}-{name}", variant.name()));
+                    let data = self.stage.source.data_dir();
+                    run(Spec::new("cp").args(["-a", "--reflink=never"]).arg(data).arg(&copy))?;
+                    copy
+                }
+            };
+            group.directories.push(copy);
+        }
+        Ok(group)
+    }
+
+    /// The engine is alone with its VDBs from its restart on: the dSource is paused.
+    fn provision(&mut self, count: usize) -> Result<()> {
+        self.stage.engine.restart()?;
+        let settings: Vec<String> =
+            self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        for number in 1..=count {
+            let mut more = vec!["--snapshot", self.snapshot.as_str()];
+            for setting in &settings {
+                more.extend(["--set", setting]);
+            }
+            self.stage.provision(&format!("copy-{number}"), "prod", &more)?;
+        }
+        self.stage.engine.stop()?;
+        Ok(())
+    }
+
+    /// Starts a group that does not run, cold: nothing of its files is in memory. Returns the URIs.
+    ///
+    /// # Errors
+    /// What did not start; also a limit that this machine cannot set.
+    pub fn start_cold(&mut self, group: &mut Group) -> Result<Vec<String>> {
+        ensure!(group.cage.is_none(), "the group runs already");
+        // An engine that starts removes empty groups whose names begin as those of its own do.
+        let name = format!("bench-{}", std::process::id());
+        let cage = Cage::new(&name, &self.limits)?;
+        let uris = if group.variant == Variant::Vdb {
+            forget(self.stage.engine.pool());
+            self.stage.engine.restart()?;
+            let pid = self.stage.engine.pid().context("the engine has just started")?;
+            cage.add(pid)?;
+            self.restart_vdbs(group.count)?
+        } else {
+            group.directories.iter().for_each(|directory| forget(directory));
+            for (volume, _) in self.volumes.values() {
+                forget(volume.image());
+            }
+            self.start_servers(group, &cage)?
+        };
+        group.cage = Some(cage);
+        Ok(uris)
+    }
+
+    /// VDBs are started anew, so that also their servers are in the engine's group.
+    fn restart_vdbs(&self, count: usize) -> Result<Vec<String>> {
+        let names: Vec<String> = (1..=count).map(|number| format!("copy-{number}")).collect();
+        for name in &names {
+            self.stage.engine.command(["vdb", "stop", name])?;
+            self.stage.engine.command(["vdb", "start", name])?;
+        }
+        let list: VdbList = self.stage.engine.ask(["vdb", "list"])?;
+        let uri_of = |name: &String| {
+            let found = list.vdbs.iter().find(|vdb| vdb.name == *name);
+            found.map(|vdb| vdb.uri.clone()).with_context(|| format!("{name} is not listed"))
+        };
+        names.iter().map(uri_of).collect()
+    }
+
+    fn start_servers(&self, group: &mut Group, cage: &Cage) -> Result<Vec<String>> {
+        let source = &self.stage.source;
+        let mut uris = Vec::new();
+        for directory in &group.directories {
+            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+            let log = directory.with_extension("log");
+            let mut spec = source
+                .program("postgres")
+                .arg("-D")
+                .arg(directory)
+                .args(["-c", &format!("port={port}")])
+                .stderr(Sink::File(log.clone()))
+                .die_with_parent(true);
+            for (name, value) in &self.settings {
+                spec = spec.args(["-c", &format!("{name}={value}")]);
+            }
+            if group.variant == Variant::PlainFpwOff {
+                spec = spec.args(["-c", "full_page_writes=off"]);
+            }
+            let server = spec.spawn()?;
+            cage.add(server.pid())?;
+            group.servers.push(server);
+            let uri =
+                format!("postgresql://postgres:{}@127.0.0.1:{port}/postgres", source.password());
+            wait_for(&uri, &log)?;
+            uris.push(uri);
+        }
+        Ok(uris)
+    }
+
+    /// Stops what runs of a group.
+    ///
+    /// # Errors
+    /// What does not stop in time.
+    pub fn stop(&mut self, group: &mut Group) -> Result<()> {
+        if group.variant == Variant::Vdb {
+            self.stage.engine.stop()?;
+        }
+        for mut server in group.servers.drain(..) {
+            server.signal(Signal::Interrupt)?;
+            if server.wait_timeout(Duration::from_secs(SERVER_SECONDS_MAX))?.is_none() {
+                server.kill_group();
+                anyhow::bail!("a server did not stop in time");
+            }
+        }
+        group.cage = None;
+        Ok(())
+    }
+
+    /// Removes a group that is stopped.
+    ///
+    /// # Errors
+    /// What cannot be removed.
+    pub fn remove(&mut self, group: Group) -> Result<()> {
+        if group.variant == Variant::Vdb {
+            self.stage.engine.restart()?;
+            for number in 1..=group.count {
+                self.stage.engine.command(["vdb", "delete", &format!("copy-{number}")])?;
+            }
+            self.stage.engine.stop()?;
+        }
+        for directory in &group.directories {
+            match self.volumes.get(&group.variant) {
+                Some((volume, _)) => volume.remove(directory)?,
+                None => std::fs::remove_dir_all(directory)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What the engine's cache did so far, while VDBs run.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn cache(&self, group: &Group) -> Result<Option<CacheStatus>> {
+        let vdb = group.variant == Variant::Vdb;
+        if vdb { Ok(Some(self.stage.pool()?.cache)) } else { Ok(None) }
+    }
+
+    /// What a running group takes on disk: copies, or the whole pool, or all of a volume.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn space_bytes(&self, group: &Group) -> Result<u64> {
+        if group.variant == Variant::Vdb {
+            return Ok(self.stage.pool()?.used_bytes);
+        }
+        Ok(match self.volumes.get(&group.variant) {
+            Some((volume, _)) => volume.used_bytes(),
+            None => group.directories.iter().map(|directory| bytes_below(directory)).sum(),
+        })
+    }
+}
+
+impl Group {
+    /// How its copies were made.
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            server.kill_group();
+        }
+    }
+}
+
+/// The device to limit for what lies at a path.
+fn whole_device(path: &Path) -> Option<String> {
+    let device = filesystem_of(path)?.device;
+    // Some filesystems have no device that could be limited.
+    (!device.starts_with("0:")).then_some(device)
+}
+
+fn wait_for(uri: &str, log: &Path) -> Result<()> {
+    let deadline = SystemClock.elapsed() + Duration::from_secs(SERVER_SECONDS_MAX);
+    loop {
+        let error = match Database::connect(uri) {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        if SystemClock.elapsed() > deadline {
+            let log = process::last_lines(log, 5).join("\n");
+            return Err(error.context(format!("a copy does not start; its log:\n{log}")));
+        }
+        SystemClock.sleep(Duration::from_millis(50));
+    }
+}
+
+/// Drops what the kernel keeps of a file or of all files below a directory, without touching what
+/// belongs to others: the whole page cache would be theirs too.
+pub fn forget(path: &Path) {
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                forget(&entry.path());
+            }
+        }
+    } else if let Ok(file) = std::fs::File::open(path) {
+        // Only what is written back can be dropped. A file that cannot be dropped stays warm: the
+        // reads of the device in the result show it.
+        let _ = rustix::fs::fdatasync(&file);
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+    }
+}

@@ -1,0 +1,29 @@
+//! `offshoot bench`: measures what users feel, against what they would do without Offshoot.
+//!
+//! Every benchmark starts from a fixed state that it makes itself, interleaves and repeats what it
+//! compares, records machine, versions, settings and seed, and writes `result.json` and a
+//! self-contained `report.html`. It speaks to engines through the command line and to databases through
+//! SQL: nothing here knows the engine from inside. How to run them and what each figure means stands in
+//! `docs/benchmarks.md`.
+
+mod arguments;
+mod benchmarks;
+mod block_trace;
+mod chart;
+mod connection;
+mod driver;
+mod figures;
+mod group;
+mod host;
+mod limits;
+mod observer;
+mod order_entry;
+mod record;
+mod report;
+mod seed;
+mod stage;
+mod statistics;
+mod volume;
+
+pub use arguments::BenchCommand;
+pub use benchmarks::run;

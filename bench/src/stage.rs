@@ -1,0 +1,137 @@
+//! What most benchmarks start from: a source of a fixed state and an engine on a fresh pool.
+
+use crate::figures::millis;
+use crate::order_entry::{FillPlan, Filled, fill};
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{Dsource, PoolStatus, Snapshot, Vdb};
+use offshoot_demo::{Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest};
+use offshoot_os::{Clock, SystemClock};
+use std::time::Duration;
+
+/// Longest a link may take: of a source of tens of GB.
+const LINK_SECONDS_MAX: u64 = 7_200;
+/// Longest a snapshot may take to be proved.
+const READY_SECONDS_MAX: u64 = 900;
+
+/// A source, an engine and the directory both live in. The order of the fields is the order in which
+/// they end.
+#[derive(Debug)]
+pub struct Stage {
+    /// The engine.
+    pub engine: Engine,
+    /// The source.
+    pub source: Source,
+    /// Where everything lies.
+    pub scratch: Scratch,
+}
+
+impl Stage {
+    /// A source of a pgbench scale (0 for no such data) on the newest server here, and an engine.
+    ///
+    /// # Errors
+    /// What did not start, with the end of its log.
+    pub fn start(engine: &EngineOptions, scale: u32, settings: &[(&str, &str)]) -> Result<Self> {
+        let scratch = Scratch::new("bench")?;
+        let source = Source::start(&scratch, source_options(scale, settings)?)?;
+        let engine = Engine::start(&scratch, engine.clone())?;
+        Ok(Stage { engine, source, scratch })
+    }
+
+    /// Fills the source with order entry.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn fill(&self, scale: f64, seed: u64) -> Result<Filled> {
+        let uri = self.source.superuser_uri("postgres");
+        let connections = std::thread::available_parallelism().map_or(2, |count| count.get() * 2);
+        fill(&FillPlan { uri, scale, seed, connections: connections as u32 })
+    }
+
+    /// Links the source; seconds it took.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn link(&self, name: &str) -> Result<f64> {
+        self.link_source(name, &self.source)
+    }
+
+    /// Links any source; seconds it took.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn link_source(&self, name: &str, source: &Source) -> Result<f64> {
+        let uri = source.link_uri();
+        let arguments = ["dsource", "link", name, "--connector", "postgres", "--source", &uri];
+        let password = [("PGPASSWORD", source.link_password())];
+        let began = SystemClock.elapsed();
+        let limit = Duration::from_secs(LINK_SECONDS_MAX);
+        self.engine.command_within(arguments, &password, limit)?;
+        Ok((SystemClock.elapsed() - began).as_secs_f64())
+    }
+
+    /// Shows a dSource.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn dsource(&self, name: &str) -> Result<Dsource> {
+        self.engine.ask(["dsource", "show", name])
+    }
+
+    /// Provisions a VDB.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn provision(&self, name: &str, from: &str, more: &[&str]) -> Result<Vdb> {
+        let mut arguments = vec!["vdb", "provision", name, "--from", from];
+        arguments.extend(more);
+        self.engine.ask(arguments)
+    }
+
+    /// What the pool holds.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn pool(&self) -> Result<PoolStatus> {
+        self.engine.ask(["pool", "status"])
+    }
+
+    /// The first snapshot of a dSource, once it is proved to open.
+    ///
+    /// # Errors
+    /// When it fails or is not ready in time.
+    pub fn ready_snapshot(&self, dsource: &str) -> Result<Snapshot> {
+        let first = self.dsource(dsource)?.snapshots.into_iter().next();
+        let id = first.context("a link ends in a snapshot")?.id.to_string();
+        let deadline = SystemClock.elapsed() + Duration::from_secs(READY_SECONDS_MAX);
+        loop {
+            let shown: Snapshot = self.engine.ask(["snapshot", "show", &id])?;
+            ensure!(shown.error.is_none(), "the snapshot failed: {:?}", shown.error);
+            if shown.ready {
+                return Ok(shown);
+            }
+            ensure!(SystemClock.elapsed() < deadline, "{id} is not ready in time");
+            SystemClock.sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Provisions a VDB and asks it something over a new connection; milliseconds from the request to
+    /// the answer.
+    ///
+    /// # Errors
+    /// What the command or the database says.
+    pub fn provision_and_ask(&self, name: &str, from: &str, more: &[&str]) -> Result<(Vdb, f64)> {
+        let began = SystemClock.elapsed();
+        let vdb = self.provision(name, from, more)?;
+        Database::connect(&vdb.uri)?.number("SELECT count(*) FROM pg_class")?;
+        Ok((vdb, millis(SystemClock.elapsed() - began)))
+    }
+}
+
+/// Options of a source on the newest server here.
+///
+/// # Errors
+/// When there is none.
+pub fn source_options(scale: u32, settings: &[(&str, &str)]) -> Result<SourceOptions> {
+    let settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into()));
+    Ok(SourceOptions { bin_dir: find_newest()?, scale, settings: settings.collect() })
+}
