@@ -90,7 +90,7 @@ fn finish(command: &BenchCommand, setting: &Setting, json: bool) -> Result<bool>
         println!("{}\n{}", record.benchmark, record.figures.table());
     }
     eprintln!("report: {}", page.display());
-    Ok(!setting.require_goals || record.figures.reached())
+    Ok(record.complete && (!setting.require_goals || record.figures.reached()))
 }
 
 /// How the engine of a benchmark runs.

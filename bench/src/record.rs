@@ -37,6 +37,8 @@ pub struct Record {
     pub measurements: Vec<Measurement>,
     /// Further charts.
     pub charts: Vec<Chart>,
+    /// Whether all of it ran to its end.
+    pub complete: bool,
     /// What a reader must know to judge the figures: what could not be done here, what looks odd.
     pub notes: Vec<String>,
     #[serde(skip)]
@@ -137,6 +139,7 @@ impl Record {
             figures: Figures::default(),
             measurements: Vec::new(),
             charts: Vec::new(),
+            complete: true,
             notes,
             began: clock.elapsed(),
         })

@@ -19,6 +19,25 @@ pub enum Sharing {
     Btrfs,
 }
 
+impl Sharing {
+    /// Whether this machine lets us make such a filesystem.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn possible(self) -> Result<()> {
+        ensure!(rustix::process::geteuid().is_root(), "loop devices and mounts need root");
+        let missing = format!("mkfs.{0} is missing (Debian: {0}progs or {0}-progs)", self.name());
+        run(Spec::new(format!("mkfs.{}", self.name())).arg("-V")).map(drop).context(missing)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Sharing::Xfs => "xfs",
+            Sharing::Btrfs => "btrfs",
+        }
+    }
+}
+
 /// A filesystem on a loop device. It is unmounted when dropped; the device goes with the mount.
 #[derive(Debug)]
 pub struct Volume {
@@ -34,16 +53,13 @@ impl Volume {
     /// # Errors
     /// What a command says: the tools are missing, or loop devices are not allowed here.
     pub fn make(scratch: &Scratch, sharing: Sharing, bytes: u64) -> Result<Self> {
-        let name = match sharing {
-            Sharing::Xfs => "xfs",
-            Sharing::Btrfs => "btrfs",
-        };
+        sharing.possible()?;
+        let name = sharing.name();
         let image = scratch.path().join(format!("{name}.image"));
         let mount = scratch.path().join(name);
         File::create(&image)?.set_len(bytes)?;
         std::fs::create_dir(&mount)?;
-        let made = run(Spec::new(format!("mkfs.{name}")).arg("-q").arg(&image));
-        made.with_context(|| format!("making a filesystem (Debian: {name}progs or {name}-progs)"))?;
+        run(Spec::new(format!("mkfs.{name}")).arg("-q").arg(&image))?;
         // The loop device is freed with the mount, and keeps no second copy in the page cache.
         let device =
             run(Spec::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(&image))?;

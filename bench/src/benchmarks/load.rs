@@ -28,7 +28,6 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeats: u32,
     #[command(flatten)]
-    #[serde(skip)]
     pub(super) setting: Setting,
 }
 

@@ -1,0 +1,57 @@
+//! `offshoot bench` from the command line: small, but with a real engine and real servers.
+
+use anyhow::{Context, Result, ensure};
+use offshoot_demo::Scratch;
+use offshoot_os::process::{self, Spec};
+use offshoot_testbed::binary;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+/// Runs a benchmark below `scratch` and returns the document it prints.
+fn bench(scratch: &Scratch, words: &[&str], out: &Path) -> Result<Value> {
+    let spec = Spec::new(binary())
+        .arg("bench")
+        .args(words)
+        .args(["--json", "--cache-size", "64MiB", "--out"])
+        .arg(out)
+        .env("OFFSHOOT_SCRATCH_DIR", scratch.path());
+    let output = process::run(&spec, Duration::from_secs(180))?;
+    ensure!(output.success(), "{} {}", output.stdout_text(), output.stderr_text());
+    serde_json::from_str(&output.stdout_text()).context("one document on stdout")
+}
+
+#[test]
+fn compare_loads_copies_and_virtual_databases_alike() {
+    let scratch = Scratch::new("bench-test").unwrap();
+    let out = scratch.path().join("out");
+    let words = "compare --variants plain,vdb --databases 2 --users 2 --scale 0.002 --seconds 2 --repeats 1";
+    let words: Vec<&str> = words.split(' ').collect();
+    let document = bench(&scratch, &words, &out).unwrap();
+
+    let measurements = document["measurements"].as_array().unwrap();
+    let of = |variant: &str| {
+        let wanted = |one: &&Value| one["variant"] == variant;
+        measurements.iter().filter(wanted).collect::<Vec<_>>()
+    };
+    let (plain, vdb) = (of("plain"), of("vdb"));
+    assert_eq!((plain.len(), vdb.len(), measurements.len()), (2, 2, 4), "cold and warm of both");
+    for one in measurements {
+        assert_eq!(one["load"]["errors"], 0, "{one}");
+        assert!(one["load"]["transactions"].as_u64().unwrap() > 10, "{one}");
+        assert!(one["database"]["wal_bytes"].as_u64().unwrap() > 0, "orders write log: {one}");
+    }
+    assert!(plain[0]["engine_cache"].is_null());
+    assert!(vdb[0]["engine_cache"]["hits"].as_u64().unwrap() > 0, "{}", vdb[0]);
+    assert_eq!(document["settings"]["setting"]["seed"], 7);
+
+    let written: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
+    assert_eq!(written["figures"], document["figures"]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("src="), "charts, and nothing to fetch");
+
+    let left: Vec<_> = std::fs::read_dir(scratch.path()).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "only the results are left: {left:?}");
+    assert!(scratch.mounts().is_empty() && scratch.processes().is_empty());
+}
