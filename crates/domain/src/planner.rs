@@ -109,7 +109,10 @@ pub fn check_time(view: &TimeflowView<'_>, at: Timestamp) -> Result<(), TimeRefu
     if at < first.from.time {
         let failure = unavailable(
             format!("{what} is before the first moment kept, {}", first.from.time),
-            format!("ask for {} or later", first.from.time),
+            format!(
+                "ask for {} or later, or choose an older snapshot: offshoot snapshot list {}",
+                first.from.time, view.name
+            ),
         );
         return Err(TimeRefusal::Never(failure));
     }

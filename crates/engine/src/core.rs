@@ -8,12 +8,12 @@ use crate::servers::Servers;
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Fault};
 use offshoot_dataset::Store;
-use offshoot_domain::{Dsource, Vdb};
+use offshoot_domain::{Dsource, Owner, Vdb};
 use offshoot_os::Clock;
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Runner, StepContext, Submission};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub struct Core {
     pub clock: Arc<dyn Clock>,
     pub servers: Servers,
     pub followers: Mutex<HashMap<DsourceId, Arc<Follower>>>,
+    /// Objects whose retention is to be looked at soon, not only with the next regular look.
+    pub retention_wanted: Mutex<HashSet<Owner>>,
     pub runner: OnceLock<Runner<Core>>,
 }
 

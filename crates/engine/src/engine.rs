@@ -110,6 +110,7 @@ impl Engine {
             clock: clock.clone(),
             servers: Servers::default(),
             followers: Mutex::default(),
+            retention_wanted: Mutex::default(),
             runner: std::sync::OnceLock::new(),
         });
         leftovers::check_catalog(&core)?;

@@ -90,6 +90,13 @@ impl History {
         TimeflowView { name: &self.name, snapshots: &self.snapshots, log: &self.log }
     }
 
+    /// Whether all commits from a position on are indexed. Before the first log file that is kept they
+    /// are forgotten: what is found there as the next commit may not be the next.
+    fn indexes(&self, follower: &Follower, lsn: Lsn) -> bool {
+        let number = |at: Lsn| follower.log.archive.number_at(at);
+        self.log.first().is_some_and(|range| number(range.from.lsn) <= number(lsn))
+    }
+
     fn snapshot(&self, id: SnapshotId) -> Result<&Snapshot, Failure> {
         self.snapshots.iter().find(|one| one.id == id).ok_or_else(|| {
             let hint = format!("list them: offshoot snapshot list {}", self.name);
@@ -215,6 +222,7 @@ fn resolve_in_log(
             (last.map_or(end.lsn, |commit| commit.end), Some(Lsn(end.lsn.0 + 1)), time)
         }
     };
+    let next = next.filter(|_| history.indexes(follower, lsn));
     finish(&history, Target::Position { lsn, next }, Position { lsn, time })
 }
 

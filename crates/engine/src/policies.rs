@@ -2,11 +2,9 @@
 
 use crate::core::Core;
 use crate::moments::find_parent;
-use crate::retention;
 use crate::views::ObjectKind;
 use offshoot_domain::{Dsource, Owner, Policy, PolicyChange, Vdb};
 use offshoot_types::Failure;
-use std::sync::Arc;
 
 /// How a dSource or VDB is kept.
 #[derive(Debug, Clone)]
@@ -47,8 +45,8 @@ pub fn show(core: &Core, object: &str) -> Result<PolicyView, Failure> {
     })
 }
 
-/// Changes a policy and begins at once to give up what it does not keep.
-pub fn set(core: &Arc<Core>, object: &str, change: &PolicyChange) -> Result<PolicyView, Failure> {
+/// Changes a policy; what it does not keep is given up soon after.
+pub fn set(core: &Core, object: &str, change: &PolicyChange) -> Result<PolicyView, Failure> {
     let owner = find_parent(core, object)?;
     // What is refused is refused before anything is changed.
     let mut changed = Ok(());
@@ -66,9 +64,6 @@ pub fn set(core: &Arc<Core>, object: &str, change: &PolicyChange) -> Result<Poli
         }
     };
     changed?;
-    // Where that is not possible now, the next round does it.
-    if let Err(failure) = retention::submit_for(core, owner) {
-        tracing::warn!(object, %failure, "retention did not begin");
-    }
+    core.retention_wanted.lock().insert(owner);
     Ok(view)
 }

@@ -298,20 +298,25 @@ fn publish(context: &Context) -> Result<(), Failure> {
     publish_opened(context, input.vdb, input.requested_ms)
 }
 
+/// How long the steps of a job took, as they noted it.
+pub fn timings(context: &Context, requested_ms: u64) -> Result<Timings, Failure> {
+    let milliseconds = |key: &str| Ok::<u64, Failure>(context.get(key)?.unwrap_or_default());
+    Ok(Timings {
+        total_ms: context.app().elapsed_ms().saturating_sub(requested_ms),
+        clone_ms: milliseconds("clone_ms")?,
+        mount_ms: milliseconds("mount_ms")?,
+        recover_ms: milliseconds("recover_ms")?,
+        start_ms: milliseconds("start_ms")?,
+    })
+}
+
 /// Records what was opened as the VDB's present state, on a timeflow of its own.
 pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result<(), Failure> {
     let core = context.app();
     let resolved: Resolved = context.need(RESOLVED)?;
     let dataset: DatasetId = context.need(DATASET)?;
     let now = core.now();
-    let milliseconds = |key: &str| Ok::<u64, Failure>(context.get(key)?.unwrap_or_default());
-    let timings = Timings {
-        total_ms: core.elapsed_ms().saturating_sub(requested_ms),
-        clone_ms: milliseconds("clone_ms")?,
-        mount_ms: milliseconds("mount_ms")?,
-        recover_ms: milliseconds("recover_ms")?,
-        start_ms: milliseconds("start_ms")?,
-    };
+    let timings = timings(context, requested_ms)?;
     let Position { lsn, time } = resolved.position;
     core.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         let mut vdb: Vdb = tx.get(id)?;

@@ -40,20 +40,29 @@ pub fn submit_due(core: &Arc<Core>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts a job for one object where it has something to give up.
-pub fn submit_for(core: &Arc<Core>, owner: Owner) -> Result<(), Failure> {
+/// The same for objects of which that is wanted soon; those at work stay wanted.
+pub fn submit_wanted(core: &Arc<Core>) -> Result<(), Failure> {
+    let wanted: Vec<Owner> = core.retention_wanted.lock().iter().copied().collect();
+    for owner in wanted {
+        if submit_for(core, owner)? {
+            core.retention_wanted.lock().remove(&owner);
+        }
+    }
+    Ok(())
+}
+
+/// Starts a job for one object where it has something to give up; false while it is at work.
+fn submit_for(core: &Arc<Core>, owner: Owner) -> Result<bool, Failure> {
     let runner = core.runner()?;
     if runner.is_busy(owner) {
-        return Ok(());
+        return Ok(false);
     }
-    let Some(due) = Due::find(core, owner)? else { return Ok(()) };
-    if due.is_nothing() {
-        return Ok(());
-    }
+    let due = Due::find(core, owner)?.filter(|due| !due.is_nothing());
+    let Some(due) = due else { return Ok(true) };
     match runner.submit(core, Submission::new(KIND, &due.name, &owner).exclusive(owner)) {
-        // Somebody was quicker; the next round comes.
-        Err(failure) if failure.code == ErrorKind::Busy => Ok(()),
-        submitted => submitted.map(drop),
+        // Somebody was quicker.
+        Err(failure) if failure.code == ErrorKind::Busy => Ok(false),
+        submitted => submitted.map(|_| true),
     }
 }
 
@@ -162,6 +171,9 @@ fn give_up_snapshots(context: &Context) -> Result<(), Failure> {
         crate::snapshots::free(core, snapshot)?;
     }
     context.progress(total, total, "snapshots");
+    if due.snapshots.len() == BATCH_MAX {
+        core.retention_wanted.lock().insert(context.input()?);
+    }
     Ok(())
 }
 

@@ -30,6 +30,9 @@ pub const SNAPSHOT: &str = "snapshot";
 struct Input {
     owner: Owner,
     kind: SnapshotKind,
+    /// A user waits for what the source has now, and is told where it cannot be asked.
+    #[serde(default)]
+    asked: bool,
 }
 
 /// The workflows.
@@ -48,7 +51,8 @@ pub fn submit_take(
     name: &str,
     kind: SnapshotKind,
 ) -> Result<JobId, Failure> {
-    submit_as("snapshot_take", core, owner, name, kind)
+    let asked = kind == SnapshotKind::Manual;
+    submit_as("snapshot_take", core, name, &Input { owner, kind, asked })
 }
 
 /// Starts a job that receives what the source has now and takes a snapshot; where the log cannot go
@@ -64,19 +68,19 @@ pub fn submit_sync(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
             return resync::submit(core, &dsource);
         }
     }
-    submit_as("dsource_sync", core, dsource.id.into(), name, SnapshotKind::Manual)
+    // It is kept like those of the policy: who wants one for good asks for a snapshot.
+    let input = Input { owner: dsource.id.into(), kind: SnapshotKind::Policy, asked: true };
+    submit_as("dsource_sync", core, name, &input)
 }
 
 fn submit_as(
     workflow: &'static str,
     core: &Arc<Core>,
-    owner: Owner,
     name: &str,
-    kind: SnapshotKind,
+    input: &Input,
 ) -> Result<JobId, Failure> {
     // Several snapshots of one object may be under way; pausing or removing it waits for them.
-    let submission = Submission::new(workflow, name, &Input { owner, kind }).shared(owner);
-    core.submit(submission)
+    core.submit(Submission::new(workflow, name, input).shared(input.owner))
 }
 
 /// Whether the engine takes a snapshot, or gives old ones up, by itself just now.
@@ -121,11 +125,10 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
     }
     let follower = core.need_follower(&core.catalog.get::<Dsource>(id)?)?;
     let asked = follower.ask_now(ASK_TIMEOUT);
-    let manual = input.kind == SnapshotKind::Manual;
     let to = match asked {
         Ok(position) => position.lsn,
-        // By policy, what was received is good enough; who asks for a snapshot is told.
-        Err(failure) if manual => return Err(failure),
+        // By policy, what was received is good enough.
+        Err(failure) if input.asked => return Err(failure),
         Err(_) => follower.index.end(),
     };
     wait_replayed(context, &follower, to)

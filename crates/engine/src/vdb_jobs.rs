@@ -5,6 +5,7 @@ use crate::moments::resolve;
 use crate::opening::{self, DATASET};
 use crate::provision::{
     forget_vdb, is_present_of_vdb, open_vdb, publish_opened, release_memory_group, resolve_from,
+    timings,
 };
 use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_postgres::server::StopMode;
@@ -44,7 +45,7 @@ pub fn workflows() -> Vec<Workflow<Core>> {
         Workflow::new("vdb_rewind_undo")
             .check("find", find_previous)
             .step("close_old", close_old, reopen_old)
-            .step("open", open_previous, stop)
+            .step("open", open_replacement, stop)
             .point_of_no_return()
             .check("publish", publish_previous),
     ]
@@ -269,14 +270,11 @@ fn find_previous(context: &Context) -> Result<(), Failure> {
     context.set(DATASET, &previous.dataset)
 }
 
-fn open_previous(context: &Context) -> Result<(), Failure> {
-    open_vdb(context.app(), &vdb_of(context)?, context.need(DATASET)?, true)
-}
-
 fn publish_previous(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let (input, now): (Input, _) = (context.input()?, core.now());
     let timeflow: offshoot_types::TimeflowId = context.need("timeflow")?;
+    let timings = timings(context, input.requested_ms)?;
     core.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         let mut vdb: Vdb = tx.get(input.vdb)?;
         if let Some(old) = vdb.timeflow.filter(|old| *old != timeflow) {
@@ -287,6 +285,7 @@ fn publish_previous(context: &Context) -> Result<(), Failure> {
         vdb.dataset = back.dataset;
         vdb.state = VdbState::Running;
         vdb.problem = None;
+        vdb.timings = timings;
         vdb.moment = back.origin.map(|origin| offshoot_domain::Opened {
             snapshot: origin.snapshot,
             lsn: origin.position.lsn,

@@ -111,6 +111,7 @@ impl Rounds {
             self.snapshots_at = now + SNAPSHOT_PAUSE;
             self.take_due_snapshots(core)?;
         }
+        retention::submit_wanted(core)?;
         if now >= self.retention_at {
             self.retention_at = now + RETENTION_PAUSE;
             retention::submit_due(core)?;

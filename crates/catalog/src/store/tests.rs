@@ -2,10 +2,12 @@ use super::Catalog;
 use crate::{Error, Fault};
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness, Secret, Snapshot,
+    Bookmark, Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness, Secret, Snapshot,
     SnapshotKind, Timings, Vdb, VdbState,
 };
-use offshoot_types::{DsourceId, ErrorKind, Failure, Lsn, SnapshotId, TimeflowId, VdbId};
+use offshoot_types::{
+    BookmarkId, DsourceId, ErrorKind, Failure, Lsn, SnapshotId, TimeflowId, VdbId,
+};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -344,4 +346,50 @@ fn a_body_that_makes_no_sense_is_named() {
 fn a_place_that_cannot_be_written_is_named() {
     let Err(error) = Catalog::open(Path::new("/nonexistent/catalog.db")) else { panic!("opened") };
     assert!(error.to_string().contains("/nonexistent/catalog.db"), "{error}");
+}
+
+/// As catalogs were written before there were policies: `settings` of dSources, nothing with VDBs.
+#[test]
+fn objects_of_an_older_catalog_are_read() {
+    let (_dir, path) = scratch();
+    let catalog = open(&path);
+    catalog.put(&dsource(DsourceId(1), "prod")).unwrap();
+    catalog.put(&vdb(VdbId(1), "dev", DsourceId(1))).unwrap();
+    drop(catalog);
+    let sql = rusqlite::Connection::open(&path).unwrap();
+    sql.execute_batch(
+        r#"UPDATE object SET body = json_set(json_remove(body, '$.policy'), '$.settings', json(
+               '{"snapshot_policy":{"every_ms":1000},"retention":{"keep_ms":60000}}'))
+           WHERE kind = 'dsource';
+           UPDATE object SET body = json_remove(body, '$.policy') WHERE kind = 'vdb';"#,
+    )
+    .unwrap();
+    drop(sql);
+    let catalog = open(&path);
+    let policy = catalog.get::<Dsource>(DsourceId(1)).unwrap().policy;
+    assert_eq!((policy.snapshots.every_ms, policy.retention.log_ms), (Some(1000), 60_000));
+    assert_eq!(catalog.get::<Vdb>(VdbId(1)).unwrap().policy, Policy::of_vdb());
+}
+
+#[test]
+fn a_bookmark_has_its_name_for_itself_and_is_found_by_what_it_is_on() {
+    let (_dir, path) = scratch();
+    let catalog = open(&path);
+    let bookmark = |id, owner: Owner| Bookmark {
+        id: BookmarkId(id),
+        name: "release".parse().unwrap(),
+        owner,
+        snapshot: SnapshotId(7),
+        position: Position { lsn: Lsn(1), time: now() },
+        created_at: now(),
+    };
+    // dSources and VDBs have names of their own.
+    catalog.put(&dsource(DsourceId(1), "release")).unwrap();
+    catalog.put(&bookmark(1, DsourceId(1).into())).unwrap();
+    let taken = catalog.put(&bookmark(2, VdbId(1).into())).unwrap_err();
+    assert!(matches!(taken, Error::NameTaken { .. }), "{taken}");
+    drop(catalog);
+    let catalog = open(&path);
+    assert_eq!(catalog.list_of::<Bookmark>(DsourceId(1)).unwrap().len(), 1);
+    assert_eq!(catalog.find_named::<Bookmark>("release").unwrap().unwrap().id, BookmarkId(1));
 }
