@@ -94,5 +94,5 @@ wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D w
 wanted build && phase build 900 cargo build --workspace --bins --tests
 wanted unit && phase unit 600 cargo test --no-fail-fast --workspace --exclude offshoot-testbed
 wanted filesystem && phase filesystem 600 scripts/test-filesystem.sh
-wanted testbed && phase testbed 900 cargo test --no-fail-fast -p offshoot-testbed -- --test-threads=1
+wanted testbed && phase testbed 1500 cargo test --no-fail-fast -p offshoot-testbed -- --test-threads=1
 exit 0
