@@ -23,11 +23,11 @@ pub struct CacheStatus {
 /// What the pool holds and what that takes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct PoolStatus {
-    /// Size of the filesystem the pool is on.
+    /// What the pool's data may take in all.
     pub capacity_bytes: u64,
     /// What the pool's files take.
     pub used_bytes: u64,
-    /// What the filesystem has left.
+    /// What may still be added before the reserve is used.
     pub free_bytes: u64,
     /// What all datasets would take outside the pool.
     pub logical_bytes: u64,

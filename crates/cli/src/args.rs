@@ -126,6 +126,9 @@ pub struct ServeArgs {
     /// Memory of the shared block cache
     #[arg(long, overrides_with = "cache_size", value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
+    /// The most that data may take of the pool's file system [default: all of it]
+    #[arg(long, overrides_with = "capacity", value_name = "SIZE", value_parser = size)]
+    pub capacity: Option<u64>,
     /// Read settings from this file; options given here count more
     #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -12,6 +12,7 @@
 //! replaced and reclaimed before they have read it; the pool then answers `Missing` and they look
 //! again ([`Dataset::after_missing`]).
 
+mod admission;
 mod changes;
 mod commit;
 mod copying;
@@ -27,8 +28,10 @@ use crate::blocks::PoolReader;
 use crate::inode::{Inode, InodeState, to_timestamp};
 use crate::inode_table::InodeTable;
 use crate::queue::Queue;
+use crate::quota::Quota;
 use crate::store::Shared;
 use crate::{Attr, Error, Result, SpaceUse, tree};
+use admission::Importance;
 use commit::CommitState;
 pub(crate) use durability::LoggedRecords;
 use offshoot_format::directory::DatasetRecord;
@@ -83,6 +86,10 @@ pub struct Dataset {
     dirty_since_ms: AtomicU64,
     deleted: AtomicBool,
     replaying: AtomicBool,
+    importance: Importance,
+    /// Bytes by which files grew without content so far; see `admission.rs`.
+    promised: AtomicU64,
+    quota: RwLock<Option<Arc<Quota>>>,
 }
 
 impl Dataset {
@@ -114,6 +121,9 @@ impl Dataset {
             dirty_since_ms: AtomicU64::new(0),
             deleted: AtomicBool::new(false),
             replaying: AtomicBool::new(replaying),
+            importance: Importance::default(),
+            promised: AtomicU64::new(0),
+            quota: RwLock::default(),
         })
     }
 
@@ -132,10 +142,9 @@ impl Dataset {
     /// Room and use.
     pub fn space(&self) -> Result<SpaceUse> {
         let stats = self.shared.pool.stats();
-        let unwritten = self.shared.weight.load(Ordering::Relaxed);
         Ok(SpaceUse {
             capacity: stats.capacity,
-            free: stats.free.saturating_sub(unwritten),
+            free: self.shared.growth_room(),
             inodes: self.inode_count.load(Ordering::Relaxed),
             logical: self.logical_bytes(),
         })
@@ -179,6 +188,7 @@ impl Dataset {
         self.dirty_since_ms.store(0, Ordering::Relaxed);
         let weight = self.weight.swap(0, Ordering::Relaxed);
         self.shared.weight.fetch_sub(weight, Ordering::Relaxed);
+        self.keep_promise(u64::MAX);
         self.shared.progress.announce();
     }
 

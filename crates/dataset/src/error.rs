@@ -29,6 +29,9 @@ pub enum Error {
     /// The pool has no room (`ENOSPC`). What is there stays readable and can be deleted.
     #[error("the pool has no room")]
     NoSpace,
+    /// The dataset may take no more of the pool (`EDQUOT`).
+    #[error("its quota is used up")]
+    QuotaUsedUp,
     /// The operation makes no sense for this inode or these arguments (`EINVAL`).
     #[error("invalid argument: {0}")]
     Invalid(&'static str),
@@ -93,6 +96,7 @@ impl Error {
             Error::NotEmpty => 39,
             Error::NameTooLong => 36,
             Error::NoSpace => 28,
+            Error::QuotaUsedUp => 122,
             Error::Invalid(_) => 22,
             Error::TooManyLinks => 31,
             Error::FileTooBig => 27,
@@ -117,6 +121,10 @@ impl Error {
             Error::NoSpace => (
                 ErrorKind::PoolFull,
                 "delete snapshots or virtual databases, or give the pool's filesystem more room",
+            ),
+            Error::QuotaUsedUp => (
+                ErrorKind::PoolFull,
+                "delete snapshots of it, or raise its quota: offshoot policy set NAME --quota SIZE",
             ),
             Error::NotFound | Error::NoDataset(_) | Error::NoSnapshot(_) | Error::Stale => {
                 (ErrorKind::NotFound, "")

@@ -14,6 +14,7 @@ use offshoot_format::inode::{InodeRecord, Timestamp};
 use offshoot_types::{BLOCK_SIZE, BlockHash, Ino};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// One inode, shared by everyone who uses it.
@@ -22,6 +23,8 @@ pub(crate) struct Inode {
     pub(crate) kind: FileKind,
     pub(crate) state: RwLock<InodeState>,
     pub(crate) stream: Mutex<Stream>,
+    /// Room for it may be taken from the reserve; see [`crate::Dataset::favour_directory`].
+    pub(crate) favoured: AtomicBool,
 }
 
 /// Where a sequential reader is, to read ahead of it. In blocks.
@@ -88,7 +91,8 @@ pub(crate) enum Place {
 impl Inode {
     /// A new inode, dirty in `epoch`.
     pub(crate) fn new(ino: Ino, kind: FileKind, state: InodeState) -> Arc<Inode> {
-        Arc::new(Inode { ino, kind, state: RwLock::new(state), stream: Mutex::default() })
+        let (state, stream) = (RwLock::new(state), Mutex::default());
+        Arc::new(Inode { ino, kind, state, stream, favoured: AtomicBool::new(false) })
     }
 
     /// An inode as committed.

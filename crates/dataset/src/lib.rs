@@ -13,6 +13,7 @@ mod inode;
 mod inode_table;
 mod layer;
 mod queue;
+mod quota;
 mod store;
 mod tree;
 
@@ -22,5 +23,6 @@ pub use attributes::{
 };
 pub use dataset::{Dataset, FILE_SIZE_MAX};
 pub use error::{Error, Result};
+pub use offshoot_pool::Purpose;
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use store::{DatasetInfo, SnapshotInfo, Store, StoreOptions};

@@ -15,7 +15,7 @@ use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::Timestamp;
 use offshoot_intent_log::IntentLog;
 use offshoot_os::Clock;
-use offshoot_pool::{Fault, Pool, PoolOptions, PoolStats};
+use offshoot_pool::{Fault, Pool, PoolOptions, PoolStats, Purpose};
 use offshoot_types::{BLOCK_SIZE, DatasetId, SnapshotId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -105,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) logged: LoggedRecords,
     /// Memory of all changed layers, in bytes.
     pub(crate) weight: AtomicU64,
+    /// Bytes that files may fill without growing, of all datasets; see `admission.rs`.
+    pub(crate) promised: AtomicU64,
     pub(crate) closed: AtomicBool,
     /// Announced when a commit is done.
     pub(crate) progress: Signal,
@@ -122,6 +124,12 @@ pub(crate) struct SnapshotRequest {
 }
 
 impl Shared {
+    /// Bytes of new content that the pool has room for, beside what was let in already.
+    pub(crate) fn growth_room(&self) -> u64 {
+        let let_in = self.weight.load(Ordering::Relaxed) + self.promised.load(Ordering::Relaxed);
+        self.pool.available_now(Purpose::Growth).saturating_sub(let_in + let_in / 2)
+    }
+
     /// Time for intervals, in ms.
     pub(crate) fn now_ms(&self) -> u64 {
         self.clock.elapsed().as_millis() as u64
@@ -132,7 +140,7 @@ impl Shared {
         self.schedule.wake();
     }
 
-    fn loaded(&self) -> Vec<Arc<Dataset>> {
+    pub(crate) fn loaded(&self) -> Vec<Arc<Dataset>> {
         self.datasets.read().values().cloned().collect()
     }
 
@@ -179,7 +187,29 @@ impl Store {
 
     /// The pool's figures.
     pub fn stats(&self) -> PoolStats {
-        self.shared.pool.stats()
+        let free = self.shared.growth_room();
+        PoolStats { free, ..self.shared.pool.stats() }
+    }
+
+    /// Limits what `members`, with all snapshots taken of them, may take in the pool for themselves,
+    /// by refusing growth of the files of `limited`. Not stored. `None` lifts the limit.
+    pub fn set_quota(
+        &self,
+        limited: DatasetId,
+        members: &[DatasetId],
+        limit: Option<u64>,
+    ) -> Result<()> {
+        // One that is not in use has no limit to lift.
+        if limit.is_some() || self.shared.datasets.read().contains_key(&limited) {
+            self.dataset(limited)?.set_quota(members, limit);
+        }
+        Ok(())
+    }
+
+    /// Whether a quota keeps this dataset from growing, as last
+    /// measured.
+    pub fn quota_used_up(&self, dataset: DatasetId) -> bool {
+        self.dataset(dataset).is_ok_and(|dataset| dataset.quota_used_up())
     }
 
     /// Damage found since the store was opened.
@@ -374,6 +404,12 @@ impl Store {
                 other => return Ok(other?),
             }
         }
+    }
+
+    /// Bytes that may still be added to files: what is free above the reserve, less what was let in
+    /// and is not written yet.
+    pub fn growth_room(&self) -> u64 {
+        self.shared.growth_room()
     }
 
     /// Bytes allocated by the files of a dataset at its last commit, before compression and

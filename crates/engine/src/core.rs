@@ -36,6 +36,7 @@ pub struct Core {
     /// Objects whose retention is to be looked at soon, not only with the next regular look.
     pub retention_wanted: Mutex<HashSet<Owner>>,
     pub runner: OnceLock<Runner<Core>>,
+    pub room: crate::room::Seen,
 }
 
 impl Core {
@@ -58,6 +59,7 @@ impl Core {
     /// of it.
     pub fn submit(self: &Arc<Self>, submission: Submission) -> Result<JobId, Failure> {
         let deadline = self.clock.elapsed() + OWN_JOBS_WAIT;
+        crate::room::make_way(&self.store);
         loop {
             match self.runner()?.submit(self, submission.clone()) {
                 Err(busy) if busy.code == ErrorKind::Busy => {

@@ -12,7 +12,7 @@ use crate::timeflows::HistoryView;
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
     dsource_jobs, leftovers, link, policies, pool_jobs, provision, readiness, restart, resync,
-    retention, snapshots, timeflows, vdb_jobs, watch,
+    retention, room, snapshots, timeflows, vdb_jobs, watch,
 };
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
@@ -40,6 +40,8 @@ const CRASH_VARIABLE: &str = "OFFSHOOT_CRASH_AT";
 const STOP_JOBS: Duration = Duration::from_secs(60);
 /// How long jobs that a crash interrupted may take before objects are started without them.
 const RESUME_JOBS: Duration = Duration::from_secs(600);
+/// Room set aside for deletions on a file system that others have filled, in bytes.
+const BALLAST: u64 = 64 << 20;
 /// Jobs a list shows.
 const JOBS_LISTED: u32 = 1000;
 
@@ -50,6 +52,8 @@ pub struct EngineOptions {
     pub pool: PathBuf,
     /// What the shared block cache may hold, in bytes; a share of the memory where absent.
     pub cache_size: Option<u64>,
+    /// The most the pool's blocks may take of its file system, in bytes; all of it where absent.
+    pub capacity: Option<u64>,
     /// Directories with PostgreSQL's programs, looked at first.
     pub postgres_bin_dirs: Vec<PathBuf>,
 }
@@ -91,7 +95,8 @@ impl Engine {
         let host = Host::new(options.postgres_bin_dirs.clone())?;
         let paths = Paths::prepare(&options.pool)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store = open_store(&paths, cache_size, clock.clone())?;
+        let store = open_store(&paths, cache_size, options.capacity, clock.clone())?;
+        room::make_way(&store);
         // The pool's lock is ours: whatever still runs on it was left by an engine that was killed.
         paths.make_runtime()?;
         stop_leftovers(paths.runtime())?;
@@ -112,6 +117,7 @@ impl Engine {
             followers: Mutex::default(),
             retention_wanted: Mutex::default(),
             runner: std::sync::OnceLock::new(),
+            room: room::Seen::default(),
         });
         leftovers::check_catalog(&core)?;
         let runner = match std::env::var(CRASH_VARIABLE) {
@@ -141,6 +147,7 @@ impl Engine {
     /// When the pool cannot be closed; everything acknowledged is durable all the same.
     pub fn close(&self) -> Result<(), Failure> {
         self.stopping.store(true, Ordering::Relaxed);
+        room::make_way(&self.core.store);
         if let Some(watch) = self.watch.lock().take() {
             let _ = watch.join();
         }
@@ -165,7 +172,10 @@ impl Engine {
             vdbs_running: vdbs.iter().filter(|vdb| vdb.state == VdbState::Running).count() as u64,
             jobs_active: jobs.iter().filter(|job| !job.state.is_final()).count() as u64,
             started_at: self.started_at,
-            faults: self.core.catalog.faults()?,
+            faults: room::fault(&self.core)
+                .into_iter()
+                .chain(self.core.catalog.faults()?)
+                .collect(),
         })
     }
 
@@ -202,6 +212,7 @@ impl Engine {
         let source = Source::parse(source, password.map(Password::new))?;
         let change =
             PolicyChange { snapshot_every_ms: snapshot_every_ms.map(Some), ..Default::default() };
+        room::check_takes_on(&self.core, "a new link")?;
         let dsource = self.core.catalog.allocate::<Dsource>()?;
         let policy = Policy::default().changed(&change, dsource.into())?;
         let input = link::Input { dsource, name, source: source.address.to_string(), policy };
@@ -310,6 +321,7 @@ impl Engine {
         let requested_ms = self.core.elapsed_ms();
         let name: ObjectName = name.parse()?;
         let owner = find_parent(&self.core, from)?;
+        room::check_takes_on(&self.core, "a new VDB")?;
         let input = provision::Input {
             vdb: self.core.catalog.allocate::<Vdb>()?,
             name,
@@ -492,13 +504,20 @@ fn resume(core: &Arc<Core>) -> Result<(), Failure> {
     if core.catalog.unsettled_jobs()?.is_empty() { leftovers::remove(core) } else { Ok(()) }
 }
 
-fn open_store(paths: &Paths, cache: u64, clock: Arc<dyn Clock>) -> Result<Arc<Store>, Failure> {
+fn open_store(
+    paths: &Paths,
+    cache: u64,
+    capacity: Option<u64>,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<Store>, Failure> {
     let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(paths.pool()).map_err(|error| {
         let message = format!("the pool {} cannot be used: {error}", paths.pool().display());
         Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
     })?);
     let mut options = StoreOptions::default();
     options.pool.cache_size = cache;
+    options.pool.capacity = capacity;
+    options.pool.ballast = BALLAST;
     if !paths.pool().join("label").exists() {
         Store::create(&disk, &options).map_err(|error| error.failure())?;
     }

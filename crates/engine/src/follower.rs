@@ -11,7 +11,7 @@ use crate::data_files::DataFiles;
 use crate::host::Host;
 use crate::log_feed::{LogFeed, ReceivedLog};
 use crate::paths::{INDEX_DIR, WAL_DIR};
-use crate::servers;
+use crate::{room, servers};
 use jiff::Timestamp;
 use offshoot_domain::{Dsource, DsourceState, Position, SPACING_BYTES, Snapshot, SnapshotKind};
 use offshoot_fs::NewFile;
@@ -65,6 +65,7 @@ impl Follower {
             .ok_or_else(|| Failure::internal(format!("'{}' has no log", dsource.name)))?;
         let directory = core.exports.mount(dataset)?.join(WAL_DIR);
         let files = core.exports.files(dataset)?;
+        files.dataset().mark_stream();
         let owner = core.host.owner();
         // Production's log is no business of any VDB's superuser, who acts as the servers' user.
         let (uid, gid) = Host::own();
@@ -158,6 +159,7 @@ impl Follower {
         let title = format!("staging {}", self.name);
         let mut spec = servers::spec(&core, &key, title, self.major, dataset, None)?;
         let control = control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())?;
+        room::favour_vital(&files)?;
         let data = DataFiles::new(files.clone());
         spec.superusers = superuser::candidates(&data);
         standby::prepare(&data, &control)?;
@@ -293,7 +295,10 @@ impl Follower {
                 let time = indexed.map_or(synced.time, |old| old.time.max(synced.time));
                 *indexed = Some(Position { lsn, time });
             }
-            if let (Some(feed), Some(received)) = (feed.as_mut(), status.received) {
+            // Without room the standby would end in the middle of its replay: it is not led there.
+            let roomy = || self.core().is_ok_and(|core| room::can_grow(&core));
+            let fed = feed.as_mut().filter(|_| roomy());
+            if let (Some(feed), Some(received)) = (fed, status.received) {
                 feed.advance(received)?;
             }
         }
@@ -310,7 +315,8 @@ impl Follower {
             }
             self.report_receiver(&core);
             let now = core.clock.elapsed();
-            if !core.servers.is_running(&staging_key(self.id)) && now >= restart_at {
+            let ended = !core.servers.is_running(&staging_key(self.id));
+            if ended && now >= restart_at && room::can_grow(&core) {
                 restart_at = now + RESTART_PAUSE;
                 self.restart_standby(&core);
             }
@@ -345,7 +351,8 @@ impl Follower {
     /// Submits a snapshot where the policy or the provisioning-time objective asks for one.
     fn take_due_snapshots(&self, core: &Arc<Core>) -> Result<(), Failure> {
         let dsource: Dsource = core.catalog.get(self.id)?;
-        if dsource.state != DsourceState::Active || core.runner()?.is_busy(dsource.id) {
+        let waits = dsource.state != DsourceState::Active || !room::takes_on(core);
+        if waits || core.runner()?.is_busy(dsource.id) {
             return Ok(());
         }
         let snapshots = snapshots_on_log(core, &dsource)?;

@@ -45,6 +45,7 @@ mod readiness;
 mod restart;
 mod resync;
 mod retention;
+mod room;
 mod servers;
 mod snapshots;
 mod timeflows;

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::moments::find_parent;
+use crate::room;
 use crate::views::ObjectKind;
 use offshoot_domain::{Dsource, Owner, Policy, PolicyChange, Vdb};
 use offshoot_types::Failure;
@@ -65,5 +66,6 @@ pub fn set(core: &Core, object: &str, change: &PolicyChange) -> Result<PolicyVie
     };
     changed?;
     core.retention_wanted.lock().insert(owner);
+    room::set_quotas(core)?;
     Ok(view)
 }

@@ -4,7 +4,7 @@ use crate::core::{Context, Core, vdb_key};
 use crate::data_files::DataFiles;
 use crate::moments::{Resolved, resolve};
 use crate::opening::{self, DATASET, RESOLVED};
-use crate::{ports, servers, snapshots};
+use crate::{ports, room, servers, snapshots};
 use offshoot_domain::{
     Dsource, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
     SnapshotKind, Timeflow, Timings, Vdb, VdbState,
@@ -210,7 +210,9 @@ pub fn open_vdb(
     let major = major_of(core, vdb.id.into())?;
     let title = format!("vdb {}", vdb.name);
     let spec = servers::spec(core, &key, title, major, dataset, Some(vdb.port))?;
-    let data = DataFiles::new(core.exports.files(dataset)?);
+    let files = core.exports.files(dataset)?;
+    room::favour_vital(&files)?;
+    let data = DataFiles::new(files);
     let control = control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())?;
     let options =
         config::VdbOptions { settings: vdb.settings.clone(), memory_bytes: vdb.memory_bytes };

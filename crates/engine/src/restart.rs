@@ -5,7 +5,7 @@ use crate::follower;
 use crate::provision::{open_vdb, release_memory_group};
 use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
 use offshoot_postgres::server::StopMode;
-use offshoot_types::Failure;
+use offshoot_types::{ErrorKind, Failure};
 use std::sync::Arc;
 
 /// Starts everything the catalog says should run, side by side. What does not start is a fault; the
@@ -54,6 +54,11 @@ pub fn start_vdb(core: &Arc<Core>, vdb: &Vdb) {
             core.catalog.update::<Vdb>(vdb.id, |vdb| {
                 (vdb.state, vdb.problem) = (VdbState::Running, None);
             })
+        }
+        // It is tried again as soon as there is room.
+        Err(failure) if failure.code == ErrorKind::PoolFull => {
+            core.raise(&vdb.name, "server", &failure);
+            return;
         }
         Err(failure) => {
             core.raise(&vdb.name, "server", &failure);

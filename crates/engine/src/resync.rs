@@ -33,6 +33,7 @@ pub fn workflow() -> Workflow<Core> {
 
 /// Starts the job.
 pub fn submit(core: &Arc<Core>, dsource: &Dsource) -> Result<JobId, Failure> {
+    crate::room::check_takes_on(core, "a new copy of a source")?;
     let input = link::Input {
         dsource: dsource.id,
         name: dsource.name.clone(),

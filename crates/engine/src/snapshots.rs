@@ -4,7 +4,7 @@ use crate::core::{Context, Core, vdb_key};
 use crate::follower::{Follower, timestamp};
 use crate::moments::position_at;
 use crate::opening::delete_image;
-use crate::{bookmarks, resync, retention};
+use crate::{bookmarks, resync, retention, room};
 use offshoot_domain::{
     Dsource, DsourceState, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb,
 };
@@ -79,6 +79,8 @@ fn submit_as(
     name: &str,
     input: &Input,
 ) -> Result<JobId, Failure> {
+    room::check_takes_on(core, "a snapshot")?;
+    room::check_quota(core, input.owner)?;
     // Several snapshots of one object may be under way; pausing or removing it waits for them.
     core.submit(Submission::new(workflow, name, input).shared(input.owner))
 }

@@ -7,6 +7,7 @@ use crate::provision::{
     forget_vdb, is_present_of_vdb, open_vdb, publish_opened, release_memory_group, resolve_from,
     timings,
 };
+use crate::room;
 use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_postgres::server::StopMode;
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, VdbId};
@@ -37,7 +38,7 @@ pub fn workflows() -> Vec<Workflow<Core>> {
             .check("publish", mark_stopped),
         Workflow::new("vdb_delete")
             .point_of_no_return()
-            .check("stop", stop)
+            .check("stop", kill)
             .check("free", free)
             .check("forget", forget),
         replacing("vdb_refresh"),
@@ -111,6 +112,7 @@ pub fn submit_delete(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
 /// Opens another moment of the parent under the same name.
 pub fn submit_refresh(core: &Arc<Core>, name: &str, moment: Moment) -> Result<JobId, Failure> {
     let vdb = core.vdb(name)?;
+    room::check_takes_on(core, "a refresh")?;
     let owner = vdb.parent.owner;
     let there = match owner {
         Owner::Dsource(id) => core.catalog.find::<offshoot_domain::Dsource>(id)?.is_some(),
@@ -132,6 +134,7 @@ pub fn submit_refresh(core: &Arc<Core>, name: &str, moment: Moment) -> Result<Jo
 /// Goes back to a snapshot or bookmark of the VDB itself.
 pub fn submit_rewind(core: &Arc<Core>, name: &str, to: Moment) -> Result<JobId, Failure> {
     let vdb = core.vdb(name)?;
+    room::check_takes_on(core, "a rewind")?;
     resolve(core, vdb.id.into(), &to)?;
     submit(core, "vdb_rewind", &vdb, Some((vdb.id.into(), to)))
 }
@@ -172,9 +175,18 @@ fn start(context: &Context) -> Result<(), Failure> {
 }
 
 fn stop(context: &Context) -> Result<(), Failure> {
+    close(context, StopMode::Fast)
+}
+
+/// Stops a VDB whose data is about to go: a last checkpoint would take time, and room.
+fn kill(context: &Context) -> Result<(), Failure> {
+    close(context, StopMode::Immediate)
+}
+
+fn close(context: &Context, mode: StopMode) -> Result<(), Failure> {
     let core = context.app();
     let input: Input = context.input()?;
-    core.servers.stop(&vdb_key(input.vdb), StopMode::Fast)?;
+    core.servers.stop(&vdb_key(input.vdb), mode)?;
     release_memory_group(input.vdb);
     let present = core.catalog.find::<Vdb>(input.vdb)?.and_then(|vdb| vdb.dataset);
     for dataset in [present, context.get(DATASET)?].into_iter().flatten() {

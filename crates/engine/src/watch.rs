@@ -1,11 +1,11 @@
 //! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
 
 use crate::core::{Core, vdb_key};
-use crate::{left_slots, readiness, restart, retention, snapshots};
+use crate::{left_slots, readiness, restart, retention, room, snapshots};
 use offshoot_catalog::JobState;
 use offshoot_domain::{Snapshot, SnapshotKind, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, VdbId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -36,6 +36,8 @@ struct Rounds {
     retention_at: Duration,
     /// VDBs of which no snapshot is due before then.
     unchanged: HashMap<VdbId, Duration>,
+    /// VDBs that have ended and wait for room.
+    waiting: HashSet<VdbId>,
 }
 
 /// Looks after things until told to stop.
@@ -51,6 +53,7 @@ pub fn run(core: &Arc<Core>, stopping: &AtomicBool) {
 
 impl Rounds {
     fn round(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
+        room::look_after(core)?;
         self.prove(core)?;
         self.revive(core)?;
         report_damage(core);
@@ -69,6 +72,9 @@ impl Rounds {
             if job.state == JobState::Failed {
                 self.proof_failed(core, snapshot, job.error)?;
             }
+        }
+        if !room::takes_on(core) {
+            return Ok(());
         }
         let waiting = core.catalog.list::<Snapshot>()?;
         let newest = waiting
@@ -164,6 +170,14 @@ impl Rounds {
             if !should_run || core.servers.is_running(&key) {
                 continue;
             }
+            if !room::can_grow(core) {
+                // It died of that, most likely, and its recovery asks for room as well.
+                if self.waiting.insert(vdb.id) {
+                    core.raise(&vdb.name, "server", &room::waits_for_room(core));
+                }
+                continue;
+            }
+            self.waiting.remove(&vdb.id);
             let (times, last) = self.died.entry(key).or_insert((0, Duration::ZERO));
             if *times >= RESTARTS_MAX || now < *last + RESTART_PAUSE {
                 continue;

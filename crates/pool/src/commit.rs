@@ -287,7 +287,13 @@ impl Pool {
             dedup_saved: self.dedup_saved.load(Ordering::Relaxed),
             extra: extra.clone(),
         };
-        self.check_outcome(journal.commit(next, records))?;
+        let outcome = match journal.commit(next.clone(), records) {
+            Err(CommitError::Undone(Error::Full { .. })) if self.release_ballast() => {
+                journal.commit(next, records)
+            }
+            other => other,
+        };
+        self.check_outcome(outcome)?;
         *self.root.write() = Root { txg, hash, extra };
         self.table_used.store(journal.used(), Ordering::Relaxed);
         Ok(txg)

@@ -19,9 +19,9 @@ pub enum Error {
     #[error("the pool has a format this engine does not know: {0}")]
     UnknownFormat(String),
     /// The room that writers may take is used up.
-    #[error("the pool is full: {needed} bytes asked for, {available} left above the reserve")]
+    #[error("{}", describe_full(*needed, *available))]
     Full {
-        /// Bytes asked for.
+        /// Bytes asked for; 0: the device itself refused.
         needed: u64,
         /// Bytes that writers may still take.
         available: u64,
@@ -107,6 +107,13 @@ impl From<Error> for Failure {
             }
         };
         Failure::new(code, error.to_string(), hint)
+    }
+}
+
+fn describe_full(needed: u64, available: u64) -> String {
+    match needed {
+        0 => "the device that holds the pool has no room".to_owned(),
+        _ => format!("the pool is full: {needed} bytes asked for, {available} left to take"),
     }
 }
 

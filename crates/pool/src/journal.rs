@@ -326,7 +326,11 @@ pub(crate) fn write_checkpoint(
         file.sync_data()?;
         disk.sync_dir(DIR)
     };
-    write().map_err(|error| Error::io(format!("write '{path}'"), &error))?;
+    write().map_err(|error| {
+        // What was written of it is of no use, and may be what the device has no room for.
+        let _ = disk.remove(&path);
+        Error::io(format!("write '{path}'"), &error)
+    })?;
     Ok(len)
 }
 

@@ -5,6 +5,7 @@
 //! [`NodeChildren`]. A [`Transaction`] writes blocks; [`Pool::commit`] makes a new root durable, and
 //! whatever the old root alone reached is reclaimed in the background.
 
+mod ballast;
 mod commit;
 mod compress;
 mod error;
@@ -26,6 +27,7 @@ pub use offshoot_cache::BlockData;
 pub use offshoot_format::DecodeError;
 pub use options::PoolOptions;
 pub use pool::{NodeChildren, Pool, Root};
+pub use room::Purpose;
 pub use stats::{CacheStats, Fault, OwnerStats, PoolStats, ScrubReport};
 pub use transaction::{BlockPin, Transaction};
 

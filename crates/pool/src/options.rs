@@ -7,11 +7,14 @@ pub struct PoolOptions {
     pub cache_size: u64,
     /// Bytes after which a segment is sealed and a new one begun; at most 64 MiB.
     pub segment_size: u64,
-    /// Room on the device that only [`crate::Pool::begin_freeing`] may touch, in bytes.
-    /// `None`: the larger of 64 MiB and 1 %.
+    /// Room on the device for what must go on when the pool is full, in bytes; see
+    /// [`crate::Purpose`]. `None`: the larger of 64 MiB and 1 %, and as much as the block table takes.
     pub reserve: Option<u64>,
     /// The most the pool may take of the device, in bytes. `None`: all of it.
     pub capacity: Option<u64>,
+    /// How much of the reserve is held in a file, in bytes, so that others cannot take it; it counts
+    /// as free. 0: none.
+    pub ballast: u64,
     /// Whether a thread reclaims space, compacts and checkpoints. Without it
     /// [`crate::Pool::reclaim_step`] must be called.
     pub background: bool,
@@ -30,6 +33,7 @@ impl Default for PoolOptions {
             segment_size: 64 << 20,
             reserve: None,
             capacity: None,
+            ballast: 0,
             background: true,
             compaction_rate: 64 << 20,
             checkpoint_log_min: 4 << 20,

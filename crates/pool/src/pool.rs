@@ -5,7 +5,7 @@ use crate::journal::{self, Journal};
 use crate::segments::Segments;
 use crate::table::{Entry, Table};
 use crate::transaction::{BlockPin, Transaction, name_of};
-use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Result};
+use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Purpose, Result};
 use offshoot_cache::{BlockCache, BlockHashBuilder};
 use offshoot_format::DecodeError;
 use offshoot_format::segment::{BlockKind, FRAME_LEN};
@@ -22,6 +22,8 @@ use std::time::UNIX_EPOCH;
 const PREFETCH_GAP: u32 = 32 << 10;
 /// The longest read of a prefetch, in bytes.
 const PREFETCH_RUN_MAX: u32 = 1 << 20;
+/// Appended bytes up to which more is appended although there seems to be no room for it.
+const UNWRITTEN_MAX: u64 = 4 << 20;
 
 /// Tells the pool which blocks a node refers to.
 pub trait NodeChildren: Send + Sync {
@@ -56,6 +58,7 @@ pub struct Pool {
     pub(crate) journal: Mutex<Journal>,
     pub(crate) root: RwLock<Root>,
     pub(crate) room: crate::room::Room,
+    pub(crate) ballast: crate::ballast::Ballast,
     /// Nodes without references whose children are still to be released.
     pub(crate) dead: Mutex<VecDeque<BlockHash>>,
     pub(crate) faults: Mutex<HashMap<BlockHash, Fault>>,
@@ -175,13 +178,13 @@ impl Pool {
 
     /// Starts a transaction. Any number may run at a time.
     pub fn begin(self: &Arc<Self>) -> Transaction {
-        Transaction::new(self.clone(), false)
+        Transaction::new(self.clone(), Purpose::Growth)
     }
 
-    /// Starts a transaction that may take from the reserve: for deletions, and for the commit of data
-    /// that was acknowledged before the pool filled up (check [`Pool::available`] when accepting it).
+    /// Starts a transaction that may take all of the reserve: for deletions, and for the commit of
+    /// data that was let in before (check [`Pool::available`] when accepting it).
     pub fn begin_freeing(self: &Arc<Self>) -> Transaction {
-        Transaction::new(self.clone(), true)
+        Transaction::new(self.clone(), Purpose::Freeing)
     }
 
     /// Pins a committed block.
@@ -201,9 +204,15 @@ impl Pool {
     /// Stored bytes (frames included) that only this committed node reaches: what its deletion would
     /// give back. Walks the part of the tree that nothing else shares.
     pub fn exclusive_bytes(&self, hash: &BlockHash) -> Result<u64> {
+        self.exclusive_bytes_of(&[*hash])
+    }
+
+    /// As [`Pool::exclusive_bytes`], of several nodes together; one that is referred to several times
+    /// is listed as often.
+    pub fn exclusive_bytes_of(&self, hashes: &[BlockHash]) -> Result<u64> {
         let mut met: HashMap<BlockHash, u32, BlockHashBuilder> = HashMap::default();
         let mut bytes = 0;
-        let mut stack = vec![*hash];
+        let mut stack = hashes.to_vec();
         while let Some(hash) = stack.pop() {
             let entry = self.table.get(&hash).ok_or(Error::Missing(hash))?;
             let met = met.entry(hash).or_default();
@@ -219,22 +228,49 @@ impl Pool {
         Ok(bytes)
     }
 
-    /// Bytes that writers may still take before they get `Full`. Cheap.
-    pub fn available(&self) -> u64 {
-        self.room.available()
+    /// Bytes that may still be taken for a purpose. Cheap: an estimate that only shrinks between
+    /// commits.
+    pub fn available(&self, purpose: Purpose) -> u64 {
+        self.room.available(purpose)
     }
 
-    pub(crate) fn take_room(&self, bytes: u64, freeing: bool) -> Result<()> {
-        self.room.take(bytes, freeing).or_else(|_| {
+    /// Bytes that may still be taken for a purpose, as the device says now.
+    pub fn available_now(&self, purpose: Purpose) -> u64 {
+        self.correct_room();
+        self.room.available(purpose)
+    }
+
+    /// Bytes that are free on the device, the ballast not counted.
+    pub fn device_free(&self) -> u64 {
+        self.disk.space().map_or(0, |space| space.free)
+    }
+
+    /// Bytes kept for what must go on when the pool is full.
+    pub fn reserve(&self) -> u64 {
+        self.room.reserve()
+    }
+
+    pub(crate) fn take_room(&self, bytes: u64, purpose: Purpose) -> Result<()> {
+        let again = |_| {
             // The estimate only shrinks between corrections.
             self.correct_room();
-            self.room.take(bytes, freeing)
+            self.room.take(bytes, purpose)
+        };
+        self.room.take(bytes, purpose).or_else(again).or_else(|full| {
+            if purpose < Purpose::Freeing {
+                return Err(full);
+            }
+            // What there is the device will say, and the ballast helps then. What it refuses stays in memory until it is
+            // written or given up: that must not be much.
+            if self.segments.buffered() <= UNWRITTEN_MAX { Ok(()) } else { Err(full) }
         })
     }
 
     pub(crate) fn correct_room(&self) {
         if let Ok(space) = self.disk.space() {
-            self.room.correct(space.free, self.segments.buffered(), self.used());
+            let table = self.table_used.load(Ordering::Relaxed);
+            let free = space.free + self.ballast();
+            self.room.correct(free, self.segments.buffered(), self.used(), table);
         }
     }
 
@@ -258,7 +294,12 @@ impl Pool {
 
     pub(crate) fn flush_segments(&self) -> Result<()> {
         self.check_usable()?;
-        self.segments.flush().map_err(|error| self.fail(error))?
+        loop {
+            match self.segments.flush().map_err(|error| self.fail(error))? {
+                Err(Error::Full { .. }) if self.release_ballast() => {}
+                other => return other,
+            }
+        }
     }
 
     pub(crate) fn add_fault(&self, hash: BlockHash, entry: &Entry, error: &Error) {
@@ -298,7 +339,8 @@ impl Pool {
         PoolStats {
             capacity: self.room.total(),
             used: self.used(),
-            free: self.room.available(),
+            free: self.room.available(Purpose::Growth),
+            reserve: self.room.reserve(),
             live,
             raw,
             referenced,

@@ -4,7 +4,7 @@ use crate::journal::write_checkpoint;
 use crate::pool::{Pool, verify};
 use crate::segments::SegmentSummary;
 use crate::table::Place;
-use crate::{Error, Result};
+use crate::{Error, Purpose, Result};
 use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN};
 use offshoot_types::BlockHash;
 use parking_lot::{Condvar, Mutex};
@@ -21,6 +21,8 @@ const PUNCH_STEP: usize = 256;
 const WINDOW_LEN: u32 = 1 << 20;
 /// Bytes compaction copies before it commits their new places.
 const MOVE_BATCH_LEN: u64 = 8 << 20;
+/// Dead bytes of the open segment that are left there when room is short.
+const SHORT_DEAD_MAX: u64 = 128 << 10;
 /// How long the thread rests when nothing is left to do.
 const REST: Duration = Duration::from_millis(500);
 
@@ -99,7 +101,11 @@ impl Pool {
             self.bury(&dead)?;
         }
         self.checkpoint_if_due()?;
-        self.segments.seal_if_mostly_dead((self.options.segment_size / 16).max(64 << 10) as u32);
+        // In the reserve every byte counts.
+        let short = self.available(Purpose::Growth) == 0;
+        let dead_max = if short { SHORT_DEAD_MAX } else { u64::MAX };
+        let min = (self.options.segment_size / 16).max(64 << 10) as u32;
+        self.segments.seal_if_mostly_dead(min, dead_max);
         if self.segments.sealed_unwritten() {
             // Left by an abort: no commit has come that would have written it.
             self.flush_segments()?;
@@ -109,6 +115,7 @@ impl Pool {
         let dead_left = !self.dead.lock().is_empty();
         let compacted = !dead_left && self.compact_one(paced)?;
         self.correct_room();
+        self.restore_ballast();
         Ok(dead_left || punches_left || deleted || compacted)
     }
 
@@ -116,7 +123,9 @@ impl Pool {
     fn checkpoint_if_due(&self) -> Result<()> {
         let ticket = {
             let mut journal = self.journal.lock();
-            if !journal.checkpoint_due(self.options.checkpoint_log_min) {
+            let wanted = journal.checkpoint_due(self.options.checkpoint_log_min);
+            // Its logs may grow until there is room for both tables.
+            if !wanted || self.available(Purpose::Freeing) < journal.used() {
                 return Ok(());
             }
             journal.begin_checkpoint()?
@@ -134,13 +143,18 @@ impl Pool {
 
     /// Copies what is live in the emptiest segment elsewhere. Whether there was one worth it.
     fn compact_one(&self, paced: bool) -> Result<bool> {
+        // In the reserve what lies dead between live blocks is wanted, too, as far as there is room for
+        // the copies.
+        let short = self.available(Purpose::Growth) == 0;
+        let room = self.available(Purpose::Freeing) / 2;
         let worth = |of: &SegmentSummary| {
             // Holes give their space back already; below an eighth the file itself is a burden.
             let taken = u64::from(of.len).saturating_sub(of.punched);
+            let wanted = short && of.live < room && of.live * 8 < taken * 7;
             of.sealed
                 && of.movable
                 && of.live > 0
-                && (of.live * 2 < taken || of.live * 8 < u64::from(of.len))
+                && (of.live * 2 < taken || of.live * 8 < u64::from(of.len) || wanted)
         };
         let summaries = self.segments.summaries();
         let Some(emptiest) = summaries.iter().filter(|of| worth(of)).min_by_key(|of| of.live)
@@ -220,7 +234,7 @@ impl Pool {
             self.segments.mark_damaged(place.segment);
             return Ok(None);
         }
-        self.take_room(u64::from(place.room()), true)?;
+        self.take_room(u64::from(place.room()), Purpose::Freeing)?;
         self.segments.append(frame, stored).map(Some)
     }
 

@@ -4,6 +4,7 @@
 //! the table, segments' tails. Nodes without references whose children were not released yet are
 //! queued again.
 
+use crate::ballast::Ballast;
 use crate::journal::{self, Journal};
 use crate::pool::{DIRS, NodeChildren, Pool, Root};
 use crate::rebuild::rebuild;
@@ -105,6 +106,7 @@ impl Pool {
             table_used: AtomicU64::new(journal.used()),
             cache: BlockCache::new(options.cache_size),
             room: Room::new(options.reserve, options.capacity),
+            ballast: Ballast::find(&*disk, options.ballast),
             options: options.clone(),
             journal: Mutex::new(journal),
             dead: Mutex::new(dead),

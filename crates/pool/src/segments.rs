@@ -82,6 +82,26 @@ struct Pending {
     bytes: Arc<Vec<u8>>,
 }
 
+impl Pending {
+    /// Leaves a hole in the file instead of a buffer for which there was no room, where nothing in
+    /// it is live any more: the commit it was for has been undone, and what comes behind it must not
+    /// wait for room that only a deletion may bring.
+    fn pass_over(&self, error: std::io::Error) -> std::io::Result<()> {
+        let end = self.begin + self.bytes.len() as u32;
+        let first = self.begin.max(HEADER_LEN);
+        let (dead_to, useless) = {
+            let state = self.segment.state.lock();
+            (state.dead.end_at(first), state.sealed && state.live == 0)
+        };
+        if error.kind() != std::io::ErrorKind::StorageFull || dead_to.is_none_or(|to| to < end) {
+            return Err(error);
+        }
+        let header = &self.bytes[..(first - self.begin) as usize];
+        // A file that is about to be deleted needs none.
+        if header.is_empty() || useless { Ok(()) } else { self.file.write_at(0, header) }
+    }
+}
+
 struct Open {
     segment: Arc<Segment>,
     file: Arc<dyn DiskFile>,
@@ -262,15 +282,17 @@ impl Segments {
         }
     }
 
-    /// Seals the open segment when at least half of it, and `min` bytes, are dead: its space is given
-    /// back only then.
-    pub(crate) fn seal_if_mostly_dead(&self, min: u32) {
+    /// Seals the open segment when at least half of it, and `min` bytes, or more than `dead_max` of
+    /// it are dead: its space is given back only then.
+    pub(crate) fn seal_if_mostly_dead(&self, min: u32, dead_max: u64) {
         let mut appender = self.appender.lock();
         let Some(open) = &appender.open else { return };
         let state = open.segment.state.lock();
         let (len, live) = (u64::from(state.len - HEADER_LEN), state.live);
         drop(state);
-        if len > 0 && (live == 0 || (len >= u64::from(min) && live * 2 < len)) {
+        if len > 0
+            && (live == 0 || (len >= u64::from(min) && live * 2 < len) || len - live > dead_max)
+        {
             self.seal(&mut appender);
         }
     }
@@ -283,7 +305,9 @@ impl Segments {
             };
             let number = pending.segment.number;
             let written = pending.file.write_at(u64::from(pending.begin), &pending.bytes);
-            written.map_err(|error| Error::io(format!("write '{}'", path_of(number)), &error))?;
+            written
+                .or_else(|error| pending.pass_over(error))
+                .map_err(|error| Error::io(format!("write '{}'", path_of(number)), &error))?;
             let end = pending.begin + pending.bytes.len() as u32;
             // Readable in the file before it leaves the queue: a reader looks here, then there.
             pending.segment.written.store(end, Ordering::Release);
@@ -400,6 +424,7 @@ impl Segments {
             let keep = punches.len().saturating_sub(max);
             (punches.split_off(keep), keep > 0)
         };
+        let mut first_failure = Ok(());
         for (number, begin, end) in batch {
             let Some(segment) = self.get(number) else { continue };
             if end > segment.written.load(Ordering::Acquire) {
@@ -407,16 +432,21 @@ impl Segments {
                 self.punches.lock().push((number, begin, end));
                 continue;
             }
-            let action = || format!("punch a hole into '{}'", path_of(number));
-            let file = self.reader(&segment).map_err(|error| Error::io(action(), &error))?;
-            match file.punch_hole(u64::from(begin), u64::from(end - begin)) {
-                Ok(()) => segment.state.lock().punched += u64::from(end - begin),
+            let len = u64::from(end - begin);
+            let file = self.reader(&segment);
+            match file.and_then(|file| file.punch_hole(u64::from(begin), len)) {
+                Ok(()) => segment.state.lock().punched += len,
                 // Compaction and deletion of whole segments still give space back.
                 Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
-                Err(error) => return Err(Error::io(action(), &error)),
+                Err(error) => {
+                    // A hole may need room itself, on a device that has none.
+                    self.punches.lock().push((number, begin, end));
+                    let action = format!("punch a hole into '{}'", path_of(number));
+                    first_failure = first_failure.and(Err(Error::io(action, &error)));
+                }
             }
         }
-        Ok(more)
+        first_failure.map(|()| more)
     }
 
     /// Whether a sealed segment has blocks that are not in its file yet.

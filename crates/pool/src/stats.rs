@@ -13,6 +13,8 @@ pub struct PoolStats {
     pub used: u64,
     /// What writers may still take before the reserve.
     pub free: u64,
+    /// What is kept beyond that for what must go on when the pool is full.
+    pub reserve: u64,
     /// Stored bytes of blocks that something refers to, frames included.
     pub live: u64,
     /// The same blocks before compression.

@@ -3,7 +3,7 @@
 use crate::compress::compress;
 use crate::pool::Pool;
 use crate::table::{Entry, Unpinned};
-use crate::{BLOCK_LEN_MAX, BlockData, Error, Result};
+use crate::{BLOCK_LEN_MAX, BlockData, Error, Purpose, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::{BlockKind, Codec, Frame};
 use offshoot_types::BlockHash;
@@ -36,16 +36,16 @@ type Children = Option<Box<[BlockHash]>>;
 /// Dropping it without [`Pool::commit`] undoes everything.
 pub struct Transaction {
     pub(crate) pool: Arc<Pool>,
-    freeing: bool,
+    purpose: Purpose,
     /// Every block this transaction pinned, once.
     held: Mutex<HashMap<BlockHash, Children, BlockHashBuilder>>,
     nodes_written: AtomicUsize,
 }
 
 impl Transaction {
-    pub(crate) fn new(pool: Arc<Pool>, freeing: bool) -> Transaction {
+    pub(crate) fn new(pool: Arc<Pool>, purpose: Purpose) -> Transaction {
         let nodes_written = AtomicUsize::new(0);
-        Transaction { pool, freeing, held: Mutex::default(), nodes_written }
+        Transaction { pool, purpose, held: Mutex::default(), nodes_written }
     }
 
     /// Stores a data block: [`BlockHash::ZERO`] for zeros only (nothing stored), the same hash as
@@ -108,7 +108,7 @@ impl Transaction {
         let stored = compressed.as_deref().unwrap_or(content);
         let raw_len = content.len() as u32;
         let frame = Frame { hash, kind, codec, stored_len: stored.len() as u32, raw_len };
-        self.pool.take_room(u64::from(Frame::room(frame.stored_len)), self.freeing)?;
+        self.pool.take_room(u64::from(Frame::room(frame.stored_len)), self.purpose)?;
         let place = self.pool.segments.append(&frame, stored)?;
         let new = Entry::uncommitted(place, raw_len, kind, codec);
         let (entry, found) = self.pool.table.insert_or_pin(hash, new);

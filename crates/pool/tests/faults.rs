@@ -4,7 +4,7 @@ mod testpool;
 
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
-use offshoot_pool::{Error, Pool, PoolOptions};
+use offshoot_pool::{Error, Pool, PoolOptions, Purpose};
 use offshoot_types::BlockHash;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -126,7 +126,7 @@ fn a_full_disk_refuses_writers_keeps_deletions_and_recovers() {
         assert!(number < 2000, "the disk fills up");
     };
     assert!(matches!(full, Error::Full { .. }), "{full}");
-    assert!(pool.available() < 8300);
+    assert!(pool.available(Purpose::Growth) < 8300);
     let free = disk.space().unwrap().free;
     assert!(free >= 900 << 10, "the reserve is kept: {free} bytes are free");
     assert_sound(&pool, "full");
@@ -138,7 +138,11 @@ fn a_full_disk_refuses_writers_keeps_deletions_and_recovers() {
     let rest = transaction.write_node(&node(9, &[])).unwrap();
     pool.commit(transaction, rest, b"").unwrap();
     reclaim(&pool);
-    assert!(pool.available() > 5 << 20, "room is back: {}", pool.available());
+    assert!(
+        pool.available(Purpose::Growth) > 5 << 20,
+        "room is back: {}",
+        pool.available(Purpose::Growth)
+    );
     commit_tree(&pool, 1, &[1, 2, 3]).unwrap();
     assert_sound(&pool, "after the deletion");
 }

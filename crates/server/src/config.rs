@@ -3,6 +3,7 @@
 //! ```text
 //! listen           = 127.0.0.1:7640
 //! cache_size       = 4GiB
+//! capacity         = 500GiB
 //! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
 //! ```
 
@@ -42,7 +43,8 @@ impl ServeOptions {
 
     fn read_line(&mut self, line: &str) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint = "keys are listen, cache_size and postgres_bin_dir, written as key = value";
+            let hint =
+                "keys are listen, cache_size, capacity, postgres_bin_dir, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -50,6 +52,7 @@ impl ServeOptions {
         match (key.trim(), value.trim()) {
             (key, "") => return Err(wrong(format!("{key} has no value"))),
             ("listen", value) => self.listen = parse_listen(value)?,
+            ("capacity", value) => self.capacity_bytes = Some(parse_size(value)?),
             ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),
             (key, _) => return Err(wrong(format!("'{key}' is not a key"))),

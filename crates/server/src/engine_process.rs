@@ -19,6 +19,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     let engine = Engine::open(&EngineOptions {
         pool: options.pool.clone(),
         cache_size: options.cache_size_bytes,
+        capacity: options.capacity_bytes,
         postgres_bin_dirs: options.postgres_bin_dirs,
     })?;
     let service = Arc::new(LocalEngine::new(engine));

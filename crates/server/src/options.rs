@@ -15,6 +15,8 @@ pub struct ServeOptions {
     pub listen: SocketAddr,
     /// What the shared block cache may hold, in bytes; the engine chooses where absent.
     pub cache_size_bytes: Option<u64>,
+    /// The most that data may take of the pool's file system, in bytes; all of it where absent.
+    pub capacity_bytes: Option<u64>,
     /// Directories with PostgreSQL's programs, looked at before the usual places.
     pub postgres_bin_dirs: Vec<PathBuf>,
 }
@@ -26,6 +28,7 @@ impl ServeOptions {
             pool: pool.into(),
             listen: DEFAULT_LISTEN,
             cache_size_bytes: None,
+            capacity_bytes: None,
             postgres_bin_dirs: Vec::new(),
         }
     }

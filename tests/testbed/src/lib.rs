@@ -8,9 +8,11 @@
 
 mod kills;
 mod outcome;
+mod small_disk;
 
 pub use kills::{Kills, kill_under_load};
 pub use outcome::{Outcome, Step, final_job, steps_of};
+pub use small_disk::SmallDisk;
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Vdb};
@@ -126,8 +128,29 @@ impl Testbed {
         if !options.bin_dir.starts_with("/usr/lib/postgresql") {
             engine_options.path_before.push(options.bin_dir.clone());
         }
-        let source = Source::start(&scratch, options)?;
-        let engine = Engine::start(&scratch, engine_options)?;
+        let pool = scratch.path().join("pool");
+        Testbed::assemble(scratch, options, Engine::prepare(pool, engine_options))
+    }
+
+    /// A source with little data, and an engine whose pool lies in a directory of another file system.
+    ///
+    /// # Errors
+    /// As [`Testbed::start`].
+    pub fn on(directory: &Path) -> Result<Self> {
+        let mut engine_options = EngineOptions::new(binary());
+        engine_options.cache_size = "64MiB".into();
+        let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] };
+        let scratch = Scratch::new("testbed")?;
+        // The engine's log stays here: it is wanted most when the other file system is full.
+        let pool = scratch.path().join("pool");
+        std::fs::create_dir(directory.join("pool"))?;
+        std::os::unix::fs::symlink(directory.join("pool"), &pool)?;
+        Testbed::assemble(scratch, source, Engine::prepare(pool, engine_options))
+    }
+
+    fn assemble(scratch: Scratch, source: SourceOptions, mut engine: Engine) -> Result<Self> {
+        let source = Source::start(&scratch, source)?;
+        engine.restart()?;
         let pool: PoolStatus = engine.ask(["pool", "status"])?;
         Ok(Testbed { engine, source, empty_bytes: pool.used_bytes, scratch })
     }

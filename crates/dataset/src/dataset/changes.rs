@@ -1,4 +1,4 @@
-//! Attributes, lifetime of inodes, and admission of changes.
+//! Attributes, and lifetime of inodes.
 
 use super::Dataset;
 use crate::attributes::{Attr, SetAttr};
@@ -9,7 +9,6 @@ use offshoot_format::operation::Operation;
 use offshoot_types::Ino;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// An attribute change as it is logged.
 #[derive(Clone, Copy)]
@@ -114,64 +113,5 @@ impl Dataset {
         state.dirty.drop_blocks();
         state.dirty.xattrs.clear();
         self.inode_count.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Lets a change of about this many bytes in, waiting while too much is unwritten.
-    ///
-    /// # Errors
-    /// `NoSpace` when the pool has no room for it and what is unwritten already.
-    pub(super) fn admit(&self, bytes: u64) -> Result<()> {
-        if self.is_replaying() {
-            return Ok(());
-        }
-        self.hold_back();
-        if self.has_room(bytes) {
-            self.request_commit_when_due();
-            return Ok(());
-        }
-        // What is unwritten is counted as if nothing were compressed or stored already: write it,
-        // then let the pool give back what is dead, before refusing.
-        if self.dirty_bytes() > 0 {
-            self.commit()?;
-        }
-        for _ in 0..64 {
-            if self.has_room(bytes) {
-                return Ok(());
-            }
-            if !self.shared.pool.reclaim_step()? {
-                break;
-            }
-        }
-        if self.has_room(bytes) { Ok(()) } else { Err(Error::NoSpace) }
-    }
-
-    fn has_room(&self, bytes: u64) -> bool {
-        // Half as much again for the nodes of trees.
-        let unwritten = self.shared.weight.load(Ordering::Relaxed) + bytes;
-        self.shared.pool.available() >= unwritten + unwritten / 2
-    }
-
-    /// Back-pressure: memory for unwritten data is bounded.
-    fn hold_back(&self) {
-        let bound = self.shared.options.dirty_bound;
-        let mut waits = 0;
-        while self.shared.weight.load(Ordering::Relaxed) > bound && waits < 1000 {
-            if self.dirty_bytes() > bound / 8 {
-                // Failure shows at the next sync or as a lack of room.
-                if self.commit().is_err() {
-                    return;
-                }
-            } else {
-                self.shared.request_commit();
-                self.shared.progress.wait(Duration::from_millis(10));
-            }
-            waits += 1;
-        }
-    }
-
-    fn request_commit_when_due(&self) {
-        if self.dirty_bytes() > self.shared.options.dirty_limit {
-            self.shared.request_commit();
-        }
     }
 }

@@ -83,7 +83,7 @@ impl Dataset {
         len: u64,
     ) -> Result<u64> {
         let count = len.div_ceil(BLOCK);
-        self.admit(count * 128)?;
+        self.admit(count * 128, self.purpose_of(to, false))?;
         let slots = source.shareable(from, source_offset / BLOCK, count as usize)?;
         let time = self.now();
         let gate = self.enter()?;

@@ -294,8 +294,11 @@ impl Dataset {
             // Cut at a block's edge, so that no block is written by two operations.
             let room = WRITE_LEN_MAX - (at % BLOCK) as usize;
             let (now, later) = rest.split_at(rest.len().min(room));
-            self.admit((now.len() as u64).next_multiple_of(BLOCK))?;
+            let replaces = at + now.len() as u64 <= inode.state.read().size;
+            let purpose = self.purpose_of(&inode, replaces);
+            self.admit((now.len() as u64).next_multiple_of(BLOCK), purpose)?;
             self.write_at(&inode, Some(at), now, self.now())?;
+            self.count_promise(purpose, now);
             at += now.len() as u64;
             rest = later;
         }
@@ -306,8 +309,11 @@ impl Dataset {
     pub fn append(&self, ino: Ino, data: &[u8]) -> Result<u64> {
         let inode = self.inode(ino)?;
         inode.expect_file()?;
-        self.admit((data.len() as u64).next_multiple_of(BLOCK))?;
-        self.write_at(&inode, None, data, self.now())
+        let purpose = self.purpose_of(&inode, false);
+        self.admit((data.len() as u64).next_multiple_of(BLOCK), purpose)?;
+        let offset = self.write_at(&inode, None, data, self.now())?;
+        self.count_promise(purpose, data);
+        Ok(offset)
     }
 
     /// One write operation, at the end of the file without an offset; answers where it went.

@@ -100,8 +100,11 @@ impl Dataset {
         let end = end.ok_or(Error::FileTooBig)?;
         match mode {
             AllocateMode::Extend | AllocateMode::KeepSize => {
-                self.admit(len)?;
                 let size = inode.state.read().size;
+                self.admit(len, self.purpose_of(&inode, end <= size))?;
+                if end > size {
+                    self.promise(end - offset.max(size));
+                }
                 if mode == AllocateMode::KeepSize || end <= size {
                     return Ok(());
                 }

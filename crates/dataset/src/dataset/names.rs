@@ -101,6 +101,7 @@ impl Dataset {
         }
         let directory = self.inode(parent)?;
         let (ino, _) = self.find_entry(&directory, name)?.ok_or(Error::NotFound)?;
+        self.pass_favour(&directory, ino)?;
         self.getattr(ino)
     }
 
@@ -234,8 +235,11 @@ impl Dataset {
         }
         let NewInode { mode, uid, gid, rdev, .. } = *new;
         let new = Creation { kind, mode, uid, gid, rdev, target, ino: None };
-        self.admit(4096)?;
-        self.create_at(parent, name, &new, self.now())
+        let directory = self.inode(parent)?;
+        self.admit(4096, self.purpose_of(&directory, false))?;
+        let attr = self.create_at(parent, name, &new, self.now())?;
+        self.pass_favour(&directory, attr.ino)?;
+        Ok(attr)
     }
 
     pub(super) fn create_at(
@@ -286,7 +290,7 @@ impl Dataset {
 
     /// Gives an inode (no directory) one more name.
     pub fn link(&self, ino: Ino, parent: Ino, name: &[u8]) -> Result<Attr> {
-        self.admit(4096)?;
+        self.admit(4096, self.purpose_of(&*self.inode(parent)?, false))?;
         self.link_at(ino, parent, name, self.now())
     }
 

@@ -71,7 +71,8 @@ impl Dataset {
         if value.len() > VALUE_LEN_MAX {
             return Err(Error::AttributeTooBig);
         }
-        self.admit(4096 + value.len() as u64)?;
+        let purpose = self.purpose_of(&*self.inode(ino)?, false);
+        self.admit(4096 + value.len() as u64, purpose)?;
         self.xattr_at(ino, name, Some(value), mode, self.now())
     }
 

@@ -44,6 +44,7 @@ impl Store {
             log: OnceLock::new(),
             logged: LoggedRecords::default(),
             weight: AtomicU64::new(0),
+            promised: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             progress: Signal::default(),
             prefetch: Prefetch::default(),

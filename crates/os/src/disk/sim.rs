@@ -55,6 +55,13 @@ impl SimDisk {
         self.state.lock().capacity = capacity;
     }
 
+    /// Lets others fill the disk before the `n`-th changing operation, counted from now: its size is
+    /// limited to what is used then. With 1 the next one finds it full.
+    pub fn fill_after(&self, n: u64) {
+        let mut state = self.state.lock();
+        state.fills_at = Some(state.operations + n.max(1));
+    }
+
     /// Flips one bit, on the medium.
     ///
     /// # Panics
@@ -195,6 +202,7 @@ struct State {
     operations: u64,
     dies_at: Option<u64>,
     capacity: Option<u64>,
+    fills_at: Option<u64>,
     ignored_syncs: Vec<String>,
     ignored_dir_syncs: Vec<String>,
     failing_reads: Option<String>,
@@ -220,6 +228,7 @@ impl State {
             operations: 0,
             dies_at: None,
             capacity: None,
+            fills_at: None,
             ignored_syncs: Vec::new(),
             ignored_dir_syncs: Vec::new(),
             failing_reads: None,
@@ -249,6 +258,9 @@ impl State {
     fn step(&mut self) -> io::Result<bool> {
         self.alive()?;
         self.operations += 1;
+        if self.fills_at.is_some_and(|at| self.operations >= at) {
+            (self.fills_at, self.capacity) = (None, Some(self.used()));
+        }
         Ok(self.alive().is_err())
     }
 

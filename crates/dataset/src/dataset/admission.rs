@@ -1,0 +1,214 @@
+//! Letting changes in: how much may be unwritten, and whether the pool has room.
+//!
+//! Room is asked for before a change is made, never afterwards: what is let in will be committed. When
+//! the pool runs full, changes are refused in the order of what their users can bear: a file that
+//! cannot grow is an error to one statement of a database, content that cannot be replaced is one to
+//! its checkpoint, which is tried again; a server without room for its log stops.
+//!
+//! A database makes a file longer with zeros, which take no room, and writes the content over them
+//! later. So growth without content is remembered as *promised* until as much has been replaced, and
+//! further growth leaves that much room. It is an estimate, bounded by [`PROMISE_MAX`]: rewriting
+//! other content redeems it, too.
+
+use super::Dataset;
+use crate::inode::Inode;
+use crate::quota::Quota;
+use crate::{Error, FileKind, Purpose, Result};
+use offshoot_types::{DatasetId, Ino};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The most that is promised to one dataset, in bytes; about what a server keeps in memory.
+const PROMISE_MAX: u64 = 128 << 20;
+/// Reclaim steps a writer does before it is refused.
+const RECLAIM_STEPS: u32 = 64;
+
+/// How far a dataset may go into the reserve. Not stored: whoever knows what the files are for says
+/// so after each opening.
+#[derive(Default)]
+pub(super) struct Importance {
+    /// All of it is what a source sends.
+    stream: AtomicBool,
+    /// Some of its directories are favoured.
+    favours: AtomicBool,
+}
+
+impl Dataset {
+    /// Says that this dataset holds what a source sends: its changes are the last to be refused
+    /// ([`Purpose::Stream`]).
+    pub fn mark_stream(&self) {
+        self.importance.stream.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that a server cannot go on when the files of this directory (not of those below it)
+    /// cannot be made or written: room for them may be taken as [`Purpose::Log`].
+    pub fn favour_directory(&self, directory: Ino) -> Result<()> {
+        let inode = self.inode(directory)?;
+        inode.expect_directory()?;
+        inode.favoured.store(true, Ordering::Relaxed);
+        self.importance.favours.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Favours a file that was found in a favoured directory, or made there.
+    pub(super) fn pass_favour(&self, directory: &Inode, ino: Ino) -> Result<()> {
+        if self.importance.favours.load(Ordering::Relaxed)
+            && directory.favoured.load(Ordering::Relaxed)
+        {
+            let inode = self.inode(ino)?;
+            if inode.kind == FileKind::File {
+                inode.favoured.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// What room for a change of this inode is for; `replaces` says that the file does not grow.
+    pub(super) fn purpose_of(&self, inode: &Inode, replaces: bool) -> Purpose {
+        if self.importance.stream.load(Ordering::Relaxed) {
+            Purpose::Stream
+        } else if inode.favoured.load(Ordering::Relaxed) {
+            Purpose::Log
+        } else if replaces {
+            Purpose::Rewrite
+        } else {
+            Purpose::Growth
+        }
+    }
+
+    /// Lets a change of about this many bytes in, waiting while too much is unwritten.
+    ///
+    /// # Errors
+    /// `NoSpace` when the pool has no room for it and what is unwritten already.
+    pub(super) fn admit(&self, bytes: u64, purpose: Purpose) -> Result<()> {
+        if self.is_replaying() {
+            return Ok(());
+        }
+        self.hold_back();
+        self.admit_to_quota(bytes, purpose)?;
+        if self.has_room(bytes, purpose) {
+            self.request_commit_when_due();
+            return Ok(());
+        }
+        // What is unwritten is counted as if nothing were compressed or stored already: write it,
+        // then let the pool give back what is dead, before refusing.
+        if self.dirty_bytes() > 0 {
+            self.commit()?;
+        }
+        let pool = &self.shared.pool;
+        if !self.has_room(bytes, purpose) && with_nodes(bytes) <= pool.available_now(purpose) {
+            // Only what others have not written yet stands in the way.
+            for other in self.shared.loaded() {
+                if other.dirty_bytes() > 0 {
+                    let _ = other.commit();
+                }
+            }
+        }
+        for _ in 0..RECLAIM_STEPS {
+            if self.has_room(bytes, purpose) {
+                return Ok(());
+            }
+            if !pool.reclaim_step()? {
+                break;
+            }
+        }
+        if self.has_room(bytes, purpose) { Ok(()) } else { Err(Error::NoSpace) }
+    }
+
+    /// Counts growth towards a quota. What replaces content, or is a server's log, is not refused by
+    /// it: nobody could go on.
+    fn admit_to_quota(&self, bytes: u64, purpose: Purpose) -> Result<()> {
+        let quota = match &*self.quota.read() {
+            Some(quota) if matches!(purpose, Purpose::Growth | Purpose::Stream) => quota.clone(),
+            _ => return Ok(()),
+        };
+        if quota.take(bytes) {
+            return Ok(());
+        }
+        if self.dirty_bytes() > 0 {
+            self.commit()?;
+        }
+        quota.measure(&self.shared)?;
+        if quota.take(bytes) { Ok(()) } else { Err(Error::QuotaUsedUp) }
+    }
+
+    pub(crate) fn set_quota(&self, members: &[DatasetId], limit: Option<u64>) {
+        let mut quota = self.quota.write();
+        match (&*quota, limit) {
+            (Some(present), Some(limit)) if present.is(limit, members) => {}
+            (_, limit) => *quota = limit.map(|limit| Arc::new(Quota::new(limit, members))),
+        }
+    }
+
+    pub(crate) fn quota_used_up(&self) -> bool {
+        self.quota.read().as_ref().is_some_and(|quota| quota.is_used_up(&self.shared))
+    }
+
+    fn has_room(&self, bytes: u64, purpose: Purpose) -> bool {
+        let mut let_in = self.shared.weight.load(Ordering::Relaxed);
+        if purpose == Purpose::Growth {
+            let_in += self.shared.promised.load(Ordering::Relaxed);
+        }
+        self.shared.pool.available(purpose) >= with_nodes(let_in + bytes)
+    }
+
+    /// Counts what a write that was let in promises or redeems.
+    pub(super) fn count_promise(&self, purpose: Purpose, data: &[u8]) {
+        match purpose {
+            Purpose::Growth if data.iter().all(|byte| *byte == 0) => {
+                self.promise(data.len() as u64);
+            }
+            Purpose::Rewrite => self.keep_promise(data.len() as u64),
+            _ => {}
+        }
+    }
+
+    pub(super) fn promise(&self, bytes: u64) {
+        let change = |before: u64| Some((before + bytes).min(PROMISE_MAX.max(before)));
+        self.change_promise(change);
+    }
+
+    pub(super) fn keep_promise(&self, bytes: u64) {
+        if self.promised.load(Ordering::Relaxed) > 0 {
+            self.change_promise(|before| Some(before.saturating_sub(bytes)));
+        }
+    }
+
+    fn change_promise(&self, change: impl Fn(u64) -> Option<u64>) {
+        let before = self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, &change);
+        let before = before.unwrap_or_else(|unchanged| unchanged);
+        // Wrapping addition of the difference: the sum never goes below zero.
+        let difference = change(before).unwrap_or(before).wrapping_sub(before);
+        self.shared.promised.fetch_add(difference, Ordering::Relaxed);
+    }
+
+    /// Back-pressure: memory for unwritten data is bounded.
+    fn hold_back(&self) {
+        let bound = self.shared.options.dirty_bound;
+        let mut waits = 0;
+        while self.shared.weight.load(Ordering::Relaxed) > bound && waits < 1000 {
+            if self.dirty_bytes() > bound / 8 {
+                // Failure shows at the next sync or as a lack of room.
+                if self.commit().is_err() {
+                    return;
+                }
+            } else {
+                self.shared.request_commit();
+                self.shared.progress.wait(Duration::from_millis(10));
+            }
+            waits += 1;
+        }
+    }
+
+    fn request_commit_when_due(&self) {
+        if self.dirty_bytes() > self.shared.options.dirty_limit {
+            self.shared.request_commit();
+        }
+    }
+}
+
+/// Bytes of data with as much again by half, for the nodes of trees.
+fn with_nodes(bytes: u64) -> u64 {
+    bytes + bytes / 2
+}

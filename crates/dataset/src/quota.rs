@@ -1,0 +1,83 @@
+//! How much datasets, with the snapshots taken of them, may take in the pool for themselves.
+//!
+//! What a change will take once it is compressed and found stored already or not, nobody knows when it
+//! is let in. So growth is counted as if it were neither, and when that reaches the quota, what is
+//! really taken is measured: stored bytes that nothing but the members and their snapshots reaches.
+
+use crate::store::Shared;
+use crate::{Error, Result};
+use offshoot_types::{BlockHash, DatasetId};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// After a measurement the next one is not made before this many times its duration has passed.
+const REST: u64 = 10;
+/// Nor before this time, in ms.
+const REST_MS_MIN: u64 = 500;
+/// Fewer bytes than this count as nothing.
+const NOTHING: u64 = 64 << 10;
+
+/// A quota, shared by the datasets it limits.
+pub(crate) struct Quota {
+    limit: u64,
+    members: Vec<DatasetId>,
+    /// Bytes that may be added before it is measured again.
+    left: AtomicU64,
+    /// No measurement before this time, in ms of the clock.
+    rests_until: AtomicU64,
+}
+
+impl Quota {
+    pub(crate) fn new(limit: u64, members: &[DatasetId]) -> Quota {
+        let (left, rests_until) = (AtomicU64::new(0), AtomicU64::new(0));
+        Quota { limit, members: members.to_vec(), left, rests_until }
+    }
+
+    /// Whether it is the same promise.
+    pub(crate) fn is(&self, limit: u64, members: &[DatasetId]) -> bool {
+        self.limit == limit && self.members == members
+    }
+
+    /// Whether as good as nothing may be added.
+    pub(crate) fn is_used_up(&self, shared: &Shared) -> bool {
+        if self.left.load(Ordering::Relaxed) >= NOTHING {
+            return false;
+        }
+        // What cannot be measured now is not refused for that.
+        self.measure(shared).is_ok() && self.left.load(Ordering::Relaxed) < NOTHING
+    }
+
+    /// Counts bytes that are to be added.
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        let take = |left: u64| left.checked_sub(bytes);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Finds out what is left. Everything of the members should be committed.
+    pub(crate) fn measure(&self, shared: &Shared) -> Result<()> {
+        let began = shared.now_ms();
+        if began < self.rests_until.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut attempts = 0;
+        let used = loop {
+            attempts += 1;
+            match shared.pool.exclusive_bytes_of(&self.roots(shared)) {
+                // A commit has replaced a tree meanwhile.
+                Err(offshoot_pool::Error::Missing(_)) if attempts < 8 => {}
+                other => break other.map_err(Error::from)?,
+            }
+        };
+        let ended = shared.now_ms();
+        let rest = ((ended - began) * REST).max(REST_MS_MIN);
+        self.left.store(self.limit.saturating_sub(used), Ordering::Relaxed);
+        self.rests_until.store(ended + rest, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn roots(&self, shared: &Shared) -> Vec<BlockHash> {
+        let directory = shared.directory.read();
+        let datasets = self.members.iter().filter_map(|id| directory.datasets.get(id));
+        let taken = directory.snapshots.values().filter(|one| self.members.contains(&one.dataset));
+        datasets.map(|one| one.tree.root).chain(taken.map(|one| one.tree.root)).collect()
+    }
+}
