@@ -92,6 +92,23 @@ pub fn filesystem_of(path: &Path) -> Option<Filesystem> {
     mounts.max_by_key(|(length, _)| *length).map(|(_, filesystem)| filesystem)
 }
 
+/// Memory of a process in bytes, shared memory included.
+pub fn resident_bytes(pid: i32) -> Option<u64> {
+    status_bytes(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS:")
+}
+
+/// Memory of a process in bytes, of what it shares only its part.
+pub fn proportional_bytes(pid: i32) -> Option<u64> {
+    status_bytes(&std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?, "Pss:")
+}
+
+/// A line as `VmRSS:   1234 kB`.
+fn status_bytes(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = value.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib * 1_024)
+}
+
 /// Ticks of all processors since the machine began, and reads and writes of each block device.
 #[derive(Debug, Clone, Default)]
 pub struct HostCounters {

@@ -13,6 +13,10 @@ const LINK_SECONDS_MAX: u64 = 7_200;
 /// Longest a snapshot may take to be proved.
 const READY_SECONDS_MAX: u64 = 900;
 
+/// PostgreSQL's own defaults, for all that are compared: the sample source checkpoints more often.
+pub const CHECKPOINTS: [(&str, &str); 2] =
+    [("checkpoint_timeout", "5min"), ("max_wal_size", "1GB")];
+
 /// A source, an engine and the directory both live in. The order of the fields is the order in which
 /// they end.
 #[derive(Debug)]

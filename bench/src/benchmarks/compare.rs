@@ -7,7 +7,7 @@ use crate::group::{Group, Origin, Variant};
 use crate::limits::{Cage, Limits};
 use crate::order_entry::Mix;
 use crate::record::{EngineCache, Measurement, Record};
-use crate::stage::Stage;
+use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::{interleaved, median};
 use anyhow::Result;
 use offshoot_demo::Database;
@@ -77,7 +77,8 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let mut record = Record::begin("compare", arguments, stage.scratch.path())?;
     let filled = stage.fill(arguments.scale, arguments.setting.seed)?;
     record.figures.note("database_mb", filled.database_bytes as f64 / 1e6);
-    let settings = vec![("shared_buffers".to_owned(), arguments.shared_buffers.clone())];
+    let mut settings = vec![("shared_buffers".to_owned(), arguments.shared_buffers.clone())];
+    settings.extend(CHECKPOINTS.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let limits = possible_limits(arguments, &mut record);
     let mut origin = Origin::new(stage, settings, limits)?;
     let most = arguments.databases.iter().max().copied().unwrap_or(1) as usize;

@@ -59,6 +59,12 @@ struct Access {
 
 const ACCESSES: &[Access] = &[
     Access { name: "random_read_8k", flags: &["--rw=randread", "--bs=8k"], reads: true },
+    // Past the kernel's memory: a device on the host's filesystem, the engine's cache in a VDB.
+    Access {
+        name: "random_read_8k_direct",
+        flags: &["--rw=randread", "--bs=8k", "--direct=1"],
+        reads: true,
+    },
     Access { name: "sequential_read_1m", flags: &["--rw=read", "--bs=1m"], reads: true },
     Access {
         name: "sync_write_1k",
@@ -81,12 +87,13 @@ const ACCESSES: &[Access] = &[
 struct Seen {
     mb_per_s: f64,
     iops: f64,
+    mean_us: f64,
     p99_ms: f64,
     bytes: f64,
 }
 
-/// Samples by access, users and place.
-type Samples = BTreeMap<(&'static str, u32, &'static str), Vec<f64>>;
+/// What fio saw in all runs, by access, users and place.
+type Samples = BTreeMap<(&'static str, u32, &'static str), Vec<Seen>>;
 
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
@@ -112,23 +119,22 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             ));
         }
     }
-    let (mut rates, mut latencies) = (Samples::new(), Samples::new());
+    let mut samples = Samples::new();
     for (_, place) in interleaved(places.len(), arguments.repeats) {
         let (name, directory) = &places[place];
         for access in ACCESSES {
             for users in &arguments.users {
                 let seen = measure(directory, access, *users, arguments, name, &mut record)?;
                 eprintln!(
-                    "  {name} {} users={users}: {:.1} MB/s, {:.0} IOPS, p99 {:.2} ms",
-                    access.name, seen.mb_per_s, seen.iops, seen.p99_ms
+                    "  {name} {} users={users}: {:.1} MB/s, {:.0} IOPS, mean {:.1} µs, p99 {:.2} ms",
+                    access.name, seen.mb_per_s, seen.iops, seen.mean_us, seen.p99_ms
                 );
                 let key = (access.name, *users, *name);
-                rates.entry(key).or_default().push(seen.mb_per_s);
-                latencies.entry(key).or_default().push(seen.p99_ms);
+                samples.entry(key).or_default().push(seen);
             }
         }
     }
-    add_figures(&mut record, &rates, &latencies);
+    add_figures(&mut record, &samples);
     Ok(record)
 }
 
@@ -203,6 +209,7 @@ fn read_result(document: &Value, reads: bool) -> Result<Seen> {
     Ok(Seen {
         mb_per_s: number(&part["bw_bytes"])? / 1e6,
         iops: number(&part["iops"])?,
+        mean_us: number(&part["clat_ns"]["mean"])? / 1e3,
         p99_ms: number(p99)? / 1e6,
         bytes: number(&part["io_bytes"])?,
     })
@@ -218,31 +225,35 @@ fn zero_share(path: &Path) -> Result<f64> {
     Ok(zeros as f64 / count as f64)
 }
 
-fn add_figures(record: &mut Record, rates: &Samples, latencies: &Samples) {
+fn add_figures(record: &mut Record, samples: &Samples) {
+    let all =
+        |seen: &[Seen], pick: fn(&Seen) -> f64| -> Vec<f64> { seen.iter().map(pick).collect() };
     for access in ACCESSES {
         let mut lines: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-        let of_access = rates.iter().filter(|((name, ..), _)| *name == access.name);
-        for ((name, users, place), samples) in of_access {
+        for ((name, users, place), seen) in
+            samples.iter().filter(|((name, ..), _)| *name == access.name)
+        {
             let label = format!("{place} {name} users={users}");
-            record.figures.note(format!("{label} mb_per_s"), samples.as_slice());
-            let p99 = latencies[&(*name, *users, *place)].as_slice();
-            record.figures.note(format!("{label} p99_ms"), p99);
-            lines.entry(place).or_default().push((f64::from(*users), median(samples)));
-            if let Some(plain) = rates.get(&(*name, *users, "plain"))
+            let rates = all(seen, |one| one.mb_per_s);
+            let rate = median(&rates);
+            record.figures.note(format!("{label} mb_per_s"), rates);
+            record.figures.note(format!("{label} iops"), all(seen, |one| one.iops));
+            record.figures.note(format!("{label} mean_us"), all(seen, |one| one.mean_us));
+            record.figures.note(format!("{label} p99_ms"), all(seen, |one| one.p99_ms));
+            lines.entry(place).or_default().push((f64::from(*users), rate));
+            if let Some(plain) = samples.get(&(*name, *users, "plain"))
                 && *place == "vdb"
             {
-                let ratio = median(samples) / median(plain);
+                let ratio = rate / median(&all(plain, |one| one.mb_per_s));
                 record.figures.note(format!("vdb to plain, {name} users={users}"), ratio);
             }
         }
+        let line = |(name, points): (&str, _)| Line { name: name.to_owned(), points };
         record.charts.push(Chart {
             title: format!("{} by users", access.name.replace('_', " ")),
             x: "users".into(),
             y: "MB/s, median".into(),
-            lines: lines
-                .into_iter()
-                .map(|(name, points)| Line { name: name.to_owned(), points })
-                .collect(),
+            lines: lines.into_iter().map(line).collect(),
         });
     }
 }

@@ -2,6 +2,8 @@
 
 use super::engine_options;
 use crate::arguments::Setting;
+use crate::figures::millis;
+use crate::host::proportional_bytes;
 use crate::record::{Chart, Line, Record};
 use crate::stage::{Stage, source_options};
 use crate::statistics::{interleaved, median, quantile};
@@ -83,16 +85,20 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
         y: "ms".into(),
         lines,
     });
-    let (mut all, mut each) = (Vec::new(), Vec::new());
+    let (mut all, mut each, mut idle_mb) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..arguments.at_once_repeats {
-        let (total, singles) = at_once(&stage, "small", &ready[0], arguments.at_once)?;
-        all.push(total);
-        each.extend(singles);
+        let before = memory_of_engine(&stage);
+        let together = at_once(&stage, "small", &ready[0], arguments.at_once)?;
+        all.push(together.total_ms);
+        each.extend(together.each_ms);
+        let grown = together.memory_bytes.saturating_sub(before);
+        idle_mb.push(grown as f64 / 1e6 / f64::from(arguments.at_once));
     }
     let count = arguments.at_once;
     let figures = &mut record.figures;
     figures.at_most(format!("{count}_at_once_ms"), all, 4_000.0);
     figures.note(format!("{count}_at_once_each_ms"), each);
+    figures.at_most(format!("memory of each of {count} idle VDBs, mb"), idle_mb, 8.0);
     Ok(record)
 }
 
@@ -108,9 +114,19 @@ fn one(stage: &Stage, from: &str, snapshot: &str, samples: &mut Samples) -> Resu
     Ok(())
 }
 
-/// Provisions several VDBs at once, each until it answers, and deletes them: milliseconds of all, and
-/// of each.
-pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<(f64, Vec<f64>)> {
+/// VDBs that were asked for at once.
+#[derive(Debug)]
+pub struct Together {
+    /// From the first request to the last answer.
+    pub total_ms: f64,
+    /// From the request to the answer of each.
+    pub each_ms: Vec<f64>,
+    /// Memory of the engine and of everything it started, while all of them idle.
+    memory_bytes: u64,
+}
+
+/// Provisions several VDBs at once, each until it answers, and deletes them.
+pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<Together> {
     let names: Vec<String> = (1..=count).map(|number| format!("at-once-{number}")).collect();
     let began = SystemClock.elapsed();
     let results: Vec<Result<f64>> = std::thread::scope(|scope| {
@@ -120,13 +136,26 @@ pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<
         let joined = asked.into_iter().map(|thread| thread.join());
         joined.map(|one| one.unwrap_or_else(|_| anyhow::bail!("a thread panicked"))).collect()
     });
-    let total = crate::figures::millis(SystemClock.elapsed() - began);
-    let each: Vec<f64> = results.into_iter().collect::<Result<_>>().context("all at once")?;
+    let total_ms = millis(SystemClock.elapsed() - began);
+    let each_ms: Vec<f64> = results.into_iter().collect::<Result<_>>().context("all at once")?;
+    let memory_bytes = memory_of_engine(stage);
     for name in &names {
         stage.engine.command(["vdb", "delete", name])?;
     }
-    ensure!(each.len() == names.len(), "some VDBs were not provisioned");
-    Ok((total, each))
+    ensure!(each_ms.len() == names.len(), "some VDBs were not provisioned");
+    Ok(Together { total_ms, each_ms, memory_bytes })
+}
+
+/// Memory of the engine and of all processes that belong to its pool; of what they share, once.
+fn memory_of_engine(stage: &Stage) -> u64 {
+    let pool = stage.engine.pool();
+    let named = pool.to_string_lossy();
+    let processes = stage.scratch.processes().into_iter().filter(|process| {
+        process.cwd().is_some_and(|cwd| cwd.starts_with(pool))
+            || process.arguments().iter().any(|argument| argument.contains(&*named))
+    });
+    // One that has just ended takes nothing.
+    processes.map(|process| proportional_bytes(process.pid).unwrap_or(0)).sum()
 }
 
 /// Steady writes by pgbench until the child is killed.

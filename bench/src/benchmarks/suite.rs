@@ -97,9 +97,9 @@ impl Run<'_> {
         let (seconds, gigabytes) = self.link_under_load(repeat, record)?;
         add("link s_per_gb of data and log", seconds / gigabytes);
         let snapshot = stage.ready_snapshot("prod")?.id.to_string();
-        let (all, each) = provision::at_once(stage, "prod", &snapshot, self.arguments.vdbs)?;
-        add("provision at once, all, ms", all);
-        for ms in each {
+        let together = provision::at_once(stage, "prod", &snapshot, self.arguments.vdbs)?;
+        add("provision at once, all, ms", together.total_ms);
+        for ms in together.each_ms {
             add("provision at once, each, ms", ms);
         }
         let names: Vec<String> =

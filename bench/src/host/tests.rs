@@ -30,3 +30,10 @@ fn the_filesystem_of_a_path_is_the_innermost_mount() {
     let proc = filesystem_of(Path::new("/proc/self")).unwrap();
     assert_eq!(proc.kind, "proc");
 }
+
+#[test]
+fn memory_is_read_in_bytes() {
+    assert_eq!(status_bytes("Name:\tx\nVmRSS:\t   12 kB\nPss: 3 kB\n", "VmRSS:"), Some(12_288));
+    assert_eq!(status_bytes("Name:\tx\n", "VmRSS:"), None);
+    assert!(resident_bytes(std::process::id() as i32).unwrap() > 1 << 20);
+}
