@@ -90,13 +90,6 @@ impl History {
         TimeflowView { name: &self.name, snapshots: &self.snapshots, log: &self.log }
     }
 
-    /// Whether all commits from a position on are indexed. Before the first log file that is kept they
-    /// are forgotten: what is found there as the next commit may not be the next.
-    fn indexes(&self, follower: &Follower, lsn: Lsn) -> bool {
-        let number = |at: Lsn| follower.log.archive.number_at(at);
-        self.log.first().is_some_and(|range| number(range.from.lsn) <= number(lsn))
-    }
-
     fn snapshot(&self, id: SnapshotId) -> Result<&Snapshot, Failure> {
         self.snapshots.iter().find(|one| one.id == id).ok_or_else(|| {
             let hint = format!("list them: offshoot snapshot list {}", self.name);
@@ -222,8 +215,16 @@ fn resolve_in_log(
             (last.map_or(end.lsn, |commit| commit.end), Some(Lsn(end.lsn.0 + 1)), time)
         }
     };
-    let next = next.filter(|_| history.indexes(follower, lsn));
+    let next = if is_indexed(follower, lsn)? { next } else { None };
     finish(&history, Target::Position { lsn, next }, Position { lsn, time })
+}
+
+/// Whether all commits from a position on are indexed. Before the first log file that is kept they are
+/// forgotten: what is found as the next commit may not be the next.
+fn is_indexed(follower: &Follower, lsn: Lsn) -> Result<bool, Failure> {
+    let archive = &follower.log.archive;
+    let first = archive.files()?.iter().map(|file| file.number).min();
+    Ok(first.is_some_and(|first| first <= archive.number_at(lsn)))
 }
 
 /// The position, the end of the next commit behind it, and its time.
