@@ -15,7 +15,7 @@ const SELECTION: &[&str] = &[
     "pgbench --scale 50 --seconds 8",
     "compare --variants plain,vdb --databases 1 --users 10 --scale 0.1 --seconds 8",
     "compare --variants plain,vdb --databases 6 --users 12 --scale 0.1 --seconds 8 --mix read \
-     --no-scans --memory-limit 768MiB --iops 3000 --cache-size 256MiB",
+     --no-scans --iops 3000 --cache-size 256MiB",
     "provision --small-scale 13 --large-scale 130 --repeats 10",
     "fragmentation --pool-size 2GiB --fill 10,90 --seconds 15 --repeats 1",
 ];
