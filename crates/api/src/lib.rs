@@ -29,7 +29,7 @@ pub use policy::{Policy, PolicyList, SetPolicy};
 pub use pool::{CacheStatus, PoolStatus};
 pub use secret::Secret;
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
-pub use status::{Fault, Status};
+pub use status::{Fault, Status, Survival};
 pub use timeflow::{TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb, VdbList, VdbState,

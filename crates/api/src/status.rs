@@ -19,6 +19,18 @@ pub struct Fault {
     pub hint: String,
 }
 
+/// Whether running VDBs outlive the engine's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Survival {
+    /// They go on when it is killed or upgraded; their clients wait meanwhile.
+    Ready,
+    /// The process that holds their mounts is not there: they end with the engine.
+    NoKeeper,
+    /// The kernel is older than 6.9: they end with the engine.
+    OldKernel,
+}
+
 /// The engine at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
@@ -42,6 +54,8 @@ pub struct Status {
     pub vdbs_running: u64,
     /// How many jobs are queued or at work.
     pub jobs_active: u64,
+    /// Whether running VDBs outlive the engine's process.
+    pub survival: Survival,
     /// What the pool holds.
     pub pool_status: PoolStatus,
     /// The shared block cache, the same as `pool_status.cache`.

@@ -70,6 +70,9 @@ pub struct TargetArgs {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(ServeArgs),
+    /// Hold the mounts of a pool's running VDBs; started by the engine
+    #[command(hide = true, after_help = "Example:\n  offshoot keeper --pool /data/pool")]
+    Keeper,
     /// Show engine, pool, cache and faults at a glance
     #[command(after_help = "Example:\n  offshoot status")]
     Status,
@@ -115,7 +118,8 @@ pub enum Command {
 /// Run the engine of a pool in the foreground
 ///
 /// Creates the pool where there is none. Logs to stderr, says `ready` on stdout when it answers; on SIGTERM
-/// or SIGINT it stops VDBs cleanly and exits.
+/// or SIGINT it stops VDBs cleanly and exits. After it was killed, start it again: VDBs that were running go on,
+/// their clients wait so long.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  offshoot serve --pool /data/pool --cache-size 4GiB\n\n\
                         Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
@@ -132,6 +136,9 @@ pub struct ServeArgs {
     /// Read settings from this file; options given here count more
     #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Take the place of the engine that serves the pool; running VDBs and their clients go on
+    #[arg(long)]
+    pub takeover: bool,
 }
 
 /// Show what Offshoot does: a sample source, a dSource linked to it, three VDBs, a tour

@@ -26,6 +26,7 @@ use std::process::ExitCode;
 pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Serve(args) => serve::run(&cli.target, &args)?,
+        Command::Keeper => serve::keep(&cli.target)?,
         Command::Demo(args) => return Ok(demo(&args, output)),
         Command::Bench(command) => return Ok(bench(&command, output)),
         command => {
@@ -51,7 +52,8 @@ fn bench(command: &BenchCommand, output: Output) -> ExitCode {
 
 fn ask(session: &Session, command: Command) -> Result<(), Failure> {
     match command {
-        Command::Serve(_) | Command::Demo(_) | Command::Bench(_) => Ok(()), // these ask no engine
+        // These ask no engine.
+        Command::Serve(_) | Command::Keeper | Command::Demo(_) | Command::Bench(_) => Ok(()),
         Command::Status => pool::engine_status(session),
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),

@@ -22,6 +22,7 @@ mod holes;
 mod names;
 mod rename;
 mod replay;
+mod survival;
 mod xattrs;
 
 use crate::blocks::PoolReader;
@@ -36,6 +37,7 @@ use commit::CommitState;
 pub(crate) use durability::LoggedRecords;
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::{InodeRecord, Timestamp, inode_key};
+use offshoot_intent_log::VolatileLog;
 use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, Ino};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
@@ -72,6 +74,10 @@ pub struct Dataset {
     /// Inodes that operations of this epoch changed.
     dirty_inodes: Mutex<Vec<Arc<Inode>>>,
     queue: Mutex<Queue>,
+    /// What outlives this process; see `survival.rs`.
+    volatile: RwLock<Option<Arc<VolatileLog>>>,
+    /// Inodes kept for users that an earlier engine had.
+    held: Mutex<Vec<Ino>>,
     /// Sequence of the last log record; held while records are appended, to keep their order.
     log_order: Mutex<u64>,
     committed: RwLock<Committed>,
@@ -112,6 +118,8 @@ impl Dataset {
             inodes: InodeTable::default(),
             dirty_inodes: Mutex::default(),
             queue: Mutex::new(Queue::new(record.applied, queue_max)),
+            volatile: RwLock::default(),
+            held: Mutex::default(),
             log_order: Mutex::new(0),
             committed: RwLock::new(Committed { root: record.tree.root, generation: 0 }),
             next_ino: AtomicU64::new(record.tree.next_ino),

@@ -23,6 +23,7 @@ pub use attributes::{
 };
 pub use dataset::{Dataset, FILE_SIZE_MAX};
 pub use error::{Error, Result};
+pub use offshoot_intent_log::VolatileLog;
 pub use offshoot_pool::Purpose;
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use store::{DatasetInfo, SnapshotInfo, Store, StoreOptions};

@@ -7,6 +7,7 @@
 //! a commit, and nothing behind it is logged before that: the log never has a gap.
 
 use offshoot_format::operation::Operation;
+use offshoot_intent_log::VolatileLog;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -36,7 +37,19 @@ pub(crate) struct Queued {
 impl Queued {
     /// Bytes of the encoded operation.
     pub(crate) fn len(&self) -> usize {
-        self.head.len() + self.data.iter().map(|piece| piece.bytes().len()).sum::<usize>()
+        self.parts().map(<[u8]>::len).sum()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        std::iter::once(&self.head[..]).chain(self.data.iter().map(Piece::bytes))
+    }
+}
+
+/// What the answer to the request that made this operation needs to know: the inode that got a name.
+fn outcome(operation: &Operation<'_>) -> u64 {
+    match operation {
+        Operation::Create { ino, .. } | Operation::Link { ino, .. } => ino.0,
+        _ => 0,
     }
 }
 
@@ -52,6 +65,8 @@ pub(crate) struct Queue {
     pub(crate) entries: VecDeque<Queued>,
     bytes: usize,
     bytes_max: usize,
+    /// Gets every operation before it is acknowledged, where one is attached.
+    volatile: Option<Arc<VolatileLog>>,
 }
 
 impl Queue {
@@ -63,7 +78,20 @@ impl Queue {
             entries: VecDeque::new(),
             bytes: 0,
             bytes_max,
+            volatile: None,
         }
+    }
+
+    /// Keeps every operation from now on in the volatile log as well.
+    pub(crate) fn attach(&mut self, volatile: Arc<VolatileLog>) {
+        // What came before is not in it: it counts once that is committed.
+        volatile.skip(self.last);
+        self.volatile = Some(volatile);
+    }
+
+    /// Ends what [`Queue::attach`] began.
+    pub(crate) fn detach(&mut self) {
+        self.volatile = None;
     }
 
     /// Numbers an operation and keeps it for the log.
@@ -72,6 +100,9 @@ impl Queue {
         let mut head = Vec::with_capacity(64);
         operation.encode(&mut head);
         let queued = Queued { head, data };
+        if let Some(volatile) = &self.volatile {
+            volatile.append(self.last, queued.parts(), outcome(operation));
+        }
         self.bytes += queued.len() + std::mem::size_of::<Queued>();
         self.entries.push_back(queued);
         if self.bytes > self.bytes_max {
@@ -82,6 +113,9 @@ impl Queue {
     /// Numbers an operation that has no form in the log.
     pub(crate) fn push_commit_only(&mut self) {
         self.last += 1;
+        if let Some(volatile) = &self.volatile {
+            volatile.skip(self.last);
+        }
         self.give_up_log();
     }
 

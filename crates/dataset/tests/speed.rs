@@ -4,7 +4,8 @@
 
 mod support;
 
-use offshoot_dataset::StoreOptions;
+use offshoot_dataset::{StoreOptions, VolatileLog};
+use std::sync::Arc;
 use std::time::Instant;
 use support::{Dice, TestStore, make_file};
 
@@ -23,6 +24,10 @@ fn hot_paths() {
     let test = TestStore::new(options);
     let id = test.store.create_dataset().unwrap();
     let dataset = test.store.dataset(id).unwrap();
+    // SURVIVE=1: with every operation in a volatile log.
+    if std::env::var("SURVIVE").is_ok() {
+        dataset.survive(Arc::new(VolatileLog::create().unwrap()));
+    }
     let ino = make_file(&dataset, b"file");
     let mut dice = Dice::new(1);
     let (blocks, count) = (20_000u64, 200_000);

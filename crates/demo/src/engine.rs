@@ -102,12 +102,29 @@ impl Engine {
     /// That it did not get ready, with the last lines of its log.
     pub fn restart(&mut self) -> Result<()> {
         anyhow::ensure!(self.process.is_none(), "the engine runs already");
+        self.launch(&[])
+    }
+
+    /// Starts another process in the place of the one that runs, which leaves its VDBs running.
+    ///
+    /// # Errors
+    /// That it did not get ready, or the one before did not end well.
+    pub fn take_over(&mut self) -> Result<()> {
+        let mut before = self.process.take().context("an engine that runs")?;
+        self.launch(&["--takeover"])?;
+        let status = before.wait_timeout(Duration::from_secs(STOP_SECONDS_MAX))?;
+        anyhow::ensure!(status.is_some_and(|status| status.success()), "it ended: {status:?}");
+        Ok(())
+    }
+
+    fn launch(&mut self, arguments: &[&str]) -> Result<()> {
         let mut spec = self
             .spec()
             .arg("serve")
             .arg("--pool")
             .arg(&self.pool)
             .args(["--listen", "127.0.0.1:0", "--cache-size", &self.options.cache_size])
+            .args(arguments)
             .stdout(Sink::Pipe)
             .stderr(Sink::File(self.log.clone()))
             .die_with_parent(true);

@@ -99,9 +99,12 @@ impl Scratch {
             if processes.is_empty() {
                 break;
             }
-            for process in processes {
+            // All at once: some wait for answers that end only with others.
+            for process in &processes {
                 // Another user's process cannot be ours.
                 let _ = process.signal(Signal::Kill);
+            }
+            for process in processes {
                 process.wait_end(Duration::from_secs(5));
             }
         }

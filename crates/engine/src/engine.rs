@@ -4,10 +4,12 @@ use crate::bookmarks::{self, BookmarkView};
 use crate::core::Core;
 use crate::exports::Exports;
 use crate::host::Host;
+use crate::keeping::{self, Keeping};
 use crate::moments::find_parent;
 use crate::paths::Paths;
 use crate::policies::PolicyView;
 use crate::servers::{Servers, stop_leftovers};
+use crate::takeover::{self, Survivors};
 use crate::timeflows::HistoryView;
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
@@ -56,6 +58,8 @@ pub struct EngineOptions {
     pub capacity: Option<u64>,
     /// Directories with PostgreSQL's programs, looked at first.
     pub postgres_bin_dirs: Vec<PathBuf>,
+    /// The program whose subcommand `keeper` runs [`keep`]; without it VDBs end with the engine.
+    pub keeper: Option<PathBuf>,
 }
 
 /// A running engine.
@@ -82,6 +86,16 @@ fn workflows() -> Vec<Workflow<Core>> {
     all
 }
 
+/// Runs the keeper of a pool until nobody needs it.
+///
+/// # Errors
+/// When its socket cannot be made.
+pub fn keep(pool: &std::path::Path) -> Result<(), Failure> {
+    let paths = Paths::prepare(pool)?;
+    offshoot_fuse::keeper::keep(&keeping::socket(paths.runtime()))
+        .map_err(|error| Failure::internal(format!("the keeper cannot keep: {error}")))
+}
+
 impl Engine {
     /// Opens a pool, cleans up what a crash left, finishes or undoes interrupted jobs and starts what
     /// should run.
@@ -95,19 +109,16 @@ impl Engine {
         let host = Host::new(options.postgres_bin_dirs.clone())?;
         let paths = Paths::prepare(&options.pool)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store = open_store(&paths, cache_size, options.capacity, clock.clone())?;
+        let keeping = Keeping::connect(options.keeper.clone(), &paths);
+        let survivors = Survivors::of(&keeping);
+        let store = open_store(&paths, cache_size, options.capacity, clock.clone(), &survivors)?;
         room::make_way(&store);
-        // The pool's lock is ours: whatever still runs on it was left by an engine that was killed.
         paths.make_runtime()?;
-        stop_leftovers(paths.runtime())?;
-        for stale in offshoot_fuse::clean_stale_mounts(paths.mounts())? {
-            tracing::info!(mount = %stale.display(), "a stale mount was removed");
-        }
-        offshoot_os::cgroup::remove_empty("offshoot-");
+        keeping.start();
         let catalog = Arc::new(Catalog::open(&paths.catalog())?);
         let allow_other = host.user().is_some();
         let core = Arc::new(Core {
-            exports: Exports::new(store.clone(), paths.clone(), allow_other),
+            exports: Exports::new(store.clone(), paths.clone(), allow_other, keeping),
             paths,
             store,
             catalog: catalog.clone(),
@@ -119,6 +130,7 @@ impl Engine {
             runner: std::sync::OnceLock::new(),
             room: room::Seen::default(),
         });
+        clean_up(&core, survivors)?;
         leftovers::check_catalog(&core)?;
         let runner = match std::env::var(CRASH_VARIABLE) {
             Ok(text) => {
@@ -146,6 +158,25 @@ impl Engine {
     /// # Errors
     /// When the pool cannot be closed; everything acknowledged is durable all the same.
     pub fn close(&self) -> Result<(), Failure> {
+        self.quiesce()?;
+        restart::stop_all(&self.core);
+        self.core.exports.keeping().end();
+        self.core.paths.remove_runtime();
+        self.core.store.close().map_err(|error| error.failure())
+    }
+
+    /// Makes room for another engine: jobs and followers end, VDBs and their mounts go on. The process
+    /// must end right after, as if it were killed: everything is with the keeper.
+    ///
+    /// # Errors
+    /// When not everything could be committed; the next engine finds it all the same.
+    pub fn make_room(&self) -> Result<(), Failure> {
+        self.quiesce()?;
+        restart::stop_followers(&self.core);
+        self.core.store.commit_all().map_err(|error| error.failure())
+    }
+
+    fn quiesce(&self) -> Result<(), Failure> {
         self.stopping.store(true, Ordering::Relaxed);
         room::make_way(&self.core.store);
         if let Some(watch) = self.watch.lock().take() {
@@ -155,9 +186,7 @@ impl Engine {
         if !open.is_empty() {
             tracing::warn!(?open, "jobs that did not end; the next start takes them up");
         }
-        restart::stop_all(&self.core);
-        self.core.paths.remove_runtime();
-        self.core.store.close().map_err(|error| error.failure())
+        Ok(())
     }
 
     /// The engine at a glance.
@@ -176,6 +205,7 @@ impl Engine {
                 .into_iter()
                 .chain(self.core.catalog.faults()?)
                 .collect(),
+            survival: self.core.exports.keeping().survival(),
         })
     }
 
@@ -504,11 +534,24 @@ fn resume(core: &Arc<Core>) -> Result<(), Failure> {
     if core.catalog.unsettled_jobs()?.is_empty() { leftovers::remove(core) } else { Ok(()) }
 }
 
+/// Takes over what goes on. Whatever else still runs on the pool, whose lock is ours, was left by an
+/// engine that was killed.
+fn clean_up(core: &Arc<Core>, survivors: Survivors) -> Result<(), Failure> {
+    let going_on = takeover::take_over(core, survivors)?;
+    stop_leftovers(core.paths.runtime(), &going_on.servers)?;
+    for stale in offshoot_fuse::clean_stale_mounts(core.paths.mounts(), &going_on.mounts)? {
+        tracing::info!(mount = %stale.display(), "a stale mount was removed");
+    }
+    offshoot_os::cgroup::remove_empty("offshoot-");
+    Ok(())
+}
+
 fn open_store(
     paths: &Paths,
     cache: u64,
     capacity: Option<u64>,
     clock: Arc<dyn Clock>,
+    survivors: &Survivors,
 ) -> Result<Arc<Store>, Failure> {
     let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(paths.pool()).map_err(|error| {
         let message = format!("the pool {} cannot be used: {error}", paths.pool().display());
@@ -521,7 +564,7 @@ fn open_store(
     if !paths.pool().join("label").exists() {
         Store::create(&disk, &options).map_err(|error| error.failure())?;
     }
-    Store::open(disk, &options, clock).map_err(|error| error.failure())
+    Store::take_over(disk, &options, clock, &survivors.logs).map_err(|error| error.failure())
 }
 
 /// The size of the shared cache: as asked for, or a quarter of this host's memory.

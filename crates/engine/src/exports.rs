@@ -1,12 +1,14 @@
 //! Datasets as directories of this host: one file system, and at most one mount, for each.
 
+use crate::keeping::Keeping;
 use crate::paths::Paths;
 use offshoot_dataset::Store;
-use offshoot_fs::FileSystem;
+use offshoot_fs::{FileSystem, VolatileLog};
 use offshoot_fuse::{Mount, MountOptions};
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ pub struct Exports {
     store: Arc<Store>,
     paths: Paths,
     allow_other: bool,
+    keeping: Keeping,
     open: Mutex<HashMap<DatasetId, Export>>,
 }
 
@@ -26,8 +29,17 @@ struct Export {
 
 impl Exports {
     /// No exports yet. With `allow_other`, users other than ours may use the mounts.
-    pub fn new(store: Arc<Store>, paths: Paths, allow_other: bool) -> Self {
-        Exports { store, paths, allow_other, open: Mutex::default() }
+    pub fn new(store: Arc<Store>, paths: Paths, allow_other: bool, keeping: Keeping) -> Self {
+        Exports { store, paths, allow_other, keeping, open: Mutex::default() }
+    }
+
+    /// Whether what is mounted can outlive this process.
+    pub fn keeping(&self) -> &Keeping {
+        &self.keeping
+    }
+
+    fn options(&self) -> MountOptions {
+        MountOptions { allow_other: self.allow_other, ..MountOptions::default() }
     }
 
     /// The files of a dataset, mounted or not.
@@ -59,17 +71,65 @@ impl Exports {
             }
             _ => {}
         }
-        let options = MountOptions { allow_other: self.allow_other, ..MountOptions::default() };
-        let mount = Mount::new(files.clone(), &path, &options)?;
+        let mount = Mount::new(files.clone(), &path, &self.options())?;
         open.insert(dataset, Export { files, mount: Some(mount) });
         Ok(path)
+    }
+
+    /// Has a mount, and what its programs are told is written, outlive this process from the next
+    /// commit on. Without it they end with this process, as where there is no keeper.
+    pub fn keep(&self, dataset: DatasetId) {
+        let open = self.open.lock();
+        let Some(Export { files, mount: Some(mount) }) = open.get(&dataset) else { return };
+        let Some(device) = mount.device().filter(|_| self.keeping.possible()) else { return };
+        if files.dataset().volatile().is_some() {
+            return;
+        }
+        let kept = VolatileLog::create().map(Arc::new).and_then(|volatile| {
+            // First the log, which counts as incomplete at first: what is held can be taken over.
+            mount.survive(volatile.clone());
+            self.keeping.hold(dataset, device, volatile.as_fd())
+        });
+        if let Err(error) = kept {
+            tracing::warn!(%dataset, %error, "the mount will not outlive the engine");
+            files.dataset().survive_no_longer();
+        }
+    }
+
+    /// Goes on with a mount that outlived an earlier engine; its dataset has its volatile log.
+    pub fn take_over(&self, dataset: DatasetId, device: OwnedFd) -> Result<(), Failure> {
+        let files = self.files(dataset)?;
+        let path = self.paths.mount(dataset);
+        let mount = Mount::take_over(files.clone(), path, device, &self.options())?;
+        self.open.lock().insert(dataset, Export { files, mount: Some(mount) });
+        Ok(())
+    }
+
+    /// Starts another keeper where it has ended, and has it hold everything again.
+    pub fn tend_keeper(&self) {
+        let open = self.open.lock();
+        let held = open.iter().filter_map(|(dataset, export)| {
+            let volatile = export.files.dataset().volatile()?;
+            Some((*dataset, export.mount.as_ref()?.device()?, volatile))
+        });
+        self.keeping.renew(|keeper| {
+            for (dataset, device, volatile) in held {
+                keeper.hold(dataset.0, device, volatile.as_fd())?;
+            }
+            Ok(())
+        });
     }
 
     /// Unmounts a dataset and forgets its file system; not being mounted is no error.
     pub fn unmount(&self, dataset: DatasetId) -> Result<(), Failure> {
         let export = self.open.lock().remove(&dataset);
-        if let Some(mount) = export.and_then(|export| export.mount) {
-            mount.unmount()?;
+        if let Some(Export { files, mount }) = export {
+            let unmounted = mount.map(Mount::unmount).transpose();
+            if files.dataset().volatile().is_some() {
+                files.dataset().survive_no_longer();
+                self.keeping.drop_held(dataset);
+            }
+            unmounted?;
         }
         match std::fs::remove_dir(self.paths.mount(dataset)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -30,6 +30,7 @@ mod engine;
 mod exports;
 mod follower;
 mod host;
+mod keeping;
 mod left_slots;
 mod leftovers;
 mod link;
@@ -48,14 +49,17 @@ mod retention;
 mod room;
 mod servers;
 mod snapshots;
+mod takeover;
 mod timeflows;
 mod vdb_jobs;
 mod views;
 mod watch;
 
 pub use bookmarks::BookmarkView;
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, keep};
+pub use keeping::Survival;
 pub use policies::PolicyView;
+pub use takeover::displace;
 pub use timeflows::{HistoryView, TimeflowView};
 pub use views::{
     DsourceView, EngineView, FollowState, ObjectKind, PoolView, SnapshotView, VdbView,

@@ -206,6 +206,7 @@ pub fn open_vdb(
     fresh: bool,
 ) -> Result<(), Failure> {
     core.exports.mount(dataset)?;
+    core.exports.keep(dataset);
     let key = vdb_key(vdb.id);
     let major = major_of(core, vdb.id.into())?;
     let title = format!("vdb {}", vdb.name);

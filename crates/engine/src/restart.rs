@@ -44,8 +44,9 @@ fn start_dsource(core: &Arc<Core>, dsource: &Dsource) {
 /// Starts the server of a VDB that should run; a fault where it does not.
 pub fn start_vdb(core: &Arc<Core>, vdb: &Vdb) {
     let Some(dataset) = vdb.dataset else { return };
-    // A job that a crash had interrupted may have started it.
+    // It outlived the engine before, or a job that a crash had interrupted has started it.
     if core.servers.is_running(&vdb_key(vdb.id)) {
+        core.clear(&vdb.name, "server");
         return;
     }
     let recorded = match open_vdb(core, vdb, dataset, false) {
@@ -75,16 +76,9 @@ pub fn start_vdb(core: &Arc<Core>, vdb: &Vdb) {
 /// Stops followers and servers cleanly and unmounts everything. Their recorded states stay, so that
 /// the next start brings them back.
 pub fn stop_all(core: &Arc<Core>) {
-    let followers: Vec<_> = core.followers.lock().drain().map(|(_, follower)| follower).collect();
     let vdbs: Vec<Vdb> = core.catalog.list().unwrap_or_default();
     std::thread::scope(|scope| {
-        for follower in &followers {
-            scope.spawn(|| {
-                if let Err(failure) = follower.stop() {
-                    tracing::error!(%failure, "a follower did not stop cleanly");
-                }
-            });
-        }
+        scope.spawn(|| stop_followers(core));
         for vdb in &vdbs {
             scope.spawn(|| {
                 if let Err(failure) = core.servers.stop(&vdb_key(vdb.id), StopMode::Fast) {
@@ -99,6 +93,19 @@ pub fn stop_all(core: &Arc<Core>) {
             tracing::error!(key, %failure, "a server did not stop");
         }
     }
-    drop(followers);
     core.exports.unmount_all();
+}
+
+/// Stops following all sources cleanly.
+pub fn stop_followers(core: &Arc<Core>) {
+    let followers: Vec<_> = core.followers.lock().drain().map(|(_, follower)| follower).collect();
+    std::thread::scope(|scope| {
+        for follower in &followers {
+            scope.spawn(|| {
+                if let Err(failure) = follower.stop() {
+                    tracing::error!(%failure, "a follower did not stop cleanly");
+                }
+            });
+        }
+    });
 }

@@ -79,11 +79,16 @@ pub fn spec(
     })
 }
 
-/// Stops what an engine that was killed left running, and removes its runtime directories. Their data
-/// directories are gone with that engine, so nothing of theirs can be saved.
-pub fn stop_leftovers(runtime: &Path) -> Result<(), Failure> {
+/// Stops what an engine that was killed left running, and removes its runtime directories, all but
+/// those of servers that go on. Their data directories are gone with that engine, so nothing of
+/// theirs can be saved.
+pub fn stop_leftovers(runtime: &Path, going_on: &[String]) -> Result<(), Failure> {
     let entries = std::fs::read_dir(runtime).into_iter().flatten().flatten();
-    let dirs: Vec<_> = entries.map(|entry| entry.path()).collect();
+    let left = |dir: &std::path::PathBuf| {
+        let name = dir.file_name().unwrap_or_default();
+        dir.is_dir() && !going_on.iter().any(|key| name == key.as_str())
+    };
+    let dirs: Vec<_> = entries.map(|entry| entry.path()).filter(left).collect();
     std::thread::scope(|scope| {
         let stops: Vec<_> = dirs
             .iter()

@@ -118,6 +118,8 @@ pub struct EngineView {
     pub started_at: Timestamp,
     /// What is wrong now.
     pub faults: Vec<Fault>,
+    /// Whether running VDBs outlive the engine.
+    pub survival: crate::keeping::Survival,
 }
 
 /// Bytes of a dataset's files; 0 while it is going.

@@ -53,6 +53,7 @@ pub fn run(core: &Arc<Core>, stopping: &AtomicBool) {
 
 impl Rounds {
     fn round(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
+        core.exports.tend_keeper();
         room::look_after(core)?;
         self.prove(core)?;
         self.revive(core)?;

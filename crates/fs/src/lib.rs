@@ -22,7 +22,7 @@ pub use file::File;
 pub use filesystem::{Caller, FileSystem};
 pub use offshoot_dataset::{
     AllocateMode, Attr, Dataset, DirEntry, Error, FileKind, NewInode, NewKind, RenameMode,
-    SeekTarget, SetAttr, SpaceUse, XattrMode,
+    SeekTarget, SetAttr, SpaceUse, VolatileLog, XattrMode,
 };
 pub use open_files::OpenFiles;
 pub use tree::{NewFile, TreeEntry};

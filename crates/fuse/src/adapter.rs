@@ -11,16 +11,18 @@ use fuser::{
 };
 use offshoot_fs::{
     AllocateMode, Attr, Caller, Dataset, Error, FileSystem, NewKind, OpenFiles, RenameMode,
-    SeekTarget, SetAttr, XattrMode,
+    SeekTarget, SetAttr, VolatileLog, XattrMode,
 };
 use offshoot_types::Ino;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// How long the kernel may believe names and attributes: whatever changes them behind its back is
@@ -38,6 +40,8 @@ const NAMES_MAX: usize = 128;
 const NAME_MAX: u32 = 255;
 /// Unit in which `statfs` counts, in bytes.
 const SPACE_UNIT: u32 = 4096;
+/// Set in the number of a request that the kernel sends once more (`FUSE_UNIQUE_RESEND`).
+const RESENT: u64 = 1 << 63;
 /// Most bytes copied for one request, so that it can be interrupted in between.
 const COPY_MAX: u64 = 1 << 30;
 
@@ -49,17 +53,87 @@ thread_local! {
 /// One mount's view of a file system.
 pub(crate) struct Adapter {
     fs: Arc<FileSystem>,
-    open: OpenFiles,
+    open: Arc<OpenFiles>,
     syncs: SyncQueue,
     direct_io: bool,
     write_back: bool,
+    /// Requests that an earlier engine finished and may not have answered, with the inode to answer.
+    finished: HashMap<u64, Ino>,
+    /// Whether the kernel can send requests once more.
+    resends: Arc<AtomicBool>,
 }
 
 impl Adapter {
-    pub(crate) fn new(fs: Arc<FileSystem>, syncs: SyncQueue, options: &MountOptions) -> Self {
-        let open = OpenFiles::new(fs.dataset().clone());
+    pub(crate) fn new(
+        fs: Arc<FileSystem>,
+        open: Arc<OpenFiles>,
+        options: &MountOptions,
+    ) -> io::Result<Self> {
+        let syncs = SyncQueue::start(fs.clone())?;
         let MountOptions { direct_io, write_back, .. } = *options;
-        Adapter { fs, open, syncs, direct_io, write_back }
+        let (finished, resends) = Default::default();
+        Ok(Adapter { fs, open, syncs, direct_io, write_back, finished, resends })
+    }
+
+    /// Goes on where an earlier engine was.
+    pub(crate) fn taken_over(mut self) -> Self {
+        let dataset = self.fs.dataset();
+        if let Some(volatile) = dataset.volatile() {
+            let finished = volatile.finished().into_iter();
+            self.finished = finished.map(|(request, ino)| (request, Ino(ino))).collect();
+        }
+        self
+    }
+
+    /// Becomes true by the kernel's first request if it can send requests once more.
+    pub(crate) fn resends(&self) -> Arc<AtomicBool> {
+        self.resends.clone()
+    }
+
+    /// Runs a request whose second run would fail or do something else. When an earlier engine has
+    /// done it already and only its answer was lost, `done` makes the answer.
+    fn once<T>(
+        &self,
+        request: &Request,
+        done: impl FnOnce(Ino) -> Result<T, Errno>,
+        work: impl FnOnce() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let number = request.unique().0;
+        if number & RESENT != 0
+            && let Some(ino) = self.finished.get(&(number & !RESENT))
+        {
+            return done(*ino);
+        }
+        VolatileLog::as_request(number & !RESENT, work)
+    }
+
+    /// As [`Adapter::once`], answered with the attributes of the inode that got a name.
+    fn once_entry(
+        &self,
+        request: &Request,
+        work: impl FnOnce() -> Result<Attr, Errno>,
+    ) -> Result<Attr, Errno> {
+        self.once(request, |ino| attempt(|| self.dataset().getattr(ino)), work)
+    }
+
+    /// As [`Adapter::once`], answered with nothing.
+    fn once_empty(
+        &self,
+        request: &Request,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Errno> {
+        self.once(request, |_| Ok(()), || attempt(work))
+    }
+
+    /// One that comes again may have been counted already: a count must never be too low.
+    fn close(&self, request: &Request, ino: INodeNo) -> Result<(), Errno> {
+        if request.unique().0 & RESENT == 0 {
+            return attempt(|| {
+                self.open.close(Ino(ino.0));
+                Ok(())
+            });
+        }
+        Ok(())
     }
 
     fn dataset(&self) -> &Dataset {
@@ -86,15 +160,9 @@ impl Adapter {
         mode: u32,
         rdev: u32,
     ) -> Result<Attr, Errno> {
-        attempt(|| {
-            self.fs.create(
-                caller(request),
-                Ino(parent.0),
-                name.as_bytes(),
-                kind,
-                mode & 0o7777,
-                rdev,
-            )
+        let (parent, name, mode) = (Ino(parent.0), name.as_bytes(), mode & 0o7777);
+        self.once_entry(request, || {
+            attempt(|| self.fs.create(caller(request), parent, name, kind, mode, rdev))
         })
     }
 }
@@ -184,6 +252,8 @@ fn allocate_mode(mode: i32) -> Option<AllocateMode> {
 
 impl Filesystem for Adapter {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let known = config.capabilities();
+        self.resends.store(known.contains(InitFlags::FUSE_HAS_RESEND), Ordering::Release);
         let mut wanted = InitFlags::FUSE_PARALLEL_DIROPS
             | InitFlags::FUSE_ASYNC_DIO
             | InitFlags::FUSE_DO_READDIRPLUS
@@ -297,27 +367,29 @@ impl Filesystem for Adapter {
 
     fn link(
         &self,
-        _request: &Request,
+        request: &Request,
         ino: INodeNo,
         parent: INodeNo,
         name: &OsStr,
         reply: ReplyEntry,
     ) {
-        let made = attempt(|| self.dataset().link(Ino(ino.0), Ino(parent.0), name.as_bytes()));
-        reply_entry(reply, made);
+        let link = || self.dataset().link(Ino(ino.0), Ino(parent.0), name.as_bytes());
+        reply_entry(reply, self.once_entry(request, || attempt(link)));
     }
 
-    fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        reply_empty(reply, attempt(|| self.dataset().unlink(Ino(parent.0), name.as_bytes())));
+    fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let unlink = || self.dataset().unlink(Ino(parent.0), name.as_bytes());
+        reply_empty(reply, self.once_empty(request, unlink));
     }
 
-    fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        reply_empty(reply, attempt(|| self.dataset().rmdir(Ino(parent.0), name.as_bytes())));
+    fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let rmdir = || self.dataset().rmdir(Ino(parent.0), name.as_bytes());
+        reply_empty(reply, self.once_empty(request, rmdir));
     }
 
     fn rename(
         &self,
-        _request: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         new_parent: INodeNo,
@@ -335,9 +407,9 @@ impl Filesystem for Adapter {
             return reply.error(Errno::EINVAL);
         };
         let (from, to) = (Ino(parent.0), Ino(new_parent.0));
-        let renamed =
-            attempt(|| self.dataset().rename(from, name.as_bytes(), to, new_name.as_bytes(), mode));
-        reply_empty(reply, renamed);
+        let (name, new_name) = (name.as_bytes(), new_name.as_bytes());
+        let rename = || self.dataset().rename(from, name, to, new_name, mode);
+        reply_empty(reply, self.once_empty(request, rename));
     }
 
     fn open(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
@@ -427,7 +499,7 @@ impl Filesystem for Adapter {
 
     fn release(
         &self,
-        _request: &Request,
+        request: &Request,
         ino: INodeNo,
         _fh: FileHandle,
         _flags: OpenFlags,
@@ -435,11 +507,7 @@ impl Filesystem for Adapter {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        let closed = attempt(|| {
-            self.open.close(Ino(ino.0));
-            Ok(())
-        });
-        reply_empty(reply, closed);
+        reply_empty(reply, self.close(request, ino));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _datasync: bool, reply: ReplyEmpty) {
@@ -459,17 +527,13 @@ impl Filesystem for Adapter {
 
     fn releasedir(
         &self,
-        _request: &Request,
+        request: &Request,
         ino: INodeNo,
         _fh: FileHandle,
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        let closed = attempt(|| {
-            self.open.close(Ino(ino.0));
-            Ok(())
-        });
-        reply_empty(reply, closed);
+        reply_empty(reply, self.close(request, ino));
     }
 
     fn readdir(
@@ -552,7 +616,7 @@ impl Filesystem for Adapter {
 
     fn setxattr(
         &self,
-        _request: &Request,
+        request: &Request,
         ino: INodeNo,
         name: &OsStr,
         value: &[u8],
@@ -566,8 +630,9 @@ impl Filesystem for Adapter {
             libc::XATTR_REPLACE => XattrMode::Replace,
             _ => return reply.error(Errno::EINVAL),
         };
-        let set = supported_xattr(name)
-            .and_then(|name| attempt(|| self.dataset().set_xattr(Ino(ino.0), name, value, mode)));
+        let set = supported_xattr(name).and_then(|name| {
+            self.once_empty(request, || self.dataset().set_xattr(Ino(ino.0), name, value, mode))
+        });
         reply_empty(reply, set);
     }
 
@@ -585,9 +650,10 @@ impl Filesystem for Adapter {
         reply_xattr(reply, size, names);
     }
 
-    fn removexattr(&self, _request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let removed = supported_xattr(name)
-            .and_then(|name| attempt(|| self.dataset().remove_xattr(Ino(ino.0), name)));
+    fn removexattr(&self, request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let removed = supported_xattr(name).and_then(|name| {
+            self.once_empty(request, || self.dataset().remove_xattr(Ino(ino.0), name))
+        });
         reply_empty(reply, removed);
     }
 

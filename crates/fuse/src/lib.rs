@@ -10,6 +10,10 @@
 //! ([`offshoot_fs::FileSystem::write_file`] and so on) is announced to the kernel. Each mount is a
 //! new connection with caches of its own, so that after a rewind nothing of the old state is left.
 //!
+//! # Outliving the process
+//! A mount can be held by the [`keeper`] and gone on with by another process: [`Mount::device`],
+//! [`Mount::survive`], [`Mount::take_over`].
+//!
 //! # Why the kernel's write-back cache is off
 //! With it, the kernel gathers dirty memory pages of 4 KiB and sends them whenever and in whatever
 //! groups it likes: the halves of an 8 KiB database page may reach the engine in two requests, and
@@ -19,7 +23,7 @@
 //! cache on for data that tolerates torn pages.
 //!
 //! # Threads
-//! Several threads read requests, each from its own clone of the device. `fsync` goes to one more
+//! Several threads read requests from the device. `fsync` goes to one more
 //! thread which answers all requests that came while the device was busy by the next flush, so that
 //! waiting for the device never keeps a reader waiting. No thread of the engine may use the mount
 //! through system calls: a request of the engine to itself could wait for ever, even for SIGKILL.
@@ -27,9 +31,11 @@
 mod adapter;
 mod attributes;
 mod error;
+pub mod keeper;
 mod kernel;
 mod mount;
 mod mount_table;
+mod resume;
 mod sync_queue;
 
 pub use error::MountError;

@@ -3,16 +3,18 @@
 use crate::adapter::Adapter;
 use crate::kernel::KernelCaches;
 use crate::mount_table::{self, Attempt, SOURCE};
-use crate::{MountError, sync_queue::SyncQueue};
+use crate::{MountError, resume};
 use fuser::{Config, MountOption, Session, SessionACL};
-use offshoot_fs::{FileSystem, Watch};
+use offshoot_fs::{FileSystem, OpenFiles, VolatileLog, Watch};
 use offshoot_os::{Clock, SystemClock, process};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How long [`Mount::unmount`] waits for programs that still use the mount.
@@ -111,6 +113,10 @@ pub struct Mount {
     end: Arc<End>,
     watch: Option<Watch>,
     unmounted: bool,
+    open: Weak<OpenFiles>,
+    /// The connection to the kernel, until it is to end.
+    device: Option<OwnedFd>,
+    resends: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Mount {
@@ -138,25 +144,82 @@ impl Mount {
             return Err(MountError::MountPoint { path, source });
         }
         let refused = |source| explain(&path, options, source);
-        let syncs = SyncQueue::start(fs.clone()).map_err(refused)?;
-        let adapter = Adapter::new(fs.clone(), syncs, options);
+        let open = Arc::new(OpenFiles::new(fs.dataset().clone()));
+        let adapter = Adapter::new(fs.clone(), open.clone(), options).map_err(refused)?;
+        let resends = adapter.resends();
         let session = Session::new(adapter, &path, &config(options)).map_err(refused)?;
+        let mount = Self::run(&fs, path.clone(), session, &open, resends).map_err(refused)?;
+        mount.set_read_ahead(options.read_ahead_bytes);
+        Ok(mount)
+    }
+
+    /// Goes on serving a mount that outlived the engine which made it: `device` is its connection to
+    /// the kernel, the dataset has its volatile log. Programs that wait for an answer get it now.
+    ///
+    /// # Errors
+    /// [`MountError::Refused`] when the connection is of no use; it ends when `device` was the last
+    /// descriptor of it.
+    pub fn take_over(
+        fs: Arc<FileSystem>,
+        mountpoint: impl AsRef<Path>,
+        device: OwnedFd,
+        options: &MountOptions,
+    ) -> Result<Mount, MountError> {
+        // The path is the directory above it and a name: to ask about the mount itself would wait for
+        // ourselves.
+        let path = mount_table::canonical_beside(mountpoint.as_ref());
+        let refused = |source| MountError::Refused { path: path.clone(), source };
+        let open = Arc::new(OpenFiles::taken_over(fs.dataset().clone()));
+        let adapter = Adapter::new(fs.clone(), open.clone(), options).map_err(refused)?;
+        let adapter = adapter.taken_over();
+        let resends = adapter.resends();
+        let session = resume::session(adapter, device.as_fd(), config(options)).map_err(refused)?;
+        resume::ask_again(device.as_fd()).map_err(refused)?;
+        Self::run(&fs, path.clone(), session, &open, resends).map_err(refused)
+    }
+
+    fn run(
+        fs: &FileSystem,
+        path: PathBuf,
+        session: Session<Adapter>,
+        open: &Arc<OpenFiles>,
+        resends: Arc<AtomicBool>,
+    ) -> io::Result<Mount> {
+        let device = session.as_fd().try_clone_to_owned()?;
         let watch = fs.watch(Arc::new(KernelCaches::new(session.notifier())));
         let end = Arc::new(End::default());
         let announce = AnnounceEnd(end.clone());
-        std::thread::Builder::new()
-            .name("fuse-session".to_owned())
-            .spawn(move || {
-                let _announce = announce;
-                if let Err(error) = session.run() {
-                    tracing::warn!(%error, "a mount's session ended badly");
-                }
-            })
-            .map_err(refused)?;
+        std::thread::Builder::new().name("fuse-session".to_owned()).spawn(move || {
+            let _announce = announce;
+            if let Err(error) = session.run() {
+                tracing::warn!(%error, "a mount's session ended badly");
+            }
+        })?;
         SESSIONS.lock().insert(path.clone(), end.clone());
-        let mount = Mount { path, end, watch: Some(watch), unmounted: false };
-        mount.set_read_ahead(options.read_ahead_bytes);
-        Ok(mount)
+        Ok(Mount {
+            path,
+            end,
+            watch: Some(watch),
+            unmounted: false,
+            open: Arc::downgrade(open),
+            device: Some(device),
+            resends,
+        })
+    }
+
+    /// The connection to the kernel, to be kept for the engine after this one. `None` where the kernel
+    /// could not give back requests that were not answered.
+    pub fn device(&self) -> Option<BorrowedFd<'_>> {
+        let device = self.device.as_ref().filter(|_| self.resends.load(Ordering::Acquire));
+        device.map(AsFd::as_fd)
+    }
+
+    /// From now on the dataset and the files that programs have open here outlive this process, once
+    /// the next commit is done.
+    pub fn survive(&self, volatile: Arc<VolatileLog>) {
+        if let Some(open) = self.open.upgrade() {
+            open.survive(volatile);
+        }
     }
 
     /// The mount point, absolute and without symbolic links.
@@ -193,6 +256,7 @@ impl Mount {
         self.unmounted = true;
         // Its copy of the device must be closed before the kernel takes the connection for dead.
         self.watch = None;
+        self.device = None;
         let deadline = SystemClock.elapsed() + grace;
         let how = loop {
             if self.end.is_over() {
@@ -283,7 +347,9 @@ fn config(options: &MountOptions) -> Config {
         0 => (2 * processors).clamp(THREADS_MIN, THREADS_MAX),
         threads => threads,
     });
-    config.clone_fd = true;
+    // One descriptor for all threads: a cloned one takes the requests read from it along when it is
+    // closed, and nobody could hold it but fuser.
+    config.clone_fd = false;
     config
 }
 

@@ -89,18 +89,22 @@ pub(crate) fn find(path: &Path) -> Result<Option<Entry>, MountError> {
 /// Detaches the dataset mounts under `dir` that an engine which ended without unmounting left
 /// (their users see "Transport endpoint is not connected"). Returns the mount points.
 ///
-/// Every dataset mount under `dir` is taken for stale: call it when the pool's lock is held and
-/// before anything is mounted there. Mounts of other programs are left alone. Works as root and,
+/// Every dataset mount under `dir` but those in `kept` is taken for stale: call it when the pool's
+/// lock is held and before anything is mounted there. Mounts of other programs are left alone. Works as root and,
 /// through `fusermount3`, as the ordinary user who mounted.
 ///
 /// # Errors
 /// [`MountError::MountTable`], [`MountError::Unmount`]; a missing `dir` is no error.
-pub fn clean_stale_mounts(dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, MountError> {
+pub fn clean_stale_mounts(
+    dir: impl AsRef<Path>,
+    kept: &[PathBuf],
+) -> Result<Vec<PathBuf>, MountError> {
     // Only the parent is resolved by the file system: `dir` itself may be a dead mount.
     let dir = canonical(dir.as_ref());
+    let kept: Vec<PathBuf> = kept.iter().map(|path| canonical_beside(path)).collect();
     let mut cleaned = Vec::new();
     for entry in read()?.into_iter().rev() {
-        if entry.is_ours() && entry.path.starts_with(&dir) {
+        if entry.is_ours() && entry.path.starts_with(&dir) && !kept.contains(&entry.path) {
             detach(&entry.path)?;
             tracing::info!(path = %entry.path.display(), "detached a mount of an earlier engine");
             cleaned.push(entry.path);
@@ -111,9 +115,12 @@ pub fn clean_stale_mounts(dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, MountEr
 
 /// The absolute path without symbolic links, also where the last component is a dead mount.
 fn canonical(path: &Path) -> PathBuf {
-    if let Ok(path) = path.canonicalize() {
-        return path;
-    }
+    path.canonicalize().unwrap_or_else(|_| canonical_beside(path))
+}
+
+/// As [`canonical`] of a path whose last component is no symbolic link, without asking what is
+/// mounted there.
+pub(crate) fn canonical_beside(path: &Path) -> PathBuf {
     let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
     match (parent, path.file_name()) {
         (Some(parent), Some(name)) => parent.join(name),

@@ -14,6 +14,8 @@
 
 mod error;
 mod log;
+pub mod volatile;
 
 pub use error::{Error, Result};
 pub use log::{IntentLog, LogUse, Record};
+pub use volatile::VolatileLog;

@@ -4,13 +4,16 @@
 
 pub mod cgroup;
 mod clock;
+pub mod descriptors;
 pub mod disk;
 mod exec;
 mod port;
 pub mod process;
 mod random;
+mod shared_memory;
 
 pub use clock::{Clock, SystemClock};
 pub use exec::replace_process;
 pub use port::unused_port;
 pub use random::random_bytes;
+pub use shared_memory::{SharedMemory, redirect};

@@ -1,6 +1,7 @@
 //! Runs an engine until it is told to stop.
 
 use crate::engine_service::LocalEngine;
+use crate::signal::MAKE_ROOM;
 use crate::{HttpServer, ServeOptions, ShutdownSignal, Token, publish_address, withdraw_address};
 use offshoot_engine::{Engine, EngineOptions};
 use offshoot_types::Failure;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     // From here on a signal is kept until it is waited for: none is lost while the engine opens.
     let signal = ShutdownSignal::install()?;
+    if options.takeover {
+        offshoot_engine::displace(&options.pool)?;
+    }
     // A port that is taken is said before anything is started.
     drop(crate::http::bind(options.listen)?);
     let engine = Engine::open(&EngineOptions {
@@ -21,11 +25,34 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         cache_size: options.cache_size_bytes,
         capacity: options.capacity_bytes,
         postgres_bin_dirs: options.postgres_bin_dirs,
+        keeper: std::env::current_exe().ok(),
     })?;
     let service = Arc::new(LocalEngine::new(engine));
     let served = serve_until(&options.pool, options.listen, &service, signal);
+    if served.as_ref().is_ok_and(|signal| *signal == MAKE_ROOM) {
+        make_room(service.engine());
+    }
     let closed = service.engine().close();
-    served.and(closed)
+    served.map(drop).and(closed)
+}
+
+/// Leaves VDBs and mounts to the engine that waits for our end.
+fn make_room(engine: &Engine) -> ! {
+    if let Err(failure) = engine.make_room() {
+        // The next engine finds it in the logs.
+        tracing::warn!(%failure, "not everything is committed");
+    }
+    tracing::info!("another engine takes over");
+    // Not an ordinary end: that would unmount.
+    std::process::exit(0)
+}
+
+/// Runs the keeper of a pool: what holds the mounts of running VDBs while no engine is there.
+///
+/// # Errors
+/// When its socket cannot be made.
+pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
+    offshoot_engine::keep(pool)
 }
 
 fn serve_until(
@@ -33,7 +60,7 @@ fn serve_until(
     listen: std::net::SocketAddr,
     service: &Arc<LocalEngine>,
     signal: ShutdownSignal,
-) -> Result<(), Failure> {
+) -> Result<&'static str, Failure> {
     let token = Token::load_or_create(pool)?;
     let http = HttpServer::start(listen, service.clone(), token)?;
     service.set_address(http.local_addr());
@@ -41,9 +68,9 @@ fn serve_until(
     tracing::info!(address = %http.local_addr(), pool = %pool.display(), "ready");
     // Whoever waits for this line may have closed the pipe; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready").and_then(|()| std::io::stdout().flush());
-    signal.wait();
-    tracing::info!("stopping");
+    let asked = signal.wait();
+    tracing::info!(asked, "stopping");
     let withdrawn = withdraw_address(pool);
     http.stop();
-    withdrawn
+    withdrawn.map(|()| asked)
 }

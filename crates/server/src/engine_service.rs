@@ -7,7 +7,8 @@ use offshoot_api as api;
 use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
-    DsourceView, Engine, FollowState, ObjectKind, PolicyView, PoolView, SnapshotView, VdbView,
+    DsourceView, Engine, FollowState, ObjectKind, PolicyView, PoolView, SnapshotView, Survival,
+    VdbView,
 };
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
 use std::net::SocketAddr;
@@ -50,6 +51,11 @@ impl EngineService for LocalEngine {
             vdbs: view.vdbs,
             vdbs_running: view.vdbs_running,
             jobs_active: view.jobs_active,
+            survival: match view.survival {
+                Survival::Ready => api::Survival::Ready,
+                Survival::NoKeeper => api::Survival::NoKeeper,
+                Survival::OldKernel => api::Survival::OldKernel,
+            },
             cache: pool.cache,
             pool_status: pool,
             faults: view.faults.into_iter().map(fault).collect(),

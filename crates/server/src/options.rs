@@ -19,6 +19,8 @@ pub struct ServeOptions {
     pub capacity_bytes: Option<u64>,
     /// Directories with PostgreSQL's programs, looked at before the usual places.
     pub postgres_bin_dirs: Vec<PathBuf>,
+    /// Whether an engine that serves the pool is asked to make room.
+    pub takeover: bool,
 }
 
 impl ServeOptions {
@@ -30,6 +32,7 @@ impl ServeOptions {
             cache_size_bytes: None,
             capacity_bytes: None,
             postgres_bin_dirs: Vec::new(),
+            takeover: false,
         }
     }
 }

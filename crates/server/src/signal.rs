@@ -1,19 +1,22 @@
-//! SIGTERM and SIGINT as something to wait for.
+//! Signals as something to wait for.
 
 use offshoot_types::Failure;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// The name of the signal by which another engine asks for room.
+pub(crate) const MAKE_ROOM: &str = "SIGUSR1";
+
 /// Notes when the process is asked to stop. Made before anything is started, so that no request to stop
-/// is missed; from then on neither signal ends the process by itself.
+/// is missed; from then on no such signal ends the process by itself.
 #[derive(Debug)]
 pub struct ShutdownSignal {
     asked: Receiver<&'static str>,
 }
 
 impl ShutdownSignal {
-    /// Takes over SIGTERM and SIGINT for the whole process.
+    /// Takes over SIGTERM, SIGINT and SIGUSR1 for the whole process.
     ///
     /// # Errors
     /// `internal` where the operating system refuses.
@@ -23,10 +26,11 @@ impl ShutdownSignal {
         };
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let (mut terminate, mut interrupt) = {
+        let (mut terminate, mut interrupt, mut make_room) = {
             let _inside = runtime.enter();
             let terminate = signal(SignalKind::terminate()).map_err(failed)?;
-            (terminate, signal(SignalKind::interrupt()).map_err(failed)?)
+            let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+            (terminate, interrupt, signal(SignalKind::user_defined1()).map_err(failed)?)
         };
         let (tell, asked) = sync_channel(1);
         let listen = move || {
@@ -35,6 +39,7 @@ impl ShutdownSignal {
                     let name = tokio::select! {
                         _ = terminate.recv() => "SIGTERM",
                         _ = interrupt.recv() => "SIGINT",
+                        _ = make_room.recv() => MAKE_ROOM,
                     };
                     // A second signal while the first is being obeyed changes nothing.
                     let _ = tell.try_send(name);

@@ -133,6 +133,12 @@ impl Server {
         assert!(answer.starts_with("ready"), "the server answered: {answer}");
     }
 
+    /// As [`Server::start_again`], with a mount that dies with the server.
+    pub fn start_without_keeper(&mut self) {
+        self.options.retain(|option| !option.starts_with("--keeper="));
+        self.start_again();
+    }
+
     fn answer(&self) -> String {
         self.answers.recv_timeout(ANSWER_TIMEOUT).expect("the server did not answer in time")
     }

@@ -19,6 +19,7 @@ use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Vdb};
 use offshoot_demo::{
     CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
 };
+use offshoot_os::process::ProcessId;
 use offshoot_os::{Clock, SystemClock};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -267,6 +268,10 @@ impl Testbed {
         let named = pool.to_string_lossy();
         let processes = self.scratch.processes().into_iter();
         let others = processes.filter(|process| Some(process.pid) != self.engine.pid());
+        // The keeper serves no database and ends with the engine.
+        let keeper =
+            |process: &ProcessId| process.arguments().get(1).is_some_and(|a| a == "keeper");
+        let others = others.filter(|process| !keeper(process));
         let below = others.filter(|process| {
             process.cwd().is_some_and(|cwd| cwd.starts_with(pool))
                 || process.arguments().iter().any(|argument| argument.contains(&*named))

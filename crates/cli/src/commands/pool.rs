@@ -3,7 +3,7 @@
 use super::Session;
 use crate::args::PoolCommand;
 use crate::output::{Fields, size};
-use offshoot_api::{CacheStatus, PoolStatus, Status};
+use offshoot_api::{CacheStatus, PoolStatus, Status, Survival};
 use offshoot_types::Failure;
 
 /// Runs one command.
@@ -38,6 +38,7 @@ fn status_text(status: &Status) -> String {
         .add("dSources", status.dsources)
         .add("VDBs", format!("{}, {} running", status.vdbs, status.vdbs_running))
         .add("active jobs", status.jobs_active)
+        .add("VDBs outlive the engine", survival_text(status.survival))
         .add("pool", &status.pool);
     let fields = pool_fields(fields, &status.pool_status);
     let mut text = cache_fields(fields, &status.cache).add("faults", status.faults.len()).text();
@@ -48,6 +49,14 @@ fn status_text(status: &Status) -> String {
         }
     }
     text
+}
+
+fn survival_text(survival: Survival) -> &'static str {
+    match survival {
+        Survival::Ready => "yes",
+        Survival::NoKeeper => "no: the keeper does not run, see run/log/keeper.log in the pool",
+        Survival::OldKernel => "no: the kernel is older than 6.9",
+    }
 }
 
 fn pool_fields(fields: Fields, pool: &PoolStatus) -> Fields {

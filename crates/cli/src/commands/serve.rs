@@ -22,8 +22,15 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.listen = args.listen.unwrap_or(options.listen);
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
+    options.takeover = args.takeover;
     log_to_stderr()?;
     offshoot_server::run_engine(options)
+}
+
+/// Holds the mounts of a pool's VDBs for its engines.
+pub fn keep(target: &TargetArgs) -> Result<(), Failure> {
+    log_to_stderr()?;
+    offshoot_server::run_keeper(&target::pool_dir(target)?)
 }
 
 fn log_to_stderr() -> Result<(), Failure> {

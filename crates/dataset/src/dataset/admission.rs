@@ -86,6 +86,7 @@ impl Dataset {
             return Ok(());
         }
         self.hold_back();
+        self.hold_back_for_survival();
         self.admit_to_quota(bytes, purpose)?;
         if self.has_room(bytes, purpose) {
             self.request_commit_when_due();
@@ -202,7 +203,7 @@ impl Dataset {
     }
 
     fn request_commit_when_due(&self) {
-        if self.dirty_bytes() > self.shared.options.dirty_limit {
+        if self.dirty_bytes() > self.shared.options.dirty_limit || self.survival_is_due() {
             self.shared.request_commit();
         }
     }

@@ -329,6 +329,7 @@ impl Dataset {
             }
         }
         self.queue.lock().commit_done(cut.last);
+        self.trim_volatile(cut.last);
         self.shared.logged.commit_done(self.shared.log.get(), self.id, Some(cut.last));
         self.inodes.evict(super::IDLE_INODES_MAX);
         self.shared.progress.announce();

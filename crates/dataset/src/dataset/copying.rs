@@ -2,7 +2,8 @@
 //!
 //! A changed block in memory is shared as it is; a committed block by its hash, pinned until the
 //! target's commit refers to it. Such an operation has no form in the log (the block may be gone by
-//! the time of a replay), so a sync of the target commits instead.
+//! the time of a replay), so a sync of the target commits instead. Where every operation must survive
+//! the engine, bytes are copied; blocks that turn out the same are stored once all the same.
 
 use super::{Dataset, FILE_SIZE_MAX};
 use crate::inode::{Inode, Place};
@@ -52,7 +53,7 @@ impl Dataset {
             // The last block may be shared whole when nothing of the target lies behind it.
             let ends = at + rest >= size && to_at + rest >= to.state.read().size;
             let whole = if ends { rest } else { rest / BLOCK * BLOCK };
-            let copied = if aligned && whole > 0 {
+            let copied = if aligned && whole > 0 && self.volatile().is_none() {
                 let part = whole.min(SHARE_BLOCKS * BLOCK);
                 self.share(source, &from, at, &to, to_at, part)?
             } else {

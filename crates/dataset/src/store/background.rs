@@ -162,6 +162,7 @@ fn find_due(shared: &Shared, state: &ScheduleState, now_ms: u64) -> Option<Arc<D
     let due = |dataset: &&Arc<Dataset>| {
         free(dataset.id())
             && (dataset.dirty_bytes() >= options.dirty_limit
+                || dataset.survival_is_due()
                 || dataset.dirty_for_ms(now_ms).is_some_and(|ms| ms >= interval_ms))
     };
     if let Some(dataset) = loaded.iter().find(due) {

@@ -6,7 +6,7 @@ use crate::dataset::LoggedRecords;
 use crate::store::Directory;
 use crate::{Error, Result};
 use offshoot_format::operation::Batch;
-use offshoot_intent_log::IntentLog;
+use offshoot_intent_log::{IntentLog, VolatileLog};
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
 use offshoot_pool::Pool;
@@ -29,6 +29,20 @@ impl Store {
         disk: Arc<dyn Disk>,
         options: &StoreOptions,
         clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Store>> {
+        Store::take_over(disk, options, clock, &[])
+    }
+
+    /// Opens a store with the volatile logs that outlived an engine: those datasets are as their
+    /// programs last saw them, and go on with their logs ([`Dataset::volatile`]). One without a log
+    /// afterwards has lost something that only its programs know of: they must not go on.
+    ///
+    /// [`Dataset::volatile`]: crate::Dataset::volatile
+    pub fn take_over(
+        disk: Arc<dyn Disk>,
+        options: &StoreOptions,
+        clock: Arc<dyn Clock>,
+        survivors: &[(DatasetId, Arc<VolatileLog>)],
     ) -> Result<Arc<Store>> {
         let pool_clock = Arc::clone(&clock);
         let pool = Pool::open(Arc::clone(&disk), &options.pool, Arc::new(StoreNodes), pool_clock)?;
@@ -59,7 +73,7 @@ impl Store {
         if store.shared.pool.root().txg == Txg(0) && IntentLog::replay(&*disk).is_err() {
             IntentLog::create(&*disk, options.log_file_size, options.log_files)?;
         }
-        store.replay(&*disk)?;
+        store.replay(&*disk, survivors)?;
         // Everything of the old log is in durable commits: its room may be used again.
         let log = IntentLog::open(&*disk)?;
         let _ = store.shared.log.set(log);
@@ -74,7 +88,7 @@ impl Store {
     /// Applies what the log holds beyond each dataset's last commit, and commits it. Running it
     /// again after a crash in the middle changes nothing: what is applied is counted beside the
     /// tree.
-    fn replay(&self, disk: &dyn Disk) -> Result<()> {
+    fn replay(&self, disk: &dyn Disk, survivors: &[(DatasetId, Arc<VolatileLog>)]) -> Result<()> {
         let mut ended: BTreeSet<DatasetId> = BTreeSet::new();
         for record in IntentLog::replay(disk)? {
             let batch = Batch::decode(&record.payload)?;
@@ -91,6 +105,19 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
+        let mut complete = Vec::new();
+        for (id, volatile) in survivors {
+            match self.shared.dataset(*id, true).and_then(|dataset| {
+                dataset.replay_volatile(volatile)?;
+                Ok(dataset)
+            }) {
+                Ok(dataset) => complete.push((dataset, Arc::clone(volatile))),
+                Err(error) if is_damage(&error) || matches!(error, Error::NoDataset(_)) => {
+                    tracing::error!(dataset = %id, %error, "its volatile log cannot be used");
+                }
+                Err(error) => return Err(error),
+            }
+        }
         for dataset in self.shared.loaded() {
             match dataset.free_orphans().and_then(|()| dataset.commit()) {
                 // One damaged dataset must not keep the others closed.
@@ -98,6 +125,15 @@ impl Store {
                     tracing::error!(dataset = %dataset.id(), %error, "cannot commit the replay");
                 }
                 other => other?,
+            }
+        }
+        for (dataset, volatile) in complete {
+            // All of it is in a durable root (V3), or the commit above has failed.
+            if dataset.is_committed() {
+                let recovered = dataset.last_operation();
+                volatile.trim(recovered);
+                volatile.settle(recovered);
+                dataset.survive(volatile);
             }
         }
         Ok(())

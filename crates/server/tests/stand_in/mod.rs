@@ -201,6 +201,7 @@ impl EngineService for StandIn {
             vdbs: state.vdbs.len() as u64,
             vdbs_running: 0,
             jobs_active: 0,
+            survival: Survival::Ready,
             cache: pool_status.cache,
             pool_status,
             faults: vec![fault],

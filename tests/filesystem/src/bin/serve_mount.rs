@@ -3,7 +3,8 @@
 //! `serve_mount POOL MOUNTPOINT [OPTION…]` makes the pool if it is new, mounts its oldest dataset,
 //! prints `ready` and waits for SIGTERM, or with `--commands` for the end of stdin.
 //! Options: `--allow-other --direct-io --write-back --read-only --snapshots --commands`
-//! `--cache-mib=N --capacity-mib=N --threads=N`.
+//! `--cache-mib=N --capacity-mib=N --threads=N`, and `--keeper=SOCKET`: the oldest dataset's mount
+//! outlives this process and is taken over from the one before.
 //!
 //! Commands, one a line, each answered by one line `ok …` or `error …`:
 //! `snapshot MOUNTPOINT`, `clone SNAPSHOT`, `mount DATASET MOUNTPOINT`, `unmount MOUNTPOINT`,
@@ -11,14 +12,16 @@
 //! `share MOUNTPOINT PATH MOUNTPOINT PATH`, `chmod MOUNTPOINT PATH OCTAL`.
 
 use offshoot_dataset::{DatasetId, SnapshotId, Store, StoreOptions};
-use offshoot_fs::{FileSystem, NewFile};
+use offshoot_fs::{FileSystem, NewFile, VolatileLog};
+use offshoot_fuse::keeper::{Held, Keeper};
 use offshoot_fuse::{Mount, MountOptions};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::{Disk, LinuxDisk};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::BufRead;
-use std::path::Path;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -32,6 +35,7 @@ struct Mounted {
 }
 
 struct Server {
+    keeper: Option<Keeper>,
     store: Arc<Store>,
     options: MountOptions,
     mounts: BTreeMap<String, Mounted>,
@@ -41,6 +45,25 @@ impl Server {
     fn mount(&mut self, dataset: DatasetId, at: &str) -> Result<()> {
         let fs = FileSystem::new(self.store.dataset(dataset)?);
         let mount = Mount::new(fs.clone(), at, &self.options)?;
+        self.mounts.insert(at.to_owned(), Mounted { dataset, fs, mount });
+        Ok(())
+    }
+
+    /// As [`Server::mount`], so that it outlives this process, or goes on with `device`.
+    fn mount_kept(&mut self, dataset: DatasetId, at: &str, device: Option<OwnedFd>) -> Result<()> {
+        let Some(device) = device else {
+            self.mount(dataset, at)?;
+            let Some(keeper) = &self.keeper else { return Ok(()) };
+            let mount = &self.at(at)?.mount;
+            let volatile = Arc::new(VolatileLog::create()?);
+            mount.survive(volatile.clone());
+            self.store.commit_all()?;
+            let device = mount.device().ok_or("the kernel does not send requests again")?;
+            keeper.hold(dataset.0, device, volatile.as_fd())?;
+            return Ok(());
+        };
+        let fs = FileSystem::new(self.store.dataset(dataset)?);
+        let mount = Mount::take_over(fs.clone(), at, device, &self.options)?;
         self.mounts.insert(at.to_owned(), Mounted { dataset, fs, mount });
         Ok(())
     }
@@ -154,7 +177,16 @@ fn serve(args: &[String]) -> Result<()> {
     if new {
         Store::create(&disk, &options)?;
     }
-    let store = Store::open(disk, &options, Arc::new(SystemClock))?;
+    let keeper = args.iter().find_map(|arg| arg.strip_prefix("--keeper=")).map(PathBuf::from);
+    let keeper = keeper.map(|socket| Keeper::connect(&socket)).transpose()?;
+    let mut device = None;
+    let mut survivors = Vec::new();
+    for held in keeper.as_ref().map(Keeper::list).transpose()?.unwrap_or_default() {
+        let Held { key, device: of_mount, memory } = held;
+        survivors.push((DatasetId(key), Arc::new(VolatileLog::open(memory)?)));
+        device = Some(of_mount);
+    }
+    let store = Store::take_over(disk, &options, Arc::new(SystemClock), &survivors)?;
     let dataset = match store.datasets().first() {
         Some(info) => info.id,
         None => {
@@ -168,6 +200,7 @@ fn serve(args: &[String]) -> Result<()> {
         }
     };
     let mut server = Server {
+        keeper,
         store: store.clone(),
         options: MountOptions {
             allow_other: has("--allow-other"),
@@ -179,8 +212,12 @@ fn serve(args: &[String]) -> Result<()> {
         },
         mounts: BTreeMap::new(),
     };
-    offshoot_fuse::clean_stale_mounts(mountpoint)?;
-    server.mount(dataset, mountpoint)?;
+    if device.is_some() && store.dataset(dataset)?.volatile().is_none() {
+        return Err("the volatile log is incomplete".into());
+    }
+    let kept: Vec<PathBuf> = device.iter().map(|_| mountpoint.into()).collect();
+    offshoot_fuse::clean_stale_mounts(mountpoint, &kept)?;
+    server.mount_kept(dataset, mountpoint, device)?;
     let stop = Arc::new(AtomicBool::new(false));
     let churning = has("--snapshots").then(|| {
         let (store, stop) = (store.clone(), stop.clone());
@@ -206,6 +243,9 @@ fn serve(args: &[String]) -> Result<()> {
     for (mountpoint, mounted) in std::mem::take(&mut server.mounts) {
         if let Err(error) = mounted.mount.unmount_within(Duration::from_secs(1)) {
             eprintln!("{mountpoint}: {error}");
+        }
+        if let Some(keeper) = &server.keeper {
+            keeper.drop_held(mounted.dataset.0)?;
         }
     }
     store.close()?;

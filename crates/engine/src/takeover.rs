@@ -1,0 +1,151 @@
+//! Going on where an engine that was killed, or makes room for this one, was.
+//!
+//! A VDB is taken over as it runs when its mount and the log of what it was told are complete, its
+//! server lives and no job was about to change it. Everything else is begun anew, as after a crash of
+//! the host: the server is stopped, the mount ends, recovery brings back what was committed.
+
+use crate::core::{Core, vdb_key};
+use crate::keeping::{self, Keeping};
+use crate::paths::Paths;
+use crate::provision::major_of;
+use crate::{room, servers};
+use offshoot_dataset::VolatileLog;
+use offshoot_domain::{Vdb, VdbState};
+use offshoot_fuse::keeper::{Held, Keeper};
+use offshoot_os::process::{ProcessId, Signal};
+use offshoot_postgres::server;
+use offshoot_types::{DatasetId, ErrorKind, Failure};
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an engine may take to end its jobs and make room.
+const MAKE_ROOM: Duration = Duration::from_secs(180);
+
+/// What an earlier engine left at the keeper.
+#[derive(Default)]
+pub struct Survivors {
+    devices: BTreeMap<DatasetId, OwnedFd>,
+    /// The logs of what its programs were told.
+    pub logs: Vec<(DatasetId, Arc<VolatileLog>)>,
+}
+
+impl Survivors {
+    /// Asks the keeper.
+    pub fn of(keeping: &Keeping) -> Survivors {
+        let mut survivors = Survivors::default();
+        for Held { key, device, memory } in keeping.held() {
+            let dataset = DatasetId(key);
+            match VolatileLog::open(memory) {
+                Ok(log) => survivors.logs.push((dataset, Arc::new(log))),
+                Err(error) => tracing::warn!(%dataset, %error, "left by another version"),
+            }
+            survivors.devices.insert(dataset, device);
+        }
+        survivors
+    }
+}
+
+/// What goes on: not to be cleaned away.
+#[derive(Default)]
+pub struct TakenOver {
+    /// Keys of servers.
+    pub servers: Vec<String>,
+    /// Mount points.
+    pub mounts: Vec<PathBuf>,
+}
+
+/// Takes over what can be and lets go of the rest.
+pub fn take_over(core: &Arc<Core>, survivors: Survivors) -> Result<TakenOver, Failure> {
+    let Survivors { mut devices, logs } = survivors;
+    drop(logs);
+    let vdbs: Vec<Vdb> = core.catalog.list()?;
+    let mut taken = TakenOver::default();
+    for vdb in &vdbs {
+        let Some((dataset, device)) = vdb.dataset.and_then(|id| devices.remove_entry(&id)) else {
+            continue;
+        };
+        match take_over_vdb(core, vdb, dataset, device) {
+            Ok(()) => {
+                tracing::info!(vdb = %vdb.name, "goes on");
+                taken.servers.push(vdb_key(vdb.id));
+                taken.mounts.push(core.paths.mount(dataset));
+            }
+            Err(failure) => {
+                tracing::warn!(vdb = %vdb.name, %failure, "is begun anew");
+                let_go(core, dataset)?;
+            }
+        }
+    }
+    for (dataset, device) in devices {
+        drop(device);
+        let_go(core, dataset)?;
+    }
+    Ok(taken)
+}
+
+/// The programs of a mount get errors from here on.
+fn let_go(core: &Core, dataset: DatasetId) -> Result<(), Failure> {
+    core.exports.keeping().drop_held(dataset);
+    match core.store.dataset(dataset) {
+        Ok(files) => {
+            files.survive_no_longer();
+            Ok(())
+        }
+        Err(offshoot_dataset::Error::NoDataset(_)) => Ok(()),
+        Err(error) => Err(error.failure()),
+    }
+}
+
+fn take_over_vdb(
+    core: &Arc<Core>,
+    vdb: &Vdb,
+    dataset: DatasetId,
+    device: OwnedFd,
+) -> Result<(), Failure> {
+    let refused = |reason: &str| Err(Failure::internal(reason.to_owned()));
+    let (key, lock) = (vdb_key(vdb.id), vdb.id.to_string());
+    if vdb.state != VdbState::Running {
+        return refused("it was not running");
+    }
+    let jobs = core.catalog.unsettled_jobs()?;
+    if jobs.iter().any(|job| job.kind.starts_with("vdb") && job.locks.contains(&lock)) {
+        return refused("a job was changing it");
+    }
+    if core.store.dataset(dataset).map_err(|error| error.failure())?.volatile().is_none() {
+        return refused("not everything it was told was kept");
+    }
+    let major = major_of(core, vdb.id.into())?;
+    let title = format!("vdb {}", vdb.name);
+    let spec = servers::spec(core, &key, title, major, dataset, Some(vdb.port))?;
+    let Some(server) = server::adopt(spec)? else { return refused("its server has ended") };
+    // What is not stored must be said anew before anything is written.
+    room::favour_vital(&*core.exports.files(dataset)?)?;
+    core.exports.take_over(dataset, device)?;
+    core.servers.keep(&key, server);
+    Ok(())
+}
+
+/// Has the engine of a pool, where one runs, make room: it leaves its VDBs running and ends.
+///
+/// # Errors
+/// `Busy` when it does not end in time.
+pub fn displace(pool: &Path) -> Result<(), Failure> {
+    let paths = Paths::prepare(pool)?;
+    let Ok(keeper) = Keeper::connect(&keeping::socket(paths.runtime())) else { return Ok(()) };
+    let Ok(Some(pid)) = keeper.engine() else { return Ok(()) };
+    let Some(engine) = ProcessId::of(pid) else { return Ok(()) };
+    tracing::info!(pid, "taking over from an engine");
+    let asked = engine.signal(Signal::User1);
+    asked.map_err(|error| Failure::internal(format!("the engine cannot be asked: {error}")))?;
+    if engine.wait_end(MAKE_ROOM) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::Busy,
+        format!("the engine with pid {pid} does not make room"),
+        "see its log; it goes on serving meanwhile",
+    ))
+}

@@ -1,0 +1,151 @@
+//! The keeper's own process.
+
+use super::{DONE, DROP, ENGINE, HELD, HOLD, LIST, MESSAGE_LEN, PATIENCE, message, parse};
+use offshoot_os::descriptors;
+use offshoot_os::{Clock, SystemClock};
+use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a new keeper waits for the engine that started it.
+const FIRST_ENGINE: Duration = Duration::from_secs(30);
+
+#[derive(Default)]
+struct State {
+    held: BTreeMap<u64, [OwnedFd; 2]>,
+    /// The processes of engines that are connected; more than one only for a moment.
+    engines: Vec<i32>,
+    served: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Runs a keeper at a socket until nobody needs it any more.
+///
+/// # Errors
+/// When the socket cannot be made.
+pub fn keep(socket: &Path) -> io::Result<()> {
+    survive_shortage();
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // For its owner alone from the first moment on.
+    let mask = rustix::process::umask(rustix::fs::Mode::from_bits_truncate(0o177));
+    let listener = UnixListener::bind(socket);
+    rustix::process::umask(mask);
+    let listener = listener?;
+    let shared = Arc::new(Shared::default());
+    let accepting = shared.clone();
+    std::thread::Builder::new().name("accept".to_owned()).spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let shared = accepting.clone();
+            let serve = move || serve(&shared, &stream);
+            if std::thread::Builder::new().name("serve".to_owned()).spawn(serve).is_err() {
+                tracing::warn!("no thread for a connection");
+            }
+        }
+    })?;
+    wait_until_useless(&shared);
+    // What is held is closed by the end of this process.
+    std::fs::remove_file(socket)
+}
+
+/// When memory runs out, others go first: the databases and the engine start again, this cannot.
+/// Only root may ask for it.
+fn survive_shortage() {
+    if let Err(error) = std::fs::write("/proc/self/oom_score_adj", "-900") {
+        tracing::debug!(%error, "a shortage of memory may end the keeper");
+    }
+}
+
+fn wait_until_useless(shared: &Shared) {
+    let mut state = shared.state.lock();
+    let mut alone_since = SystemClock.elapsed();
+    loop {
+        if !state.engines.is_empty() {
+            shared.changed.wait(&mut state);
+            alone_since = SystemClock.elapsed();
+            continue;
+        }
+        let patience = match (state.served, state.held.is_empty()) {
+            (false, _) => FIRST_ENGINE,
+            (true, true) => return,
+            (true, false) => PATIENCE,
+        };
+        let waited = SystemClock.elapsed().saturating_sub(alone_since);
+        if waited >= patience {
+            tracing::warn!(mounts = state.held.len(), "no engine comes: the mounts end");
+            return;
+        }
+        shared.changed.wait_for(&mut state, patience - waited);
+    }
+}
+
+/// One connection, of an engine or of somebody who asks for it.
+fn serve(shared: &Shared, stream: &UnixStream) {
+    let Ok(peer) = descriptors::peer(stream) else { return };
+    let own = rustix::process::geteuid().as_raw();
+    if peer.uid != own && peer.uid != 0 {
+        return;
+    }
+    let mut is_engine = false;
+    let mut bytes = [0; MESSAGE_LEN];
+    while let Ok(Some(fds)) = descriptors::receive(stream, &mut bytes) {
+        let Some((what, key)) = parse(&bytes) else { break };
+        if matches!(what, HOLD | LIST) && !is_engine {
+            is_engine = true;
+            let mut state = shared.state.lock();
+            state.engines.push(peer.pid);
+            state.served = true;
+            shared.changed.notify_all();
+        }
+        if answer(shared, stream, what, key, fds).is_err() {
+            break;
+        }
+    }
+    if is_engine {
+        let mut state = shared.state.lock();
+        if let Some(index) = state.engines.iter().position(|pid| *pid == peer.pid) {
+            state.engines.remove(index);
+        }
+        shared.changed.notify_all();
+    }
+}
+
+fn answer(
+    shared: &Shared,
+    stream: &UnixStream,
+    what: u32,
+    key: u64,
+    fds: Vec<OwnedFd>,
+) -> io::Result<()> {
+    let mut state = shared.state.lock();
+    let mut told = 0;
+    match what {
+        HOLD => {
+            let pair = <[OwnedFd; 2]>::try_from(fds);
+            let pair = pair.map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            state.held.insert(key, pair);
+        }
+        DROP => drop(state.held.remove(&key)),
+        LIST => {
+            for (key, [device, memory]) in &state.held {
+                let fds = [device.as_fd(), memory.as_fd()];
+                descriptors::send(stream, &message(HELD, *key), &fds)?;
+            }
+        }
+        ENGINE => told = state.engines.last().map_or(0, |pid| *pid as u64),
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    }
+    descriptors::send(stream, &message(DONE, told), &[])
+}

@@ -1,0 +1,64 @@
+use super::{Keeper, keep};
+use offshoot_os::{Clock, SystemClock};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+fn started(socket: &Path) -> (JoinHandle<std::io::Result<()>>, Keeper) {
+    let path = socket.to_owned();
+    let thread = std::thread::spawn(move || keep(&path));
+    let deadline = SystemClock.elapsed() + Duration::from_secs(20);
+    loop {
+        match Keeper::connect(socket) {
+            Ok(keeper) => return (thread, keeper),
+            Err(error) if SystemClock.elapsed() >= deadline => panic!("no keeper: {error}"),
+            Err(_) => SystemClock.sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+#[test]
+fn the_next_engine_gets_what_the_one_before_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("keeper");
+    let (thread, first) = started(&socket);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let other = File::open("/dev/null").unwrap();
+    first.hold(7, reader.as_fd(), other.as_fd()).unwrap();
+    first.hold(8, other.as_fd(), other.as_fd()).unwrap();
+    first.drop_held(8).unwrap();
+    assert_eq!(first.engine().unwrap(), Some(std::process::id() as i32));
+    drop((first, reader));
+    let second = Keeper::connect(&socket).unwrap();
+    let mut held = second.list().unwrap();
+    assert_eq!(held.iter().map(|one| one.key).collect::<Vec<_>>(), [7]);
+    writer.write_all(b"still there").unwrap();
+    drop(writer);
+    let mut text = String::new();
+    File::from(held.remove(0).device).read_to_string(&mut text).unwrap();
+    assert_eq!(text, "still there");
+    // Holding nothing and without an engine it is of no use.
+    second.drop_held(7).unwrap();
+    drop(second);
+    thread.join().unwrap().unwrap();
+    assert!(Keeper::connect(&socket).is_err());
+}
+
+#[test]
+fn who_only_asks_is_no_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("keeper");
+    let (thread, engine) = started(&socket);
+    let other = File::open("/dev/null").unwrap();
+    engine.hold(1, other.as_fd(), other.as_fd()).unwrap();
+    let asking = Keeper::connect(&socket).unwrap();
+    assert!(asking.engine().unwrap().is_some());
+    engine.drop_held(1).unwrap();
+    drop(engine);
+    // The engine is gone and nothing is held: the keeper ends although somebody is connected.
+    thread.join().unwrap().unwrap();
+    drop(asking);
+}

@@ -1,0 +1,121 @@
+use super::{CAPACITY, OPEN_MAX, VolatileLog};
+use crate::Error;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+/// The log as the next engine finds it.
+fn taken_over(log: &VolatileLog) -> VolatileLog {
+    VolatileLog::open(log.as_fd().try_clone_to_owned().unwrap()).unwrap()
+}
+
+fn append(log: &VolatileLog, number: u64, bytes: &[u8]) {
+    let (left, right) = bytes.split_at(bytes.len() / 2);
+    log.append(number, [left, right].into_iter(), number * 10);
+}
+
+fn numbers(log: &VolatileLog) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    log.replay::<Error>(|number, bytes| {
+        assert!(bytes.iter().all(|byte| *byte == number as u8), "{number}");
+        numbers.push(number);
+        Ok(())
+    })
+    .unwrap();
+    numbers
+}
+
+#[test]
+fn the_next_engine_finds_what_is_not_committed() {
+    let log = VolatileLog::create().unwrap();
+    for number in 1..=9_u64 {
+        append(&log, number, &vec![number as u8; 1000 * number as usize]);
+    }
+    log.trim(4);
+    let next = taken_over(&log);
+    assert_eq!(numbers(&next), [5, 6, 7, 8, 9]);
+    assert_eq!(next.last_number(), 9);
+    append(&next, 10, &[10; 77]);
+    next.trim(9);
+    assert_eq!(numbers(&taken_over(&next)), [10]);
+    next.trim(10);
+    assert_eq!(next.used(), 0);
+}
+
+#[test]
+fn it_goes_round_many_times() {
+    let log = VolatileLog::create().unwrap();
+    let payload_len = 1 << 20;
+    for number in 1..=600_u64 {
+        append(&log, number, &vec![number as u8; payload_len]);
+        log.trim(number.saturating_sub(3));
+    }
+    assert_eq!(numbers(&taken_over(&log)), [598, 599, 600]);
+}
+
+#[test]
+fn a_copy_cut_short_does_not_count() {
+    let log = VolatileLog::create().unwrap();
+    append(&log, 1, &[1; 500]);
+    let head = log.memory.counter(super::AT_HEAD).load(Ordering::Acquire);
+    // As if killed before the head moved.
+    append(&log, 2, &[2; 500]);
+    log.memory.counter(super::AT_HEAD).store(head, Ordering::Release);
+    assert_eq!(numbers(&taken_over(&log)), [1]);
+    // Memory that was scribbled over is not believed.
+    log.memory.write(16, &[7]);
+    assert!(taken_over(&log).replay::<Error>(|_, _| Ok(())).is_err());
+}
+
+#[test]
+fn what_is_not_kept_is_known_to_be_missing_until_it_is_committed() {
+    let log = VolatileLog::create().unwrap();
+    append(&log, 1, &[1; 10]);
+    log.skip(2);
+    assert_eq!((numbers(&log), log.last_number()), (vec![], 2));
+    append(&log, 3, &[3; 10]);
+    assert_eq!((numbers(&log), log.last_number()), (vec![3], 3));
+    // One that does not fit.
+    let large = vec![4; CAPACITY as usize - 32];
+    append(&log, 4, &large);
+    assert_eq!((log.used(), log.last_number()), (0, 4));
+}
+
+#[test]
+fn a_request_is_finished_when_its_operation_was_recovered() {
+    let log = VolatileLog::create().unwrap();
+    VolatileLog::as_request(77, || append(&log, 1, &[1; 10]));
+    append(&log, 2, &[2; 10]);
+    let next = taken_over(&log);
+    next.settle(2);
+    assert_eq!(next.finished().get(&77), Some(&10));
+    // The next engine's requests leave those of the one before.
+    VolatileLog::as_request(99, || append(&next, 3, &[3; 10]));
+    let last = taken_over(&next);
+    assert_eq!(last.finished().len(), 2);
+    // An operation that is not there will be somebody else's.
+    last.settle(2);
+    assert_eq!(last.finished().into_iter().collect::<Vec<_>>(), [(77, 10)]);
+}
+
+#[test]
+fn open_files_are_counted_across_engines() {
+    let log = VolatileLog::create().unwrap();
+    for ino in [5, 6, 5, 7] {
+        log.opened(ino);
+    }
+    log.closed(6);
+    let next = taken_over(&log);
+    let mut open = next.open_files().unwrap();
+    open.sort_unstable();
+    assert_eq!(open, [(5, 2), (7, 1)]);
+    next.closed(5);
+    next.closed(7);
+    next.opened(8);
+    let mut open = taken_over(&next).open_files().unwrap();
+    open.sort_unstable();
+    assert_eq!(open, [(5, 1), (8, 1)]);
+    for ino in 0..OPEN_MAX as u64 {
+        next.opened(100 + ino);
+    }
+    assert!(taken_over(&next).open_files().is_none(), "too many to count");
+}

@@ -1,0 +1,263 @@
+//! The process that serves a mount is killed; programs on the mount wait for the next one and notice
+//! nothing. The test itself is the keeper.
+#![allow(clippy::disallowed_methods)] // tests measure time themselves
+
+use offshoot_filesystem_tests::{Server, is_mounted};
+use offshoot_fuse::keeper;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const BLOCK: usize = 8192;
+const WORKERS: u64 = 3;
+
+/// A server whose mount outlives it, and the thread that keeps it.
+struct Kept {
+    server: Server,
+    keeper: Option<JoinHandle<io::Result<()>>>,
+    _dir: tempfile::TempDir,
+}
+
+impl Kept {
+    fn start() -> Kept {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("keeper");
+        let path = socket.clone();
+        let keeper = std::thread::spawn(move || keeper::keep(&path));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !socket.exists() {
+            assert!(Instant::now() < deadline, "no keeper");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let option = format!("--keeper={}", socket.display());
+        let server = Server::start(env!("CARGO_BIN_EXE_serve_mount"), &[&option]);
+        Kept { server, keeper: Some(keeper), _dir: dir }
+    }
+
+    fn kill_and_start(&mut self) {
+        self.server.kill();
+        self.server.start_again();
+    }
+
+    /// Ends all cleanly; the keeper has nothing to hold then and ends too.
+    fn stop(mut self) -> Server {
+        self.server.stop();
+        assert!(!is_mounted(&self.server.mount()));
+        self.keeper.take().unwrap().join().unwrap().unwrap();
+        self.server
+    }
+}
+
+/// Deterministic numbers of one worker.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// What one worker believes to be in its directory: file name → content.
+struct Worker {
+    dir: PathBuf,
+    numbers: Numbers,
+    files: BTreeMap<String, Vec<u8>>,
+    made: u64,
+    /// A file without a name.
+    unnamed: Option<(File, Vec<u8>)>,
+}
+
+impl Worker {
+    fn new(mount: &Path, number: u64) -> Worker {
+        let dir = mount.join(format!("worker-{number}"));
+        fs::create_dir(&dir).unwrap();
+        let numbers = Numbers(number * 7919 + 1);
+        Worker { dir, numbers, files: BTreeMap::new(), made: 0, unnamed: None }
+    }
+
+    fn some_file(&mut self) -> Option<String> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let index = self.numbers.below(self.files.len() as u64) as usize;
+        self.files.keys().nth(index).cloned()
+    }
+
+    fn fresh(&mut self) -> String {
+        self.made += 1;
+        format!("file-{}", self.made)
+    }
+
+    /// One operation, and the same in what is believed. Nothing may fail.
+    fn step(&mut self) -> io::Result<()> {
+        let existing = self.some_file();
+        match (self.numbers.below(16), existing) {
+            (0, _) | (_, None) => self.create(),
+            (1..=6, Some(name)) => self.write(&name),
+            (7, Some(name)) => File::open(self.dir.join(name))?.sync_all(),
+            (8 | 9, Some(name)) => self.check(&name),
+            (10, Some(name)) => self.rename(name),
+            (11, Some(name)) => self.unlink(name),
+            (12, Some(name)) => self.link_and_unlink(&name),
+            (13, _) => {
+                let dir = self.dir.join("directory");
+                fs::create_dir(&dir)?;
+                fs::remove_dir(&dir)
+            }
+            (14, Some(name)) => self.cut(&name),
+            (_, _) => self.use_unnamed(),
+        }
+    }
+
+    fn create(&mut self) -> io::Result<()> {
+        let name = self.fresh();
+        OpenOptions::new().write(true).create_new(true).open(self.dir.join(&name))?;
+        self.files.insert(name, Vec::new());
+        Ok(())
+    }
+
+    fn write(&mut self, name: &str) -> io::Result<()> {
+        let block = self.numbers.below(32) as usize;
+        let data = vec![self.numbers.below(256) as u8; BLOCK];
+        let file = OpenOptions::new().write(true).open(self.dir.join(name))?;
+        file.write_all_at(&data, (block * BLOCK) as u64)?;
+        put(self.files.get_mut(name).unwrap(), block * BLOCK, &data);
+        Ok(())
+    }
+
+    fn check(&mut self, name: &str) -> io::Result<()> {
+        let content = fs::read(self.dir.join(name))?;
+        assert!(content == self.files[name], "{name} has other content");
+        Ok(())
+    }
+
+    fn rename(&mut self, name: String) -> io::Result<()> {
+        let new = if self.numbers.below(2) == 0 {
+            self.fresh()
+        } else {
+            self.some_file().filter(|other| *other != name).unwrap_or_else(|| "renamed".to_owned())
+        };
+        fs::rename(self.dir.join(&name), self.dir.join(&new))?;
+        let content = self.files.remove(&name).unwrap();
+        self.files.insert(new, content);
+        Ok(())
+    }
+
+    fn unlink(&mut self, name: String) -> io::Result<()> {
+        let file = OpenOptions::new().read(true).write(true).open(self.dir.join(&name))?;
+        fs::remove_file(self.dir.join(&name))?;
+        self.unnamed = Some((file, self.files.remove(&name).unwrap()));
+        Ok(())
+    }
+
+    fn link_and_unlink(&mut self, name: &str) -> io::Result<()> {
+        let other = self.dir.join("second-name");
+        fs::hard_link(self.dir.join(name), &other)?;
+        assert!(fs::read(&other)? == self.files[name], "another name, other content");
+        fs::remove_file(&other)
+    }
+
+    fn cut(&mut self, name: &str) -> io::Result<()> {
+        let len = self.numbers.below(20 * BLOCK as u64);
+        OpenOptions::new().write(true).open(self.dir.join(name))?.set_len(len)?;
+        self.files.get_mut(name).unwrap().resize(len as usize, 0);
+        Ok(())
+    }
+
+    /// A file lives on without a name while it is open.
+    fn use_unnamed(&mut self) -> io::Result<()> {
+        let (at, byte) = (self.numbers.below(8) as usize * BLOCK, self.numbers.below(256) as u8);
+        let Some((file, content)) = &mut self.unnamed else { return Ok(()) };
+        let mut held = vec![0; content.len()];
+        file.read_exact_at(&mut held, 0)?;
+        assert!(held == *content, "a file without a name has other content");
+        file.write_all_at(&[byte; BLOCK], at as u64)?;
+        put(content, at, &[byte; BLOCK]);
+        Ok(())
+    }
+
+    /// All that is there is what is believed.
+    fn check_all(&mut self) {
+        let there = fs::read_dir(&self.dir).unwrap();
+        let mut names: Vec<String> =
+            there.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, self.files.keys().cloned().collect::<Vec<_>>());
+        for name in names {
+            self.check(&name).unwrap();
+        }
+    }
+}
+
+fn put(content: &mut Vec<u8>, at: usize, data: &[u8]) {
+    content.resize(content.len().max(at + data.len()), 0);
+    content[at..at + data.len()].copy_from_slice(data);
+}
+
+/// Runs workers until `done` and gives them back; each panics at the first thing that is not as it
+/// believes.
+fn work(mount: &Path, done: &Arc<AtomicBool>, steps: &Arc<AtomicU64>) -> Vec<JoinHandle<Worker>> {
+    let start = |number| {
+        let (mut worker, done) = (Worker::new(mount, number), done.clone());
+        let steps = steps.clone();
+        std::thread::spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                worker.step().unwrap_or_else(|error| panic!("worker {number}: {error}"));
+                steps.fetch_add(1, Ordering::Relaxed);
+            }
+            worker
+        })
+    };
+    (0..WORKERS).map(start).collect()
+}
+
+#[test]
+fn programs_do_not_notice_that_the_server_is_killed() {
+    let kills: u64 = std::env::var("OFFSHOOT_TEST_KILLS").map_or(5, |text| text.parse().unwrap());
+    let mut kept = Kept::start();
+    let mount = kept.server.mount();
+    let (done, steps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let workers = work(&mount, &done, &steps);
+    for round in 0..kills {
+        let before = steps.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(100 + 37 * (round % 5)));
+        kept.kill_and_start();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while steps.load(Ordering::Relaxed) <= before && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(steps.load(Ordering::Relaxed) > before, "round {round}: nobody goes on");
+    }
+    done.store(true, Ordering::Relaxed);
+    let mut workers: Vec<Worker> =
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect();
+    // First through the kernel's caches, then without them.
+    workers.iter_mut().for_each(Worker::check_all);
+    workers.iter_mut().for_each(|worker| drop(worker.unnamed.take()));
+    println!("{} steps, {kills} kills", steps.load(Ordering::Relaxed));
+    let _server = kept.stop();
+}
+
+#[test]
+fn what_was_written_and_not_synced_is_there_after_a_kill() {
+    let mut kept = Kept::start();
+    let path = kept.server.mount().join("file");
+    let content: Vec<u8> = (0..20 * BLOCK).map(|index| (index % 253) as u8).collect();
+    fs::write(&path, &content).unwrap();
+    kept.kill_and_start();
+    // Past the kernel's cache: what the new server has counts.
+    fs::write("/proc/sys/vm/drop_caches", "1").ok();
+    assert!(fs::read(&path).unwrap() == content);
+    fs::remove_file(&path).unwrap();
+    let mut server = kept.stop();
+    server.start_without_keeper();
+    assert_eq!(fs::read_dir(server.mount()).unwrap().count(), 0);
+    server.stop();
+}
