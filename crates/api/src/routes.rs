@@ -50,6 +50,8 @@ pub const JOB: &str = "/api/v1/jobs/{id}";
 pub const JOB_CANCEL: &str = "/api/v1/jobs/{id}/cancel";
 /// GET: what the pool holds.
 pub const POOL: &str = "/api/v1/pool";
+/// GET: what each object holds of the pool (of `?object=NAME`; what `?delete=A,B` would give back).
+pub const POOL_LEDGER: &str = "/api/v1/pool/ledger";
 /// POST: give space that nothing needs back to the filesystem.
 pub const POOL_RECLAIM: &str = "/api/v1/pool/reclaim";
 

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
 /// An object the catalog keeps by its id.
-pub trait Record: Serialize + DeserializeOwned {
+pub trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
     /// Its typed id.
     type Id: Copy + fmt::Display + From64;
     /// What the row is filed under.

@@ -5,18 +5,29 @@ use crate::{Error, migration};
 use offshoot_domain::Owner;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::Arc;
+
+/// Pages after which the log is written back into the file.
+const WAL_PAGES: i64 = 128;
 
 /// The open catalog. Threads share it.
 pub struct Catalog {
     db: Mutex<Connection>,
+    /// All objects of a kind, decoded, until one of them changes. Locked after `db`, or alone.
+    lists: Mutex<HashMap<&'static str, Arc<dyn Any + Send + Sync>>>,
 }
 
 /// Changes that become durable together, or not at all.
 pub struct Transaction<'a> {
     sql: &'a Connection,
+    /// Kinds of objects that were changed.
+    changed: RefCell<Vec<&'static str>>,
 }
 
 impl Catalog {
@@ -51,10 +62,13 @@ impl Catalog {
         }
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "FULL")?;
+        // The log stays small: an emptied pool takes no more than an empty one.
+        db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+        db.pragma_update(None, "journal_size_limit", WAL_PAGES * 4096)?;
         // A deleted password must not stay in free pages of the file.
         db.pragma_update(None, "secure_delete", "ON")?;
         migration::migrate(&mut db)?;
-        Ok(Catalog { db: Mutex::new(db) })
+        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default() })
     }
 
     /// Runs `work`; its changes become durable together when it returns `Ok`, else none do.
@@ -67,8 +81,13 @@ impl Catalog {
         let mut db = self.db.lock();
         let sql = db.transaction()?;
         // Dropped without a commit (an error, a panic), SQLite rolls back.
-        let result = work(&Transaction { sql: &sql })?;
-        sql.commit()?;
+        let transaction = Transaction { sql: &sql, changed: RefCell::default() };
+        let result = work(&transaction)?;
+        let changed = transaction.changed.into_inner();
+        let committed = sql.commit();
+        // Before anyone hears of the change; and where it is unknown whether it was made.
+        self.lists.lock().retain(|kind, _| !changed.contains(kind));
+        committed?;
         Ok(result)
     }
 
@@ -105,14 +124,30 @@ impl Catalog {
         self.transaction(|tx| tx.find_named(name))
     }
 
-    /// All objects of a kind, by id.
+    /// All objects of a kind, by id. Read once and then kept in memory until one of them changes, so it
+    /// may be asked for often.
+    pub fn all<R: Record>(&self) -> Result<Arc<Vec<R>>, Error> {
+        let kept = || self.lists.lock().get(R::KIND).cloned()?.downcast::<Vec<R>>().ok();
+        if let Some(list) = kept() {
+            return Ok(list);
+        }
+        let mut db = self.db.lock();
+        let sql = db.transaction()?;
+        let list = Arc::new(Transaction { sql: &sql, changed: RefCell::default() }.list::<R>()?);
+        // Under the lock of the file: no change comes between reading and keeping.
+        self.lists.lock().insert(R::KIND, list.clone());
+        Ok(list)
+    }
+
+    /// As [`Catalog::all`], in a list of one's own.
     pub fn list<R: Record>(&self) -> Result<Vec<R>, Error> {
-        self.transaction(|tx| tx.list())
+        Ok(self.all()?.to_vec())
     }
 
     /// The objects of a kind that belong to (VDBs: come from) an owner, by id.
     pub fn list_of<R: Record>(&self, owner: impl Into<Owner>) -> Result<Vec<R>, Error> {
-        self.transaction(|tx| tx.list_of(owner))
+        let owner = Some(owner.into());
+        Ok(self.all::<R>()?.iter().filter(|one| one.owner() == owner).cloned().collect())
     }
 
     /// Changes an object: no other change comes between reading and writing it.
@@ -159,6 +194,7 @@ impl Transaction<'_> {
 
     /// See [`Catalog::put`].
     pub fn put<R: Record>(&self, object: &R) -> Result<(), Error> {
+        self.changed.borrow_mut().push(R::KIND);
         let id = object.id().number();
         if let (Some(namespace), Some(name)) = (R::NAMESPACE, object.name()) {
             let sql = "SELECT kind || '-' || id FROM object \
@@ -213,6 +249,7 @@ impl Transaction<'_> {
 
     /// See [`Catalog::delete`].
     pub fn delete<R: Record>(&self, id: R::Id) -> Result<bool, Error> {
+        self.changed.borrow_mut().push(R::KIND);
         let sql = "DELETE FROM object WHERE kind = ?1 AND id = ?2";
         Ok(self.sql.execute(sql, params![R::KIND, id.number()])? > 0)
     }

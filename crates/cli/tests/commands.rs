@@ -162,6 +162,8 @@ fn every_command_prints_one_document_with_json_and_text_without() {
         ("job show job-1", "steps", "dsource_link"),
         ("job watch job-1", "steps", "done"),
         ("pool status", "cache", "2.50×"),
+        ("pool ledger", "objects", "PINNED"),
+        ("pool ledger --delete dev prod", "freed_if_deleted_bytes", "gives back 12.0 MiB"),
         ("pool reclaim", "capacity_bytes", "free"),
     ];
     for (line, field, words) in commands {

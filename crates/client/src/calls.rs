@@ -3,8 +3,8 @@
 use crate::Client;
 use offshoot_api::{
     Bookmark, BookmarkList, CreateBookmark, Dsource, DsourceList, Job, JobAccepted, JobList,
-    LinkDsource, Policy, PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb, SetPolicy,
-    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Vdb, VdbList, routes,
+    Ledger, LinkDsource, Policy, PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb,
+    SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -18,6 +18,22 @@ impl Client {
     /// What the pool holds.
     pub fn pool_status(&self) -> Result<PoolStatus, Failure> {
         self.get(routes::POOL)
+    }
+
+    /// What all objects hold of the pool, or one and its snapshots.
+    pub fn ledger(&self, object: Option<&str>) -> Result<Ledger, Failure> {
+        match object {
+            None => self.get(routes::POOL_LEDGER),
+            Some(name) => {
+                self.get(&format!("{}?object={}", routes::POOL_LEDGER, routes::escape(name)))
+            }
+        }
+    }
+
+    /// The entries of objects, and what deleting all of them together would give back.
+    pub fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure> {
+        let objects = routes::escape(&objects.join(","));
+        self.get(&format!("{}?delete={objects}", routes::POOL_LEDGER))
     }
 
     /// Gives space that nothing needs back to the filesystem.

@@ -26,4 +26,4 @@ pub use error::{Error, Result};
 pub use offshoot_intent_log::VolatileLog;
 pub use offshoot_pool::Purpose;
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
-pub use store::{DatasetInfo, SnapshotInfo, Store, StoreOptions};
+pub use store::{DatasetInfo, Holding, SnapshotInfo, Store, StoreOptions, StoredBytes};

@@ -61,7 +61,7 @@ impl Quota {
         let mut attempts = 0;
         let used = loop {
             attempts += 1;
-            match shared.pool.exclusive_bytes_of(&self.roots(shared)) {
+            match shared.pool.freed_by(&self.roots(shared)) {
                 // A commit has replaced a tree meanwhile.
                 Err(offshoot_pool::Error::Missing(_)) if attempts < 8 => {}
                 other => break other.map_err(Error::from)?,

@@ -2,10 +2,12 @@
 
 mod background;
 mod directory;
+mod ledger;
 mod opening;
 
 pub(crate) use background::{Prefetch, Signal};
 pub(crate) use directory::{Directory, DirectoryEntry};
+pub use ledger::{Holding, StoredBytes};
 
 use crate::dataset::LoggedRecords;
 use crate::inode::{to_system_time, to_timestamp};
@@ -26,8 +28,6 @@ use std::time::{Duration, SystemTime};
 
 /// The longest label, in bytes.
 const LABEL_LEN_MAX: usize = 1024;
-/// How often figures about a tree are asked for anew when a commit has replaced it meanwhile.
-const ATTEMPTS_MAX: u32 = 8;
 
 /// How a store works; the defaults suit an engine.
 #[derive(Debug, Clone)]
@@ -376,36 +376,6 @@ impl Store {
         })
     }
 
-    /// Stored bytes that only this dataset reaches, as of its last commit: what deleting it gives
-    /// back.
-    pub fn dataset_exclusive_bytes(&self, dataset: DatasetId) -> Result<u64> {
-        self.exclusive_bytes(|| {
-            let directory = self.shared.directory.read();
-            let record = directory.datasets.get(&dataset).ok_or(Error::NoDataset(dataset))?;
-            Ok(record.tree.root)
-        })
-    }
-
-    /// Stored bytes that only this snapshot reaches.
-    pub fn snapshot_exclusive_bytes(&self, snapshot: SnapshotId) -> Result<u64> {
-        self.exclusive_bytes(|| {
-            let directory = self.shared.directory.read();
-            let record = directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?;
-            Ok(record.tree.root)
-        })
-    }
-
-    fn exclusive_bytes(&self, root: impl Fn() -> Result<offshoot_types::BlockHash>) -> Result<u64> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            match self.shared.pool.exclusive_bytes(&root()?) {
-                Err(offshoot_pool::Error::Missing(_)) if attempts < ATTEMPTS_MAX => {}
-                other => return Ok(other?),
-            }
-        }
-    }
-
     /// Bytes that may still be added to files: what is free above the reserve, less what was let in
     /// and is not written yet.
     pub fn growth_room(&self) -> u64 {
@@ -417,6 +387,13 @@ impl Store {
     pub fn dataset_logical_bytes(&self, dataset: DatasetId) -> Result<u64> {
         let directory = self.shared.directory.read();
         let record = directory.datasets.get(&dataset).ok_or(Error::NoDataset(dataset))?;
+        Ok(record.tree.blocks * BLOCK_SIZE as u64)
+    }
+
+    /// Bytes allocated by the files of a snapshot, before compression and sharing.
+    pub fn snapshot_logical_bytes(&self, snapshot: SnapshotId) -> Result<u64> {
+        let directory = self.shared.directory.read();
+        let record = directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?;
         Ok(record.tree.blocks * BLOCK_SIZE as u64)
     }
 

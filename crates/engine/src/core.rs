@@ -3,6 +3,7 @@
 use crate::exports::Exports;
 use crate::follower::Follower;
 use crate::host::Host;
+use crate::ledger::Ledger;
 use crate::paths::Paths;
 use crate::servers::Servers;
 use jiff::Timestamp;
@@ -35,6 +36,7 @@ pub struct Core {
     pub followers: Mutex<HashMap<DsourceId, Arc<Follower>>>,
     /// Objects whose retention is to be looked at soon, not only with the next regular look.
     pub retention_wanted: Mutex<HashSet<Owner>>,
+    pub ledger: Ledger,
     pub runner: OnceLock<Runner<Core>>,
     pub room: crate::room::Seen,
 }

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::exports::Exports;
 use crate::host::Host;
 use crate::keeping::{self, Keeping};
+use crate::ledger::{Deletion, LedgerEntry};
 use crate::moments::find_parent;
 use crate::paths::Paths;
 use crate::policies::PolicyView;
@@ -13,8 +14,8 @@ use crate::takeover::{self, Survivors};
 use crate::timeflows::HistoryView;
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
-    dsource_jobs, leftovers, link, policies, pool_jobs, provision, readiness, restart, resync,
-    retention, room, snapshots, timeflows, vdb_jobs, watch,
+    dsource_jobs, ledger, leftovers, link, policies, pool_jobs, provision, readiness, restart,
+    resync, retention, room, snapshots, timeflows, vdb_jobs, watch,
 };
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
@@ -67,7 +68,8 @@ pub struct Engine {
     core: Arc<Core>,
     started_at: Timestamp,
     stopping: Arc<AtomicBool>,
-    watch: Mutex<Option<JoinHandle<()>>>,
+    /// What the engine does by itself.
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 fn workflows() -> Vec<Workflow<Core>> {
@@ -127,6 +129,7 @@ impl Engine {
             servers: Servers::default(),
             followers: Mutex::default(),
             retention_wanted: Mutex::default(),
+            ledger: Default::default(),
             runner: std::sync::OnceLock::new(),
             room: room::Seen::default(),
         });
@@ -144,12 +147,10 @@ impl Engine {
         restart::start_all(&core)?;
         let started_at = core.now();
         let stopping = Arc::new(AtomicBool::new(false));
-        let (watched, stop) = (core.clone(), stopping.clone());
-        let watch = std::thread::Builder::new()
-            .name("watch".to_owned())
-            .spawn(move || watch::run(&watched, &stop))
-            .map_err(|error| Failure::internal(format!("no thread to watch with: {error}")))?;
-        Ok(Engine { core, started_at, stopping, watch: Mutex::new(Some(watch)) })
+        let engine = Engine { core, started_at, stopping, threads: Mutex::default() };
+        engine.spawn("watch", watch::run)?;
+        engine.spawn("ledger", ledger::run)?;
+        Ok(engine)
     }
 
     /// Stops jobs, followers and servers cleanly, unmounts and closes the pool. What ran is started
@@ -179,13 +180,24 @@ impl Engine {
     fn quiesce(&self) -> Result<(), Failure> {
         self.stopping.store(true, Ordering::Relaxed);
         room::make_way(&self.core.store);
-        if let Some(watch) = self.watch.lock().take() {
-            let _ = watch.join();
+        for thread in self.threads.lock().drain(..) {
+            let _ = thread.join();
         }
         let open = self.core.runner()?.stop(STOP_JOBS);
         if !open.is_empty() {
             tracing::warn!(?open, "jobs that did not end; the next start takes them up");
         }
+        Ok(())
+    }
+
+    /// Starts a thread that works until the engine stops.
+    fn spawn(&self, name: &str, work: fn(&Arc<Core>, &AtomicBool)) -> Result<(), Failure> {
+        let (core, stopping) = (self.core.clone(), self.stopping.clone());
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || work(&core, &stopping))
+            .map_err(|error| Failure::internal(format!("no thread for '{name}': {error}")))?;
+        self.threads.lock().push(thread);
         Ok(())
     }
 
@@ -222,6 +234,22 @@ impl Engine {
         pool_jobs::submit_reclaim(&self.core)
     }
 
+    /// What all objects hold of the pool, or one and its snapshots.
+    ///
+    /// # Errors
+    /// `NotFound` for the object.
+    pub fn ledger(&self, object: Option<&str>) -> Result<Vec<LedgerEntry>, Failure> {
+        ledger::list(&self.core, object)
+    }
+
+    /// What deleting objects together would give back.
+    ///
+    /// # Errors
+    /// `NotFound` for one of them.
+    pub fn ledger_deletion(&self, objects: &[String]) -> Result<Deletion, Failure> {
+        ledger::deletion(&self.core, objects)
+    }
+
     /// The pool's figures.
     pub fn pool(&self) -> PoolView {
         views::pool(&self.core)
@@ -256,7 +284,7 @@ impl Engine {
     pub fn dsources(&self) -> Result<Vec<DsourceView>, Failure> {
         let mut all: Vec<Dsource> = self.core.catalog.list()?;
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        all.into_iter().map(|dsource| views::dsource(&self.core, dsource)).collect()
+        views::dsources(&self.core, all)
     }
 
     /// One dSource.
@@ -264,7 +292,8 @@ impl Engine {
     /// # Errors
     /// `NotFound`.
     pub fn dsource(&self, name: &str) -> Result<DsourceView, Failure> {
-        views::dsource(&self.core, self.core.dsource(name)?)
+        let mut one = views::dsources(&self.core, vec![self.core.dsource(name)?])?;
+        one.pop().ok_or_else(|| Failure::internal("a dSource without a view"))
     }
 
     /// Receives what the source has now and takes a snapshot.
@@ -322,7 +351,7 @@ impl Engine {
     /// `NotFound`.
     pub fn snapshot(&self, id: SnapshotId) -> Result<SnapshotView, Failure> {
         let snapshot: Snapshot = snapshots::find(&self.core, id)?;
-        views::snapshot_view(&self.core, snapshot)
+        views::snapshot(&self.core, snapshot)
     }
 
     /// Deletes a snapshot.
@@ -373,7 +402,7 @@ impl Engine {
     pub fn vdbs(&self) -> Result<Vec<VdbView>, Failure> {
         let mut all: Vec<Vdb> = self.core.catalog.list()?;
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        all.into_iter().map(|vdb| views::vdb(&self.core, vdb)).collect()
+        views::vdbs(&self.core, all)
     }
 
     /// One VDB.
@@ -381,7 +410,8 @@ impl Engine {
     /// # Errors
     /// `NotFound`.
     pub fn vdb(&self, name: &str) -> Result<VdbView, Failure> {
-        views::vdb(&self.core, self.core.vdb(name)?)
+        let mut one = views::vdbs(&self.core, vec![self.core.vdb(name)?])?;
+        one.pop().ok_or_else(|| Failure::internal("a VDB without a view"))
     }
 
     /// Starts a stopped VDB.

@@ -2,6 +2,7 @@
 
 use crate::bookmarks;
 use crate::core::Core;
+use crate::ledger::{self, LedgerFigures, LedgerKey};
 use crate::provision::{database_key, password_key};
 use jiff::Timestamp;
 use offshoot_catalog::Fault;
@@ -11,6 +12,7 @@ use offshoot_pool::PoolStats;
 use offshoot_postgres::receiver::ReceiverState;
 use offshoot_postgres::vdb_role;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
+use std::collections::HashMap;
 
 /// Which kind of object a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,26 +131,35 @@ fn logical(store: &Store, dataset: Option<DatasetId>) -> u64 {
 
 /// Snapshots of one object or of all, oldest first.
 pub fn snapshots(core: &Core, object: Option<&str>) -> Result<Vec<SnapshotView>, Failure> {
-    let owners: Vec<(Owner, String)> = match object {
-        Some(name) => vec![(crate::moments::find_parent(core, name)?, name.to_owned())],
-        None => {
-            let dsources: Vec<Dsource> = core.catalog.list()?;
-            let vdbs: Vec<Vdb> = core.catalog.list()?;
-            let dsources = dsources.into_iter().map(|one| (one.id.into(), one.name.to_string()));
-            let vdbs = vdbs.into_iter().map(|one| (one.id.into(), one.name.to_string()));
-            dsources.chain(vdbs).collect()
+    let mut by_owner: HashMap<Owner, Vec<Snapshot>> = HashMap::new();
+    let mut names: HashMap<Owner, String> = HashMap::new();
+    match object {
+        Some(name) => {
+            let owner = crate::moments::find_parent(core, name)?;
+            names.insert(owner, name.to_owned());
+            by_owner.insert(owner, core.catalog.list_of(owner)?);
         }
-    };
+        None => {
+            let (dsources, vdbs) = (core.catalog.all::<Dsource>()?, core.catalog.all::<Vdb>()?);
+            names.extend(dsources.iter().map(|one| (one.id.into(), one.name.to_string())));
+            names.extend(vdbs.iter().map(|one| (one.id.into(), one.name.to_string())));
+            for snapshot in core.catalog.all::<Snapshot>()?.iter() {
+                by_owner.entry(snapshot.owner).or_default().push(snapshot.clone());
+            }
+        }
+    }
     let mut found = Vec::new();
-    for (owner, name) in owners {
-        found.extend(snapshot_views(core, owner, &name, core.catalog.list_of(owner)?)?);
+    for (owner, snapshots) in by_owner {
+        if let Some(name) = names.get(&owner) {
+            found.extend(snapshot_views(core, owner, name, snapshots)?);
+        }
     }
     found.sort_by_key(|one| (one.snapshot.taken_at, one.snapshot.id));
     Ok(found)
 }
 
 /// One snapshot with its object's name.
-pub fn snapshot_view(core: &Core, snapshot: Snapshot) -> Result<SnapshotView, Failure> {
+pub fn snapshot(core: &Core, snapshot: Snapshot) -> Result<SnapshotView, Failure> {
     let owner = snapshot.owner;
     let object = match owner {
         Owner::Dsource(id) => core.catalog.find::<Dsource>(id)?.map(|one| one.name.to_string()),
@@ -175,8 +186,18 @@ pub fn snapshot_views(
     Ok(snapshots.into_iter().map(view).collect())
 }
 
-/// A dSource as it is now.
-pub fn dsource(core: &Core, dsource: Dsource) -> Result<DsourceView, Failure> {
+/// dSources as they are now.
+pub fn dsources(core: &Core, all: Vec<Dsource>) -> Result<Vec<DsourceView>, Failure> {
+    let key = |one: &Dsource| LedgerKey::Dsource(one.id);
+    let held = ledger::figures(core, &all.iter().map(key).collect())?;
+    let view = |one: Dsource| {
+        let held = held.get(&key(&one)).copied();
+        dsource(core, one, held.unwrap_or_default())
+    };
+    all.into_iter().map(view).collect()
+}
+
+fn dsource(core: &Core, dsource: Dsource, held: LedgerFigures) -> Result<DsourceView, Failure> {
     let follower = core.follower(dsource.id);
     let status = follower.as_ref().and_then(|follower| follower.status());
     let state = match (dsource.state, &dsource.problem, status.as_ref().map(|s| &s.state)) {
@@ -207,7 +228,7 @@ pub fn dsource(core: &Core, dsource: Dsource) -> Result<DsourceView, Failure> {
         lag_ms: status.and_then(|status| status.lag).map(|lag| lag.as_millis() as u64),
         logical_bytes: logical(&core.store, dsource.staging_dataset)
             + logical(&core.store, dsource.log_dataset),
-        stored_bytes: stored_bytes(core, &dsource)?,
+        stored_bytes: held.stored_bytes(),
         snapshots: list,
         dsource,
     })
@@ -219,25 +240,18 @@ fn snapshots_of(core: &Core, dsource: &Dsource) -> Result<Vec<SnapshotView>, Fai
     snapshot_views(core, dsource.id.into(), &dsource.name, found)
 }
 
-/// What the pool holds beside what only VDBs reach, divided among dSources by their size: exact for
-/// one dSource, an estimate for several (the ledger will say it exactly).
-fn stored_bytes(core: &Core, dsource: &Dsource) -> Result<u64, Failure> {
-    let of = |one: &Dsource| {
-        logical(&core.store, one.staging_dataset) + logical(&core.store, one.log_dataset)
+/// VDBs as they are now.
+pub fn vdbs(core: &Core, all: Vec<Vdb>) -> Result<Vec<VdbView>, Failure> {
+    let key = |one: &Vdb| LedgerKey::Vdb(one.id);
+    let unique = ledger::freed_if_deleted(core, &all.iter().map(key).collect())?;
+    let view = |one: Vdb| {
+        let unique = unique.get(&key(&one)).copied();
+        vdb(core, one, unique.unwrap_or_default())
     };
-    let all: u64 = core.catalog.list::<Dsource>()?.iter().map(of).sum();
-    let vdbs = core.catalog.list::<Vdb>()?;
-    let of_vdbs: u64 = vdbs.iter().map(|vdb| unique_bytes(core, vdb)).sum();
-    let shared = core.store.stats().live.saturating_sub(of_vdbs);
-    Ok((shared as f64 * of(dsource) as f64 / all.max(1) as f64) as u64)
+    all.into_iter().map(view).collect()
 }
 
-fn unique_bytes(core: &Core, vdb: &Vdb) -> u64 {
-    vdb.dataset.and_then(|id| core.store.dataset_exclusive_bytes(id).ok()).unwrap_or_default()
-}
-
-/// A VDB as it is now.
-pub fn vdb(core: &Core, vdb: Vdb) -> Result<VdbView, Failure> {
+fn vdb(core: &Core, vdb: Vdb, unique_bytes: u64) -> Result<VdbView, Failure> {
     let secret = |key: String| core.catalog.secret(&key);
     let uri = match (secret(password_key(vdb.id))?, secret(database_key(vdb.id))?) {
         (Some(password), Some(database)) if vdb.port != 0 => {
@@ -246,7 +260,7 @@ pub fn vdb(core: &Core, vdb: Vdb) -> Result<VdbView, Failure> {
         _ => String::new(),
     };
     let logical_bytes = logical(&core.store, vdb.dataset);
-    Ok(VdbView { uri, logical_bytes, unique_bytes: unique_bytes(core, &vdb), vdb })
+    Ok(VdbView { uri, logical_bytes, unique_bytes, vdb })
 }
 
 /// The pool as it is now.

@@ -77,7 +77,7 @@ impl Rounds {
         if !room::takes_on(core) {
             return Ok(());
         }
-        let waiting = core.catalog.list::<Snapshot>()?;
+        let waiting = core.catalog.all::<Snapshot>()?;
         let newest = waiting
             .iter()
             .filter(|one| one.awaits_proof())
@@ -165,7 +165,7 @@ impl Rounds {
     /// Starts servers again that should run and do not.
     fn revive(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
         let now = core.clock.elapsed();
-        for vdb in core.catalog.list::<Vdb>()? {
+        for vdb in core.catalog.all::<Vdb>()?.iter() {
             let key = vdb_key(vdb.id);
             let should_run = vdb.state == VdbState::Running && !core.runner()?.is_busy(vdb.id);
             if !should_run || core.servers.is_running(&key) {
@@ -185,7 +185,7 @@ impl Rounds {
             }
             (*times, *last) = (*times + 1, now);
             tracing::warn!(vdb = %vdb.name, "its server has ended; starting it again");
-            restart::start_vdb(core, &vdb);
+            restart::start_vdb(core, vdb);
         }
         Ok(())
     }

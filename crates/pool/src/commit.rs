@@ -22,7 +22,7 @@ use offshoot_format::root::RootSlot;
 use offshoot_format::segment::BlockKind;
 use offshoot_format::table::Record;
 use offshoot_types::{BlockHash, Txg};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 /// Dead nodes whose children any commit may release, beside as many as it wrote.
@@ -55,7 +55,8 @@ struct Planner<'a> {
     pool: &'a Pool,
     transaction: Option<&'a Transaction>,
     plan: Plan,
-    unreferenced: Vec<BlockHash>,
+    /// First come, first dropped: the bound never cuts off what was to be dropped first.
+    unreferenced: VecDeque<BlockHash>,
     cascade_left: usize,
 }
 
@@ -101,7 +102,7 @@ impl Planner<'_> {
             Ok(change) if change.refs > 0 => {
                 change.refs -= 1;
                 if change.refs == 0 {
-                    self.unreferenced.push(hash);
+                    self.unreferenced.push_back(hash);
                 }
             }
             Ok(_) => self.pool.add_structure_fault(hash, "it has fewer references than parents"),
@@ -111,7 +112,7 @@ impl Planner<'_> {
 
     /// Drops blocks without references, and releases the children of nodes, as far as the bound goes.
     fn cascade(&mut self) {
-        while let Some(hash) = self.unreferenced.pop() {
+        while let Some(hash) = self.unreferenced.pop_front() {
             let Some(change) = self.plan.changes.get(&hash).copied() else { continue };
             if change.refs > 0 || change.gone || !change.was_committed {
                 continue;
@@ -168,7 +169,7 @@ impl Pool {
             pool: self,
             transaction: Some(&transaction),
             plan: Plan::default(),
-            unreferenced: Vec::new(),
+            unreferenced: VecDeque::new(),
             cascade_left: CASCADE_MIN + 2 * transaction.nodes_written(),
         };
         let old_root = journal.root.hash;
@@ -189,7 +190,8 @@ impl Pool {
         Ok(txg)
     }
 
-    /// Releases the children of dead nodes; the root stays.
+    /// Releases the children of dead nodes; the root stays. One that is pinned comes back into the queue
+    /// when its last pin is gone.
     pub(crate) fn bury(&self, dead: &[BlockHash]) -> Result<()> {
         let mut journal = self.journal.lock();
         self.check_usable()?;
@@ -197,13 +199,13 @@ impl Pool {
             pool: self,
             transaction: None,
             plan: Plan::default(),
-            unreferenced: Vec::new(),
+            unreferenced: VecDeque::new(),
             cascade_left: 2 * dead.len(),
         };
         for hash in dead {
             // Used again meanwhile, or gone: then it is not ours.
             if planner.change(hash).is_ok_and(|change| change.was_committed && change.refs == 0) {
-                planner.unreferenced.push(*hash);
+                planner.unreferenced.push_back(*hash);
             }
         }
         planner.cascade();
@@ -212,10 +214,7 @@ impl Pool {
             return Ok(());
         }
         let (hash, extra) = (journal.root.hash, journal.root.extra.clone());
-        if let Err(error) = self.make_durable(&mut journal, &plan, hash, extra) {
-            self.dead.lock().extend(dead);
-            return Err(error);
-        }
+        self.make_durable(&mut journal, &plan, hash, extra)?;
         self.apply(plan);
         Ok(())
     }

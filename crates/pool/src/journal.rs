@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// The directory of the table's files.
 pub(crate) const DIR: &str = "table";
+/// Bytes of a checkpoint for each block.
+pub(crate) const RECORD_LEN: u64 = 54;
 /// Records of a checkpoint are written in chunks of about this many bytes.
 const CHECKPOINT_CHUNK_LEN: usize = 1 << 20;
 
@@ -348,6 +350,7 @@ fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dy
         let path = checkpoint_path(root.checkpoint);
         let file = open_file(disk, &path)?;
         checkpoint_len = file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
+        table.reserve(checkpoint_len / RECORD_LEN);
         load_chunks(&*file, &path, checkpoint_len, table)?;
     }
     let mut last_log = None;

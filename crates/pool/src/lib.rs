@@ -10,6 +10,7 @@ mod commit;
 mod compress;
 mod error;
 mod journal;
+mod ledger;
 mod options;
 mod pool;
 mod rebuild;
@@ -23,6 +24,7 @@ mod table;
 mod transaction;
 
 pub use error::{Error, Result};
+pub use ledger::Reach;
 pub use offshoot_cache::BlockData;
 pub use offshoot_format::DecodeError;
 pub use options::PoolOptions;

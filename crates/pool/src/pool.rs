@@ -6,9 +6,9 @@ use crate::segments::Segments;
 use crate::table::{Entry, Table};
 use crate::transaction::{BlockPin, Transaction, name_of};
 use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Purpose, Result};
-use offshoot_cache::{BlockCache, BlockHashBuilder};
+use offshoot_cache::BlockCache;
 use offshoot_format::DecodeError;
-use offshoot_format::segment::{BlockKind, FRAME_LEN};
+use offshoot_format::segment::FRAME_LEN;
 use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, DiskLock};
 use offshoot_types::{BlockHash, Txg};
@@ -61,6 +61,8 @@ pub struct Pool {
     pub(crate) ballast: crate::ballast::Ballast,
     /// Nodes without references whose children are still to be released.
     pub(crate) dead: Mutex<VecDeque<BlockHash>>,
+    /// Held while the children of nodes at the front of `dead` are released.
+    pub(crate) burying: Mutex<()>,
     pub(crate) faults: Mutex<HashMap<BlockHash, Fault>>,
     pub(crate) zero_saved: AtomicU64,
     pub(crate) dedup_saved: AtomicU64,
@@ -199,33 +201,6 @@ impl Pool {
         } else {
             Err(Error::Missing(*hash)) // dropping the pin takes it away
         }
-    }
-
-    /// Stored bytes (frames included) that only this committed node reaches: what its deletion would
-    /// give back. Walks the part of the tree that nothing else shares.
-    pub fn exclusive_bytes(&self, hash: &BlockHash) -> Result<u64> {
-        self.exclusive_bytes_of(&[*hash])
-    }
-
-    /// As [`Pool::exclusive_bytes`], of several nodes together; one that is referred to several times
-    /// is listed as often.
-    pub fn exclusive_bytes_of(&self, hashes: &[BlockHash]) -> Result<u64> {
-        let mut met: HashMap<BlockHash, u32, BlockHashBuilder> = HashMap::default();
-        let mut bytes = 0;
-        let mut stack = hashes.to_vec();
-        while let Some(hash) = stack.pop() {
-            let entry = self.table.get(&hash).ok_or(Error::Missing(hash))?;
-            let met = met.entry(hash).or_default();
-            *met += 1;
-            if *met < entry.refs {
-                continue; // referred to from elsewhere, as far as seen yet
-            }
-            bytes += u64::from(entry.place().room());
-            if entry.kind() == BlockKind::Node {
-                stack.extend(self.children_of(&hash)?);
-            }
-        }
-        Ok(bytes)
     }
 
     /// Bytes that may still be taken for a purpose. Cheap: an estimate that only shrinks between

@@ -1,6 +1,6 @@
 //! Background work: releasing dead trees, giving space back, compaction, checkpoints.
 
-use crate::journal::write_checkpoint;
+use crate::journal::{RECORD_LEN, write_checkpoint};
 use crate::pool::{Pool, verify};
 use crate::segments::SegmentSummary;
 use crate::table::Place;
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Dead nodes whose children one step releases: bounds how long a commit waits for it.
-const DEAD_STEP: usize = 512;
+const DEAD_STEP: usize = 128;
 /// Holes one step punches.
 const PUNCH_STEP: usize = 256;
 /// Bytes compaction reads at a time.
@@ -90,21 +90,13 @@ impl Pool {
 
     fn step(&self, paced: bool) -> Result<bool> {
         self.check_usable()?;
-        let dead: Vec<BlockHash> = {
-            let mut queue = self.dead.lock();
-            let count = queue.len().min(DEAD_STEP);
-            queue.drain(..count).collect()
-        };
-        if !dead.is_empty() {
-            // Reading them here keeps the commit lock short.
-            self.prefetch(&dead, 0);
-            self.bury(&dead)?;
-        }
-        self.checkpoint_if_due()?;
+        self.bury_next()?;
+        let idle = self.dead.lock().is_empty();
+        self.checkpoint_if_due(idle)?;
         // In the reserve every byte counts.
         let short = self.available(Purpose::Growth) == 0;
         let dead_max = if short { SHORT_DEAD_MAX } else { u64::MAX };
-        let min = (self.options.segment_size / 16).max(64 << 10) as u32;
+        let min = (self.options.segment_size / 128).max(64 << 10) as u32;
         self.segments.seal_if_mostly_dead(min, dead_max);
         if self.segments.sealed_unwritten() {
             // Left by an abort: no commit has come that would have written it.
@@ -119,13 +111,33 @@ impl Pool {
         Ok(dead_left || punches_left || deleted || compacted)
     }
 
-    /// Writes the table anew when its logs are longer than it is.
-    fn checkpoint_if_due(&self) -> Result<()> {
+    /// Releases the children of the dead nodes at the front of the queue.
+    fn bury_next(&self) -> Result<()> {
+        let _burying = self.burying.lock();
+        // They leave the queue only when it is durable: what an error leaves behind is tried again,
+        // and the ledger always knows which nodes count as parents no more.
+        let dead: Vec<BlockHash> = self.dead.lock().iter().take(DEAD_STEP).copied().collect();
+        if dead.is_empty() {
+            return Ok(());
+        }
+        // Reading them here keeps the commit lock short.
+        self.prefetch(&dead, 0);
+        self.bury(&dead)?;
+        self.dead.lock().drain(..dead.len());
+        Ok(())
+    }
+
+    /// Writes the table anew when its logs are longer than it is; in an `idle` pool, already when most of
+    /// its files is about blocks that are gone.
+    fn checkpoint_if_due(&self, idle: bool) -> Result<()> {
         let ticket = {
             let mut journal = self.journal.lock();
-            let wanted = journal.checkpoint_due(self.options.checkpoint_log_min);
+            let log_min = self.options.checkpoint_log_min;
+            let needed = self.table.totals.blocks.load(Ordering::Relaxed) * RECORD_LEN;
+            let wasted = journal.used().saturating_sub(needed) > needed.max(log_min / 8);
+            let due = journal.checkpoint_due(log_min) || (idle && wasted);
             // Its logs may grow until there is room for both tables.
-            if !wanted || self.available(Purpose::Freeing) < journal.used() {
+            if !due || self.available(Purpose::Freeing) < needed {
                 return Ok(());
             }
             journal.begin_checkpoint()?

@@ -110,6 +110,7 @@ impl Pool {
             options: options.clone(),
             journal: Mutex::new(journal),
             dead: Mutex::new(dead),
+            burying: Mutex::new(()),
             faults: Mutex::default(),
             failed: RwLock::new(None),
             lock: Mutex::new(Some(lock)),

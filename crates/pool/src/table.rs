@@ -18,11 +18,13 @@
 //! A *pin* keeps an entry (and for a node the references of its children) where it is: a plan never
 //! marks a pinned entry dying, and whoever finds a dying entry pins it and treats it as uncommitted.
 
-use offshoot_cache::BlockHashBuilder;
+mod shard;
+
 use offshoot_format::segment::{BlockKind, Codec, Frame};
 use offshoot_format::table::TableEntry;
 use offshoot_types::BlockHash;
 use parking_lot::RwLock;
+use shard::Shard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 256;
@@ -182,8 +184,6 @@ impl Totals {
     }
 }
 
-type Shard = hashbrown::HashMap<BlockHash, Entry, BlockHashBuilder>;
-
 /// All blocks, in parts with a lock each.
 pub(crate) struct Table {
     shards: Box<[RwLock<Shard>]>,
@@ -192,17 +192,24 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new() -> Table {
-        let shards = (0..SHARDS).map(|_| RwLock::new(Shard::with_hasher(BlockHashBuilder)));
+        let shards = (0..SHARDS).map(|_| RwLock::new(Shard::default()));
         Table { shards: shards.collect(), totals: Totals::default() }
     }
 
     fn shard(&self, hash: &BlockHash) -> &RwLock<Shard> {
-        // The maps use the first bytes of the name.
+        // The parts use the first bytes of the name.
         &self.shards[usize::from(hash.0[31])]
     }
 
     pub(crate) fn get(&self, hash: &BlockHash) -> Option<Entry> {
         self.shard(hash).read().get(hash).copied()
+    }
+
+    /// Makes room for so many entries, at open.
+    pub(crate) fn reserve(&self, entries: u64) {
+        // Names are spread evenly: a part rarely gets an eighth more than its share.
+        let each = entries as usize / SHARDS;
+        self.shards.iter().for_each(|shard| shard.write().reserve(each + each / 32));
     }
 
     /// Puts an entry of the durable table in, at open.
@@ -227,12 +234,15 @@ impl Table {
     /// then the new place was not taken).
     pub(crate) fn insert_or_pin(&self, hash: BlockHash, entry: Entry) -> (Entry, bool) {
         let mut shard = self.shard(&hash).write();
-        match shard.entry(hash) {
-            hashbrown::hash_map::Entry::Occupied(mut occupied) => {
-                occupied.get_mut().pins += 1;
-                (*occupied.get(), true)
+        match shard.get_mut(&hash) {
+            Some(there) => {
+                there.pins += 1;
+                (*there, true)
             }
-            hashbrown::hash_map::Entry::Vacant(vacant) => (*vacant.insert(entry), false),
+            None => {
+                shard.insert(hash, entry);
+                (entry, false)
+            }
         }
     }
 
@@ -315,13 +325,13 @@ impl Table {
     /// A copy of one part's entries; `None` beyond the last part.
     pub(crate) fn part(&self, index: usize) -> Option<Vec<(BlockHash, Entry)>> {
         let shard = self.shards.get(index)?.read();
-        Some(shard.iter().map(|(hash, entry)| (*hash, *entry)).collect())
+        Some(shard.iter().copied().collect())
     }
 
     /// Removes entries, at open.
     pub(crate) fn retain(&self, mut keep: impl FnMut(&BlockHash, &Entry) -> bool) {
         for shard in &self.shards {
-            shard.write().retain(|hash, entry| keep(hash, entry));
+            shard.write().retain(&mut keep);
         }
     }
 

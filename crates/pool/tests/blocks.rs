@@ -199,8 +199,8 @@ fn exclusive_bytes_are_what_deletion_gives_back() {
     let two = transaction.write_node(&node(3, &[shared])).unwrap();
     let root = transaction.write_node(&node(4, &[one, two])).unwrap();
     pool.commit(transaction, root, b"").unwrap();
-    let (live, one_alone) = (pool.stats().live, pool.exclusive_bytes(&one).unwrap());
-    assert_eq!(pool.exclusive_bytes(&root).unwrap(), live);
+    let (live, one_alone) = (pool.stats().live, pool.freed_by(&[one]).unwrap());
+    assert_eq!(pool.freed_by(&[root]).unwrap(), live);
     let transaction = pool.begin();
     let root = transaction.write_node(&node(4, &[two])).unwrap();
     let shrink = 32 - 32; // both roots round to the same room below
@@ -318,4 +318,72 @@ fn a_prefetch_fills_the_cache() {
     assert_eq!((of_five.hits, of_five.misses), (300, 0));
     pool.read(&root, 6).unwrap();
     assert_eq!(pool.stats().cache.misses, 1);
+}
+
+/// The bound on one step once cut off dead nodes that had left the queue: their children's space came back
+/// only with the next opening.
+#[test]
+fn every_dead_node_of_a_deep_tree_is_released() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let transaction = pool.begin();
+    let mut salt = 0;
+    let mut next = || {
+        salt += 1;
+        salt
+    };
+    let mut tops = Vec::new();
+    for _ in 0..900 {
+        let lower: Vec<BlockHash> = (0..3)
+            .map(|_| {
+                let number = next();
+                write_tree(&transaction, number, &[u64::from(number)]).unwrap()
+            })
+            .collect();
+        tops.push(transaction.write_node(&node(next(), &lower)).unwrap());
+    }
+    let root = transaction.write_node(&node(next(), &tops)).unwrap();
+    pool.commit(transaction, root, b"").unwrap();
+    pool.commit(pool.begin_freeing(), BlockHash::ZERO, b"").unwrap();
+    reclaim(&pool);
+    let stats = pool.stats();
+    assert_eq!((stats.blocks, stats.live, stats.reclaim_queue), (0, 0, 0));
+    assert_sound(&pool, "after the deletion");
+    // The table's files shrink, too, without waiting for more logs.
+    assert!(files(&disk) < 64 << 10, "{} bytes are left", files(&disk));
+}
+
+/// Two references to a tree are two: it is reached once, and freed when both are gone.
+#[test]
+fn a_ledger_counts_references_and_knows_what_is_dead_already() {
+    let disk = SimDisk::new(1);
+    let pool = create(&disk);
+    let transaction = pool.begin();
+    let shared = write_tree(&transaction, 1, &[1, 2, 3]).unwrap();
+    let own: Vec<BlockHash> = (0..600)
+        .map(|i| write_tree(&transaction, 10 + i, &[1, 100 + u64::from(i)]).unwrap())
+        .collect();
+    let big = transaction.write_node(&node(2, &own)).unwrap();
+    let other = transaction.write_node(&node(3, &[shared, shared])).unwrap();
+    let root = transaction.write_node(&node(4, &[big, other, other])).unwrap();
+    pool.commit(transaction, root, b"").unwrap();
+    let live = pool.stats().live;
+    assert!(pool.freed_by(&[other]).unwrap() == 0, "one of two references");
+    let freed = pool.freed_by(&[other, other]).unwrap();
+    let mut reach = pool.reach();
+    reach.add(&root).unwrap();
+    assert_eq!(reach.bytes(), live);
+    reach.add(&other).unwrap();
+    reach.remove(&root).unwrap();
+    let of_other = reach.bytes();
+    assert!(freed < of_other && of_other < live, "block 1 is in both: {freed}, {of_other}");
+    // Block 1 is the other's alone as soon as the big tree is deleted, also while that waits for reclaim.
+    let transaction = pool.begin();
+    let root = transaction.write_node(&node(4, &[other, other])).unwrap();
+    pool.commit(transaction, root, b"").unwrap();
+    assert!(pool.stats().reclaim_queue > 0, "the test means to look before the space is back");
+    assert_eq!(pool.freed_by(&[other, other]).unwrap(), of_other);
+    reclaim(&pool);
+    assert_eq!(pool.freed_by(&[other, other]).unwrap(), of_other);
+    assert_eq!(pool.freed_by(&[root]).unwrap(), pool.stats().live);
 }

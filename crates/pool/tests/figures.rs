@@ -114,3 +114,64 @@ fn a_file_of_400_mib() {
     }
     println!("space back after {:?}: {} segments", begun.elapsed(), pool.stats().segments);
 }
+
+/// Memory and opening time of a pool of OFFSHOOT_BLOCKS blocks, 10⁷ where that is not set.
+#[test]
+#[ignore = "measures"]
+fn a_pool_of_many_blocks() {
+    let count = std::env::var("OFFSHOOT_BLOCKS").ok().and_then(|text| text.parse().ok());
+    let count: u64 = count.unwrap_or(10_000_000);
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Arc::new(LinuxDisk::new(dir.path()).unwrap());
+    let options = PoolOptions { cache_size: 16 << 20, ..PoolOptions::default() };
+    Pool::create(&*disk, &options).unwrap();
+    let open =
+        || Pool::open(disk.clone(), &options, Arc::new(Nodes), Arc::new(SystemClock)).unwrap();
+    let pool = open();
+    let mut tops = Vec::new();
+    let begun = Instant::now();
+    for part in 0..count.div_ceil(1 << 18) {
+        let transaction = pool.begin();
+        let end = count.min((part + 1) << 18);
+        let all: Vec<u64> = (part << 18..end).collect();
+        for numbers in all.chunks(FAN_OUT) {
+            // Small blocks: what counts is how many there are.
+            let write = |number: &u64| transaction.write_data(&(number + 1).to_le_bytes()).unwrap();
+            let children: Vec<BlockHash> = numbers.iter().map(write).collect();
+            tops.push(transaction.write_node(&node(numbers[0] as u32, &children)).unwrap());
+        }
+        let middles: Vec<BlockHash> = tops
+            .chunks(2000)
+            .map(|tops| transaction.write_node(&node(u32::MAX, tops)).unwrap())
+            .collect();
+        let root = transaction.write_node(&node(u32::MAX - 1, &middles)).unwrap();
+        pool.commit(transaction, root, b"").unwrap();
+    }
+    println!("{count} blocks written in {:?}", begun.elapsed());
+    while pool.reclaim_step().unwrap() {}
+    let stats = pool.stats();
+    println!(
+        "{} blocks: table {} MB, {:.1} bytes a block; memory of the process {} MB",
+        stats.blocks,
+        stats.table_memory / 1_000_000,
+        stats.table_memory as f64 / stats.blocks as f64,
+        resident_bytes() / 1_000_000
+    );
+    drop(pool);
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let pool = open();
+        let stats = pool.stats();
+        println!(
+            "opened in {:?}: table {} MB, {:.1} bytes a block",
+            begun.elapsed(),
+            stats.table_memory / 1_000_000,
+            stats.table_memory as f64 / stats.blocks as f64
+        );
+    }
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}

@@ -7,8 +7,8 @@ use offshoot_api as api;
 use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
-    DsourceView, Engine, FollowState, ObjectKind, PolicyView, PoolView, SnapshotView, Survival,
-    VdbView,
+    DsourceView, Engine, FollowState, LedgerEntry, LedgerKey, ObjectKind, PolicyView, PoolView,
+    SnapshotView, Survival, VdbView,
 };
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
 use std::net::SocketAddr;
@@ -219,6 +219,15 @@ impl EngineService for LocalEngine {
         Ok(pool(&self.engine.pool()))
     }
 
+    fn ledger(&self, object: Option<&str>) -> Result<api::Ledger, Failure> {
+        Ok(ledger(self.engine.ledger(object)?, None))
+    }
+
+    fn ledger_deletion(&self, objects: &[String]) -> Result<api::Ledger, Failure> {
+        let deletion = self.engine.ledger_deletion(objects)?;
+        Ok(ledger(deletion.entries, Some(deletion.freed_if_deleted_bytes)))
+    }
+
     fn reclaim_pool(&self) -> Result<JobId, Failure> {
         self.engine.reclaim()
     }
@@ -394,6 +403,30 @@ fn job(job: catalog::Job) -> api::Job {
         error: job.error.map(Into::into),
         result,
     }
+}
+
+fn ledger(entries: Vec<LedgerEntry>, freed_if_deleted_bytes: Option<u64>) -> api::Ledger {
+    let entry = |entry: LedgerEntry| {
+        let figures = entry.figures.map(|dated| dated.figures);
+        api::LedgerEntry {
+            object: entry.object,
+            kind: match entry.key {
+                LedgerKey::Dsource(_) => api::LedgerKind::Dsource,
+                LedgerKey::Vdb(_) => api::LedgerKind::Vdb,
+                LedgerKey::Snapshot(_) => api::LedgerKind::Snapshot,
+            },
+            of: entry.of,
+            logical_bytes: entry.logical_bytes,
+            stored_bytes: figures.map(|figures| figures.stored_bytes()),
+            exclusive_bytes: figures.map(|figures| figures.exclusive_bytes),
+            shared_bytes: figures.map(|figures| figures.shared_bytes),
+            pinned_bytes: figures.map(|figures| figures.pinned_bytes),
+            freed_if_deleted_bytes: figures.map(|figures| figures.freed_if_deleted_bytes()),
+            as_of: entry.figures.map(|dated| dated.as_of),
+            current: entry.figures.is_some_and(|dated| dated.current),
+        }
+    };
+    api::Ledger { objects: entries.into_iter().map(entry).collect(), freed_if_deleted_bytes }
 }
 
 fn pool(view: &PoolView) -> api::PoolStatus {

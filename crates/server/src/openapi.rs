@@ -20,6 +20,7 @@ use utoipa::{Modify, OpenApi};
     paths(
         pool::status,
         pool::pool_status,
+        pool::ledger,
         pool::reclaim_pool,
         dsource::link_dsource,
         dsource::list_dsources,

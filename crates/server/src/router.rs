@@ -44,6 +44,7 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .route(routes::JOB, get(job::show_job))
         .route(routes::JOB_CANCEL, post(job::cancel_job))
         .route(routes::POOL, get(pool::pool_status))
+        .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
         .with_state(service)
         .fallback(no_such_route)

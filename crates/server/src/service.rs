@@ -1,7 +1,7 @@
 //! What the HTTP layer asks of an engine, and nothing of how it is done.
 
 use offshoot_api::{
-    Bookmark, CreateBookmark, Dsource, Job, LinkDsource, Policy, PoolStatus, ProvisionVdb,
+    Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Policy, PoolStatus, ProvisionVdb,
     RefreshVdb, RewindVdb, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
@@ -84,6 +84,10 @@ pub trait EngineService: Send + Sync + 'static {
 
     /// What the pool holds.
     fn pool_status(&self) -> Result<PoolStatus, Failure>;
+    /// What all objects hold of the pool, or one and its snapshots.
+    fn ledger(&self, object: Option<&str>) -> Result<Ledger, Failure>;
+    /// The entries of objects, and what deleting all of them together would give back.
+    fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure>;
     /// Gives space that nothing needs back to the filesystem.
     fn reclaim_pool(&self) -> Result<JobId, Failure>;
 }

@@ -393,3 +393,31 @@ fn a_bookmark_has_its_name_for_itself_and_is_found_by_what_it_is_on() {
     assert_eq!(catalog.list_of::<Bookmark>(DsourceId(1)).unwrap().len(), 1);
     assert_eq!(catalog.find_named::<Bookmark>("release").unwrap().unwrap().id, BookmarkId(1));
 }
+
+#[test]
+fn a_list_kept_in_memory_follows_every_change() {
+    let (_dir, path) = scratch();
+    let catalog = open(&path);
+    let ids = || -> Vec<u64> {
+        let all = catalog.all::<Snapshot>().expect("a list");
+        all.iter().map(|one| one.id.0).collect()
+    };
+    assert_eq!(ids(), [0; 0]);
+    let one = snapshot(1, DsourceId(1));
+    catalog.put(&one).expect("kept");
+    catalog.put(&snapshot(2, DsourceId(2))).expect("kept");
+    assert_eq!(ids(), [1, 2]);
+    assert_eq!(catalog.list_of::<Snapshot>(DsourceId(1)).expect("a list"), [one]);
+    let failed: Result<(), Error> = catalog.transaction(|tx| {
+        tx.delete::<Snapshot>(SnapshotId(1))?;
+        Err(Error::Unusable("changed its mind".to_owned()))
+    });
+    assert!(failed.is_err());
+    assert_eq!(ids(), [1, 2], "what was not done is not seen");
+    catalog.update::<Snapshot>(SnapshotId(2), |one| one.timeline = 7).expect("changed");
+    let lines: Vec<u32> =
+        catalog.list().expect("a list").iter().map(|one: &Snapshot| one.timeline).collect();
+    assert_eq!(lines, [1, 7]);
+    catalog.delete::<Snapshot>(SnapshotId(1)).expect("deleted");
+    assert_eq!(ids(), [2]);
+}

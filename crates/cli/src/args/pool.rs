@@ -8,6 +8,21 @@ pub enum PoolCommand {
     /// Show what the pool holds, what that takes and how the cache does
     #[command(after_help = "Example:\n  offshoot pool status")]
     Status,
+    /// Show what dSources, VDBs and snapshots hold of the pool, and what deleting them would give back
+    ///
+    /// Stored bytes are after compression. EXCLUSIVE is what the object alone reaches, SHARED what others
+    /// reach as well, PINNED what it alone keeps for its past only: snapshots, log, replaced states. Deleting
+    /// it gives back EXCLUSIVE + PINNED. A `~` marks figures from before the pool's last change.
+    #[command(
+        after_help = "Examples:\n  offshoot pool ledger\n  offshoot pool ledger prod\n  offshoot pool ledger --delete dev snapshot-7 snapshot-8"
+    )]
+    Ledger {
+        /// A dSource or VDB, with its snapshots, or a snapshot; everything where absent
+        object: Option<String>,
+        /// Show exactly what deleting all of these together would give back
+        #[arg(long, value_name = "OBJECT", num_args = 1.., conflicts_with = "object")]
+        delete: Vec<String>,
+    },
     /// Give space that nothing needs back to the filesystem
     #[command(after_help = "Example:\n  offshoot pool reclaim")]
     Reclaim(JobArgs),

@@ -2,19 +2,65 @@
 
 use super::Session;
 use crate::args::PoolCommand;
-use crate::output::{Fields, size};
-use offshoot_api::{CacheStatus, PoolStatus, Status, Survival};
+use crate::output::{Fields, or_dash, size, table, word};
+use offshoot_api::{CacheStatus, Ledger, LedgerEntry, PoolStatus, Status, Survival};
 use offshoot_types::Failure;
 
 /// Runs one command.
 pub fn run(session: &Session, command: PoolCommand) -> Result<(), Failure> {
     match command {
         PoolCommand::Status => pool_status(session),
+        PoolCommand::Ledger { object, delete } => {
+            let ledger = match delete.is_empty() {
+                true => session.client.ledger(object.as_deref())?,
+                false => session.client.ledger_deletion(&delete)?,
+            };
+            session.output.print(&ledger, ledger_text);
+            Ok(())
+        }
         PoolCommand::Reclaim(args) => {
             let job = session.client.reclaim_pool()?;
             session.follow(job, args, |_| pool_status(session))
         }
     }
+}
+
+fn ledger_text(ledger: &Ledger) -> String {
+    let heads = [
+        "object",
+        "kind",
+        "of",
+        "logical",
+        "stored",
+        "exclusive",
+        "shared",
+        "pinned",
+        "if deleted",
+    ];
+    let mut text = table(&heads, ledger.objects.iter().map(ledger_row).collect());
+    if let Some(freed) = ledger.freed_if_deleted_bytes {
+        text.push_str(&format!(
+            "\ndeleting all of them gives back {} ({freed} bytes)\n",
+            size(freed)
+        ));
+    }
+    text
+}
+
+fn ledger_row(entry: &LedgerEntry) -> Vec<String> {
+    let mark = if entry.current { "" } else { "~" };
+    let known = |bytes: Option<u64>| or_dash(bytes.map(|bytes| format!("{mark}{}", size(bytes))));
+    vec![
+        entry.object.clone(),
+        word(&entry.kind),
+        or_dash(entry.of.clone()),
+        size(entry.logical_bytes),
+        known(entry.stored_bytes),
+        known(entry.exclusive_bytes),
+        known(entry.shared_bytes),
+        known(entry.pinned_bytes),
+        known(entry.freed_if_deleted_bytes),
+    ]
 }
 
 fn pool_status(session: &Session) -> Result<(), Failure> {

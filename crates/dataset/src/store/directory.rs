@@ -37,6 +37,13 @@ pub(crate) enum DirectoryEntry {
     Snapshot(SnapshotId, Option<SnapshotRecord>),
 }
 
+impl DirectoryState {
+    /// The directory's own tree.
+    pub(crate) fn root(&self) -> BlockHash {
+        self.root
+    }
+}
+
 impl Directory {
     /// Reads the directory at the pool's root.
     pub(crate) fn load(pool: &Arc<Pool>) -> Result<Directory> {

@@ -202,13 +202,14 @@ fn labels_and_origins_are_kept() {
     let snapshots = store.snapshots();
     assert_eq!((snapshots[0].id, snapshots[0].dataset), (snapshot, id));
     assert_eq!(snapshots[0].label, b"its");
-    let shared = store.dataset_exclusive_bytes(clone).unwrap();
-    assert_eq!(shared, 0, "a clone that was not written to has nothing of its own");
+    let of_clone = Holding { datasets: vec![clone], snapshots: Vec::new() };
+    let own = store.freed_by_deleting(&of_clone).unwrap();
+    assert_eq!(own, 0, "a clone that was not written to has nothing of its own");
     store.delete_dataset(id).unwrap();
     assert!(matches!(store.dataset(id), Err(Error::NoDataset(_))));
     assert_eq!(store.delete_dataset(id), Err(Error::NoDataset(id)));
     store.delete_snapshot(snapshot).unwrap();
-    assert!(store.dataset_exclusive_bytes(clone).unwrap() > 0);
+    assert!(store.freed_by_deleting(&of_clone).unwrap() > 0);
     store.close().unwrap();
     assert!(matches!(store.dataset(clone), Err(Error::Closed)));
     assert!(matches!(store.create_dataset(), Err(Error::Closed)));

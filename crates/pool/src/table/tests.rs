@@ -66,3 +66,46 @@ fn a_dead_node_waits_for_its_children_to_be_released() {
     table.mark_dying(&hash(1), 0);
     assert_eq!(table.apply(&hash(1), 0, true), Unpinned::Freed(PLACE));
 }
+
+/// Against a plain map: what was put in, replaced, taken out and kept is found, nothing else.
+#[test]
+fn a_part_holds_what_a_map_holds() {
+    use std::collections::HashMap;
+    let mut state = 1_u64;
+    let mut roll = move |sides: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
+    };
+    let name = |number: u64| {
+        let mut name = [0; 32];
+        // Few different first bytes, so that positions in the hash table collide.
+        name[0] = (number % 3) as u8;
+        name[8..16].copy_from_slice(&number.to_le_bytes());
+        BlockHash(name)
+    };
+    let mut part = Shard::default();
+    let mut model: HashMap<BlockHash, u32> = HashMap::new();
+    for step in 0..60_000_u32 {
+        // Grows, then shrinks again.
+        let (range, removals) = if step < 30_000 { (2000, 3) } else { (2000, 8) };
+        let name = name(roll(range));
+        if roll(10) < removals {
+            part.remove(&name);
+            model.remove(&name);
+        } else {
+            part.insert(name, Entry { refs: step, ..entry() });
+            model.insert(name, step);
+        }
+        if step % 10_000 == 9_999 {
+            part.retain(|_, entry| entry.refs % 2 == 0);
+            model.retain(|_, refs| *refs % 2 == 0);
+            assert_eq!(part.len(), model.len());
+            assert!(part.iter().all(|(name, entry)| model.get(name) == Some(&entry.refs)));
+        }
+        assert_eq!(part.get(&name).map(|entry| entry.refs), model.get(&name).copied());
+    }
+    model.keys().for_each(|name| part.remove(name));
+    assert_eq!(part.len(), 0);
+    assert!(part.allocation_size() < 16 << 10, "{} bytes", part.allocation_size());
+}

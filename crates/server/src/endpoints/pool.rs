@@ -1,9 +1,25 @@
 //! The engine and its pool.
 
 use crate::endpoints::Service;
+use crate::extract::Filter;
 use crate::reply::{Accepted, Answer, accept, answer};
 use axum::extract::State;
-use offshoot_api::{ErrorBody, JobAccepted, PoolStatus, Status, routes};
+use offshoot_api::{ErrorBody, JobAccepted, Ledger, PoolStatus, Status, routes};
+use offshoot_types::{ErrorKind, Failure};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+/// Which entries of the ledger.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LedgerFilter {
+    /// The name of a dSource or VDB, whose snapshots are shown, too, or a snapshot's id; everything where absent.
+    object: Option<String>,
+    /// Names and ids with commas between: the entries of these, and what deleting all of them together
+    /// would give back. Not with `object`.
+    delete: Option<String>,
+}
 
 /// The engine at a glance.
 #[utoipa::path(
@@ -25,6 +41,33 @@ pub(crate) async fn status(State(service): Service) -> Answer<Status> {
 )]
 pub(crate) async fn pool_status(State(service): Service) -> Answer<PoolStatus> {
     answer(service, move |service| service.pool_status()).await
+}
+
+/// What dSources, VDBs and snapshots hold of the pool.
+#[utoipa::path(
+    get,
+    path = routes::POOL_LEDGER,
+    tag = "pool",
+    params(LedgerFilter),
+    responses((status = 200, body = Ledger, description = "The ledger"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn ledger(
+    State(service): Service,
+    Filter(filter): Filter<LedgerFilter>,
+) -> Answer<Ledger> {
+    answer(service, move |service| match (filter.object, filter.delete) {
+        (Some(_), Some(_)) => Err(Failure::new(
+            ErrorKind::InvalidInput,
+            "`object` and `delete` ask for different things",
+            "give one of them",
+        )),
+        (object, None) => service.ledger(object.as_deref()),
+        (None, Some(delete)) => {
+            let objects: Vec<String> = delete.split(',').map(str::to_owned).collect();
+            service.ledger_deletion(&objects)
+        }
+    })
+    .await
 }
 
 /// Gives space that nothing needs back to the filesystem.

@@ -460,8 +460,41 @@ impl EngineService for StandIn {
         Ok(pool())
     }
 
+    fn ledger(&self, object: Option<&str>) -> Result<Ledger, Failure> {
+        let state = self.lock();
+        let names = state.dsources.keys().chain(state.vdbs.keys());
+        let objects = names.filter(|name| object.is_none_or(|object| object == *name));
+        Ok(Ledger {
+            objects: objects.map(|name| ledger_entry(name)).collect(),
+            freed_if_deleted_bytes: None,
+        })
+    }
+
+    fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure> {
+        Ok(Ledger {
+            objects: objects.iter().map(|name| ledger_entry(name)).collect(),
+            freed_if_deleted_bytes: Some(objects.len() as u64 * (6 << 20)),
+        })
+    }
+
     fn reclaim_pool(&self) -> Result<JobId, Failure> {
         Ok(self.lock().job("pool_reclaim", "pool", None))
+    }
+}
+
+fn ledger_entry(object: &str) -> LedgerEntry {
+    LedgerEntry {
+        object: object.to_owned(),
+        kind: LedgerKind::Vdb,
+        of: None,
+        logical_bytes: 90 << 20,
+        stored_bytes: Some(10 << 20),
+        exclusive_bytes: Some(2 << 20),
+        shared_bytes: Some(5 << 20),
+        pinned_bytes: Some(3 << 20),
+        freed_if_deleted_bytes: Some(5 << 20),
+        as_of: Some(time()),
+        current: true,
     }
 }
 

@@ -1,0 +1,127 @@
+//! What datasets and snapshots hold of the pool: stored bytes, worked out on paper.
+
+use super::Store;
+use crate::Result;
+use crate::blocks::{NodeSource, PoolReader};
+use offshoot_format::tree::NodeView;
+use offshoot_pool::Reach;
+use offshoot_types::{BlockHash, DatasetId, SnapshotId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How often an answer is worked out anew because the directory changed meanwhile.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// Datasets and snapshots taken together, each once. What is gone by now holds nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Holding {
+    /// Datasets.
+    pub datasets: Vec<DatasetId>,
+    /// Snapshots.
+    pub snapshots: Vec<SnapshotId>,
+}
+
+impl Holding {
+    /// Takes another one's in.
+    pub fn extend(&mut self, other: &Holding) {
+        self.datasets.extend(&other.datasets);
+        self.snapshots.extend(&other.snapshots);
+        self.datasets.sort_unstable();
+        self.datasets.dedup();
+        self.snapshots.sort_unstable();
+        self.snapshots.dedup();
+    }
+
+    /// Everything in the store.
+    pub fn all(store: &Store) -> Holding {
+        let directory = store.shared.directory.read();
+        Holding {
+            datasets: directory.datasets.keys().copied().collect(),
+            snapshots: directory.snapshots.keys().copied().collect(),
+        }
+    }
+}
+
+/// The stored bytes that a changing set of datasets and snapshots reaches.
+///
+/// What is in the set is kept in the pool while this lives, as it was when it was added.
+pub struct StoredBytes {
+    store: Arc<Store>,
+    reach: Reach,
+    roots: BTreeSet<BlockHash>,
+}
+
+impl StoredBytes {
+    /// Replaces the set and answers its stored bytes, frames included, each block once. Costs the
+    /// difference between the sets. After an error it is of no use.
+    pub fn replace(&mut self, holding: &Holding) -> Result<u64> {
+        let roots: BTreeSet<BlockHash> = self.store.roots(holding).1.into_iter().collect();
+        // First in, then out: what both reach is not walked through.
+        roots.difference(&self.roots).try_for_each(|root| self.reach.add(root))?;
+        self.roots.difference(&roots).try_for_each(|root| self.reach.remove(root))?;
+        self.roots = roots;
+        Ok(self.reach.bytes())
+    }
+}
+
+impl Store {
+    /// What the directory says of the trees in a holding, and its own root at that time.
+    fn roots(&self, holding: &Holding) -> (BlockHash, Vec<BlockHash>) {
+        let directory = self.shared.directory.read();
+        let datasets = holding.datasets.iter().filter_map(|id| directory.datasets.get(id));
+        let snapshots = holding.snapshots.iter().filter_map(|id| directory.snapshots.get(id));
+        let roots = datasets.map(|one| one.tree.root).chain(snapshots.map(|one| one.tree.root));
+        (directory.root(), roots.collect())
+    }
+
+    /// Stored bytes (frames included) that deleting all of a holding would give back, to the block, as of
+    /// the last commits. Costs what would be given back.
+    pub fn freed_by_deleting(&self, holding: &Holding) -> Result<u64> {
+        let pool = &self.shared.pool;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let (directory, roots) = self.roots(holding);
+            let freed = pool.freed_by(&roots);
+            if attempts == ATTEMPTS_MAX || (freed.is_ok() && pool.root().hash == directory) {
+                return Ok(freed?);
+            }
+        }
+    }
+
+    /// A counter of the stored bytes that sets of datasets and snapshots reach.
+    pub fn stored_bytes(self: &Arc<Self>) -> StoredBytes {
+        StoredBytes { store: self.clone(), reach: self.shared.pool.reach(), roots: BTreeSet::new() }
+    }
+
+    /// Changes exactly when any dataset or snapshot does: figures worked out at the same version are the
+    /// same. Not what is still in memory alone.
+    pub fn version(&self) -> BlockHash {
+        self.shared.pool.root().hash
+    }
+
+    /// Stored bytes of the directory itself: they belong to no dataset and no snapshot.
+    pub fn directory_bytes(&self) -> Result<u64> {
+        let pool = &self.shared.pool;
+        // Held, so that no commit takes it away meanwhile.
+        let root = self.shared.directory.read().root();
+        if root.is_zero() {
+            return Ok(0);
+        }
+        let _pin = pool.pin(&root)?;
+        let reader = PoolReader { pool: Arc::clone(pool), owner: 0 };
+        let mut bytes = 0;
+        let mut stack = vec![root];
+        while let Some(hash) = stack.pop() {
+            bytes += pool.stored_len(&hash).unwrap_or_default();
+            let node = reader.read_node(&hash)?;
+            let view = NodeView::new(&node)?;
+            if view.level() > 0 {
+                for index in 0..view.count() {
+                    stack.push(view.child(index)?);
+                }
+            }
+        }
+        Ok(bytes)
+    }
+}
