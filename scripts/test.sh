@@ -6,7 +6,7 @@
 # /dev/null and writes into a file that is copied here, so that a process it leaves behind can
 # neither wait for input nor keep our output open. What is left at the end is removed.
 #
-#   scripts/test.sh [PHASE…]     only these phases: fmt tidy clippy build unit filesystem testbed
+#   scripts/test.sh [PHASE…]     only these phases: fmt tidy clippy build unit simulation filesystem testbed
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -93,6 +93,9 @@ wanted tidy && phase tidy 240 cargo xtask tidy
 wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D warnings
 wanted build && phase build 900 cargo build --workspace --bins --tests
 wanted unit && phase unit 600 cargo test --no-fail-fast --workspace --exclude offshoot-testbed
+# The seeds that ever failed, and fresh ones; a failing one is printed with how to repeat it.
+wanted simulation && phase simulation 300 cargo run -p offshoot-sim -- \
+  --seeds sim/failed-seeds.txt --minutes 1 --crashes 24 --jobs 2
 wanted filesystem && phase filesystem 600 scripts/test-filesystem.sh
 wanted testbed && phase testbed 1500 cargo test --no-fail-fast -p offshoot-testbed -- --test-threads=1
 exit 0

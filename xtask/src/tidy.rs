@@ -31,7 +31,7 @@ pub fn run() -> Result<Vec<Finding>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the root")?;
     let mut findings = layers::check(&cargo_metadata(root)?)?;
     let mut paths = Vec::new();
-    for top in ["crates", "xtask", "bench", "tests"] {
+    for top in ["crates", "xtask", "bench", "tests", "sim", "fuzz"] {
         collect(&root.join(top), &mut paths)?;
     }
     paths.sort();

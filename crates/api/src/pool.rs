@@ -42,3 +42,31 @@ pub struct PoolStatus {
     /// The shared block cache.
     pub cache: CacheStatus,
 }
+
+/// What `offshoot pool check` looked at and found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PoolCheck {
+    /// Blocks read and verified.
+    pub blocks: u64,
+    /// Their stored bytes.
+    pub bytes: u64,
+    /// Datasets.
+    pub datasets: u64,
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Files, directories and the like of all of these; states they share count once.
+    pub inodes: u64,
+    /// Records of the intent log that the next start will apply.
+    pub log_records: u64,
+    /// What is not as it should be; empty for a sound pool.
+    pub findings: Vec<PoolFinding>,
+}
+
+/// Something in a pool that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolFinding {
+    /// The structure, dataset or snapshot.
+    pub object: String,
+    /// What is wrong.
+    pub message: String,
+}

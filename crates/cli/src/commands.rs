@@ -10,7 +10,7 @@ mod snapshot;
 mod timeflow;
 mod vdb;
 
-use crate::args::{Cli, Command, DemoArgs, JobArgs};
+use crate::args::{Cli, Command, DemoArgs, JobArgs, PoolCommand};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::target;
@@ -29,6 +29,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Keeper => serve::keep(&cli.target)?,
         Command::Demo(args) => return Ok(demo(&args, output)),
         Command::Bench(command) => return Ok(bench(&command, output)),
+        Command::Pool(PoolCommand::Check) => return pool::check(&cli.target, output),
         command => {
             let client = Client::new(target::resolve(&cli.target)?)?;
             ask(&Session { client, output }, command)?;

@@ -116,6 +116,27 @@ impl BlockMap {
         next_in(source, self.root, self.height, 0, from, data)
     }
 
+    /// Data blocks, and the number behind the last one.
+    pub(crate) fn count(&self, source: &dyn NodeSource) -> Result<(u64, u64)> {
+        let (blocks, mut end) = (count(source, self.root, self.height)?, 0);
+        let (mut hash, mut base) = (self.root, 0);
+        for height in (0..=self.height).rev() {
+            if hash.is_zero() {
+                break;
+            }
+            if height == 0 {
+                end = base + 1;
+                break;
+            }
+            // A node has a child that is no hole: the last one leads to the last block.
+            let children = read_map(source, hash, height)?;
+            let Some(slot) = children.iter().rposition(|child| !child.is_zero()) else { break };
+            base += slot as u64 * span(height - 1);
+            hash = children[slot];
+        }
+        Ok((blocks, end))
+    }
+
     /// The map after `cleared` ranges became holes and then `changes` (ascending) were set, for a
     /// file of `size` blocks; and by how many the data blocks grew.
     pub(crate) fn update(

@@ -7,6 +7,7 @@
 mod attributes;
 mod block_map;
 mod blocks;
+mod check;
 mod dataset;
 mod error;
 mod inode;
@@ -21,9 +22,10 @@ pub use attributes::{
     AllocateMode, Attr, DirEntry, FileKind, NewInode, NewKind, RenameMode, SeekTarget, SetAttr,
     SpaceUse, XattrMode,
 };
+pub use check::{CheckReport, check};
 pub use dataset::{Dataset, FILE_SIZE_MAX};
 pub use error::{Error, Result};
 pub use offshoot_intent_log::VolatileLog;
-pub use offshoot_pool::Purpose;
+pub use offshoot_pool::{Finding, Purpose};
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use store::{DatasetInfo, Holding, SnapshotInfo, Store, StoreOptions, StoredBytes};

@@ -441,6 +441,23 @@ impl Store {
     }
 }
 
+/// Ways around the files, for tests of checks.
+#[cfg(test)]
+impl Store {
+    pub(crate) fn directory_record(&self, id: DatasetId) -> DatasetRecord {
+        self.shared.directory.read().datasets[&id].clone()
+    }
+
+    pub(crate) fn commit_record(
+        &self,
+        transaction: offshoot_pool::Transaction,
+        entry: DirectoryEntry,
+    ) {
+        let pool = &self.shared.pool;
+        self.shared.directory.commit(pool, transaction, |_, _| Ok(vec![entry])).unwrap();
+    }
+}
+
 impl Drop for Store {
     /// Without [`Store::close`], as a crash: what was not synced may be lost.
     fn drop(&mut self) {

@@ -4,8 +4,7 @@ mod support;
 
 use offshoot_dataset::{AllocateMode, Dataset, Error, Ino, SetAttr};
 use offshoot_os::disk::sim::SimDisk;
-use support::run::{create, open};
-use support::{Dice, make_file, seeds, small_options};
+use support::{Dice, create, make_file, open, seeds, small_options};
 
 /// Writes random blocks until there is no room; answers how many.
 fn fill(dataset: &Dataset, ino: Ino, seed: u64, sync_every: u64) -> u64 {

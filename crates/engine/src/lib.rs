@@ -60,7 +60,9 @@ pub use bookmarks::BookmarkView;
 pub use engine::{Engine, EngineOptions, keep};
 pub use keeping::Survival;
 pub use ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures, LedgerKey};
+pub use offshoot_dataset::{CheckReport, Finding};
 pub use policies::PolicyView;
+pub use pool_jobs::check_pool;
 pub use takeover::displace;
 pub use timeflows::{HistoryView, TimeflowView};
 pub use views::{

@@ -1,8 +1,11 @@
 //! Jobs on the pool itself.
 
 use crate::core::{Context, Core};
+use offshoot_dataset::CheckReport;
+use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use offshoot_workflow::{Submission, Workflow};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The workflow that gives space back.
@@ -33,4 +36,21 @@ fn reclaim(context: &Context) -> Result<(), Failure> {
             return Ok(());
         }
     }
+}
+
+/// Verifies the store of a pool that no engine uses, and changes nothing. `progress` gets bytes done and
+/// bytes in all.
+///
+/// # Errors
+/// `NotFound` where there is no pool, `Busy` when an engine uses it, and what keeps a check from beginning.
+pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, Failure> {
+    if !pool.join("label").exists() {
+        let message = format!("there is no pool in {}", pool.display());
+        return Err(Failure::new(ErrorKind::NotFound, message, "name another one with --pool"));
+    }
+    let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(pool).map_err(|error| {
+        let message = format!("the pool {} cannot be used: {error}", pool.display());
+        Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
+    })?);
+    offshoot_dataset::check(disk, progress).map_err(|error| error.failure())
 }

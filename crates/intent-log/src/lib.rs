@@ -11,6 +11,8 @@
 //! - R3: a file is flushed before a later file is begun, so that records survive as a prefix.
 //! - R4: a file is overwritten only when all its records are trimmed.
 //! - R5: after a failed flush nothing is appended any more: what is on disk is unknown.
+//! - R6: the header of a file that is used again, which says from where on replay begins now, is durable
+//!   before the file's old records are overwritten: replay would else look for those, and end.
 
 mod error;
 mod log;

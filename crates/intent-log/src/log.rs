@@ -306,7 +306,14 @@ impl State {
 fn flush(chunks: &[Chunk], handles: &[Arc<dyn DiskFile>]) -> Result<()> {
     for (number, (chunk, handle)) in chunks.iter().zip(handles).enumerate() {
         let failed = |error: std::io::Error| Error::io("write the intent log", &error);
-        handle.write_at(chunk.offset, &chunk.bytes).map_err(failed)?;
+        let header_len = if chunk.offset == 0 { LOG_HEADER_LEN as usize } else { 0 };
+        let (header, records) = chunk.bytes.split_at(header_len.min(chunk.bytes.len()));
+        if !header.is_empty() {
+            // R6
+            handle.write_at(chunk.offset, header).map_err(failed)?;
+            handle.sync_data().map_err(failed)?;
+        }
+        handle.write_at(chunk.offset + header.len() as u64, records).map_err(failed)?;
         if chunks.get(number + 1).is_none_or(|next| next.file != chunk.file) {
             handle.sync_data().map_err(failed)?;
         }

@@ -90,8 +90,13 @@ pub(crate) fn create(disk: &dyn Disk) -> Result<()> {
     write().map_err(|error| Error::io("create the pool's first root", &error))
 }
 
+/// The files of both slots.
+pub(crate) fn open_slots(disk: &dyn Disk) -> Result<[Arc<dyn DiskFile>; 2]> {
+    Ok([open_file(disk, slot_path(0))?, open_file(disk, slot_path(1))?])
+}
+
 /// Reads the valid root with the highest txg.
-fn read_root(slots: &[Arc<dyn DiskFile>; 2]) -> Result<RootSlot> {
+pub(crate) fn read_root(slots: &[Arc<dyn DiskFile>; 2]) -> Result<RootSlot> {
     let mut newest: Option<RootSlot> = None;
     let mut problems = Vec::new();
     for (number, file) in (0..).zip(slots) {
@@ -115,6 +120,22 @@ fn read_root(slots: &[Arc<dyn DiskFile>; 2]) -> Result<RootSlot> {
     newest.ok_or_else(|| Error::DamagedStructure { what: "root", detail: problems.join("; ") })
 }
 
+/// Writes a root to its slot, durably.
+///
+/// ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the root
+/// before, stays as it is: a torn write of this one falls back to that.
+fn write_slot(
+    slots: &[Arc<dyn DiskFile>; 2],
+    root: &RootSlot,
+) -> std::result::Result<(), CommitError> {
+    let path = slot_path(root.txg.0);
+    let bytes = root.encode().map_err(|error| CommitError::Undone(error.into()))?;
+    let file = &slots[usize::from(path == slot_path(1))];
+    file.write_at(0, &bytes)
+        .and_then(|()| file.sync_data())
+        .map_err(|error| CommitError::Unknown(Error::io(format!("write '{path}'"), &error)))
+}
+
 impl Journal {
     /// Reads the newest root and loads its table. A damaged table is made anew by `rebuild`, which
     /// fills an empty table with what the root reaches.
@@ -123,8 +144,13 @@ impl Journal {
         table: &Table,
         rebuild: impl FnOnce(&RootSlot) -> Result<()>,
     ) -> Result<Journal> {
-        let slots = [open_file(&**disk, slot_path(0))?, open_file(&**disk, slot_path(1))?];
+        let slots = open_slots(&**disk)?;
         let root = read_root(&slots)?;
+        // ORDER 3 for a root whose writer did not see its flush succeed: it is written again, as after
+        // a failed flush the system may hold it for clean.
+        write_slot(&slots, &root).map_err(|error| match error {
+            CommitError::Undone(error) | CommitError::Unknown(error) => error,
+        })?;
         let mut next_number = 1;
         let names = disk.list(DIR);
         for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
@@ -231,14 +257,7 @@ impl Journal {
     }
 
     fn write_root(&mut self, next: RootSlot) -> std::result::Result<(), CommitError> {
-        let path = slot_path(next.txg.0);
-        let bytes = next.encode().map_err(|error| CommitError::Undone(error.into()))?;
-        let file = &self.slots[usize::from(path == slot_path(1))];
-        // ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the
-        // root before, stays as it is: a torn write of this one falls back to that.
-        let written = file.write_at(0, &bytes).and_then(|()| file.sync_data());
-        written
-            .map_err(|error| CommitError::Unknown(Error::io(format!("write '{path}'"), &error)))?;
+        write_slot(&self.slots, &next)?;
         self.root = next;
         Ok(())
     }
@@ -343,8 +362,12 @@ fn open_file(disk: &dyn Disk, path: &str) -> Result<Arc<dyn DiskFile>> {
     })
 }
 
-/// Loads what a root names; returns the last log and the checkpoint's length.
-fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dyn DiskFile>, u64)> {
+/// Loads what a root names; returns the last log, its length, and the checkpoint's length.
+pub(crate) fn read_table(
+    disk: &dyn Disk,
+    root: &RootSlot,
+    table: &Table,
+) -> Result<(Arc<dyn DiskFile>, u64, u64)> {
     let mut checkpoint_len = 0;
     if root.checkpoint != 0 {
         let path = checkpoint_path(root.checkpoint);
@@ -358,11 +381,17 @@ fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dy
         let path = log_path(log.number);
         let file = open_file(disk, &path)?;
         load_chunks(&*file, &path, log.len, table)?;
-        last_log = Some((file, path, log.len));
+        last_log = Some((file, log.len));
     }
-    let (log, path, len) = last_log.ok_or_else(|| damaged("the root names no log"))?;
-    // What follows is left over from a commit that was cut off.
-    log.set_len(len).map_err(|error| Error::io(format!("cut '{path}'"), &error))?;
+    let (log, len) = last_log.ok_or_else(|| damaged("the root names no log"))?;
+    Ok((log, len, checkpoint_len))
+}
+
+/// The same, to go on with: what follows the last log's committed length is left over from a commit that
+/// was cut off.
+fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dyn DiskFile>, u64)> {
+    let (log, len, checkpoint_len) = read_table(disk, root, table)?;
+    log.set_len(len).map_err(|error| Error::io("cut the block table's log", &error))?;
     Ok((log, checkpoint_len))
 }
 

@@ -6,6 +6,7 @@
 //! whatever the old root alone reached is reclaimed in the background.
 
 mod ballast;
+mod check;
 mod commit;
 mod compress;
 mod error;
@@ -23,6 +24,7 @@ mod stats;
 mod table;
 mod transaction;
 
+pub use check::{Finding, PoolCheck};
 pub use error::{Error, Result};
 pub use ledger::Reach;
 pub use offshoot_cache::BlockData;

@@ -84,6 +84,7 @@ impl Pool {
     ) -> Result<Arc<Pool>> {
         let label = read_label(&*disk)?;
         let lock = take_lock(&*disk)?;
+        make_durable(&*disk)?;
         let table = Table::new();
         let mut lost = Vec::new();
         let mut rebuilt = false;
@@ -140,14 +141,14 @@ impl Pool {
     }
 }
 
-fn take_lock(disk: &dyn Disk) -> Result<Box<dyn offshoot_os::disk::DiskLock>> {
+pub(crate) fn take_lock(disk: &dyn Disk) -> Result<Box<dyn offshoot_os::disk::DiskLock>> {
     disk.lock(LOCK).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Error::InUse,
         _ => Error::io("lock the pool", &error),
     })
 }
 
-fn read_label(disk: &dyn Disk) -> Result<Label> {
+pub(crate) fn read_label(disk: &dyn Disk) -> Result<Label> {
     let file = disk.open(LABEL).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NoPool,
         _ => Error::io("open 'label'", &error),
@@ -164,6 +165,20 @@ fn read_label(disk: &dyn Disk) -> Result<Label> {
         Some(why) => Err(Error::UnknownFormat(why)),
         None => Ok(label),
     }
+}
+
+/// Flushes whatever an engine that ended without its flushes left to the system: what is read from here
+/// on, the newest root included (`Journal::open` flushes that), would otherwise be relied upon, and
+/// what it replaces removed, while a loss of power could still take it back.
+fn make_durable(disk: &dyn Disk) -> Result<()> {
+    for dir in DIRS {
+        let io = |error: std::io::Error| Error::io(format!("flush '{dir}'"), &error);
+        for name in disk.list(dir).map_err(io)? {
+            disk.open(&format!("{dir}/{name}")).and_then(|file| file.sync_data()).map_err(io)?;
+        }
+        disk.sync_dir(dir).map_err(io)?;
+    }
+    Ok(())
 }
 
 /// Drops entries that nothing needs, queues dead nodes, and sums up what is left by segment.

@@ -1,12 +1,10 @@
 //! Reading and verifying everything; checking the counts.
 
+use crate::check::recount;
 use crate::pool::{Pool, verify};
 use crate::table::Entry;
 use crate::{Error, Result, ScrubReport};
-use offshoot_cache::BlockHashBuilder;
-use offshoot_format::segment::BlockKind;
 use offshoot_types::BlockHash;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -59,45 +57,9 @@ impl Pool {
     /// references.
     pub fn check(&self) -> Result<Vec<String>> {
         let journal = self.journal.lock();
-        let mut problems = Vec::new();
-        let mut met: HashMap<BlockHash, u32, BlockHashBuilder> = HashMap::default();
-        let mut stack: Vec<BlockHash> = Some(journal.root.hash).into_iter().collect();
-        // Dead nodes still count as parents.
-        self.table.visit(|hash, entry| {
-            if entry.is_committed() && entry.refs == 0 && entry.kind() == BlockKind::Node {
-                met.insert(*hash, 0);
-            }
-        });
-        let dead: Vec<BlockHash> = met.keys().copied().collect();
-        for hash in dead {
-            stack.extend(self.children_of(&hash)?);
-        }
-        stack.retain(|hash| !hash.is_zero());
-        while let Some(hash) = stack.pop() {
-            let met = met.entry(hash).or_default();
-            *met += 1;
-            if *met > 1 {
-                continue;
-            }
-            match self.table.get(&hash) {
-                None => problems.push(format!("{hash} is referred to but missing")),
-                Some(entry) if entry.kind() == BlockKind::Node => match self.children_of(&hash) {
-                    Ok(children) => stack.extend(children),
-                    Err(error) => problems.push(error.to_string()),
-                },
-                Some(_) => {}
-            }
-        }
+        let mut problems = recount(&self.table, journal.root.hash, &|hash| self.children_of(hash));
         let mut live = 0;
-        self.table.visit(|hash, entry| {
-            let expected = met.get(hash).copied();
-            if entry.is_committed() && expected != Some(entry.refs) && entry.refs > 0 {
-                let expected = expected.unwrap_or(0);
-                problems.push(format!("{hash} has {} references, met {expected}", entry.refs));
-            }
-            if !entry.is_committed() && expected.is_some() {
-                problems.push(format!("{hash} is reachable but not committed"));
-            }
+        self.table.visit(|_, entry| {
             if entry.is_committed() && entry.refs > 0 {
                 live += u64::from(entry.place().room());
             }

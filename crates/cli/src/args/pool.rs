@@ -26,4 +26,11 @@ pub enum PoolCommand {
     /// Give space that nothing needs back to the filesystem
     #[command(after_help = "Example:\n  offshoot pool reclaim")]
     Reclaim(JobArgs),
+    /// Verify every structure of a pool that no engine uses, and change nothing
+    ///
+    /// Reads and verifies every block, and compares block table, references, directories, links and the
+    /// intent log with each other. Exits with 1 when something is not as it should be. A damaged block table
+    /// is made anew from the segments by the next start of the engine.
+    #[command(after_help = "Example:\n  offshoot pool check --pool /data/pool")]
+    Check,
 }

@@ -1,10 +1,12 @@
 //! `offshoot pool …` and `offshoot status`
 
 use super::Session;
-use crate::args::PoolCommand;
-use crate::output::{Fields, or_dash, size, table, word};
-use offshoot_api::{CacheStatus, Ledger, LedgerEntry, PoolStatus, Status, Survival};
-use offshoot_types::Failure;
+use crate::args::{PoolCommand, TargetArgs};
+use crate::output::{Fields, Output, or_dash, size, table, word};
+use crate::target;
+use offshoot_api::{CacheStatus, Ledger, LedgerEntry, PoolCheck, PoolStatus, Status, Survival};
+use offshoot_types::{ErrorKind, Failure};
+use std::process::ExitCode;
 
 /// Runs one command.
 pub fn run(session: &Session, command: PoolCommand) -> Result<(), Failure> {
@@ -18,6 +20,7 @@ pub fn run(session: &Session, command: PoolCommand) -> Result<(), Failure> {
             session.output.print(&ledger, ledger_text);
             Ok(())
         }
+        PoolCommand::Check => Ok(()), // it asks no engine
         PoolCommand::Reclaim(args) => {
             let job = session.client.reclaim_pool()?;
             session.follow(job, args, |_| pool_status(session))
@@ -61,6 +64,43 @@ fn ledger_row(entry: &LedgerEntry) -> Vec<String> {
         known(entry.pinned_bytes),
         known(entry.freed_if_deleted_bytes),
     ]
+}
+
+/// `offshoot pool check`: without an engine; what it finds decides the exit code.
+pub fn check(target: &TargetArgs, output: Output) -> Result<ExitCode, Failure> {
+    if target.server.is_some() {
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            "a check reads the pool's files itself; --server names an engine",
+            "run it on the engine's host, with --pool, while the engine is stopped",
+        ));
+    }
+    let mut told = 0;
+    let mut tell = |done: u64, total: u64| {
+        let tenth = done * 10 / total.max(1);
+        if !output.json && tenth > told {
+            told = tenth;
+            eprintln!("{} of {} verified", size(done), size(total));
+        }
+    };
+    let report = offshoot_server::check_pool(&target::pool_dir(target)?, &mut tell)?;
+    output.print(&report, check_text);
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
+}
+
+fn check_text(report: &PoolCheck) -> String {
+    let mut text = Fields::default()
+        .add("verified", format!("{}, {} blocks", size(report.bytes), report.blocks))
+        .add("datasets", report.datasets)
+        .add("snapshots", report.snapshots)
+        .add("inodes", report.inodes)
+        .add("log records", report.log_records)
+        .add("findings", report.findings.len())
+        .text();
+    for finding in &report.findings {
+        text.push_str(&format!("{}: {}\n", finding.object, finding.message));
+    }
+    text
 }
 
 fn pool_status(session: &Session) -> Result<(), Failure> {

@@ -7,6 +7,9 @@
 //! All randomness comes from one seed, so a run can be replayed.
 
 mod image;
+mod weakness;
+
+pub use weakness::{Flush, Weakness};
 
 use super::{Disk, DiskFile, DiskLock, DiskSpace};
 use image::{Image, PAGE};
@@ -80,14 +83,35 @@ impl SimDisk {
         }
     }
 
-    /// From now on syncs of files whose path starts with `prefix` do nothing but say they did: what a missing flush would be. For checks that crash tests can fail.
-    pub fn ignore_syncs(&self, prefix: &str) {
-        self.state.lock().ignored_syncs.push(prefix.to_owned());
+    /// Weakens a kind of flush from now on: what the code would be without it. For checks that crash
+    /// tests can fail.
+    pub fn weaken(&self, weakness: Weakness) {
+        self.state.lock().weaknesses.push(weakness);
+    }
+
+    /// Flushes weakened so far.
+    pub fn weakened(&self) -> u64 {
+        self.state.lock().weakened
+    }
+
+    /// Does what late flushes left undone.
+    pub fn settle(&self) {
+        self.state.lock().settle();
+    }
+
+    /// From now on syncs of files whose path starts with `prefix` do nothing but say they did.
+    pub fn ignore_syncs(&self, prefix: &'static str) {
+        self.weaken(Weakness::Ignored(Flush::File { prefix, suffix: "" }));
     }
 
     /// From now on syncs of directory `dir` do nothing but say they did.
-    pub fn ignore_dir_syncs(&self, dir: &str) {
-        self.state.lock().ignored_dir_syncs.push(dir.to_owned());
+    pub fn ignore_dir_syncs(&self, dir: &'static str) {
+        self.weaken(Weakness::Ignored(Flush::Names { dir, suffix: "" }));
+    }
+
+    /// Whether power was lost: a [`SimDisk::crash_after`] came true, and no crash has ended it.
+    pub fn lost_power(&self) -> bool {
+        self.state.lock().alive().is_err()
     }
 
     /// Answers reads of files whose path starts with `prefix` with `EIO`; `None` ends that.
@@ -134,6 +158,14 @@ enum Change {
 }
 
 impl Change {
+    /// The length of a write of a file's first bytes, at most a page.
+    fn header_len(&self) -> Option<usize> {
+        match self {
+            Change::Write { offset: 0, data } if data.len() as u64 <= PAGE => Some(data.len()),
+            _ => None,
+        }
+    }
+
     fn apply(&self, image: &mut Image) {
         match self {
             Change::Write { offset, data } => image.write(*offset, data),
@@ -152,11 +184,16 @@ enum NameChange {
 }
 
 impl NameChange {
-    fn dir(&self) -> &str {
+    /// The name it makes or takes away.
+    fn path(&self) -> &str {
         match self {
-            NameChange::Create { path, .. } | NameChange::Remove { path } => parent(path),
-            NameChange::Rename { to, .. } => parent(to),
+            NameChange::Create { path, .. } | NameChange::Remove { path } => path,
+            NameChange::Rename { to, .. } => to,
         }
+    }
+
+    fn dir(&self) -> &str {
+        parent(self.path())
     }
 
     fn apply(&self, names: &mut BTreeMap<String, u64>) {
@@ -203,8 +240,11 @@ struct State {
     dies_at: Option<u64>,
     capacity: Option<u64>,
     fills_at: Option<u64>,
-    ignored_syncs: Vec<String>,
-    ignored_dir_syncs: Vec<String>,
+    weaknesses: Vec<Weakness>,
+    weakened: u64,
+    /// Files and names whose flush is still to come.
+    late_files: BTreeSet<u64>,
+    late_names: Vec<Flush>,
     failing_reads: Option<String>,
     failing_syncs: Option<String>,
     locks: BTreeSet<String>,
@@ -229,8 +269,10 @@ impl State {
             dies_at: None,
             capacity: None,
             fills_at: None,
-            ignored_syncs: Vec::new(),
-            ignored_dir_syncs: Vec::new(),
+            weaknesses: Vec::new(),
+            weakened: 0,
+            late_files: BTreeSet::new(),
+            late_names: Vec::new(),
             failing_reads: None,
             failing_syncs: None,
             locks: BTreeSet::new(),
@@ -316,10 +358,6 @@ impl State {
         if dying { Err(eio("power lost during the operation")) } else { Ok(()) }
     }
 
-    fn ignores_sync(&self, path: &str) -> bool {
-        self.ignored_syncs.iter().any(|prefix| path.starts_with(prefix.as_str()))
-    }
-
     fn sync_file(&mut self, id: u64, epoch: u64) -> io::Result<()> {
         if self.step()? {
             return Err(eio("power lost during the sync"));
@@ -328,29 +366,67 @@ impl State {
         if self.failing_syncs.as_ref().is_some_and(|prefix| path.starts_with(prefix.as_str())) {
             return Err(eio("the sync failed"));
         }
-        if !self.ignores_sync(&path) {
-            let file = self.file(id, epoch)?;
-            for change in std::mem::take(&mut file.pending) {
-                change.apply(&mut file.kept);
+        let header = match &self.file(id, epoch)?.pending[..] {
+            [only] => only.header_len(),
+            _ => None,
+        };
+        let covers = |one: &&Weakness| one.flush().covers_file(&path, header);
+        match self.weaknesses.iter().find(covers) {
+            None => self.keep_file(id),
+            Some(weakness) => {
+                self.weakened += 1;
+                if matches!(weakness, Weakness::Late(_)) {
+                    self.late_files.insert(id);
+                }
             }
         }
         Ok(())
+    }
+
+    fn keep_file(&mut self, id: u64) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        for change in std::mem::take(&mut file.pending) {
+            change.apply(&mut file.kept);
+        }
+    }
+
+    fn settle(&mut self) {
+        for id in std::mem::take(&mut self.late_files) {
+            self.keep_file(id);
+        }
+        let late = std::mem::take(&mut self.late_names);
+        self.keep_names(|change| {
+            late.iter().any(|flush| flush.covers_name(change.dir(), change.path()))
+        });
+    }
+
+    /// Makes pending changes of names durable, if `meant`.
+    fn keep_names(&mut self, meant: impl Fn(&NameChange) -> bool) {
+        for change in std::mem::take(&mut self.pending_names) {
+            if meant(&change) {
+                change.apply(&mut self.kept_names);
+            } else {
+                self.pending_names.push(change);
+            }
+        }
     }
 
     fn sync_dir(&mut self, dir: &str) -> io::Result<()> {
         if self.step()? {
             return Err(eio("power lost during the sync"));
         }
-        if self.ignored_dir_syncs.iter().any(|ignored| ignored == dir) {
-            return Ok(());
+        let mut weak = Vec::new();
+        for change in self.pending_names.iter().filter(|change| change.dir() == dir) {
+            let covers = |one: &&Weakness| one.flush().covers_name(dir, change.path());
+            weak.extend(self.weaknesses.iter().find(covers).copied());
         }
-        for change in std::mem::take(&mut self.pending_names) {
-            if change.dir() == dir {
-                change.apply(&mut self.kept_names);
-            } else {
-                self.pending_names.push(change);
-            }
-        }
+        self.weakened += weak.len() as u64;
+        let late = weak.iter().filter(|one| matches!(one, Weakness::Late(_)));
+        self.late_names.extend(late.map(Weakness::flush));
+        self.keep_names(|change| {
+            let weak = || weak.iter().any(|one| one.flush().covers_name(dir, change.path()));
+            change.dir() == dir && !weak()
+        });
         Ok(())
     }
 
@@ -358,6 +434,8 @@ impl State {
         self.epoch += 1;
         self.dies_at = None;
         self.locks.clear();
+        self.late_files.clear();
+        self.late_names.clear();
         self.crash_names();
         let named: BTreeSet<u64> = self.kept_names.values().copied().collect();
         self.files.retain(|id, _| named.contains(id));

@@ -1,0 +1,25 @@
+//! Verifying a pool without an engine.
+
+use offshoot_api::{PoolCheck, PoolFinding};
+use offshoot_types::Failure;
+use std::path::Path;
+
+/// Verifies every structure of a pool that no engine uses, and changes nothing. `progress` gets bytes done
+/// and bytes in all.
+///
+/// # Errors
+/// `NotFound` where there is no pool, `Busy` when an engine uses it, and what keeps a check from beginning.
+pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<PoolCheck, Failure> {
+    let report = offshoot_engine::check_pool(pool, progress)?;
+    let finding =
+        |one: offshoot_engine::Finding| PoolFinding { object: one.object, message: one.detail };
+    Ok(PoolCheck {
+        blocks: report.blocks,
+        bytes: report.bytes,
+        datasets: report.datasets,
+        snapshots: report.snapshots,
+        inodes: report.inodes,
+        log_records: report.log_records,
+        findings: report.findings.into_iter().map(finding).collect(),
+    })
+}

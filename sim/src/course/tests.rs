@@ -1,0 +1,20 @@
+use super::*;
+use crate::seeds;
+
+#[test]
+fn a_crash_anywhere_leaves_a_prefix() {
+    for seed in seeds(8) {
+        run_seed(seed, Some(6));
+    }
+}
+
+/// Otherwise a printed seed repeats nothing.
+#[test]
+fn a_seed_repeats_its_run() {
+    for seed in [3, 89] {
+        let (first, second) = (Plan::new(seed), Plan::new(seed));
+        assert_eq!(first.to_string(), second.to_string());
+        assert_eq!(first.operations, second.operations);
+        assert_eq!(first.crash_at(60, &|_| {}), second.crash_at(60, &|_| {}));
+    }
+}

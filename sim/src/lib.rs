@@ -1,0 +1,20 @@
+//! The real pool, intent log and datasets on a disk that loses, tears, reorders, refuses and lies.
+//!
+//! One seed makes one *run*: random steps on a store, each compared with a model of plain maps. The run
+//! is then repeated with power lost at each operation of the disk; what comes back must be a prefix of
+//! the history that holds all that was acknowledged, and must pass the offline check.
+//!
+//! Begin reading at [`course`].
+
+mod choice;
+pub mod course;
+mod dice;
+mod log_course;
+mod model;
+mod run;
+pub mod trial;
+pub mod weaknesses;
+mod world;
+
+pub use dice::{Dice, seeds};
+pub use world::{create, open, small_options};

@@ -1,0 +1,9 @@
+use super::*;
+use crate::seeds;
+
+#[test]
+fn what_was_acknowledged_is_there_and_nothing_of_another_opening() {
+    for seed in seeds(2000) {
+        run_seed(seed, &|_| {});
+    }
+}
