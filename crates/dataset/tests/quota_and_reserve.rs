@@ -5,8 +5,8 @@ mod support;
 use offshoot_dataset::{AllocateMode, Dataset, DatasetId, Error, Ino, NewInode, NewKind, Store};
 use offshoot_os::disk::sim::SimDisk;
 use std::sync::Arc;
-use support::run::{create, open};
 use support::{Dice, make_file, small_options};
+use support::{create, open};
 
 const BLOCK: u64 = 8192;
 

@@ -151,7 +151,9 @@ impl Journal {
         write_slot(&slots, &root).map_err(|error| match error {
             CommitError::Undone(error) | CommitError::Unknown(error) => error,
         })?;
-        let mut next_number = 1;
+        // Not a number the root still names, even if that file is gone.
+        let named = root.logs.iter().map(|log| log.number).chain([root.checkpoint]);
+        let mut next_number = named.max().unwrap_or(0) + 1;
         let names = disk.list(DIR);
         for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
             let number = name.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());

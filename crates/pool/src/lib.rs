@@ -10,6 +10,7 @@ mod check;
 mod commit;
 mod compress;
 mod error;
+mod heal;
 mod journal;
 mod ledger;
 mod options;

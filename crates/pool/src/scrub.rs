@@ -47,8 +47,16 @@ impl Pool {
             .segments
             .read(entry.place())
             .is_ok_and(|stored| verify(hash, entry, stored).is_ok());
+        if sound {
+            self.forget_fault(hash);
+            return Ok(());
+        }
         // The slow way tells a moved block from a damaged one, and keeps the fault.
-        if sound { Ok(()) } else { self.load(hash).map(|_| ()) }
+        let Err(error) = self.load(hash) else { return Ok(()) };
+        match self.cache.peek(hash) {
+            Some(content) if self.heal(hash, &content)? => Ok(()),
+            _ => Err(error),
+        }
     }
 
     /// Walks everything the root reaches and compares with the table: references, live bytes, nothing

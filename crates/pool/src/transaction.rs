@@ -91,6 +91,9 @@ impl Transaction {
         if let Some(entry) = self.pool.table.pin(&hash) {
             saved();
             self.hold(hash, entry, children);
+            if self.pool.is_damaged(&hash) && !self.pool.heal(&hash, content)? {
+                tracing::warn!(%hash, "a damaged block was written again but could not be replaced");
+            }
             return Ok(hash);
         }
         let (entry, found) = self.store(hash, kind, content)?;
@@ -225,6 +228,7 @@ impl Pool {
         match unpinned {
             Unpinned::Kept => {}
             Unpinned::Freed(place) => {
+                self.forget_fault(hash);
                 self.cache.remove(hash);
                 self.segments.release(place);
             }
