@@ -156,17 +156,13 @@ impl Ledger {
         Some(DatedFigures { figures: *figures, as_of: *as_of, current: *of == version })
     }
 
-    /// How long the figures took, when they are out of date; `None`: they are not. Zero: there are none.
-    fn debt(&self, object: &Object, version: BlockHash) -> Option<Duration> {
+    /// Whether an object's figures are worked out for a request that has `spent` so much time on others.
+    fn is_due(&self, object: &Object, version: BlockHash, spent: Duration) -> bool {
         match self.kept.lock().get(&object.key) {
-            None => Some(Duration::ZERO),
-            Some(kept) if kept.version == version && kept.is_of(object) => None,
-            Some(kept) => Some(kept.took),
+            None => spent < FIRST_BUDGET,
+            Some(kept) if kept.version == version && kept.is_of(object) => false,
+            Some(kept) => kept.took < PROMPT && spent < STALE_BUDGET,
         }
-    }
-
-    fn is_known(&self, key: LedgerKey) -> bool {
-        self.kept.lock().contains_key(&key)
     }
 
     /// Works an object's figures out; `stored` goes on from the object before.
@@ -223,22 +219,14 @@ pub fn freed_if_deleted(
     let mut all = HashMap::new();
     for object in inventory(core)?.iter().filter(|object| keys.contains(&object.key)) {
         let spent = core.clock.elapsed() - begun;
-        let kept = core.ledger.kept.lock().get(&object.key).cloned();
-        let freed = match kept {
-            Some(kept)
-                if (kept.version == version && kept.is_of(object))
-                    || kept.took > PROMPT
-                    || spent > STALE_BUDGET =>
-            {
-                kept.figures.freed_if_deleted_bytes()
-            }
-            None if spent > FIRST_BUDGET => continue,
-            _ => {
-                let freed = core.store.freed_by_deleting(&object.whole());
-                freed.map_err(|error| error.failure())?
-            }
+        let freed = if core.ledger.is_due(object, version, spent) {
+            let freed = core.store.freed_by_deleting(&object.whole());
+            Some(freed.map_err(|error| error.failure())?)
+        } else {
+            let kept = core.ledger.kept.lock();
+            kept.get(&object.key).map(|kept| kept.figures.freed_if_deleted_bytes())
         };
-        all.insert(object.key, freed);
+        all.extend(freed.map(|freed| (object.key, freed)));
     }
     Ok(all)
 }
@@ -250,12 +238,9 @@ fn freshen(core: &Core, objects: &[&Object]) {
     let mut stored = core.store.stored_bytes();
     for object in objects {
         let spent = core.clock.elapsed() - begun;
-        let due = match core.ledger.debt(object, version) {
-            None => false,
-            Some(_) if !core.ledger.is_known(object.key) => spent < FIRST_BUDGET,
-            Some(took) => took < PROMPT && spent < STALE_BUDGET,
-        };
-        if due && let Err(failure) = core.ledger.work_out(core, object, &mut stored) {
+        if core.ledger.is_due(object, version, spent)
+            && let Err(failure) = core.ledger.work_out(core, object, &mut stored)
+        {
             tracing::warn!(object = object.name, %failure, "the ledger");
         }
     }

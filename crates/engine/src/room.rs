@@ -48,8 +48,6 @@ const VITAL: &[&str] = &[
 ];
 /// Room on the device below which nothing can be written with certainty, in bytes.
 const DEVICE_MIN: u64 = 4 << 20;
-/// How often quotas are looked at.
-const QUOTAS_EVERY: Duration = Duration::from_secs(5);
 /// How often a VDB is asked to give back the room of its log.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
 /// How long that may take.
@@ -72,9 +70,8 @@ pub struct Seen {
     /// The level that is not roomy, and since when.
     since: Mutex<Option<(Level, Timestamp)>>,
     checkpoints: Mutex<HashMap<VdbId, Duration>>,
-    /// The quotas that the store was told, by name, and when they are looked at again.
+    /// The quotas that the store was told, by name.
     quotas: Mutex<HashMap<String, Option<u64>>>,
-    quotas_at: Mutex<Duration>,
 }
 
 fn level(core: &Core) -> Level {
@@ -171,7 +168,7 @@ fn look(core: &Core) -> Option<(Level, Timestamp)> {
 
 /// Tells the store the quotas that policies say. A VDB's covers the states it can go back to, too.
 pub fn set_quotas(core: &Core) -> Result<(), Failure> {
-    for vdb in core.catalog.list::<Vdb>()? {
+    for vdb in core.catalog.all::<Vdb>()?.iter() {
         let Some(present) = vdb.dataset else { continue };
         let mut members = Vec::new();
         if vdb.policy.quota_bytes.is_some() {
@@ -180,7 +177,7 @@ pub fn set_quotas(core: &Core) -> Result<(), Failure> {
         }
         set_quota(core, &vdb.name, vdb.policy.quota_bytes, present, &members)?;
     }
-    for dsource in core.catalog.list::<Dsource>()? {
+    for dsource in core.catalog.all::<Dsource>()?.iter() {
         if let (Some(log), Some(staging)) = (dsource.log_dataset, dsource.staging_dataset) {
             set_quota(core, &dsource.name, dsource.policy.quota_bytes, log, &[log, staging])?;
         }
@@ -232,20 +229,9 @@ fn quota_used_up(name: &str) -> Failure {
     )
 }
 
-/// Looks after a full pool, and quotas: VDBs are asked to give back the room of logs they no longer need.
+/// Looks after a full pool: VDBs are asked to give back the room of logs they no longer need.
 pub fn look_after(core: &Arc<Core>) -> Result<(), Failure> {
     let now = core.clock.elapsed();
-    let due = {
-        let mut quotas_at = core.room.quotas_at.lock();
-        let due = now >= *quotas_at;
-        if due {
-            *quotas_at = now + QUOTAS_EVERY;
-        }
-        due
-    };
-    if due {
-        set_quotas(core)?;
-    }
     if look(core).is_none_or(|(level, _)| level < Level::Full) {
         return Ok(());
     }

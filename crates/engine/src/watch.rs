@@ -16,6 +16,8 @@ const ROUND: Duration = Duration::from_millis(250);
 const ATTEMPTS_MAX: u32 = 3;
 /// How long a server that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
+/// Pause between two looks at quotas.
+const QUOTAS_PAUSE: Duration = Duration::from_secs(5);
 /// Pause between two looks for snapshots of VDBs that are due.
 const SNAPSHOT_PAUSE: Duration = Duration::from_secs(1);
 /// Pause between two looks for what retention does not keep.
@@ -32,6 +34,7 @@ struct Rounds {
     attempts: HashMap<SnapshotId, u32>,
     died: HashMap<String, (u32, Duration)>,
     slots_at: Duration,
+    quotas_at: Duration,
     snapshots_at: Duration,
     retention_at: Duration,
     /// VDBs of which no snapshot is due before then.
@@ -54,6 +57,7 @@ pub fn run(core: &Arc<Core>, stopping: &AtomicBool) {
 impl Rounds {
     fn round(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
         core.exports.tend_keeper();
+        self.set_quotas(core)?;
         room::look_after(core)?;
         self.prove(core)?;
         self.revive(core)?;
@@ -112,6 +116,15 @@ impl Rounds {
         }
     }
 
+    fn set_quotas(&mut self, core: &Core) -> Result<(), Failure> {
+        let now = core.clock.elapsed();
+        if now < self.quotas_at {
+            return Ok(());
+        }
+        self.quotas_at = now + QUOTAS_PAUSE;
+        room::set_quotas(core)
+    }
+
     fn keep_policies(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
         let now = core.clock.elapsed();
         if now >= self.snapshots_at {
@@ -128,16 +141,16 @@ impl Rounds {
 
     /// Takes snapshots of running VDBs as their policies ask; those of dSources their followers take.
     fn take_due_snapshots(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
-        let vdbs: Vec<Vdb> = core.catalog.list()?;
+        let vdbs = core.catalog.all::<Vdb>()?;
         self.unchanged.retain(|id, _| vdbs.iter().any(|vdb| vdb.id == *id));
-        for vdb in vdbs {
+        for vdb in vdbs.iter() {
             let Some(every_ms) = vdb.policy.snapshots.every_ms else { continue };
             let now = core.clock.elapsed();
             let looked = self.unchanged.get(&vdb.id).is_some_and(|until| now < *until);
             if looked || vdb.state != VdbState::Running || core.runner()?.is_busy(vdb.id) {
                 continue;
             }
-            match snapshots::due_of_vdb(core, &vdb)? {
+            match snapshots::due_of_vdb(core, vdb)? {
                 true => {
                     let owner = vdb.id.into();
                     snapshots::submit_take(core, owner, &vdb.name, SnapshotKind::Policy)?;

@@ -11,6 +11,7 @@ use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::BlockKind;
 use offshoot_types::BlockHash;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// How often an answer is worked out anew because a commit came in between.
@@ -156,7 +157,7 @@ impl Reach {
 
     /// Counts a reference; whether it was the first (or, taken out, the last).
     fn count(&mut self, hash: &BlockHash, add: bool) -> bool {
-        let name = hash.0[..8].iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
+        let name = BlockHashBuilder.hash_one(hash);
         let count = self.seen.entry(name).or_default();
         if add {
             *count += 1;

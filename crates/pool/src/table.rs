@@ -207,7 +207,7 @@ impl Table {
 
     /// Makes room for so many entries, at open.
     pub(crate) fn reserve(&self, entries: u64) {
-        // Names are spread evenly: a part rarely gets an eighth more than its share.
+        // Names are spread evenly: a part rarely gets a thirty-second more than its share.
         let each = entries as usize / SHARDS;
         self.shards.iter().for_each(|shard| shard.write().reserve(each + each / 32));
     }

@@ -6,7 +6,9 @@
 
 use super::Entry;
 use hashbrown::HashTable;
+use offshoot_cache::BlockHashBuilder;
 use offshoot_types::BlockHash;
+use std::hash::BuildHasher;
 
 /// Entries a part keeps room for.
 const SHRINK_MIN: usize = 64;
@@ -19,7 +21,7 @@ pub(super) struct Shard {
 
 /// The parts are told apart by the last byte of a name, so the first ones are free for the hash.
 fn hash_of(name: &BlockHash) -> u64 {
-    name.0[..8].iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
+    BlockHashBuilder.hash_one(name)
 }
 
 impl Shard {
