@@ -3,7 +3,7 @@
 use crate::figures::millis;
 use crate::order_entry::{FillPlan, Filled, fill};
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{Dsource, PoolStatus, Snapshot, Vdb};
+use offshoot_api::{Dsource, JobList, JobStep, PoolStatus, Snapshot, Vdb};
 use offshoot_demo::{Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest};
 use offshoot_os::{Clock, SystemClock};
 use std::time::Duration;
@@ -71,6 +71,21 @@ impl Stage {
         let limit = Duration::from_secs(LINK_SECONDS_MAX);
         self.engine.command_within(arguments, &password, limit)?;
         Ok((SystemClock.elapsed() - began).as_secs_f64())
+    }
+
+    /// What each step of the newest job of a kind took, in seconds.
+    ///
+    /// # Errors
+    /// What the command says, or when there is no such job.
+    pub fn steps(&self, kind: &str) -> Result<Vec<(String, f64)>> {
+        let list: JobList = self.engine.ask(["job", "list"])?;
+        let job = list.jobs.into_iter().find(|job| job.kind == kind);
+        let took = |step: JobStep| {
+            let ms = step.ended_at?.as_millisecond() - step.started_at?.as_millisecond();
+            Some((step.name, ms as f64 / 1e3))
+        };
+        let steps = job.with_context(|| format!("there is no job {kind}"))?.steps;
+        Ok(steps.into_iter().filter_map(took).collect())
     }
 
     /// Shows a dSource.

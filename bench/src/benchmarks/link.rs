@@ -8,15 +8,20 @@ use crate::stage::Stage;
 use crate::statistics::{interleaved, median};
 use anyhow::{Result, ensure};
 use offshoot_os::{Clock, SystemClock, process};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Measure the rate of a link against pg_basebackup, and what the pool then holds
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
-#[command(after_help = "Example:\n  offshoot bench link --scale 0.2 --repeats 3")]
+#[command(after_help = "Example:\n  offshoot bench link --scale 0.2 --repeats 3\n  \
+    offshoot bench link --pgbench 100")]
 pub struct Arguments {
     /// Size of the order entry data in the source, about 1 GB each
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     scale: f64,
+    /// Fill the source with pgbench's data of this scale, about 15 MB each, instead
+    #[arg(long, value_name = "SCALE", conflicts_with = "scale")]
+    pgbench: Option<u32>,
     /// How often each is done, in turn
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeats: u32,
@@ -26,17 +31,24 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
-    let stage = Stage::start(&engine_options(&arguments.setting)?, 0, &[])?;
+    let scale = arguments.pgbench.unwrap_or(0);
+    let stage = Stage::start(&engine_options(&arguments.setting)?, scale, &[])?;
     let mut record = Record::begin("link", arguments, stage.scratch.path())?;
-    stage.fill(arguments.scale, arguments.setting.seed)?;
+    if arguments.pgbench.is_none() {
+        stage.fill(arguments.scale, arguments.setting.seed)?;
+    }
     let source_mb = megabytes(stage.source.data_bytes());
     let (mut backup, mut link, mut pool) = (Vec::new(), Vec::new(), Vec::new());
+    let mut steps: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (run, variant) in interleaved(2, arguments.repeats) {
         if variant == 0 {
             backup.push(source_mb / base_backup(&stage, run)?);
         } else {
             link.push(source_mb / stage.link("prod")?);
             pool.push(megabytes(stage.pool()?.used_bytes) / source_mb);
+            for (step, seconds) in stage.steps("dsource_link")? {
+                steps.entry(step).or_default().push(seconds);
+            }
             stage.engine.command(["dsource", "unlink", "prod"])?;
         }
     }
@@ -46,6 +58,9 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     figures.note("pg_basebackup_mb_per_s", backup);
     figures.note("link_mb_per_s", link);
     figures.at_most("pool_to_source", pool, 0.35);
+    for (step, seconds) in steps {
+        figures.note(format!("seconds_of_{step}"), seconds);
+    }
     Ok(record)
 }
 
