@@ -1,12 +1,13 @@
 //! A store on a simulated disk, and the steps a run takes on it.
 
 use crate::model::{Op, apply_real};
-use offshoot_dataset::{DatasetId, Error, SnapshotId, Store, StoreOptions};
+use offshoot_dataset::{DatasetId, Error, ScrubState, SnapshotId, Store, StoreOptions};
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What reads fail on.
@@ -188,7 +189,8 @@ impl World {
                 store.pool().reclaim_step()?;
             }
             Step::Scrub => {
-                let report = store.pool().scrub(u64::MAX, &AtomicBool::new(false))?;
+                let tell = &mut |_: &ScrubState| ControlFlow::Continue(());
+                let report = store.pool().scrub(ScrubState::default(), u64::MAX, tell)?;
                 if report.damaged > 0 && !self.disk.lost_power() {
                     panic!("a scrub finds damage where none was done: {:?}", store.faults());
                 }

@@ -23,8 +23,8 @@ impl BlockMap {
 }
 
 /// Blocks below a node of this height.
-fn span(height: u8) -> u64 {
-    FAN_OUT.pow(u32::from(height))
+pub(crate) fn span(height: u8) -> u64 {
+    FAN_OUT.saturating_pow(u32::from(height))
 }
 
 fn read_map(source: &dyn NodeSource, hash: BlockHash, height: u8) -> Result<[BlockHash; 128]> {

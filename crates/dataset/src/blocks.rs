@@ -37,6 +37,15 @@ impl NodeSource for PoolReader {
     }
 }
 
+/// Nodes of the pool, for those who go through many once.
+pub(crate) struct PassingReader<'a>(pub(crate) &'a Pool);
+
+impl NodeSource for PassingReader<'_> {
+    fn read_node(&self, hash: &BlockHash) -> Result<BlockData> {
+        self.0.read_aside(hash).map_err(Error::from)
+    }
+}
+
 /// Nodes of the pool, written by one transaction.
 pub(crate) struct PoolWriter<'a> {
     pub(crate) reader: PoolReader,

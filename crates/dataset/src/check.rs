@@ -1,8 +1,9 @@
 //! Verifying a whole store that no engine has open: the pool, then what datasets make of it.
 
-use crate::Result;
 use crate::blocks::{NodeSource, StoreNodes};
+use crate::holders::{Search, StateId};
 use crate::tree;
+use crate::{Holders, Result};
 use offshoot_format::directory::{
     DatasetRecord, DirectoryKey, SnapshotRecord, StoreExtra, TreeState,
 };
@@ -34,6 +35,8 @@ pub struct CheckReport {
     pub log_records: u64,
     /// What is not as it should be; empty for a sound store.
     pub findings: Vec<Finding>,
+    /// Damaged and lost blocks, with those who hold them.
+    pub damage: Vec<(BlockHash, Holders)>,
 }
 
 /// Verifies everything in a store: label, roots, block table, every block of every segment, reference
@@ -50,6 +53,7 @@ pub fn check(disk: Arc<dyn Disk>, progress: &mut dyn FnMut(u64, u64)) -> Result<
         CheckReport { blocks: pool.blocks, bytes: pool.bytes, ..CheckReport::default() };
     let applied = check_directory(&mut pool, &mut report);
     check_log(&mut pool, &applied, &mut report);
+    report.damage.sort_unstable_by_key(|(hash, _)| *hash);
     report.findings = pool.into_findings();
     Ok(report)
 }
@@ -68,6 +72,7 @@ fn check_directory(pool: &mut PoolCheck, report: &mut CheckReport) -> BTreeMap<D
     const OBJECT: &str = "directory";
     let mut applied = BTreeMap::new();
     let mut problems = Vec::new();
+    let mut found = Vec::new();
     // States by their root, with everyone who has them.
     let mut states: BTreeMap<BlockHash, (TreeState, String)> = BTreeMap::new();
     let extra = StoreExtra::decode(pool.extra()).unwrap_or_else(|error| {
@@ -89,6 +94,7 @@ fn check_directory(pool: &mut PoolCheck, report: &mut CheckReport) -> BTreeMap<D
                         problems.push(format!("{id} has a number that is still to be given"));
                     }
                     applied.insert(id, record.applied);
+                    found.push((StateId::Dataset(id), record.tree.clone()));
                     add_state(record.tree, id.to_string());
                 }
                 DirectoryKey::Snapshot(id) => {
@@ -97,6 +103,7 @@ fn check_directory(pool: &mut PoolCheck, report: &mut CheckReport) -> BTreeMap<D
                     if id.0 >= extra.next_snapshot {
                         problems.push(format!("{id} has a number that is still to be given"));
                     }
+                    found.push((StateId::Snapshot(id), record.tree.clone()));
                     add_state(record.tree, id.to_string());
                 }
             }
@@ -110,6 +117,7 @@ fn check_directory(pool: &mut PoolCheck, report: &mut CheckReport) -> BTreeMap<D
     problems.extend(scanned.err().map(|error| error.to_string()));
     problems.into_iter().for_each(|problem| pool.add(OBJECT, problem));
     let mut maps = files::Maps::default();
+    report.damage = holders_of(pool, &found);
     for (state, holders) in states.into_values() {
         report.inodes += state.inodes;
         for problem in files::check_state(&Nodes(pool), &state, &mut maps) {
@@ -117,6 +125,18 @@ fn check_directory(pool: &mut PoolCheck, report: &mut CheckReport) -> BTreeMap<D
         }
     }
     applied
+}
+
+/// Who holds what is damaged.
+fn holders_of(pool: &PoolCheck, states: &[(StateId, TreeState)]) -> Vec<(BlockHash, Holders)> {
+    let damaged = pool.damaged();
+    if damaged.is_empty() {
+        return Vec::new();
+    }
+    let nodes = Nodes(pool);
+    let mut search = Search::new(&nodes, &damaged);
+    states.iter().for_each(|(id, tree)| search.look(*id, tree));
+    search.end().into_iter().collect()
 }
 
 /// Decodes what waits in the intent log and checks that it follows what is applied.

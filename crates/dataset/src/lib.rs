@@ -10,6 +10,7 @@ mod blocks;
 mod check;
 mod dataset;
 mod error;
+mod holders;
 mod inode;
 mod inode_table;
 mod layer;
@@ -25,7 +26,8 @@ pub use attributes::{
 pub use check::{CheckReport, check};
 pub use dataset::{Dataset, FILE_SIZE_MAX};
 pub use error::{Error, Result};
+pub use holders::{HeldFile, Holder, Holders, StateId};
 pub use offshoot_intent_log::VolatileLog;
-pub use offshoot_pool::{Finding, Purpose};
+pub use offshoot_pool::{Fault, Finding, Purpose, ScrubState};
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use store::{DatasetInfo, Holding, SnapshotInfo, Store, StoreOptions, StoredBytes};

@@ -9,18 +9,20 @@ pub(crate) use background::{Prefetch, Signal};
 pub(crate) use directory::{Directory, DirectoryEntry};
 pub use ledger::{Holding, StoredBytes};
 
+use crate::blocks::PassingReader;
 use crate::dataset::LoggedRecords;
+use crate::holders::{Search, StateId};
 use crate::inode::{to_system_time, to_timestamp};
-use crate::{Dataset, Error, Result};
+use crate::{Dataset, Error, Holders, Result};
 use background::Schedule;
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::Timestamp;
 use offshoot_intent_log::IntentLog;
 use offshoot_os::Clock;
 use offshoot_pool::{Fault, Pool, PoolOptions, PoolStats, Purpose};
-use offshoot_types::{BLOCK_SIZE, DatasetId, SnapshotId};
+use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, SnapshotId};
 use parking_lot::{Mutex, RwLock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -215,6 +217,24 @@ impl Store {
     /// Damage found since the store was opened.
     pub fn faults(&self) -> Vec<Fault> {
         self.shared.pool.faults()
+    }
+
+    /// Those who hold some blocks, as of about now. Reads the metadata of everything in the store.
+    pub fn holders(&self, blocks: &[BlockHash]) -> HashMap<BlockHash, Holders> {
+        let nodes = PassingReader(&self.shared.pool);
+        let mut search = Search::new(&nodes, blocks);
+        let (datasets, snapshots) = {
+            let directory = self.shared.directory.read();
+            (directory.datasets.clone(), directory.snapshots.clone())
+        };
+        for (id, record) in &datasets {
+            search.look(StateId::Dataset(*id), &record.tree);
+        }
+        // The newest first: it is what users look at.
+        for (id, record) in snapshots.iter().rev() {
+            search.look(StateId::Snapshot(*id), &record.tree);
+        }
+        search.end()
     }
 
     /// Bytes changed in memory that no commit has written yet.

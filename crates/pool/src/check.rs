@@ -3,7 +3,7 @@
 use crate::journal::{open_slots, read_root, read_table};
 use crate::pool::{NodeChildren, verify};
 use crate::rebuild::rebuild;
-use crate::recovery::{read_label, take_lock};
+use crate::recovery::{LOST, read_label, take_lock};
 use crate::segments;
 use crate::table::{Entry, Table};
 use crate::{Error, Result};
@@ -13,7 +13,7 @@ use offshoot_format::segment::{BlockKind, FRAME_LEN, Frame, HEADER_LEN, decode_s
 use offshoot_os::disk::{Disk, DiskFile, DiskLock, read_exact_at};
 use offshoot_types::BlockHash;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Blocks of the table looked at together: bounds memory to some 60 MB.
@@ -141,35 +141,31 @@ impl PoolCheck {
 
     /// Reads every segment: headers, frames, contents. `progress` gets (bytes done, bytes in all).
     pub fn verify_segments(&mut self, progress: &mut dyn FnMut(u64, u64)) {
-        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         let mut total = 0;
-        self.table.visit(|_, entry| {
-            *counts.entry(entry.place().segment).or_default() += 1;
-            total += u64::from(entry.place().room());
-        });
-        let mut rest: Vec<(u32, u64)> = counts.into_iter().rev().collect();
-        while !rest.is_empty() {
-            let mut group: BTreeMap<u32, Vec<(BlockHash, Entry)>> = BTreeMap::new();
-            let mut blocks = 0;
-            while let Some((segment, count)) = rest.last()
-                && (blocks == 0 || blocks + count <= GROUP_BLOCKS)
-            {
-                blocks += count;
-                group.insert(*segment, Vec::with_capacity(*count as usize));
-                rest.pop();
+        let mut lost = Vec::new();
+        self.table.visit(|hash, entry| {
+            total += entry.room();
+            if entry.is_lost() {
+                lost.push(*hash);
             }
-            self.table.visit(|hash, entry| {
-                if let Some(of) = group.get_mut(&entry.place().segment) {
-                    of.push((*hash, *entry));
-                }
-            });
-            for (segment, mut entries) in group {
-                entries.sort_unstable_by_key(|(_, entry)| entry.place());
+        });
+        self.damaged.extend(lost);
+        let mut next = 0;
+        loop {
+            let group = self.table.by_segment(next, GROUP_BLOCKS);
+            let Some((last, _)) = group.last_key_value() else { return };
+            next = last.saturating_add(1);
+            for (segment, entries) in group {
                 self.verify_segment(segment, &entries);
                 self.files.lock().remove(&segment);
                 progress(self.bytes, total);
             }
         }
+    }
+
+    /// Blocks found damaged or lost so far.
+    pub fn damaged(&self) -> Vec<BlockHash> {
+        self.damaged.iter().copied().collect()
     }
 
     fn verify_segment(&mut self, number: u32, entries: &[(BlockHash, Entry)]) {
@@ -233,7 +229,17 @@ fn verify_frame(
     read_exact_at(file, u64::from(place.offset), &mut bytes).map_err(|error| error.to_string())?;
     let stored = bytes.split_off(FRAME_LEN as usize);
     verify(hash, entry, stored)?;
-    let frame = Frame::decode(&bytes).map_err(|error| error.to_string())?;
+    check_frame(&bytes, hash, entry)
+}
+
+/// Compares a frame with what the table says of it.
+pub(crate) fn check_frame(
+    bytes: &[u8],
+    hash: &BlockHash,
+    entry: &Entry,
+) -> std::result::Result<(), String> {
+    let frame = Frame::decode(bytes).map_err(|error| error.to_string())?;
+    let place = entry.place();
     let (kind, codec) = (entry.kind(), entry.codec());
     let (stored_len, raw_len) = (place.stored_len, entry.raw_len());
     if frame == (Frame { hash: *hash, kind, codec, stored_len, raw_len }) {
@@ -273,6 +279,7 @@ pub(crate) fn recount(
         }
         match table.get(&hash) {
             None => problems.push(format!("{hash} is referred to but missing")),
+            Some(entry) if entry.is_lost() => problems.push(format!("{hash} is lost: {LOST}")),
             Some(entry) if entry.kind() == BlockKind::Node => match children(&hash) {
                 Ok(children) => stack.extend(children),
                 Err(error) => problems.push(error.to_string()),

@@ -14,7 +14,7 @@
 
 use crate::journal::{CommitError, Journal};
 use crate::pool::{Pool, Root};
-use crate::table::Place;
+use crate::table::{Entry, Move};
 use crate::transaction::Transaction;
 use crate::{EXTRA_LEN_MAX, Error, Result};
 use offshoot_cache::BlockHashBuilder;
@@ -35,6 +35,8 @@ struct Change {
     was_committed: bool,
     refs_before: u32,
     refs: u32,
+    /// The new tree reaches it, and what it refers to was counted.
+    acquired: bool,
     /// Dropped: unreachable, unpinned, and (a node) its children released in this plan.
     gone: bool,
 }
@@ -42,6 +44,11 @@ struct Change {
 impl Change {
     fn matters(&self) -> bool {
         self.gone || self.refs != self.refs_before || (!self.was_committed && self.refs > 0)
+    }
+
+    /// It was lost and is found again, by a transaction whose commit is still to come.
+    fn stays_lost(&self) -> bool {
+        !self.was_committed && !self.acquired
     }
 }
 
@@ -67,12 +74,12 @@ impl Planner<'_> {
             std::collections::hash_map::Entry::Vacant(vacant) => {
                 let entry = self.pool.table.get(hash).ok_or(Error::Missing(*hash))?;
                 let was_committed = entry.is_committed();
-                let refs = if was_committed { entry.refs } else { 0 };
                 Ok(vacant.insert(Change {
                     kind: entry.kind(),
                     was_committed,
-                    refs_before: refs,
-                    refs,
+                    refs_before: entry.refs,
+                    refs: entry.refs,
+                    acquired: false,
                     gone: false,
                 }))
             }
@@ -84,7 +91,8 @@ impl Planner<'_> {
         let mut stack = vec![root];
         while let Some(hash) = stack.pop() {
             let change = self.change(&hash)?;
-            let first = !change.was_committed && change.refs == 0;
+            let first = !change.was_committed && !change.acquired;
+            change.acquired = true;
             change.refs = change.refs.checked_add(1).ok_or_else(|| {
                 Error::Failed(format!("block {hash} has more references than can be counted"))
             })?;
@@ -220,28 +228,28 @@ impl Pool {
     }
 
     /// Makes blocks' new places durable, then the table's. The blocks are durable already.
-    pub(crate) fn move_blocks(&self, moves: &[(BlockHash, Place, Place)]) -> Result<()> {
+    pub(crate) fn move_blocks(&self, moves: &[(BlockHash, Move)]) -> Result<()> {
         let mut journal = self.journal.lock();
         self.check_usable()?;
         let mut records = Vec::new();
-        for (hash, from, to) in moves {
+        for (hash, moved) in moves {
             let entry = self.table.get(hash);
-            if let Some(mut entry) = entry.filter(|entry| entry.place() == *from)
+            if let Some(mut entry) = entry.filter(|entry| entry.place() == moved.from)
                 && entry.is_committed()
             {
-                entry.set_place(*to);
+                entry.set_place(moved.to, moved.codec);
                 Record::Put(*hash, entry.durable(entry.refs)).encode(&mut records);
             }
         }
         let (hash, extra) = (journal.root.hash, journal.root.extra.clone());
-        let moved = self.write_root(&mut journal, hash, extra, &records);
-        for (hash, from, to) in moves {
+        let written = self.write_root(&mut journal, hash, extra, &records);
+        for (hash, moved) in moves {
             // ORDER 4 holds for the old place of a moved block. One that was committed only now, or
             // dropped, leaves a record of the new place that nothing depends on.
-            let relocated = moved.is_ok() && self.table.relocate(hash, *from, *to);
-            self.segments.release(if relocated { *from } else { *to });
+            let relocated = written.is_ok() && self.table.relocate(hash, moved);
+            self.segments.release(if relocated { moved.from } else { moved.to });
         }
-        moved.map(|_| ())
+        written.map(|_| ())
     }
 
     /// Writes the plan's records and the root.
@@ -254,8 +262,11 @@ impl Pool {
     ) -> Result<Txg> {
         let mut records = Vec::new();
         for (hash, change) in plan.changes.iter().filter(|(_, change)| change.matters()) {
-            if change.gone {
+            if change.gone || (change.stays_lost() && change.refs == 0) {
                 Record::Gone(*hash).encode(&mut records);
+            } else if change.stays_lost() {
+                let lost = Entry::lost(change.refs).durable(change.refs);
+                Record::Put(*hash, lost).encode(&mut records);
             } else if let Some(entry) = self.table.get(hash) {
                 Record::Put(*hash, entry.durable(change.refs)).encode(&mut records);
             }
@@ -315,7 +326,15 @@ impl Pool {
     /// release of a committed block's place comes from here or from `move_blocks`, after the root.
     fn apply(&self, plan: Plan) {
         for (hash, change) in plan.changes.iter().filter(|(_, change)| change.matters()) {
+            if change.stays_lost() {
+                self.table.set_references(hash, change.refs);
+                continue;
+            }
             let unpinned = self.table.apply(hash, change.refs, change.gone);
+            if !change.was_committed && change.refs_before > 0 {
+                self.forget_fault(hash);
+                tracing::info!(%hash, "a lost block came again");
+            }
             self.settle(hash, unpinned);
         }
     }

@@ -1,11 +1,16 @@
 //! Replacing the damaged copy of a block by a sound one that turned up.
 
 use crate::compress::compress;
-use crate::pool::Pool;
+use crate::pool::{Pool, verify};
+use crate::table::{Entry, Move, Place};
 use crate::transaction::name_of;
 use crate::{BlockData, Purpose, Result};
-use offshoot_format::segment::Frame;
+use offshoot_format::segment::{FRAME_ALIGN, FRAME_LEN, Frame};
 use offshoot_types::BlockHash;
+use std::ops::ControlFlow;
+
+/// Bytes of dead ranges looked through at a time.
+const WINDOW_LEN: u32 = 256 << 10;
 
 impl Pool {
     /// Whether the stored copy of a block is known to be damaged. Cheap while nothing is.
@@ -14,30 +19,103 @@ impl Pool {
     }
 
     /// Stores a damaged block's content anew and forgets the fault. Whether that was possible: not for a
-    /// block that is not committed, or that would be stored in another length than the table says.
+    /// block that is not committed, nor for a lost one, which only a commit brings back.
     pub(crate) fn heal(&self, hash: &BlockHash, content: &[u8]) -> Result<bool> {
         let Some(entry) = self.table.get(hash) else { return Ok(false) };
         let place = entry.place();
         let (codec, compressed) = compress(content);
         let stored = compressed.as_deref().unwrap_or(content);
-        let same = codec == entry.codec() && stored.len() == place.stored_len as usize;
-        if !entry.is_committed() || !same || name_of(entry.kind(), content) != *hash {
+        let kept = entry.is_committed() && !entry.is_lost();
+        if !kept || name_of(entry.kind(), content) != *hash {
             return Ok(false);
         }
-        let (stored_len, raw_len) = (place.stored_len, entry.raw_len());
+        let (stored_len, raw_len) = (stored.len() as u32, entry.raw_len());
         let frame = Frame { hash: *hash, kind: entry.kind(), codec, stored_len, raw_len };
-        self.take_room(u64::from(place.room()), Purpose::Freeing)?;
+        self.take_room(u64::from(Frame::room(stored_len)), Purpose::Freeing)?;
         let to = self.segments.append(&frame, stored)?;
         // ORDER 1 for the new copy; from here on it is moved as compaction moves blocks.
         if let Err(error) = self.flush_segments() {
             self.segments.release(to);
             return Err(error);
         }
-        self.move_blocks(&[(*hash, place, to)])?;
+        self.move_blocks(&[(*hash, Move { from: place, to, codec })])?;
         self.cache.insert(*hash, BlockData::new(content));
         self.forget_fault(hash);
         tracing::info!(%hash, "a damaged block was replaced by a sound copy");
         Ok(true)
+    }
+
+    /// Looks for sound copies of damaged blocks in what of the segments no block uses any more: what
+    /// compaction left behind, or an undone commit. `tell` gets the bytes looked through. Answers how
+    /// many blocks were healed.
+    pub(crate) fn heal_from_dead_copies(
+        &self,
+        tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let mut healed = 0;
+        for (segment, begin, end) in self.segments.dead_ranges() {
+            let mut at = begin.next_multiple_of(FRAME_ALIGN);
+            while at < end && !self.faults.lock().is_empty() {
+                let until = end.min(at + WINDOW_LEN);
+                // With the whole of a frame that begins at the end.
+                let bytes = self.segments.read_run(segment, at, end.min(until + FRAME_LEN));
+                let bytes = bytes.unwrap_or_default();
+                // Given back to the device already, most often.
+                let empty = bytes.iter().all(|byte| *byte == 0);
+                if !empty {
+                    healed += self.heal_from(segment, at, &bytes)?;
+                }
+                if tell(if empty { 0 } else { u64::from(until - at) }).is_break() {
+                    return Ok(healed);
+                }
+                at = until;
+            }
+        }
+        Ok(healed)
+    }
+
+    /// The same for the frames that begin in `bytes`, which lie at `begin` of a segment.
+    fn heal_from(&self, segment: u32, begin: u32, bytes: &[u8]) -> Result<u64> {
+        let mut healed = 0;
+        let frames = bytes.windows(FRAME_LEN as usize).step_by(FRAME_ALIGN as usize);
+        for (offset, header) in (begin..).step_by(FRAME_ALIGN as usize).zip(frames) {
+            let Ok(frame) = Frame::decode(header) else { continue };
+            if !self.is_damaged(&frame.hash) {
+                continue;
+            }
+            let place = Place { segment, offset, stored_len: frame.stored_len };
+            let entry = Entry::uncommitted(place, frame.raw_len, frame.kind, frame.codec);
+            let stored = self.segments.read(place).ok();
+            let content = stored.and_then(|stored| verify(&frame.hash, &entry, stored).ok());
+            if let Some(content) = content {
+                healed += u64::from(self.heal(&frame.hash, &content)?);
+            }
+        }
+        Ok(healed)
+    }
+
+    /// Counts a block as damaged that was when the pool was last open, until something is known of it;
+    /// one that is gone is passed over.
+    pub fn recall_damage(&self, hash: BlockHash) {
+        if let Some(entry) = self.table.get(&hash).filter(|entry| !entry.is_lost()) {
+            let error =
+                crate::Error::Damaged { hash, detail: "it was found damaged before".into() };
+            self.add_fault(hash, &entry, &error);
+        }
+    }
+
+    /// Looks whether a block that counts as damaged is.
+    ///
+    /// # Errors
+    /// When a sound copy could not be stored.
+    pub fn recheck_damage(&self, hash: &BlockHash) -> Result<()> {
+        match self.table.get(hash) {
+            Some(entry) => self.scrub_block(hash, &entry).map(drop),
+            None => {
+                self.forget_fault(hash);
+                Ok(())
+            }
+        }
     }
 
     /// Nothing is wrong with a block any more, or it is gone.

@@ -55,7 +55,7 @@ impl Pool {
 
     /// Bytes a block takes in its segment; `None` when it is not in the pool.
     pub fn stored_len(&self, hash: &BlockHash) -> Option<u64> {
-        self.table.get(hash).map(|entry| u64::from(entry.place().room()))
+        self.table.get(hash).map(|entry| entry.room())
     }
 
     /// A counter of the blocks that trees reach together.
@@ -86,7 +86,7 @@ impl Release<'_> {
                     continue;
                 }
             }
-            self.bytes += u64::from(entry.place().room());
+            self.bytes += entry.room();
             if entry.kind() == BlockKind::Node {
                 stack.extend(self.pool.children_of(&hash)?);
             }
@@ -146,7 +146,7 @@ impl Reach {
                 continue;
             }
             let entry = self.pool.table.get(&hash).ok_or(Error::Missing(hash))?;
-            let room = u64::from(entry.place().room());
+            let room = entry.room();
             self.bytes = if add { self.bytes + room } else { self.bytes.saturating_sub(room) };
             if entry.kind() == BlockKind::Node {
                 stack.extend(self.pool.children_of(&hash)?);

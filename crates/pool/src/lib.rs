@@ -33,7 +33,7 @@ pub use offshoot_format::DecodeError;
 pub use options::PoolOptions;
 pub use pool::{NodeChildren, Pool, Root};
 pub use room::Purpose;
-pub use stats::{CacheStats, Fault, OwnerStats, PoolStats, ScrubReport};
+pub use stats::{CacheStats, Fault, OwnerStats, PoolStats, ScrubState};
 pub use transaction::{BlockPin, Transaction};
 
 /// The longest a block may be, in bytes, before compression.

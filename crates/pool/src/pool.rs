@@ -2,8 +2,9 @@
 
 use crate::compress::decompress;
 use crate::journal::{self, Journal};
+use crate::recovery::LOST;
 use crate::segments::Segments;
-use crate::table::{Entry, Table};
+use crate::table::{Entry, Place, Table};
 use crate::transaction::{BlockPin, Transaction, name_of};
 use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Purpose, Result};
 use offshoot_cache::BlockCache;
@@ -15,11 +16,11 @@ use offshoot_types::{BlockHash, Txg};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
-/// Blocks closer than this on disk are read together by a prefetch, in bytes.
-const PREFETCH_GAP: u32 = 32 << 10;
+/// Blocks closer than this on disk are read together, in bytes.
+const RUN_GAP: u32 = 32 << 10;
 /// The longest read of a prefetch, in bytes.
 const PREFETCH_RUN_MAX: u32 = 1 << 20;
 /// Appended bytes up to which more is appended although there seems to be no room for it.
@@ -64,6 +65,8 @@ pub struct Pool {
     /// Held while the children of nodes at the front of `dead` are released.
     pub(crate) burying: Mutex<()>,
     pub(crate) faults: Mutex<HashMap<BlockHash, Fault>>,
+    /// Reads that wait for the disk; what is less urgent waits for them.
+    pub(crate) readers: AtomicU32,
     pub(crate) zero_saved: AtomicU64,
     pub(crate) dedup_saved: AtomicU64,
     /// Bytes compaction moved, and checkpoints written, since the pool was opened.
@@ -91,13 +94,21 @@ impl Pool {
     pub fn read(&self, hash: &BlockHash, owner: u64) -> Result<BlockData> {
         match self.cache.get(hash, owner) {
             Some(block) => Ok(block),
-            None => self.cache.get_or_load(hash, owner, || self.load(hash)),
+            None => self.cache.get_or_load(hash, owner, || {
+                self.readers.fetch_add(1, Ordering::Relaxed);
+                let loaded = self.load(hash);
+                self.readers.fetch_sub(1, Ordering::Relaxed);
+                loaded
+            }),
         }
     }
 
     /// Reads a block from disk and verifies it.
     pub(crate) fn load(&self, hash: &BlockHash) -> Result<BlockData> {
         let mut entry = self.table.get(hash).ok_or(Error::Missing(*hash))?;
+        if entry.is_lost() {
+            return Err(Error::Damaged { hash: *hash, detail: LOST.into() });
+        }
         loop {
             let error = match self.segments.read(entry.place()) {
                 Ok(stored) => match verify(hash, &entry, stored) {
@@ -123,13 +134,17 @@ impl Pool {
 
     /// The blocks a node in the pool refers to.
     pub(crate) fn children_of(&self, hash: &BlockHash) -> Result<Vec<BlockHash>> {
-        let node = match self.cache.peek(hash) {
-            Some(node) => node,
-            None => self.load(hash)?,
-        };
-        let mut children = self.nodes.children(&node)?;
+        let mut children = self.nodes.children(&self.read_aside(hash)?)?;
         children.retain(|child| !child.is_zero());
         Ok(children)
+    }
+
+    /// As [`Pool::read`], but leaves the cache as it is, for those who go through much once.
+    ///
+    /// # Errors
+    /// As [`Pool::read`].
+    pub fn read_aside(&self, hash: &BlockHash) -> Result<BlockData> {
+        self.cache.peek(hash).map_or_else(|| self.load(hash), Ok)
     }
 
     /// Brings blocks into the cache, neighbours on disk with one read. Holes, cached, missing and
@@ -142,38 +157,16 @@ impl Pool {
             .filter_map(|hash| Some((*hash, self.table.get(hash)?)))
             .collect();
         wanted.sort_by_key(|(_, entry)| entry.place());
-        let mut rest = &wanted[..];
-        while let Some((_, first)) = rest.first() {
-            let (number, begin) = (first.place().segment, first.place().offset);
-            let mut end = first.place().end();
-            let mut count = 0;
-            for (_, entry) in rest {
-                let place = entry.place();
-                // Sorted by place: within a segment nothing comes before the run's begin.
-                if place.segment != number
-                    || place.offset > end.saturating_add(PREFETCH_GAP)
-                    || place.end() - begin > PREFETCH_RUN_MAX
-                {
-                    break;
+        for run in runs(&wanted, PREFETCH_RUN_MAX) {
+            let Some(bytes) = self.segments.read_run(run.segment, run.begin, run.end) else {
+                continue;
+            };
+            for (hash, entry) in run.blocks {
+                let Some((_, stored)) = run.cut(&bytes, entry.place()) else { continue };
+                // One that does not verify was moved, or is damaged: the read will tell.
+                if let Ok(content) = verify(hash, entry, stored.to_vec()) {
+                    self.cache.insert(*hash, BlockData::new(content));
                 }
-                end = end.max(place.end());
-                count += 1;
-            }
-            let (run, after) = rest.split_at(count.max(1));
-            self.prefetch_run(number, begin, end, run);
-            rest = after;
-        }
-    }
-
-    fn prefetch_run(&self, number: u32, begin: u32, end: u32, run: &[(BlockHash, Entry)]) {
-        let Some(bytes) = self.segments.read_run(number, begin, end) else { return };
-        for (hash, entry) in run {
-            let place = entry.place();
-            let from = (place.offset + FRAME_LEN - begin) as usize;
-            let Some(stored) = bytes.get(from..from + place.stored_len as usize) else { continue };
-            // One that does not verify was moved, or is damaged: the read will tell.
-            if let Ok(content) = verify(hash, entry, stored.to_vec()) {
-                self.cache.insert(*hash, BlockData::new(content));
             }
         }
     }
@@ -366,6 +359,48 @@ impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pool").field("root", &*self.root.read()).finish_non_exhaustive()
     }
+}
+
+/// Blocks that are near each other in one segment.
+pub(crate) struct Run<'a> {
+    pub(crate) segment: u32,
+    pub(crate) begin: u32,
+    pub(crate) end: u32,
+    pub(crate) blocks: &'a [(BlockHash, Entry)],
+}
+
+impl Run<'_> {
+    /// A block's frame and stored bytes of those of the run.
+    pub(crate) fn cut<'b>(&self, bytes: &'b [u8], place: Place) -> Option<(&'b [u8], &'b [u8])> {
+        let from = place.offset.checked_sub(self.begin)? as usize;
+        let block = bytes.get(from..from + (FRAME_LEN + place.stored_len) as usize)?;
+        Some(block.split_at(FRAME_LEN as usize))
+    }
+}
+
+/// Cuts blocks in the order of their places into runs of at most `len_max` bytes that are worth one
+/// read each.
+pub(crate) fn runs(mut rest: &[(BlockHash, Entry)], len_max: u32) -> impl Iterator<Item = Run<'_>> {
+    std::iter::from_fn(move || {
+        let first = rest.first()?.1.place();
+        let (segment, begin) = (first.segment, first.offset);
+        let (mut end, mut count) = (first.end(), 0);
+        for (_, entry) in rest {
+            let place = entry.place();
+            // Sorted by place: within a segment nothing comes before the run's begin.
+            if place.segment != segment
+                || place.offset > end.saturating_add(RUN_GAP)
+                || place.end() - begin > len_max
+            {
+                break;
+            }
+            end = end.max(place.end());
+            count += 1;
+        }
+        let (blocks, after) = rest.split_at(count.max(1));
+        rest = after;
+        Some(Run { segment, begin, end, blocks })
+    })
 }
 
 /// Decodes stored bytes and compares them with the block's name.

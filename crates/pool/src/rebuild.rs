@@ -2,7 +2,8 @@
 //!
 //! Frames are found by walking each file, and after a hole or damage by looking for the next frame at
 //! every possible place; a frame counts only if its content has the hash it names. References are
-//! then counted by walking from the root.
+//! then counted by walking from the root. A block that something refers to and that is nowhere stays in
+//! the table as lost, with its references.
 
 use crate::pool::{NodeChildren, verify};
 use crate::segments;
@@ -19,14 +20,14 @@ use std::sync::Arc;
 
 type Found = HashMap<BlockHash, Entry, BlockHashBuilder>;
 
-/// Fills an empty table with what `root` reaches; returns the blocks that are nowhere.
+/// Fills an empty table with what `root` reaches.
 pub(crate) fn rebuild(
     disk: &dyn Disk,
     pool_id: &[u8; 16],
     nodes: &dyn NodeChildren,
     root: BlockHash,
     table: &Table,
-) -> Result<Vec<BlockHash>> {
+) -> Result<()> {
     let names = disk.list(segments::DIR);
     let names = names.map_err(|error| Error::io(format!("list '{}'", segments::DIR), &error))?;
     let mut found = Found::default();
@@ -43,7 +44,6 @@ pub(crate) fn rebuild(
             files.insert(number, path);
         }
     }
-    let mut lost = Vec::new();
     let mut refs: HashMap<BlockHash, u32, BlockHashBuilder> = HashMap::default();
     let mut stack = vec![root];
     while let Some(hash) = stack.pop() {
@@ -56,7 +56,7 @@ pub(crate) fn rebuild(
             continue;
         }
         match found.get(&hash) {
-            None => lost.push(hash),
+            None => {}
             Some(entry) if entry.kind() == BlockKind::Node => {
                 let path = files.get(&entry.place().segment).map_or("", String::as_str);
                 let file = disk.open_uncached(path);
@@ -65,18 +65,18 @@ pub(crate) fn rebuild(
                     .and_then(|node| nodes.children(&node).map_err(|error| error.to_string()))
                 {
                     Ok(children) => stack.extend(children),
-                    Err(_) => lost.push(hash),
+                    // Read once already: it is as good as lost.
+                    Err(_) => drop(found.remove(&hash)),
                 }
             }
             Some(_) => {}
         }
     }
     for (hash, count) in refs {
-        if let Some(entry) = found.get(&hash) {
-            table.load(hash, Entry::committed(&entry.durable(count)));
-        }
+        let entry = found.get(&hash).map(|entry| Entry::committed(&entry.durable(count)));
+        table.load(hash, entry.unwrap_or(Entry::lost(count)));
     }
-    Ok(lost)
+    Ok(())
 }
 
 fn read_block(

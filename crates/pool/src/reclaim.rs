@@ -3,7 +3,7 @@
 use crate::journal::{RECORD_LEN, write_checkpoint};
 use crate::pool::{Pool, verify};
 use crate::segments::SegmentSummary;
-use crate::table::Place;
+use crate::table::{Move, Place};
 use crate::{Error, Purpose, Result};
 use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN};
 use offshoot_types::BlockHash;
@@ -186,7 +186,7 @@ impl Pool {
         let mut moves = Vec::new();
         let moved = self.copy_live(of, paced, &mut moves);
         // After an error the copies that were not committed are of no use.
-        moves.iter().for_each(|(_, _, to)| self.segments.release(*to));
+        moves.iter().for_each(|(_, moved)| self.segments.release(moved.to));
         moved
     }
 
@@ -194,7 +194,7 @@ impl Pool {
         &self,
         of: &SegmentSummary,
         paced: bool,
-        moves: &mut Vec<(BlockHash, Place, Place)>,
+        moves: &mut Vec<(BlockHash, Move)>,
     ) -> Result<bool> {
         let (mut moved, mut batch) = (false, 0);
         let mut window = Window::default();
@@ -218,7 +218,7 @@ impl Pool {
             let Some(bytes) = window.get(self, of, place.offset, place.room()) else { continue };
             let stored = &bytes[FRAME_LEN as usize..(FRAME_LEN + frame.stored_len) as usize];
             if let Some(to) = self.copy_block(&frame, place, stored)? {
-                moves.push((frame.hash, place, to));
+                moves.push((frame.hash, Move { from: place, to, codec: frame.codec }));
                 batch += u64::from(place.room());
             }
             if batch >= MOVE_BATCH_LEN {
@@ -252,7 +252,7 @@ impl Pool {
 
     fn finish_moves(
         &self,
-        moves: &mut Vec<(BlockHash, Place, Place)>,
+        moves: &mut Vec<(BlockHash, Move)>,
         batch: &mut u64,
         paced: bool,
     ) -> Result<()> {

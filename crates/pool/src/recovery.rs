@@ -21,11 +21,13 @@ use offshoot_types::BlockHash;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const LABEL: &str = "label";
 const NEW_LABEL: &str = "label.new";
 const LOCK: &str = "lock";
+/// What is wrong with a lost block.
+pub(crate) const LOST: &str = "it was not found when the block table was made anew";
 /// Places looked at together when dead ranges are found at open: bounds memory to about 50 MB.
 const PLACES_MAX: u64 = 4 << 20;
 
@@ -86,15 +88,14 @@ impl Pool {
         let lock = take_lock(&*disk)?;
         make_durable(&*disk)?;
         let table = Table::new();
-        let mut lost = Vec::new();
         let mut rebuilt = false;
         let journal = Journal::open(&disk, &table, |root| {
-            lost = rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)?;
+            rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)?;
             rebuilt = true;
             Ok(())
         })?;
         let segments = Segments::new(disk.clone(), label.pool_id, options);
-        let (dead, uses) = settle_table(&table);
+        let Settled { dead, uses, lost } = settle_table(&table);
         let missing = adopt_segments(&*disk, &segments, &uses)?;
         find_dead_ranges(&table, &segments, &uses);
         let root = &journal.root;
@@ -113,6 +114,7 @@ impl Pool {
             dead: Mutex::new(dead),
             burying: Mutex::new(()),
             faults: Mutex::default(),
+            readers: AtomicU32::new(0),
             failed: RwLock::new(None),
             lock: Mutex::new(Some(lock)),
             background: crate::reclaim::Background::default(),
@@ -131,7 +133,7 @@ impl Pool {
             pool.add_structure_fault(BlockHash::ZERO, detail);
         }
         for hash in lost {
-            pool.add_structure_fault(hash, "it was not found when the table was rebuilt");
+            pool.add_structure_fault(hash, LOST);
         }
         pool.correct_room();
         if options.background {
@@ -181,16 +183,27 @@ fn make_durable(disk: &dyn Disk) -> Result<()> {
     Ok(())
 }
 
+/// What the table says at open.
+#[derive(Default)]
+struct Settled {
+    dead: VecDeque<BlockHash>,
+    uses: BTreeMap<u32, SegmentUse>,
+    lost: Vec<BlockHash>,
+}
+
 /// Drops entries that nothing needs, queues dead nodes, and sums up what is left by segment.
-fn settle_table(table: &Table) -> (VecDeque<BlockHash>, BTreeMap<u32, SegmentUse>) {
-    let mut dead = VecDeque::new();
-    let mut uses: BTreeMap<u32, SegmentUse> = BTreeMap::new();
+fn settle_table(table: &Table) -> Settled {
+    let Settled { mut dead, mut uses, mut lost } = Settled::default();
     table.retain(|hash, entry| {
         if entry.refs == 0 {
             if entry.kind() == BlockKind::Data {
                 return false;
             }
             dead.push_back(*hash);
+        }
+        if entry.is_lost() {
+            lost.push(*hash);
+            return true;
         }
         table.totals.count(entry, true);
         let place = entry.place();
@@ -200,7 +213,7 @@ fn settle_table(table: &Table) -> (VecDeque<BlockHash>, BTreeMap<u32, SegmentUse
         of.blocks += 1;
         true
     });
-    (dead, uses)
+    Settled { dead, uses, lost }
 }
 
 /// Takes over the segment files the table refers to and removes the others. Returns those that are

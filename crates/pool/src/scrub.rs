@@ -1,61 +1,195 @@
-//! Reading and verifying everything; checking the counts.
+//! Reading and verifying everything while the pool is in use; checking the counts.
+//!
+//! A scrub goes through the segments in the order of their numbers, so that it reads the device in
+//! order and a place says how far it is. What is written after it has begun goes into segments that it
+//! does not come to: such blocks are new, or compaction moved and verified them.
 
-use crate::check::recount;
-use crate::pool::{Pool, verify};
-use crate::table::Entry;
-use crate::{Error, Result, ScrubReport};
+use crate::check::{check_frame, recount};
+use crate::pool::{Pool, Run, runs, verify};
+use crate::table::{Entry, Place};
+use crate::{Error, Result, ScrubState};
 use offshoot_types::BlockHash;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Blocks of the table looked at together: bounds memory to some 13 MB.
+const GROUP_BLOCKS: u64 = 1 << 18;
+/// The longest read: a reader that comes meanwhile waits for it.
+const RUN_LEN_MAX: u32 = 256 << 10;
+/// How often a scrub waits for readers between two reads, at most: it must come to its end, too.
+const YIELDS_MAX: usize = 50;
+const YIELD: Duration = Duration::from_millis(1);
+
+/// What is told of a scrub while it runs; breaking stops it.
+type Tell<'a> = dyn FnMut(&ScrubState) -> ControlFlow<()> + 'a;
+
+/// What a scrub found of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Sound,
+    /// It was damaged and is stored anew.
+    Healed,
+    Damaged,
+    /// Nothing refers to it any more.
+    Gone,
+}
+
+/// Keeps to a rate.
+struct Pace<'a> {
+    pool: &'a Pool,
+    bytes_per_s: u64,
+    begun: Duration,
+    bytes: u64,
+}
+
+impl Pace<'_> {
+    /// Rests after so many bytes, and while readers wait for the disk.
+    fn rest(&mut self, bytes: u64) {
+        let clock = &self.pool.clock;
+        let mut yields = 0;
+        while yields < YIELDS_MAX && self.pool.readers.load(Ordering::Relaxed) > 0 {
+            clock.sleep(YIELD);
+            yields += 1;
+        }
+        self.bytes += bytes;
+        let micros = u128::from(self.bytes) * 1_000_000 / u128::from(self.bytes_per_s.max(1));
+        let due = self.begun + Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX));
+        let ahead = due.saturating_sub(clock.elapsed());
+        if ahead > Duration::from_millis(2) {
+            clock.sleep(ahead);
+        }
+    }
+}
+
 impl Pool {
-    /// Reads and verifies every block at most `bytes_per_s` fast, until done or `stop` is set.
-    pub fn scrub(&self, bytes_per_s: u64, stop: &AtomicBool) -> Result<ScrubReport> {
-        let mut report = ScrubReport::default();
-        let begun = self.clock.elapsed();
-        let mut index = 0;
-        while let Some(mut entries) = self.table.part(index) {
-            index += 1;
-            entries.sort_by_key(|(_, entry)| entry.place());
-            for (hash, entry) in entries {
-                if stop.load(Ordering::Relaxed) {
-                    report.stopped = true;
-                    return Ok(report);
+    /// Reads and verifies every block that was there when the scrub began, at most `bytes_per_s` fast, and
+    /// heals what is damaged where there is a sound copy. `state` is where it goes on: the default for
+    /// a new scrub, else what `tell` got last, also of an earlier run of the pool. Answers the state
+    /// at the end, which is [`finished`](ScrubState::finished) unless `tell` broke it off.
+    ///
+    /// # Errors
+    /// When a sound copy could not be stored. Damage is none: it is in the state and in [`Pool::faults`].
+    pub fn scrub(
+        &self,
+        mut state: ScrubState,
+        bytes_per_s: u64,
+        tell: &mut Tell<'_>,
+    ) -> Result<ScrubState> {
+        self.begin_scrub(&mut state);
+        let mut pace = Pace { pool: self, bytes_per_s, begun: self.clock.elapsed(), bytes: 0 };
+        'groups: loop {
+            let group = self.table.by_segment(state.segment, GROUP_BLOCKS);
+            if group.is_empty() {
+                break;
+            }
+            for (segment, mut blocks) in group {
+                if segment > state.until {
+                    break 'groups;
                 }
-                match self.scrub_block(&hash, &entry) {
-                    Ok(()) => {}
-                    Err(Error::Missing(_)) => continue, // dropped meanwhile
-                    Err(_) => report.damaged += 1,
+                if segment == state.segment {
+                    blocks.retain(|(_, entry)| entry.place().offset >= state.offset);
                 }
-                report.blocks += 1;
-                report.bytes += u64::from(entry.place().room());
-                let due = Duration::from_micros(
-                    report.bytes.saturating_mul(1_000_000) / bytes_per_s.max(1),
-                );
-                let ahead = due.saturating_sub(self.clock.elapsed().saturating_sub(begun));
-                if ahead > Duration::from_millis(5) {
-                    self.clock.sleep(ahead.min(Duration::from_millis(100)));
+                for run in runs(&blocks, RUN_LEN_MAX) {
+                    self.scrub_run(&run, &mut state)?;
+                    (state.segment, state.offset) = (segment, run.end);
+                    if tell(&state).is_break() {
+                        return Ok(state);
+                    }
+                    pace.rest(u64::from(run.end - run.begin));
                 }
+                (state.segment, state.offset) = (segment.saturating_add(1), 0);
             }
         }
-        Ok(report)
+        let mut stopped = false;
+        let healed = self.heal_from_dead_copies(&mut |bytes| {
+            pace.rest(bytes);
+            stopped = tell(&state).is_break();
+            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        state.healed += healed;
+        state.damaged = state.damaged.saturating_sub(healed);
+        state.finished = !stopped;
+        if state.finished {
+            // What went since was not to be read.
+            state.total = state.bytes;
+            // Everything was there: what was said of a structure does not hold any more.
+            if state.damaged == 0 {
+                self.forget_fault(&BlockHash::ZERO);
+            }
+        }
+        Ok(state)
     }
 
-    /// Reads a block from disk, not from the cache.
-    fn scrub_block(&self, hash: &BlockHash, entry: &Entry) -> Result<()> {
-        let sound = self
-            .segments
-            .read(entry.place())
-            .is_ok_and(|stored| verify(hash, entry, stored).is_ok());
-        if sound {
-            self.forget_fault(hash);
-            return Ok(());
+    /// Says how much is to be done.
+    fn begin_scrub(&self, state: &mut ScrubState) {
+        let begins = *state == ScrubState::default();
+        let (mut left, mut last) = (0, 0);
+        self.table.visit(|_, entry| {
+            let place = entry.place();
+            let ahead = (place.segment, place.offset) >= (state.segment, state.offset);
+            if ahead && (begins || place.segment <= state.until) {
+                left += entry.room();
+            }
+            last = last.max(place.segment);
+        });
+        if begins {
+            state.until = last;
         }
-        // The slow way tells a moved block from a damaged one, and keeps the fault.
-        let Err(error) = self.load(hash) else { return Ok(()) };
-        match self.cache.peek(hash) {
-            Some(content) if self.heal(hash, &content)? => Ok(()),
-            _ => Err(error),
+        state.total = state.bytes + left;
+    }
+
+    fn scrub_run(&self, run: &Run<'_>, state: &mut ScrubState) -> Result<()> {
+        let bytes = self.segments.read_run(run.segment, run.begin, run.end).unwrap_or_default();
+        for (hash, entry) in run.blocks {
+            let sound = run.cut(&bytes, entry.place()).is_some_and(|(frame, stored)| {
+                check_frame(frame, hash, entry).is_ok()
+                    && verify(hash, entry, stored.to_vec()).is_ok()
+            });
+            let condition = match sound {
+                true => self.found_sound(hash),
+                false => self.scrub_block(hash, entry)?,
+            };
+            match condition {
+                Condition::Gone => continue,
+                Condition::Sound => {}
+                Condition::Healed => state.healed += 1,
+                Condition::Damaged => state.damaged += 1,
+            }
+            state.blocks += 1;
+            state.bytes += entry.room();
+        }
+        Ok(())
+    }
+
+    fn found_sound(&self, hash: &BlockHash) -> Condition {
+        self.forget_fault(hash);
+        Condition::Sound
+    }
+
+    /// Looks at one block that could not be read with others: it may be moved, unwritten, gone, damaged.
+    pub(crate) fn scrub_block(&self, hash: &BlockHash, entry: &Entry) -> Result<Condition> {
+        let content = match self.load(hash) {
+            Ok(content) => content,
+            Err(Error::Missing(_)) => {
+                self.forget_fault(hash);
+                return Ok(Condition::Gone);
+            }
+            Err(_) => match self.cache.peek(hash) {
+                Some(content) if self.heal(hash, &content)? => return Ok(Condition::Healed),
+                _ => return Ok(Condition::Damaged),
+            },
+        };
+        // Its content is right; is its frame, by which alone it is found when the table is made anew?
+        let Place { segment, offset, .. } = entry.place();
+        let frame = self.segments.read_frame(segment, offset);
+        let moved = || self.table.get(hash).is_none_or(|now| now.place() != entry.place());
+        if frame.is_none_or(|frame| check_frame(&frame, hash, entry).is_ok()) || moved() {
+            return Ok(self.found_sound(hash));
+        }
+        match self.heal(hash, &content)? {
+            true => Ok(Condition::Healed),
+            false => Ok(self.found_sound(hash)),
         }
     }
 
@@ -66,10 +200,11 @@ impl Pool {
     pub fn check(&self) -> Result<Vec<String>> {
         let journal = self.journal.lock();
         let mut problems = recount(&self.table, journal.root.hash, &|hash| self.children_of(hash));
-        let mut live = 0;
+        let (mut live, mut in_table) = (0, 0);
         self.table.visit(|_, entry| {
+            in_table += entry.room();
             if entry.is_committed() && entry.refs > 0 {
-                live += u64::from(entry.place().room());
+                live += entry.room();
             }
         });
         let counted = self.table.totals.live.load(Ordering::Relaxed);
@@ -77,8 +212,6 @@ impl Pool {
             problems.push(format!("{live} bytes are live, {counted} are counted"));
         }
         let in_segments: u64 = self.segments.summaries().iter().map(|of| of.live).sum();
-        let mut in_table = 0;
-        self.table.visit(|_, entry| in_table += u64::from(entry.place().room()));
         if in_segments != in_table {
             problems.push(format!("segments count {in_segments} bytes, the table {in_table}"));
         }

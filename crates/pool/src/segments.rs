@@ -386,6 +386,11 @@ impl Segments {
         Some(buffer)
     }
 
+    /// A block's frame; `None` when it is not written yet, or cannot be read.
+    pub(crate) fn read_frame(&self, number: u32, offset: u32) -> Option<Vec<u8>> {
+        self.read_run(number, offset, offset.checked_add(FRAME_LEN)?)
+    }
+
     fn reader(&self, segment: &Segment) -> std::io::Result<Arc<dyn DiskFile>> {
         if let Some(reader) = &segment.state.lock().reader {
             return Ok(reader.clone());
@@ -522,6 +527,17 @@ impl Segments {
             drop(state);
             self.punches.lock().push((number, begin, end));
         }
+    }
+
+    /// All dead ranges of the files: (segment, begin, end).
+    pub(crate) fn dead_ranges(&self) -> Vec<(u32, u32, u32)> {
+        let segments: Vec<Arc<Segment>> = self.all.read().values().cloned().collect();
+        let of = |segment: Arc<Segment>| -> Vec<(u32, u32, u32)> {
+            let state = segment.state.lock();
+            let ranges = state.dead.ranges();
+            ranges.map(|(begin, end)| (segment.number, begin, end)).collect()
+        };
+        segments.into_iter().flat_map(of).collect()
     }
 
     /// The end of the dead range that covers `offset`, if one does.

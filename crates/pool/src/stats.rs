@@ -66,15 +66,25 @@ pub struct Fault {
     pub count: u64,
 }
 
-/// What a scrub found.
+/// Where a scrub stands and what it found. Kept, it lets another run of the pool go on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ScrubReport {
+pub struct ScrubState {
+    /// The segment it is at.
+    pub segment: u32,
+    /// The byte of it before which all is done.
+    pub offset: u32,
+    /// The last segment it comes to.
+    pub until: u32,
     /// Blocks read and verified.
     pub blocks: u64,
-    /// Their stored bytes.
+    /// Their stored bytes, frames included.
     pub bytes: u64,
+    /// What `bytes` will be at the end, as far as is known.
+    pub total: u64,
     /// Blocks that are damaged; also in [`crate::Pool::faults`].
     pub damaged: u64,
-    /// Whether the scrub was stopped before the end.
-    pub stopped: bool,
+    /// Blocks that were damaged and are stored anew.
+    pub healed: u64,
+    /// Whether it came to its end.
+    pub finished: bool,
 }

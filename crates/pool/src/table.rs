@@ -17,6 +17,12 @@
 //! refs 0. Only committed entries are in the durable table; `refs` counts committed references.
 //! A *pin* keeps an entry (and for a node the references of its children) where it is: a plan never
 //! marks a pinned entry dying, and whoever finds a dying entry pins it and treats it as uncommitted.
+//!
+//! A *lost* entry is committed and in no segment: a table made anew from the segments knows from the
+//! nodes that refer to it that there was such a block, and how many they are. It keeps that count, so
+//! that the count is right when the content comes again: then the entry is uncommitted with
+//! references (*found*), and committed with them by the commit that reaches it. Nothing is known of
+//! what a lost node referred to.
 
 mod shard;
 
@@ -25,6 +31,7 @@ use offshoot_format::table::TableEntry;
 use offshoot_types::BlockHash;
 use parking_lot::RwLock;
 use shard::Shard;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 256;
@@ -34,6 +41,8 @@ const CODEC_SHIFT: u32 = OFFSET_BITS;
 const NODE: u32 = 1 << 28;
 const COMMITTED: u32 = 1 << 29;
 const DYING: u32 = 1 << 30;
+/// The segment that lost blocks are in: numbers begin at 1.
+const NOWHERE: u32 = 0;
 
 /// Where a block's frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +96,24 @@ impl Entry {
         entry
     }
 
+    /// A block that is nowhere, with the references that nodes hold on it.
+    pub(crate) fn lost(refs: u32) -> Entry {
+        let place = Place { segment: NOWHERE, offset: 0, stored_len: 1 };
+        let mut entry = Entry::uncommitted(place, 1, BlockKind::Data, Codec::Raw);
+        entry.set_committed(true);
+        (entry.refs, entry.pins) = (refs, 0);
+        entry
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.segment == NOWHERE
+    }
+
+    /// Bytes it takes in a segment.
+    pub(crate) fn room(&self) -> u64 {
+        if self.is_lost() { 0 } else { u64::from(self.place().room()) }
+    }
+
     /// What the durable table says with this many references.
     pub(crate) fn durable(&self, refs: u32) -> TableEntry {
         let Place { segment, offset, stored_len } = self.place();
@@ -102,9 +129,12 @@ impl Entry {
         }
     }
 
-    pub(crate) fn set_place(&mut self, place: Place) {
+    /// Says where it is, in which form.
+    pub(crate) fn set_place(&mut self, place: Place, codec: Codec) {
+        let form = OFFSET_MASK | 3 << CODEC_SHIFT;
         self.segment = place.segment;
-        self.bits = self.bits & !OFFSET_MASK | place.offset & OFFSET_MASK;
+        self.bits = self.bits & !form | place.offset & OFFSET_MASK | (codec as u32) << CODEC_SHIFT;
+        self.stored = (place.stored_len - 1) as u16;
     }
 
     pub(crate) fn raw_len(&self) -> u32 {
@@ -146,6 +176,8 @@ pub(crate) enum Unpinned {
     Freed(Place),
     /// A dead node: its children are to be released.
     Dead,
+    /// It is lost again: its place is free.
+    Lost(Place),
 }
 
 /// Sums over committed entries with references, in bytes and blocks.
@@ -162,7 +194,7 @@ pub(crate) struct Totals {
 impl Totals {
     /// Adds (or with `add` false takes away) an entry's share.
     pub(crate) fn count(&self, entry: &Entry, add: bool) {
-        if !entry.is_committed() || entry.refs == 0 {
+        if !entry.is_committed() || entry.refs == 0 || entry.is_lost() {
             return;
         }
         // Wrapping: taking away is adding the complement.
@@ -171,7 +203,7 @@ impl Totals {
             total.fetch_add(by, Ordering::Relaxed);
         };
         let raw = u64::from(entry.raw_len());
-        change(&self.live, u64::from(entry.place().room()));
+        change(&self.live, entry.room());
         change(&self.raw, raw);
         change(&self.blocks, 1);
         match entry.kind() {
@@ -183,6 +215,17 @@ impl Totals {
         }
     }
 }
+
+/// A block's way to another place, perhaps in another form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Move {
+    pub(crate) from: Place,
+    pub(crate) to: Place,
+    pub(crate) codec: Codec,
+}
+
+/// Blocks by the number of their segment.
+pub(crate) type BySegment = BTreeMap<u32, Vec<(BlockHash, Entry)>>;
 
 /// All blocks, in parts with a lock each.
 pub(crate) struct Table {
@@ -230,11 +273,23 @@ impl Table {
         Some(*entry)
     }
 
-    /// Inserts a new block, or pins the one that another thread inserted first (second value true:
-    /// then the new place was not taken).
+    /// Pins a block that is there and not lost.
+    pub(crate) fn pin_stored(&self, hash: &BlockHash) -> Option<Entry> {
+        let mut shard = self.shard(hash).write();
+        let entry = shard.get_mut(hash).filter(|entry| !entry.is_lost())?;
+        entry.pins += 1;
+        Some(*entry)
+    }
+
+    /// Inserts a new block, also for a lost one, or pins the one that another thread inserted first
+    /// (second value true: then the new place was not taken).
     pub(crate) fn insert_or_pin(&self, hash: BlockHash, entry: Entry) -> (Entry, bool) {
         let mut shard = self.shard(&hash).write();
         match shard.get_mut(&hash) {
+            Some(there) if there.is_lost() => {
+                *there = Entry { refs: there.refs, pins: there.pins + entry.pins, ..entry };
+                (*there, false)
+            }
             Some(there) => {
                 there.pins += 1;
                 (*there, true)
@@ -266,6 +321,12 @@ impl Table {
                 let place = entry.place();
                 shard.remove(hash);
                 Unpinned::Freed(place)
+            }
+            // Found, but no commit took it.
+            Some(entry) if entry.pins == 0 && entry.refs > 0 && !entry.is_committed() => {
+                let (place, lost) = (entry.place(), Entry::lost(entry.refs));
+                shard.insert(*hash, lost);
+                Unpinned::Lost(place)
             }
             _ => Unpinned::Kept,
         }
@@ -303,16 +364,52 @@ impl Table {
         Self::settle(&mut shard, hash)
     }
 
+    /// Applies a durable commit's change of the references of a block that stays uncommitted.
+    pub(crate) fn set_references(&self, hash: &BlockHash, refs: u32) {
+        if let Some(entry) = self.shard(hash).write().get_mut(hash) {
+            entry.refs = refs;
+        }
+    }
+
     /// Moves a block, if it is still where it was.
-    pub(crate) fn relocate(&self, hash: &BlockHash, from: Place, to: Place) -> bool {
+    pub(crate) fn relocate(&self, hash: &BlockHash, moved: &Move) -> bool {
         let mut shard = self.shard(hash).write();
         match shard.get_mut(hash) {
-            Some(entry) if entry.place() == from => {
-                entry.set_place(to);
+            Some(entry) if entry.place() == moved.from => {
+                self.totals.count(entry, false);
+                entry.set_place(moved.to, moved.codec);
+                self.totals.count(entry, true);
                 true
             }
             _ => false,
         }
+    }
+
+    /// The blocks of the first segments from `from` on, by segment and in the order of their places:
+    /// of so many segments that it is about `blocks_max` blocks, which bounds memory. Empty when there
+    /// are none left.
+    pub(crate) fn by_segment(&self, from: u32, blocks_max: u64) -> BySegment {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        self.visit(|_, entry| {
+            if entry.segment >= from && !entry.is_lost() {
+                *counts.entry(entry.segment).or_default() += 1;
+            }
+        });
+        let (mut blocks, mut found) = (0, BySegment::new());
+        for (segment, count) in counts {
+            if blocks > 0 && blocks + count > blocks_max {
+                break;
+            }
+            blocks += count;
+            found.insert(segment, Vec::with_capacity(count as usize));
+        }
+        self.visit(|hash, entry| {
+            if let Some(of) = found.get_mut(&entry.segment) {
+                of.push((*hash, *entry));
+            }
+        });
+        found.values_mut().for_each(|of| of.sort_unstable_by_key(|(_, entry)| entry.place()));
+        found
     }
 
     /// Visits all entries, part by part; the part being visited is read-locked.

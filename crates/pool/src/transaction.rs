@@ -88,7 +88,7 @@ impl Transaction {
             saved();
             return Ok(hash);
         }
-        if let Some(entry) = self.pool.table.pin(&hash) {
+        if let Some(entry) = self.pool.table.pin_stored(&hash) {
             saved();
             self.hold(hash, entry, children);
             if self.pool.is_damaged(&hash) && !self.pool.heal(&hash, content)? {
@@ -233,6 +233,10 @@ impl Pool {
                 self.segments.release(place);
             }
             Unpinned::Dead => self.dead.lock().push_back(*hash),
+            Unpinned::Lost(place) => {
+                self.cache.remove(hash);
+                self.segments.release(place);
+            }
         }
     }
 }

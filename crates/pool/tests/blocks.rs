@@ -8,7 +8,6 @@ use offshoot_os::disk::sim::SimDisk;
 use offshoot_pool::{Error, Pool, PoolOptions};
 use offshoot_types::{BlockHash, Txg};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use testpool::*;
 
 fn files(disk: &SimDisk) -> u64 {
@@ -56,7 +55,7 @@ fn works_on_a_real_directory_with_the_background_thread() {
     let expected: Vec<Vec<u8>> = (290..390).map(content).collect();
     assert_eq!(read_tree(&pool, &root).unwrap(), expected);
     assert_sound(&pool, "after reopening");
-    let report = pool.scrub(u64::MAX, &AtomicBool::new(false)).unwrap();
+    let report = scrub(&pool);
     assert_eq!((report.damaged, report.blocks), (0, 101));
 }
 

@@ -28,6 +28,8 @@ enum Halt {
     Undo(Failure),
     /// Past the point of no return: it stays unfinished for now.
     Stuck(Failure),
+    /// The engine stops, and the next one goes on.
+    Left,
 }
 
 impl<'a, C> Execution<'a, C> {
@@ -48,6 +50,11 @@ impl<'a, C> Execution<'a, C> {
         };
         let mut job = match halt {
             Ok(job) => return job,
+            Err(Halt::Left) => {
+                let job = self.live.job.lock().clone();
+                self.shared.save(&job);
+                return job;
+            }
             Err(Halt::Undo(failure)) => match self.backward(failure) {
                 Ok(()) => self.ended(JobState::Failed, true),
                 Err((step, failure)) => {
@@ -75,12 +82,18 @@ impl<'a, C> Execution<'a, C> {
     fn interruption(&self) -> Option<Failure> {
         let job = self.live.job.lock();
         let step = job.steps.get(first_open(&job))?;
-        if !self.live.resumed || self.workflow.only_forward(first_open(&job)) {
+        let forward = self.workflow.only_forward(first_open(&job)) || self.is_left(&job);
+        if !self.live.resumed || forward {
             return None;
         }
         let message = format!("the engine stopped while {} was at step '{}'", job.id, step.name);
         let stopped = || Failure::new(ErrorKind::Internal, message, "it was undone; run it again");
         Some(job.error.clone().unwrap_or_else(stopped))
+    }
+
+    /// Whether it is a job that the next engine goes on with, and nobody asked to cancel.
+    fn is_left(&self, job: &Job) -> bool {
+        self.workflow.is_going_on() && !job.cancel_requested && job.state == JobState::Running
     }
 
     fn forward(&self) -> Result<Job, Halt> {
@@ -92,7 +105,8 @@ impl<'a, C> Execution<'a, C> {
             if only_forward {
                 self.live.cancel.store(false, Ordering::Relaxed);
             } else if self.live.cancel.load(Ordering::Relaxed) {
-                return Err(Halt::Undo(cancelled(self.live.id)));
+                let left = self.is_left(&self.live.job.lock());
+                return Err(if left { Halt::Left } else { Halt::Undo(cancelled(self.live.id)) });
             }
             self.mark(index, StepState::Running).map_err(halt)?;
             let step = &self.workflow.steps()[index];
@@ -101,6 +115,9 @@ impl<'a, C> Execution<'a, C> {
             let result = self.attempt(step.run, false, attempts);
             if let Err(failure) = result {
                 let mut job = self.live.job.lock();
+                if failure.code == ErrorKind::Cancelled && self.is_left(&job) {
+                    return Err(Halt::Left);
+                }
                 job.steps[index].state = StepState::Failed;
                 job.steps[index].ended_at = Some(self.shared.now());
                 return Err(halt(failure));

@@ -28,6 +28,8 @@
 //! 4. Undo goes backwards and stops at the first step that cannot be undone, as earlier steps are
 //!    what later ones stand on.
 //! 5. Past the [point of no return](Workflow::point_of_no_return) a job is only ever finished.
+//!    One that [goes on](Workflow::goes_on) is neither undone nor cancelled when the engine ends: the
+//!    next engine runs the step again that it was at.
 //! 6. A job holds its locks from submission until it has ended; who comes second is told which job
 //!    is in the way. A job that could not be undone gives its locks up: its object must not be stuck
 //!    until the next start, and rule 2 makes the later undo harmless.

@@ -161,7 +161,8 @@ impl<C: Send + Sync + 'static> Runner<C> {
 
     /// Takes up every job with something left to do or undo: at the start of the engine before any
     /// submission, and later to try again what could not be undone. Jobs past their point of no
-    /// return are finished, others undone, one after the other in the background.
+    /// return are finished, others undone, one after the other in the background; these are returned.
+    /// Those that [go on](Workflow::goes_on) do so beside them.
     ///
     /// # Errors
     /// The catalog's.
@@ -170,21 +171,24 @@ impl<C: Send + Sync + 'static> Runner<C> {
         let mut jobs = self.shared.catalog.unsettled_jobs()?;
         jobs.retain(|job| !table.live.contains_key(&job.id) && self.shared.can_resume(job));
         let resumed: HashSet<JobId> = jobs.iter().map(|job| job.id).collect();
-        let mut queue = Vec::new();
+        let (mut queue, mut going_on) = (Vec::new(), Vec::new());
         for mut job in jobs {
             // It has not ended after all; who waits for it waits for the end of this try.
-            let forward = self.shared.only_forward(&job);
+            let goes_on = self.shared.goes_on(&job);
+            let forward = goes_on || self.shared.only_forward(&job);
             job.state = if forward { JobState::Running } else { JobState::Undoing };
             job.ended_at = None;
             let locks: Vec<Lock> = job.locks.iter().map(|text| Lock::from_text(text)).collect();
             // They run one after the other, so they are not in each other's way.
             if table.locks.conflict(&locks, |holder| resumed.contains(&holder)).is_none() {
-                queue.push(table.enter(job, &locks, true));
+                let to = if goes_on { &mut going_on } else { &mut queue };
+                to.push(table.enter(job, &locks, true));
             }
         }
         drop(table);
         let ids = queue.iter().map(|live| live.id).collect();
         self.spawn(app, queue);
+        going_on.into_iter().for_each(|live| self.spawn(app, vec![live]));
         Ok(ids)
     }
 
@@ -231,6 +235,16 @@ impl<C: Send + Sync + 'static> Runner<C> {
         Ok(jobs)
     }
 
+    /// Whether a job has something left to do or undo, those that go on beside everything else not
+    /// counted.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn has_unsettled(&self) -> Result<bool, Failure> {
+        let jobs = self.shared.catalog.unsettled_jobs()?;
+        Ok(!jobs.iter().all(|job| self.shared.goes_on(job)))
+    }
+
     /// Whether a job of this process works on an object (holds a lock on `key`, shared or not).
     pub fn is_busy(&self, key: impl fmt::Display) -> bool {
         self.shared.table.lock().locks.conflict(&[Lock::exclusive(key)], |_| false).is_some()
@@ -262,7 +276,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
         Ok(self.shared.catalog.save_job(&job)?)
     }
 
-    /// Refuses new jobs, cancels those that can be, and waits for all to end. Returns those that
+    /// Refuses new jobs, cancels those that can be, leaves those that go on, and waits for all to end. Returns those that
     /// have not by the deadline; the next start takes them up.
     pub fn stop(&self, timeout: Duration) -> Vec<JobId> {
         let running: Vec<JobId> = {
@@ -271,6 +285,12 @@ impl<C: Send + Sync + 'static> Runner<C> {
             table.live.keys().copied().collect()
         };
         for id in running {
+            let live = self.shared.table.lock().live.get(&id).cloned();
+            let Some(live) = live else { continue };
+            if self.shared.goes_on(&live.job.lock()) {
+                live.cancel.store(true, Ordering::Relaxed);
+                continue;
+            }
             // One that cannot be cancelled is waited for.
             let _ = self.cancel(id);
         }
@@ -362,6 +382,13 @@ impl<C> Shared<C> {
     fn only_forward(&self, job: &Job) -> bool {
         let workflow = self.workflows.get(job.kind.as_str());
         workflow.is_some_and(|workflow| workflow.only_forward(first_open(job)))
+    }
+
+    /// Whether the job is one that goes on in the next engine.
+    fn goes_on(&self, job: &Job) -> bool {
+        let workflow = self.workflows.get(job.kind.as_str());
+        let running = job.state == JobState::Running && !job.cancel_requested;
+        running && workflow.is_some_and(Workflow::is_going_on)
     }
 
     /// Gives up a job's locks, then lets those who wait for it see the end: in this order, so that

@@ -21,12 +21,13 @@ pub struct Workflow<C> {
     kind: &'static str,
     steps: Vec<Step<C>>,
     no_return: Option<usize>,
+    goes_on: bool,
 }
 
 impl<C> Workflow<C> {
     /// A workflow without steps; `kind` is stored with its jobs, e.g. `vdb.provision`.
     pub fn new(kind: &'static str) -> Self {
-        Workflow { kind, steps: Vec::new(), no_return: None }
+        Workflow { kind, steps: Vec::new(), no_return: None, goes_on: false }
     }
 
     /// Adds a step.
@@ -50,6 +51,19 @@ impl<C> Workflow<C> {
         assert!(self.no_return.is_none(), "two points of no return");
         self.no_return = Some(self.steps.len());
         self
+    }
+
+    /// The end of an engine does not undo a job of it: the next engine goes on with the step it was at,
+    /// beside everything else. For long work that changes nothing others wait for; its steps note how
+    /// far they are.
+    pub fn goes_on(mut self) -> Self {
+        self.goes_on = true;
+        self
+    }
+
+    /// Whether jobs of it go on in the next engine.
+    pub(crate) fn is_going_on(&self) -> bool {
+        self.goes_on
     }
 
     /// The name.

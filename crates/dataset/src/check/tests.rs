@@ -70,8 +70,12 @@ fn a_flipped_bit_is_found_wherever_it_is() {
     let len = disk.open(&segment).unwrap().len().unwrap();
     for offset in [3, len / 2, len / 4 * 3] {
         flip(&disk, &segment, offset);
-        let found = findings(&disk);
+        let report = check(disk.clone(), &mut |_, _| {}).unwrap();
+        let found = &report.findings;
         assert!(found.iter().any(|one| one.object == "segment 1"), "byte {offset}: {found:?}");
+        // The segment's header is no block; any other damage is some file's.
+        let files = report.damage.iter().flat_map(|(_, holders)| &holders.named);
+        assert_eq!(files.filter(|one| one.file.is_some()).count() > 0, offset > 3, "{report:?}");
         flip(&disk, &segment, offset);
     }
     assert_eq!(findings(&disk), []);

@@ -39,6 +39,11 @@ impl DeadRanges {
         (end > offset).then_some(end)
     }
 
+    /// All ranges: begin and end.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.ranges.iter().map(|(begin, end)| (*begin, *end))
+    }
+
     /// All whole pages that are dead.
     pub(super) fn punchable(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let pages = self.ranges.iter().filter_map(|(&begin, &end)| {

@@ -22,7 +22,7 @@ fn an_entry_is_small_and_holds_the_extremes() {
     entry.set_committed(true);
     entry.set_dying(true);
     let moved = Place { segment: u32::MAX, offset: 64, ..PLACE };
-    entry.set_place(moved);
+    entry.set_place(moved, entry.codec());
     assert!(entry.is_committed() && entry.is_dying() && entry.kind() == BlockKind::Node);
     assert_eq!(entry.place(), moved);
     entry.set_dying(false);

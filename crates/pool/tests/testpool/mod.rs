@@ -4,8 +4,11 @@
 use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
-use offshoot_pool::{DecodeError, NodeChildren, Pool, PoolOptions, Result, Transaction};
+use offshoot_pool::{
+    DecodeError, NodeChildren, Pool, PoolOptions, Result, ScrubState, Transaction,
+};
 use offshoot_types::BlockHash;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A node is `N`, seven bytes of salt, then its children's hashes.
@@ -132,4 +135,10 @@ pub fn assert_sound(pool: &Pool, context: &str) {
 pub fn seeds(few: u64) -> std::ops::Range<u64> {
     let count = std::env::var("OFFSHOOT_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     0..count.unwrap_or(few)
+}
+
+/// Scrubs all of it at once.
+pub fn scrub(pool: &Pool) -> ScrubState {
+    let tell = &mut |_: &ScrubState| ControlFlow::Continue(());
+    pool.scrub(ScrubState::default(), u64::MAX, tell).unwrap()
 }

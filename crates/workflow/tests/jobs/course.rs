@@ -1,9 +1,10 @@
 //! Exclusion, cancelling, stopping, and undos that fail.
 
 use crate::world::{
-    Crash, Crashes, Misbehaviour, PATIENCE, Place, World, engine, scratch, submission,
+    Crash, Crashes, Misbehaviour, PATIENCE, Place, World, engine, scratch, submission, workflows,
 };
 use offshoot_catalog::{Catalog, JobState, StepState};
+use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, JobId};
 use offshoot_workflow::{CrashPoint, Runner, Submission};
 use std::sync::Arc;
@@ -244,6 +245,47 @@ fn stopping_ends_at_its_deadline() {
     assert_eq!(bench.runner.stop(Duration::from_millis(20)), [id]);
     bench.world.open_gate();
     assert_eq!(bench.end(id), JobState::Done);
+}
+
+#[test]
+fn what_goes_on_is_left_to_the_next_engine() {
+    let bench = bench();
+    let id = bench.submit("lasting", "thing");
+    bench.world.await_inside(1);
+    // Stopped cleanly, and then killed: the table of jobs of the second engine is just forgotten.
+    assert_eq!(bench.runner.stop(PATIENCE), []);
+    for _ in 0..2 {
+        let job = bench.catalog.job(id).expect("known");
+        assert_eq!(
+            (job.state, job.settled, job.cancel_requested),
+            (JobState::Running, false, false)
+        );
+        assert_eq!(job.steps[0].state, StepState::Done);
+        let next = Runner::new(bench.catalog.clone(), Arc::new(SystemClock), workflows());
+        assert!(!next.has_unsettled().expect("readable"));
+        assert_eq!(next.resume(&bench.world).expect("resumed"), [], "nobody waits for it");
+        assert!(next.is_busy("thing"));
+        std::mem::forget(next);
+    }
+    bench.world.await_inside(3);
+    bench.world.open_gate();
+    let deadline = SystemClock.elapsed() + PATIENCE;
+    while !bench.catalog.job(id).expect("known").state.is_final() {
+        assert!(SystemClock.elapsed() < deadline, "it does not end");
+        SystemClock.sleep(Duration::from_millis(5));
+    }
+    assert_eq!(bench.catalog.job(id).expect("known").state, JobState::Done);
+}
+
+#[test]
+fn what_goes_on_can_be_cancelled() {
+    let bench = bench();
+    let id = bench.submit("lasting", "thing");
+    bench.world.await_inside(1);
+    bench.runner.cancel(id).expect("it can be");
+    assert_eq!(bench.end(id), JobState::Cancelled);
+    assert!(bench.world.is_clean());
+    assert_eq!(bench.runner.resume(&bench.world).expect("resumed"), []);
 }
 
 #[test]

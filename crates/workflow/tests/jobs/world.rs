@@ -147,7 +147,7 @@ fn wait_at_gate(ctx: &StepContext<World>) -> Result<(), Failure> {
 }
 
 /// `build` can be undone at every step, `commit` only until its last; `gated` waits in the middle,
-/// `gated-commit` past its point of no return.
+/// `gated-commit` past its point of no return; `lasting` goes on after the end of the engine.
 pub fn workflows() -> Vec<Workflow<World>> {
     vec![
         Workflow::new("build")
@@ -161,6 +161,10 @@ pub fn workflows() -> Vec<Workflow<World>> {
             .step("2", run::<2>, |_| panic!("never undone")),
         Workflow::new("gated").step("0", run::<0>, undo::<0>).check("gate", wait_at_gate),
         Workflow::new("gated-commit").point_of_no_return().check("gate", wait_at_gate),
+        Workflow::new("lasting")
+            .step("0", run::<0>, undo::<0>)
+            .check("gate", wait_at_gate)
+            .goes_on(),
     ]
 }
 
