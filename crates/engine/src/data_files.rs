@@ -57,6 +57,24 @@ impl DataFile for OpenFile {
     }
 }
 
+/// A new file, written from its beginning on.
+struct NewContent {
+    file: File,
+    end: u64,
+}
+
+impl io::Write for NewContent {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.file.write_at(self.end, data).map_err(file_error)?;
+        self.end += data.len() as u64;
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl DataDir for DataFiles {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         self.files.read_file(self.path(path)).map_err(os_error)
@@ -85,6 +103,16 @@ impl DataDir for DataFiles {
 
     fn remove_all(&self, path: &str) -> io::Result<()> {
         self.remove(path)
+    }
+
+    fn create_dir(&self, path: &str, mode: u32) -> io::Result<()> {
+        self.files.create_dirs(self.path(path), self.new_file(mode)?).map_err(os_error)
+    }
+
+    fn create(&self, path: &str, mode: u32) -> io::Result<Box<dyn io::Write>> {
+        let new = self.new_file(mode)?;
+        let file = self.files.create_file(self.path(path), new).map_err(os_error)?;
+        Ok(Box::new(NewContent { file, end: 0 }))
     }
 
     fn link(&self, path: &str, target: &str) -> io::Result<()> {

@@ -229,7 +229,6 @@ fn copy(context: &Context) -> Result<(), Failure> {
     let dsource = dsource_of(context)?;
     let facts: SourceFacts = context.need(FACTS)?;
     let staging: DatasetId = context.need(STAGING)?;
-    core.exports.mount(staging)?;
     let source = source_of(core, &dsource)?;
     let tools = core.host.tools(facts.major)?;
     let target = core.paths.data_dir(staging);
@@ -241,12 +240,15 @@ fn copy(context: &Context) -> Result<(), Failure> {
         target: &target,
         files: &files,
     };
+    if request.needs_target() {
+        core.exports.mount(staging)?;
+    }
     let backup = take_base_backup(
         &request,
         &|progress| context.progress(progress.done_bytes, progress.total_bytes, "bytes"),
         &|| context.is_cancelled(),
     )?;
-    // It ran as the engine's user; from here on the data directory is the servers'.
+    // What the tool made belongs to the engine's user; from here on it is the servers'.
     let (uid, gid) = core.host.owner();
     core.exports.files(staging)?.set_owner(DATA_DIR, uid, gid)?;
     context.set(BACKUP, &backup)
@@ -255,6 +257,10 @@ fn copy(context: &Context) -> Result<(), Failure> {
 fn verify(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let facts: SourceFacts = context.need(FACTS)?;
+    let backup: BaseBackup = context.need(BACKUP)?;
+    if backup.verified {
+        return Ok(());
+    }
     let target = core.paths.data_dir(context.need(STAGING)?);
     let checked =
         verify_base_backup(&core.host.tools(facts.major)?, &target, &|| context.is_cancelled());

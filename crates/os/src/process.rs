@@ -30,6 +30,9 @@ pub use user::User;
 /// Most bytes kept of each stream by [`run`]; what comes after is read and dropped.
 pub const CAPTURE_BYTES_MAX: usize = 16 << 20;
 
+/// Bytes in a widened pipe: what an ordinary user may ask for.
+const PIPE_LEN: usize = 1 << 20;
+
 /// How long a killed child may take to end.
 pub const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -500,6 +503,12 @@ impl Lines {
             Err(RecvTimeoutError::Disconnected) => Line::End,
         }
     }
+}
+
+/// Lets a pipe hold more, so that reader and writer wake each other less often. Only a wish: a user
+/// has a bound for all pipes together.
+pub fn widen_pipe(pipe: &impl std::os::fd::AsFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_LEN);
 }
 
 /// Runs a program to its end and returns how it ended and what it printed. Its streams are captured

@@ -1,35 +1,35 @@
 //! The base backup: a copy of a source's data directory, streamed by `pg_basebackup`.
 //!
+//! It comes as an archive that is [unpacked](unpack) here and compared with its [manifest] on the
+//! way. The tool cannot send several tablespaces so: a source that has some is copied by the tool
+//! itself into the target, and [`verify_base_backup`] reads it again.
+//!
 //! The log is not copied with it, as the one receiver brings it. Where the source archives its log,
 //! `pg_basebackup` without log would wait until the source has archived the last of it — for ever
 //! when archiving fails there. So such a source sends the log of the backup along, and it is
 //! removed again.
 
-use offshoot_os::process::{Child, Line, Sink, Spec, describe};
+use offshoot_os::process::{Sink, describe, widen_pipe};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, Lsn};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::data_dir::{DataDir, read_full};
+use crate::data_dir::DataDir;
 use crate::installation::Tools;
-use crate::source::refusal::of_tool;
 use crate::source::{Source, SourceFacts};
+
+mod manifest;
+mod tool;
+mod unpack;
+
+use manifest::Manifest;
+use unpack::{Received, Stopped};
 
 /// The directory, inside the target, that holds tablespaces, one subdirectory per OID. The links in
 /// `pg_tblspc` are relative to it, so a clone of the target is complete wherever it is mounted.
 pub const TABLESPACES_DIR: &str = "offshoot.tablespaces";
-
-/// How often a cancellation is looked for.
-const POLL: Duration = Duration::from_millis(50);
-
-/// How long a tool may take to end after it was asked to.
-const STOP_GRACE: Duration = Duration::from_secs(2);
-
-/// How many lines of a tool's messages are kept for an error.
-const MESSAGES_MAX: usize = 40;
 
 /// How far a base backup is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,6 +43,9 @@ pub struct BackupProgress {
 /// What stays in `pg_wal` of a copy: what the server keeps there beside log.
 const WAL_DIRECTORIES: [&str; 2] = ["archive_status", "summaries"];
 
+/// What the source sent, with checksums.
+const MANIFEST: &str = "backup_manifest";
+
 /// What to copy and where to.
 pub struct BaseBackupRequest<'a> {
     /// The programs of the source's major version.
@@ -52,10 +55,18 @@ pub struct BaseBackupRequest<'a> {
     /// The facts of the source, read just before.
     pub facts: &'a SourceFacts,
     /// Where the tool finds the directory that becomes the data directory: empty, mode 0700, of the
-    /// user of the tools. This process never uses it: it may be a mount that this process serves.
+    /// user of the tools. Only where [`BaseBackupRequest::needs_target`] must it be there. This
+    /// process never uses it: it may be a mount that this process serves.
     pub target: &'a Path,
     /// The same directory, for this process.
     pub files: &'a dyn DataDir,
+}
+
+impl BaseBackupRequest<'_> {
+    /// Whether the tool writes into the target itself.
+    pub fn needs_target(&self) -> bool {
+        !self.facts.tablespaces.is_empty()
+    }
 }
 
 /// A finished base backup. Files are written but not synced, and belong to this process's user: the
@@ -68,6 +79,9 @@ pub struct BaseBackup {
     pub end: Lsn,
     /// The timeline of both.
     pub timeline: u32,
+    /// Every file was compared with the manifest as it came: there is no need to read them again.
+    #[serde(default)]
+    pub verified: bool,
     /// Bytes received.
     pub bytes: u64,
     /// How long it took, in milliseconds.
@@ -80,8 +94,8 @@ pub struct BaseBackup {
 /// The log (`pg_wal`) is not copied: it comes by the receiver, which must be streaming before.
 ///
 /// # Errors
-/// `Cancelled`, `SourceUnreachable`, `SourceRefused`, `HostUnprepared`, `PoolFull`; the target is
-/// left empty then.
+/// `Cancelled`, `SourceUnreachable`, `SourceRefused`, `HostUnprepared`, `PoolFull`, `DataDamaged`;
+/// the target is left empty then.
 pub fn take_base_backup(
     request: &BaseBackupRequest<'_>,
     progress: &dyn Fn(BackupProgress),
@@ -96,13 +110,17 @@ pub fn take_base_backup(
         ));
     }
     let received = std::cell::Cell::new(BackupProgress::default());
-    let stream = || {
-        stream(request, cancelled, &|now| {
-            received.set(now);
-            progress(now);
-        })
+    let note = |now| {
+        received.set(now);
+        progress(now);
     };
-    let finished = stream().and_then(|()| finish(request));
+    let files = if request.needs_target() {
+        copy_to_target(request, cancelled, &note).map(|()| None)
+    } else {
+        receive(request, cancelled, &note).map(Some)
+    };
+    let verified = !request.needs_target();
+    let finished = files.and_then(|files| finish(request, files.as_ref()));
     let (start, end, timeline) = match finished {
         Ok(positions) => positions,
         Err(failure) => {
@@ -113,86 +131,54 @@ pub fn take_base_backup(
     let bytes = received.get().done_bytes;
     progress(BackupProgress { done_bytes: bytes, total_bytes: bytes });
     let elapsed = SystemClock.elapsed().saturating_sub(began);
-    Ok(BaseBackup { start, end, timeline, bytes, elapsed_ms: elapsed.as_millis() as u64 })
+    Ok(BaseBackup { start, end, timeline, verified, bytes, elapsed_ms: elapsed.as_millis() as u64 })
 }
 
-/// Runs `pg_basebackup` to its end.
-fn stream(
+/// Lets the tool write into the target.
+fn copy_to_target(
     request: &BaseBackupRequest<'_>,
     cancelled: &dyn Fn() -> bool,
     progress: &dyn Fn(BackupProgress),
 ) -> Result<(), Failure> {
-    let mut child = command(request).spawn().map_err(|error| unprepared(error.to_string()))?;
-    let mut messages = Messages::default();
-    let ended = follow(&mut child, cancelled, &mut |line| match parse_progress(line) {
-        Some(now) => progress(now),
-        None => messages.add(line),
-    });
-    match ended? {
-        status if status.success() => Ok(()),
-        status if messages.lines.is_empty() => {
-            Err(unprepared(format!("pg_basebackup ended with {} and no message", describe(status))))
-        }
-        _ => Err(of_tool(&messages.text(), &request.source.address)),
-    }
+    let mut child = tool::to_target(request).spawn().map_err(|e| unprepared(e.to_string()))?;
+    tool::wait(&mut child, request, cancelled, progress)
 }
 
-fn command(request: &BaseBackupRequest<'_>) -> Spec {
-    let log = if request.facts.archiving { "fetch" } else { "none" };
-    let mut spec = request
-        .tools
-        .source_spec("pg_basebackup")
-        .args(["--no-password", "--dbname"])
-        .arg(request.source.address.conninfo("offshoot_backup"))
-        .arg("--pgdata")
-        .arg(request.target)
-        .args(["--format=plain", "--checkpoint=fast", "--progress", "--verbose", "--no-sync"])
-        .args(["--manifest-checksums=CRC32C", "--label=offshoot"])
-        .arg(format!("--wal-method={log}"))
-        .stderr(Sink::Pipe)
-        .die_with_parent(true);
-    for tablespace in &request.facts.tablespaces {
-        let new = request.target.join(TABLESPACES_DIR).join(tablespace.oid.to_string());
-        spec = spec.arg(format!(
-            "--tablespace-mapping={}={}",
-            escape_mapping(&tablespace.location),
-            escape_mapping(&new.to_string_lossy())
-        ));
-    }
-    if let Some(password) = &request.source.password {
-        spec = spec.env("PGPASSWORD", password.expose());
-    }
-    spec
-}
-
-/// Passes a child's messages on until it ends; stops it when that is asked for.
-fn follow(
-    child: &mut Child,
+/// Unpacks what the tool sends.
+fn receive(
+    request: &BaseBackupRequest<'_>,
     cancelled: &dyn Fn() -> bool,
-    line: &mut dyn FnMut(&str),
-) -> Result<std::process::ExitStatus, Failure> {
-    let lines = child.take_stderr_lines();
-    let lost = |error: offshoot_os::process::ProcessError| unprepared(error.to_string());
-    loop {
-        if cancelled() {
-            child.terminate(STOP_GRACE).map_err(lost)?;
-            child.kill_group();
-            return Err(Failure::new(ErrorKind::Cancelled, "cancelled on request", ""));
+    progress: &dyn Fn(BackupProgress),
+) -> Result<Received, Failure> {
+    let mut child = tool::to_stdout(request).spawn().map_err(|e| unprepared(e.to_string()))?;
+    let stream = child.take_stdout().ok_or_else(|| unprepared("it has no stdout".into()))?;
+    widen_pipe(&stream);
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let unpacking = scope.spawn(|| {
+            let unpacked = unpack::unpack(stream, request.files);
+            stopped.store(unpacked.is_err(), Ordering::Relaxed);
+            unpacked
+        });
+        let stop = || cancelled() || stopped.load(Ordering::Relaxed);
+        let ended = tool::wait(&mut child, request, &stop, progress);
+        let unpacked = unpacking.join();
+        let unpacked = unpacked.unwrap_or_else(|_| Err(Stopped::Content("unpacking broke".into())));
+        match (unpacked, ended) {
+            (Ok(received), Ok(())) => Ok(received),
+            // The tool knows why the stream ended early; of what went wrong here, it does not know.
+            (Ok(_) | Err(Stopped::Stream(_)), Err(failure)) => Err(failure),
+            (Err(stopped), _) => Err(stopped.failure()),
         }
-        match lines.as_ref().map(|lines| lines.next_within(POLL)) {
-            Some(Line::Text(text)) => line(&text),
-            Some(Line::Nothing) => {}
-            Some(Line::End) | None => {
-                if let Some(status) = child.wait_timeout(POLL).map_err(lost)? {
-                    return Ok(status);
-                }
-            }
-        }
-    }
+    })
 }
 
-/// Makes the copy independent of where it lies and reads which log it needs.
-fn finish(request: &BaseBackupRequest<'_>) -> Result<(Lsn, Lsn, u32), Failure> {
+/// Makes the copy independent of where it lies, compares what was received with the manifest, and
+/// reads which log it needs.
+fn finish(
+    request: &BaseBackupRequest<'_>,
+    received: Option<&Received>,
+) -> Result<(Lsn, Lsn, u32), Failure> {
     let files = request.files;
     for tablespace in &request.facts.tablespaces {
         relink(files, tablespace.oid)
@@ -205,10 +191,13 @@ fn finish(request: &BaseBackupRequest<'_>) -> Result<(Lsn, Lsn, u32), Failure> {
         .map_err(|error| incomplete(&format!("backup_label: {error}")))?;
     let (start, timeline) = parse_label(&String::from_utf8_lossy(&label))
         .ok_or_else(|| incomplete("backup_label names no position"))?;
-    let manifest = read_tail(files, "backup_manifest", 64 << 10)
-        .map_err(|error| incomplete(&format!("backup_manifest: {error}")))?;
-    let end =
-        parse_end(&manifest).ok_or_else(|| incomplete("backup_manifest names no position"))?;
+    let of_manifest = |what: String| incomplete(&format!("{MANIFEST}: {what}"));
+    let manifest = files.read(MANIFEST).map_err(|error| of_manifest(error.to_string()))?;
+    let manifest = Manifest::parse(&manifest).map_err(of_manifest)?;
+    if let Some(received) = received {
+        manifest.verify(received)?;
+    }
+    let end = manifest.end().ok_or_else(|| of_manifest("it names no position".into()))?;
     Ok((start, end, timeline))
 }
 
@@ -252,7 +241,7 @@ pub fn verify_base_backup(
         .die_with_parent(true);
     let mut child = spec.spawn().map_err(|error| unprepared(error.to_string()))?;
     let mut differences = Vec::new();
-    let status = follow(&mut child, cancelled, &mut |line| {
+    let status = tool::follow(&mut child, cancelled, &mut |line| {
         if differences.len() < 5 {
             differences.push(line.replace("pg_verifybackup: error: ", ""));
         }
@@ -264,22 +253,15 @@ pub fn verify_base_backup(
         // It died before it compared anything; that says nothing about the copy.
         return Err(unprepared(format!("pg_verifybackup failed: {}", describe(status))));
     }
-    Err(Failure::new(
+    Err(differs(&differences))
+}
+
+fn differs(differences: &[String]) -> Failure {
+    Failure::new(
         ErrorKind::DataDamaged,
         format!("the copy of the source is not what the source sent: {}", differences.join("; ")),
         "link again; if it happens again, check this host's memory and disks",
-    ))
-}
-
-/// Parses `  12345/67890 kB (18%), 0/1 tablespace (…)`.
-fn parse_progress(line: &str) -> Option<BackupProgress> {
-    let (done, rest) = line.trim_start().split_once('/')?;
-    let (total, rest) = rest.split_once(' ')?;
-    if !rest.starts_with("kB") {
-        return None;
-    }
-    let bytes = |text: &str| text.parse::<u64>().ok()?.checked_mul(1024);
-    Some(BackupProgress { done_bytes: bytes(done)?, total_bytes: bytes(total)? })
+    )
 }
 
 /// The start position and timeline of a `backup_label`.
@@ -287,23 +269,6 @@ fn parse_label(text: &str) -> Option<(Lsn, u32)> {
     let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let start = value("START WAL LOCATION:")?.split_whitespace().next()?.parse().ok()?;
     Some((start, value("START TIMELINE:")?.parse().ok()?))
-}
-
-/// The last end position in the tail of a `backup_manifest`.
-fn parse_end(tail: &str) -> Option<Lsn> {
-    let (_, ranges) = tail.rsplit_once("\"WAL-Ranges\"")?;
-    let (_, after) = ranges.rsplit_once("\"End-LSN\":")?;
-    after.split('"').nth(1)?.parse().ok()
-}
-
-fn read_tail(files: &dyn DataDir, path: &str, bytes_max: u64) -> std::io::Result<String> {
-    let file = files.open(path)?;
-    let length = file.size()?;
-    let start = length.saturating_sub(bytes_max);
-    let mut bytes = vec![0; (length - start) as usize];
-    let read = read_full(&*file, start, &mut bytes)?;
-    bytes.truncate(read);
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn is_empty(files: &dyn DataDir) -> Result<bool, Failure> {
@@ -320,36 +285,12 @@ fn empty_directory(files: &dyn DataDir) -> Result<(), Failure> {
     })
 }
 
-/// `=` separates the two sides of a mapping.
-fn escape_mapping(path: &str) -> String {
-    path.replace('\\', "\\\\").replace('=', "\\=")
-}
-
 fn unprepared(message: String) -> Failure {
     Failure::new(ErrorKind::HostUnprepared, message, "check the engine's host: disk, permissions")
 }
 
 fn incomplete(what: &str) -> Failure {
     Failure::new(ErrorKind::SourceRefused, format!("the copy is incomplete: {what}"), "link again")
-}
-
-/// The last messages of a tool.
-#[derive(Debug, Default)]
-struct Messages {
-    lines: VecDeque<String>,
-}
-
-impl Messages {
-    fn add(&mut self, line: &str) {
-        if self.lines.len() == MESSAGES_MAX {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(line.to_owned());
-    }
-
-    fn text(&self) -> String {
-        Vec::from(self.lines.clone()).join("\n")
-    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,19 @@ pub trait DataDir: Send + Sync {
     /// Whatever the file system says.
     fn remove_all(&self, path: &str) -> io::Result<()>;
 
+    /// Makes a directory, with the owner of this one, under a name that is not taken.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn create_dir(&self, path: &str, mode: u32) -> io::Result<()>;
+
+    /// Makes a file, with the owner of the directory, under a name that is not taken, to be written
+    /// from its beginning on. Nothing of it is durable.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn create(&self, path: &str, mode: u32) -> io::Result<Box<dyn io::Write>>;
+
     /// Makes a symbolic link, with the owner of the directory, under a name that is not taken.
     ///
     /// # Errors
@@ -108,6 +121,16 @@ impl PlainDir {
     /// Where it is.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Gives what was just made to the owner of the root.
+    fn give(&self, path: &Path) -> io::Result<()> {
+        use std::os::unix::fs::{MetadataExt, lchown};
+        let (owner, made) = (std::fs::metadata(&self.root)?, std::fs::symlink_metadata(path)?);
+        if (made.uid(), made.gid()) != (owner.uid(), owner.gid()) {
+            lchown(path, Some(owner.uid()), Some(owner.gid()))?;
+        }
+        Ok(())
     }
 }
 
@@ -184,16 +207,26 @@ impl DataDir for PlainDir {
         }
     }
 
-    fn link(&self, path: &str, target: &str) -> io::Result<()> {
-        use std::os::unix::fs::{MetadataExt, lchown, symlink};
-        let owner = std::fs::metadata(&self.root)?;
+    fn create_dir(&self, path: &str, mode: u32) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
         let path = self.root.join(path);
-        symlink(target, &path)?;
-        let link = std::fs::symlink_metadata(&path)?;
-        if (link.uid(), link.gid()) != (owner.uid(), owner.gid()) {
-            lchown(&path, Some(owner.uid()), Some(owner.gid()))?;
-        }
-        Ok(())
+        std::fs::DirBuilder::new().mode(mode).create(&path)?;
+        self.give(&path)
+    }
+
+    fn create(&self, path: &str, mode: u32) -> io::Result<Box<dyn io::Write>> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let path = self.root.join(path);
+        let file =
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
+        self.give(&path)?;
+        Ok(Box::new(file))
+    }
+
+    fn link(&self, path: &str, target: &str) -> io::Result<()> {
+        let path = self.root.join(path);
+        std::os::unix::fs::symlink(target, &path)?;
+        self.give(&path)
     }
 }
 
