@@ -6,7 +6,7 @@
 # /dev/null and writes into a file that is copied here, so that a process it leaves behind can
 # neither wait for input nor keep our output open. What is left at the end is removed.
 #
-#   scripts/test.sh [PHASE…]     only these phases: fmt tidy clippy build unit simulation filesystem testbed
+#   scripts/test.sh [PHASE…]     only these phases: fmt tidy clippy build unit simulation fuzz filesystem testbed
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -96,6 +96,8 @@ wanted unit && phase unit 600 cargo test --no-fail-fast --workspace --exclude of
 # The seeds that ever failed, and fresh ones; a failing one is printed with how to repeat it.
 wanted simulation && phase simulation 300 cargo run -p offshoot-sim -- \
   --seeds sim/failed-seeds.txt --minutes 1 --crashes 24 --jobs 2
+# Fresh inputs for every decoder; one that fails is printed in hex.
+wanted fuzz && phase fuzz 600 scripts/fuzz.sh --minutes 1
 wanted filesystem && phase filesystem 600 scripts/test-filesystem.sh
 wanted testbed && phase testbed 1500 cargo test --no-fail-fast -p offshoot-testbed -- --test-threads=1
 exit 0

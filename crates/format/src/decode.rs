@@ -79,6 +79,16 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
+    /// Takes a little-endian number of 64 bits that counts something: bytes, files, commits. One that
+    /// nothing counts up to is refused, so that nobody who adds to it has to fear the end.
+    pub fn count(&mut self) -> Result<u64, DecodeError> {
+        const COUNT_MAX: u64 = 1 << 62;
+        match self.u64()? {
+            count if count <= COUNT_MAX => Ok(count),
+            count => Err(self.error(format!("nothing counts up to {count}"))),
+        }
+    }
+
     /// Takes a block's name.
     pub fn hash(&mut self) -> Result<BlockHash, DecodeError> {
         Ok(BlockHash(self.array()?))

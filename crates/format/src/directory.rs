@@ -75,7 +75,7 @@ impl TreeState {
 
     fn decode(reader: &mut Reader<'_>, value: &Value) -> Result<Self, DecodeError> {
         let root = *value.children.first().ok_or_else(|| reader.error("has no tree"))?;
-        let (next_ino, inodes, blocks) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let (next_ino, inodes, blocks) = (reader.count()?, reader.count()?, reader.count()?);
         Ok(TreeState { root, next_ino, inodes, blocks })
     }
 }
@@ -97,7 +97,7 @@ impl DatasetRecord {
         let mut reader = Reader::new("dataset record", &value.bytes);
         Ok(DatasetRecord {
             tree: TreeState::decode(&mut reader, value)?,
-            applied: reader.u64()?,
+            applied: reader.count()?,
             origin: reader.u64()?,
             created: Timestamp::decode(&mut reader)?,
             label: reader.rest().to_vec(),
@@ -147,7 +147,7 @@ impl StoreExtra {
         if version != EXTRA_VERSION {
             return Err(reader.error(format!("has version {version}, which is not known here")));
         }
-        Ok(StoreExtra { next_dataset: reader.u64()?, next_snapshot: reader.u64()? })
+        Ok(StoreExtra { next_dataset: reader.count()?, next_snapshot: reader.count()? })
     }
 }
 

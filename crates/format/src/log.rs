@@ -65,9 +65,9 @@ impl LogFileHeader {
             return Err(reader.error(format!("has version {version}")));
         }
         Ok(LogFileHeader {
-            generation: reader.u64()?,
-            first_sequence: reader.u64()?,
-            trimmed: reader.u64()?,
+            generation: reader.count()?,
+            first_sequence: reader.count()?,
+            trimmed: reader.count()?,
         })
     }
 }
@@ -119,7 +119,8 @@ impl LogRecordHeader {
         if reader.u32()? != 0 {
             return Err(reader.error("has reserved bytes"));
         }
-        let header = LogRecordHeader { length, sequence: reader.u64()?, generation: reader.u64()? };
+        let header =
+            LogRecordHeader { length, sequence: reader.count()?, generation: reader.count()? };
         let payload = reader.bytes(length as usize)?;
         if crc32c::crc32c_append(header.checksum_seed(), payload) != checksum {
             return Err(reader.error("has a wrong checksum"));

@@ -353,7 +353,7 @@ impl<'a> Batch<'a> {
     /// Reads a log record.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new("logged batch", bytes);
-        let (dataset, first) = (DatasetId(reader.u64()?), reader.u64()?);
+        let (dataset, first) = (DatasetId(reader.u64()?), reader.count()?);
         let count = reader.u32()?;
         let mut operations = Vec::new();
         for _ in 0..count {

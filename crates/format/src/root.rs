@@ -82,17 +82,17 @@ impl RootSlot {
             return Err(reader.error("wrong checksum"));
         }
         let mut slot = RootSlot {
-            txg: Txg(reader.u64()?),
+            txg: Txg(reader.count()?),
             hash: reader.hash()?,
-            checkpoint: reader.u64()?,
-            zero_saved: reader.u64()?,
-            dedup_saved: reader.u64()?,
+            checkpoint: reader.count()?,
+            zero_saved: reader.count()?,
+            dedup_saved: reader.count()?,
             logs: Vec::new(),
             extra: Vec::new(),
         };
         let (logs, extra_len) = (reader.u16()?, reader.u16()?);
         for _ in 0..logs {
-            slot.logs.push(LogExtent { number: reader.u64()?, len: reader.u64()? });
+            slot.logs.push(LogExtent { number: reader.count()?, len: reader.count()? });
         }
         slot.extra = reader.bytes(usize::from(extra_len))?.to_vec();
         Ok(slot)

@@ -42,6 +42,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const CAPACITY: u64 = RING_LEN as u64 - PAGE;
 
 const RING_LEN: usize = 256 << 20;
+/// No log comes this far in bytes; positions below can be added to.
+const POSITION_MAX: u64 = 1 << 62;
 /// Memory is given back by whole pages: the one in which TAIL lies must not hold new records yet.
 const PAGE: u64 = 4096;
 
@@ -118,7 +120,7 @@ impl VolatileLog {
         let (head, tail) = (head.load(Ordering::Acquire), tail.load(Ordering::Acquire));
         let known = memory.counter(AT_MAGIC).load(Ordering::Relaxed) == MAGIC
             && memory.counter(AT_VERSION).load(Ordering::Acquire) == VERSION;
-        if !known || tail > head || head - tail > CAPACITY {
+        if !known || tail > head || head - tail > CAPACITY || head > POSITION_MAX {
             let reason = "no volatile log of this version";
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }

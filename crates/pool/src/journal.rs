@@ -157,7 +157,7 @@ impl Journal {
         let names = disk.list(DIR);
         for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
             let number = name.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
-            next_number = next_number.max(number.map_or(0, |number| number + 1));
+            next_number = next_number.max(number.map_or(0, |number| number.saturating_add(1)));
         }
         let (log, checkpoint_len, rebuilt) = match load_table(&**disk, &root, table) {
             Ok((log, checkpoint_len)) => (log, checkpoint_len, false),
@@ -212,7 +212,7 @@ impl Journal {
         for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
             let Some((number, kind)) = name.split_once('.') else { continue };
             let Ok(number) = number.parse::<u64>() else { continue };
-            self.next_number = self.next_number.max(number + 1);
+            self.next_number = self.next_number.max(number.saturating_add(1));
             let named = match kind {
                 "log" => self.root.logs.iter().any(|log| log.number == number),
                 "checkpoint" => self.root.checkpoint == number,
@@ -409,6 +409,10 @@ fn load_chunks(file: &dyn DiskFile, path: &str, len: u64, table: &Table) -> Resu
             _ => Error::io(format!("read '{path}'"), &error),
         })
     };
+    let there = file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
+    if there < len {
+        return Err(damaged(format!("'{path}' ends too early")));
+    }
     let mut at = 0;
     while at < len {
         let mut header = [0; CHUNK_HEADER_LEN];

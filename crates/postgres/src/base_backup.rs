@@ -25,7 +25,7 @@ mod tool;
 mod unpack;
 
 use manifest::Manifest;
-use unpack::{Received, Stopped};
+pub use unpack::{Received, Stopped, unpack};
 
 /// The directory, inside the target, that holds tablespaces, one subdirectory per OID. The links in
 /// `pg_tblspc` are relative to it, so a clone of the target is complete wherever it is mounted.
@@ -156,7 +156,7 @@ fn receive(
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let unpacking = scope.spawn(|| {
-            let unpacked = unpack::unpack(stream, request.files);
+            let unpacked = unpack(stream, request.files);
             stopped.store(unpacked.is_err(), Ordering::Relaxed);
             unpacked
         });
@@ -186,6 +186,19 @@ fn finish(
     }
     remove_log(files)
         .map_err(|error| unprepared(format!("cannot clear pg_wal of the copy: {error}")))?;
+    log_needed(files, received)
+}
+
+/// Which log a fresh base backup needs to become consistent, by its `backup_label` and
+/// `backup_manifest`: from where, to where, and on which timeline it begins. Compares with the
+/// manifest what was received.
+///
+/// # Errors
+/// `SourceRefused` when one of the two is missing or does not say so, `DataDamaged` for differences.
+pub fn log_needed(
+    files: &dyn DataDir,
+    received: Option<&Received>,
+) -> Result<(Lsn, Lsn, u32), Failure> {
     let label = files
         .read("backup_label")
         .map_err(|error| incomplete(&format!("backup_label: {error}")))?;

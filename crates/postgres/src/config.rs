@@ -49,6 +49,11 @@ pub struct Adopted {
     pub dropped: Vec<(String, String)>,
 }
 
+/// The settings in a source's data directory, `ALTER SYSTEM`'s included; names in lower case.
+pub fn source_settings(dir: &dyn DataDir) -> Settings {
+    parse::collect(dir, &[MAIN_FILE, AUTO_FILE])
+}
+
 /// Replaces the source's configuration in a fresh base backup by ours. Safe to repeat: an adopted
 /// directory is left as it is. `from_source` are settings read by [`SOURCE_SETTINGS_SQL`] (may be
 /// empty); they win over what the backup's own files say.
@@ -68,7 +73,7 @@ pub fn adopt(
         let inherited = parse::entries(&inherited).into_iter().collect();
         return Ok(Adopted { inherited, dropped: Vec::new() });
     }
-    let mut found = parse::collect(dir, &[MAIN_FILE, AUTO_FILE]);
+    let mut found = source_settings(dir);
     found.extend(from_source.iter().map(|(name, value)| (name.to_lowercase(), value.clone())));
     let mut adopted = inherit::choose(found, bin_dir);
     verify::drop_refused(bin_dir, user, &mut adopted)?;

@@ -84,7 +84,10 @@ pub fn read(bin_dir: &Path, data_dir: &Path, user: Option<&User>) -> Result<Cont
 }
 
 /// Parses what `pg_controldata` prints in the C locale.
-pub(crate) fn parse(text: &str) -> Result<Control, Failure> {
+///
+/// # Errors
+/// `DataDamaged` when a field is missing or makes no sense.
+pub fn parse(text: &str) -> Result<Control, Failure> {
     let fields: HashMap<&str, &str> = text
         .lines()
         .filter_map(|line| line.split_once(':'))

@@ -97,6 +97,7 @@ const TABLE: &[Row] = &[
     // Outside the product: may use anything, and nothing may use them.
     row("offshoot-testbed", 9, &[]),
     row("offshoot-sim", 9, &[]),
+    row("offshoot-fuzz", 9, &[]),
     row("offshoot-filesystem-tests", 9, &[]),
     row("xtask", 9, &[]),
 ];

@@ -123,9 +123,10 @@ fn check_calls(path: &str, code: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a file is built for tests only. The simulation is one: a panic is how its checks fail.
+/// Whether a file is built for tests only. Simulation and fuzzing are: a panic is how their checks fail.
 fn is_test(path: &str) -> bool {
     path.starts_with("sim/")
+        || path.starts_with("fuzz/")
         || path.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "benches"))
 }
 

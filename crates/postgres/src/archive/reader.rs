@@ -203,7 +203,7 @@ impl<'a> LogReader<'a> {
     /// received yet (then `open` is the file that should hold it, if any).
     fn page(&mut self, address: u64) -> Result<Option<PageHeader>, Failure> {
         let in_window = address >= self.window_start
-            && address + PAGE_BYTES <= self.window_start + self.window.len() as u64;
+            && address.saturating_add(PAGE_BYTES) <= self.window_start + self.window.len() as u64;
         if !in_window && !self.fill(address)? {
             return Ok(None);
         }

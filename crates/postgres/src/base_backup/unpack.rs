@@ -16,11 +16,11 @@ use crate::data_dir::DataDir;
 const PIECE_LEN: usize = 1 << 20;
 
 /// Length in bytes and CRC-32C of each regular file received, by path.
-pub(super) type Received = BTreeMap<String, (u64, u32)>;
+pub type Received = BTreeMap<String, (u64, u32)>;
 
 /// Why unpacking stopped.
 #[derive(Debug)]
-pub(super) enum Stopped {
+pub enum Stopped {
     /// The stream ended too early or could not be read: who sent it knows why.
     Stream(io::Error),
     /// It holds what a base backup does not.
@@ -51,7 +51,10 @@ impl Stopped {
 }
 
 /// Reads an archive to its end and makes its files.
-pub(super) fn unpack(stream: impl Read, files: &dyn DataDir) -> Result<Received, Stopped> {
+///
+/// # Errors
+/// Why it stopped; what was made until then is there.
+pub fn unpack(stream: impl Read, files: &dyn DataDir) -> Result<Received, Stopped> {
     let mut archive = Archive::new(stream);
     let (mut received, mut piece) = (Received::new(), vec![0; PIECE_LEN]);
     // Raw: a source sends no extension headers, and none may make this process keep what it likes.

@@ -6,40 +6,52 @@ use super::Settings;
 
 /// How deep includes may nest, as in the server.
 const DEPTH_MAX: usize = 10;
+/// How many files are read. A file that includes itself several times would be read for ever; the
+/// server does not start with such a one.
+const FILES_MAX: usize = 1000;
 
 /// Settings of these files and what they include inside of the data directory, in the server's
 /// order: the last one wins. What cannot be read (it lies outside, or is missing) is left out.
 pub(super) fn collect(dir: &dyn DataDir, files: &[&str]) -> Settings {
-    let mut settings = Settings::new();
+    let mut collection = Collection { dir, files_left: FILES_MAX, settings: Settings::new() };
     for file in files {
-        collect_file(dir, file, 0, &mut settings);
+        collection.add(file, 0);
     }
-    settings
+    collection.settings
 }
 
-fn collect_file(dir: &dyn DataDir, path: &str, depth: usize, settings: &mut Settings) {
-    let Ok(bytes) = dir.read(path) else { return };
-    if depth >= DEPTH_MAX {
-        return;
-    }
-    let base = path.rsplit_once('/').map_or("", |(base, _)| base);
-    for (name, value) in entries(&String::from_utf8_lossy(&bytes)) {
-        match name.as_str() {
-            "include" | "include_if_exists" => {
-                if let Some(path) = inside(base, &value) {
-                    collect_file(dir, &path, depth + 1, settings);
+struct Collection<'a> {
+    dir: &'a dyn DataDir,
+    files_left: usize,
+    settings: Settings,
+}
+
+impl Collection<'_> {
+    fn add(&mut self, path: &str, depth: usize) {
+        if depth >= DEPTH_MAX || self.files_left == 0 {
+            return;
+        }
+        self.files_left -= 1;
+        let Ok(bytes) = self.dir.read(path) else { return };
+        let base = path.rsplit_once('/').map_or("", |(base, _)| base);
+        for (name, value) in entries(&String::from_utf8_lossy(&bytes)) {
+            match name.as_str() {
+                "include" | "include_if_exists" => {
+                    if let Some(path) = inside(base, &value) {
+                        self.add(&path, depth + 1);
+                    }
                 }
-            }
-            "include_dir" => {
-                let Some(folder) = inside(base, &value) else { continue };
-                let mut names = dir.list(&folder).unwrap_or_default();
-                names.sort();
-                for name in names.iter().filter(|name| is_included(name)) {
-                    collect_file(dir, &format!("{folder}/{name}"), depth + 1, settings);
+                "include_dir" => {
+                    let Some(folder) = inside(base, &value) else { continue };
+                    let mut names = self.dir.list(&folder).unwrap_or_default();
+                    names.sort();
+                    for name in names.iter().filter(|name| is_included(name)) {
+                        self.add(&format!("{folder}/{name}"), depth + 1);
+                    }
                 }
-            }
-            _ => {
-                settings.insert(name, value);
+                _ => {
+                    self.settings.insert(name, value);
+                }
             }
         }
     }

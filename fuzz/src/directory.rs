@@ -1,0 +1,106 @@
+//! A directory in memory.
+
+use offshoot_postgres::data_dir::{DataDir, DataFile};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+type Files = BTreeMap<String, Arc<Vec<u8>>>;
+
+/// Files by path, without directories of their own.
+#[derive(Default)]
+pub(crate) struct MemoryDir(Arc<Mutex<Files>>);
+
+impl MemoryDir {
+    pub(crate) fn with(files: &[(&str, &[u8])]) -> Arc<Self> {
+        let file = |(path, bytes): &(&str, &[u8])| ((*path).to_owned(), Arc::new(bytes.to_vec()));
+        Arc::new(MemoryDir(Arc::new(Mutex::new(files.iter().map(file).collect()))))
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().expect("no panic while it is held")
+    }
+}
+
+/// A file that is being written.
+struct Written(Arc<Mutex<Files>>, String);
+
+impl io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut files = self.0.lock().expect("no panic while it is held");
+        let file = files.entry(self.1.clone()).or_default();
+        Arc::make_mut(file).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct MemoryFile(Arc<Vec<u8>>);
+
+impl DataFile for MemoryFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = self.0.get(offset as usize..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+}
+
+impl DataDir for MemoryDir {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let found = self.files().get(path).map(|bytes| bytes.to_vec());
+        found.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn write_atomic(&self, path: &str, bytes: &[u8], _: u32) -> io::Result<()> {
+        self.files().insert(path.to_owned(), Arc::new(bytes.to_vec()));
+        Ok(())
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.files().remove(path);
+        Ok(())
+    }
+
+    fn exists(&self, path: &str) -> io::Result<bool> {
+        Ok(self.files().contains_key(path))
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let files = self.files();
+        let names = files.keys().filter_map(|name| name.strip_prefix(&prefix));
+        Ok(names.filter(|name| !name.contains('/')).map(str::to_owned).collect())
+    }
+
+    fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>> {
+        let found = self.files().get(path).cloned();
+        Ok(Box::new(MemoryFile(found.ok_or(io::ErrorKind::NotFound)?)))
+    }
+
+    fn remove_all(&self, path: &str) -> io::Result<()> {
+        let below = format!("{path}/");
+        self.files().retain(|name, _| name != path && !name.starts_with(&below));
+        Ok(())
+    }
+
+    fn create_dir(&self, _: &str, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn create(&self, path: &str, _: u32) -> io::Result<Box<dyn io::Write>> {
+        self.files().insert(path.to_owned(), Arc::default());
+        Ok(Box::new(Written(self.0.clone(), path.to_owned())))
+    }
+
+    fn link(&self, _: &str, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
