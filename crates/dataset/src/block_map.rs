@@ -208,7 +208,7 @@ impl Update<'_> {
         if children.iter().all(BlockHash::is_zero) {
             return Ok((BlockHash::ZERO, grown));
         }
-        Ok((self.sink.write_node(&encode_map(height - 1, &children))?, grown))
+        Ok((self.sink.write_node_like(&hash, &encode_map(height - 1, &children))?, grown))
     }
 }
 

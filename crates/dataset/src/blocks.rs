@@ -16,6 +16,12 @@ pub(crate) trait NodeSource {
 pub(crate) trait NodeSink: NodeSource {
     /// Stores a node.
     fn write_node(&self, node: &[u8]) -> Result<BlockHash>;
+
+    /// Stores a node that takes the place of `like` and has most of its children.
+    fn write_node_like(&self, like: &BlockHash, node: &[u8]) -> Result<BlockHash> {
+        let _ = like;
+        self.write_node(node)
+    }
 }
 
 /// Nodes of the pool, counted for one dataset.
@@ -61,6 +67,10 @@ impl NodeSource for PoolWriter<'_> {
 impl NodeSink for PoolWriter<'_> {
     fn write_node(&self, node: &[u8]) -> Result<BlockHash> {
         self.transaction.write_node(node).map_err(Error::from)
+    }
+
+    fn write_node_like(&self, like: &BlockHash, node: &[u8]) -> Result<BlockHash> {
+        self.transaction.write_node_like(like, node).map_err(Error::from)
     }
 }
 

@@ -39,7 +39,8 @@ impl Exports {
     }
 
     fn options(&self) -> MountOptions {
-        MountOptions { allow_other: self.allow_other, ..MountOptions::default() }
+        // A database's files have no extended attributes.
+        MountOptions { allow_other: self.allow_other, xattrs: false, ..MountOptions::default() }
     }
 
     /// The files of a dataset, mounted or not.

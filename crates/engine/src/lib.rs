@@ -29,6 +29,7 @@ mod dsource_jobs;
 mod engine;
 mod exports;
 mod follower;
+mod heap;
 mod host;
 mod keeping;
 mod ledger;
@@ -58,6 +59,7 @@ mod watch;
 
 pub use bookmarks::BookmarkView;
 pub use engine::{Engine, EngineOptions, keep};
+pub use heap::share_heap;
 pub use keeping::Survival;
 pub use ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures, LedgerKey};
 pub use offshoot_dataset::{CheckReport, Finding};

@@ -57,6 +57,7 @@ pub(crate) struct Adapter {
     syncs: SyncQueue,
     direct_io: bool,
     write_back: bool,
+    xattrs: bool,
     /// Requests that an earlier engine finished and may not have answered, with the inode to answer.
     finished: HashMap<u64, Ino>,
     /// Whether the kernel can send requests once more.
@@ -64,15 +65,11 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    pub(crate) fn new(
-        fs: Arc<FileSystem>,
-        open: Arc<OpenFiles>,
-        options: &MountOptions,
-    ) -> io::Result<Self> {
-        let syncs = SyncQueue::start(fs.clone())?;
-        let MountOptions { direct_io, write_back, .. } = *options;
+    pub(crate) fn new(fs: Arc<FileSystem>, open: Arc<OpenFiles>, options: &MountOptions) -> Self {
+        let syncs = SyncQueue::new(fs.clone());
+        let MountOptions { direct_io, write_back, xattrs, .. } = *options;
         let (finished, resends) = Default::default();
-        Ok(Adapter { fs, open, syncs, direct_io, write_back, finished, resends })
+        Adapter { fs, open, syncs, direct_io, write_back, xattrs, finished, resends }
     }
 
     /// Goes on where an earlier engine was.
@@ -138,6 +135,19 @@ impl Adapter {
 
     fn dataset(&self) -> &Dataset {
         self.fs.dataset()
+    }
+
+    /// Extended attributes other than these mean something to the kernel (capabilities, access lists)
+    /// that a dataset does not keep up. After `ENOSYS` the kernel asks no more.
+    fn supported_xattr<'a>(&self, name: &'a OsStr) -> Result<&'a [u8], Errno> {
+        let name = name.as_bytes();
+        if !self.xattrs {
+            Err(Errno::ENOSYS)
+        } else if name.starts_with(b"user.") || name.starts_with(b"trusted.") {
+            Ok(name)
+        } else {
+            Err(Errno::EOPNOTSUPP)
+        }
     }
 
     fn file_flags(&self) -> FopenFlags {
@@ -211,17 +221,6 @@ fn reply_attr(reply: ReplyAttr, result: Result<Attr, Errno>) {
     match result {
         Ok(attr) => reply.attr(&TTL, &file_attr(&attr)),
         Err(errno) => reply.error(errno),
-    }
-}
-
-/// Extended attributes other than these mean something to the kernel (capabilities, access lists)
-/// that a dataset does not keep up.
-fn supported_xattr(name: &OsStr) -> Result<&[u8], Errno> {
-    let name = name.as_bytes();
-    if name.starts_with(b"user.") || name.starts_with(b"trusted.") {
-        Ok(name)
-    } else {
-        Err(Errno::EOPNOTSUPP)
     }
 }
 
@@ -630,19 +629,23 @@ impl Filesystem for Adapter {
             libc::XATTR_REPLACE => XattrMode::Replace,
             _ => return reply.error(Errno::EINVAL),
         };
-        let set = supported_xattr(name).and_then(|name| {
+        let set = self.supported_xattr(name).and_then(|name| {
             self.once_empty(request, || self.dataset().set_xattr(Ino(ino.0), name, value, mode))
         });
         reply_empty(reply, set);
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let value = supported_xattr(name)
+        let value = self
+            .supported_xattr(name)
             .and_then(|name| attempt(|| self.dataset().get_xattr(Ino(ino.0), name)));
         reply_xattr(reply, size, value);
     }
 
     fn listxattr(&self, _request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        if !self.xattrs {
+            return reply.error(Errno::ENOSYS);
+        }
         let names = attempt(|| self.dataset().list_xattrs(Ino(ino.0))).map(|names| {
             // As listxattr(2) wants them: each ended by a zero byte.
             names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect()
@@ -651,7 +654,7 @@ impl Filesystem for Adapter {
     }
 
     fn removexattr(&self, request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let removed = supported_xattr(name).and_then(|name| {
+        let removed = self.supported_xattr(name).and_then(|name| {
             self.once_empty(request, || self.dataset().remove_xattr(Ino(ino.0), name))
         });
         reply_empty(reply, removed);

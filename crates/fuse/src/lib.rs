@@ -23,9 +23,9 @@
 //! cache on for data that tolerates torn pages.
 //!
 //! # Threads
-//! Several threads read requests from the device. `fsync` goes to one more
-//! thread which answers all requests that came while the device was busy by the next flush, so that
-//! waiting for the device never keeps a reader waiting. No thread of the engine may use the mount
+//! Several threads read requests from the device. The one that gets an `fsync` flushes, and then
+//! answers all `fsync` that came meanwhile by the next flush: at most one thread waits for the device,
+//! so a reader never does. No thread of the engine may use the mount
 //! through system calls: a request of the engine to itself could wait for ever, even for SIGKILL.
 
 mod adapter;

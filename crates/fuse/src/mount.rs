@@ -50,6 +50,9 @@ pub struct MountOptions {
     /// Lets the kernel gather writes. Not for a database with `full_page_writes=off`: a page may be
     /// torn by a crash (see the crate's documentation).
     pub write_back: bool,
+    /// Whether files have extended attributes. Where they have, the kernel asks for a file's
+    /// capabilities, which is one of them, before a write whenever it has looked at the file's length.
+    pub xattrs: bool,
     /// How far the kernel reads ahead of a sequential reader, in bytes (only root can set it).
     pub read_ahead_bytes: usize,
 }
@@ -62,6 +65,7 @@ impl Default for MountOptions {
             direct_io: false,
             read_only: false,
             write_back: false,
+            xattrs: true,
             read_ahead_bytes: 1 << 20,
         }
     }
@@ -145,7 +149,7 @@ impl Mount {
         }
         let refused = |source| explain(&path, options, source);
         let open = Arc::new(OpenFiles::new(fs.dataset().clone()));
-        let adapter = Adapter::new(fs.clone(), open.clone(), options).map_err(refused)?;
+        let adapter = Adapter::new(fs.clone(), open.clone(), options);
         let resends = adapter.resends();
         let session = Session::new(adapter, &path, &config(options)).map_err(refused)?;
         let mount = Self::run(&fs, path.clone(), session, &open, resends).map_err(refused)?;
@@ -170,7 +174,7 @@ impl Mount {
         let path = mount_table::canonical_beside(mountpoint.as_ref());
         let refused = |source| MountError::Refused { path: path.clone(), source };
         let open = Arc::new(OpenFiles::taken_over(fs.dataset().clone()));
-        let adapter = Adapter::new(fs.clone(), open.clone(), options).map_err(refused)?;
+        let adapter = Adapter::new(fs.clone(), open.clone(), options);
         let adapter = adapter.taken_over();
         let resends = adapter.resends();
         let session = resume::session(adapter, device.as_fd(), config(options)).map_err(refused)?;

@@ -1,4 +1,8 @@
-//! Answers `fsync` by one thread, so that no thread that serves reads ever waits for the device.
+//! Answers `fsync`: at any time at most one of the threads that serve requests waits for the device.
+//!
+//! The thread whose request finds nobody flushing flushes itself, at once: handing it to another
+//! thread would add a wake-up to every commit of a database. Requests that arrive during a flush are
+//! left to that thread, which goes on until none is left; so the others always go on serving reads.
 //!
 //! A request is put into the queue after all writes it covers were applied to the dataset, and a
 //! flush begins after the requests it answers were taken out of the queue: so each answer comes
@@ -6,13 +10,9 @@
 
 use fuser::{Errno, ReplyEmpty, ReplyWrite};
 use offshoot_fs::FileSystem;
+use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::JoinHandle;
-
-/// Most requests answered by one flush; bounds the memory of a batch, not correctness.
-const BATCH_MAX: usize = 1024;
 
 /// A request that waits for what was written to be durable.
 pub(crate) enum Waiter {
@@ -33,55 +33,47 @@ impl Waiter {
     }
 }
 
-/// The queue and its thread. Dropping it answers what is queued, then ends the thread.
+/// The queue. Nothing is left in it when no thread is in [`SyncQueue::push`].
 pub(crate) struct SyncQueue {
-    sender: Option<Sender<Waiter>>,
-    thread: Option<JoinHandle<()>>,
+    fs: Arc<FileSystem>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Waiter>,
+    /// A thread flushes, and will look at `waiting` again.
+    flushing: bool,
 }
 
 impl SyncQueue {
-    pub(crate) fn start(fs: Arc<FileSystem>) -> std::io::Result<Self> {
-        let (sender, receiver) = mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("fuse-sync".to_owned())
-            .spawn(move || serve(&fs, &receiver))?;
-        Ok(SyncQueue { sender: Some(sender), thread: Some(thread) })
+    pub(crate) fn new(fs: Arc<FileSystem>) -> Self {
+        SyncQueue { fs, state: Mutex::default() }
     }
 
-    /// Queues a request. A queue that is gone fails it with EIO (by the reply's own drop).
+    /// Answers a request now, or leaves it to the thread that flushes.
     pub(crate) fn push(&self, waiter: Waiter) {
-        if let Some(sender) = &self.sender {
-            let _ = sender.send(waiter);
+        let mut state = self.state.lock();
+        state.waiting.push(waiter);
+        if state.flushing {
+            return;
         }
+        state.flushing = true;
+        while !state.waiting.is_empty() {
+            let batch = std::mem::take(&mut state.waiting);
+            drop(state);
+            let result = self.flush();
+            batch.into_iter().for_each(|waiter| waiter.answer(result));
+            state = self.state.lock();
+        }
+        state.flushing = false;
     }
-}
 
-impl Drop for SyncQueue {
-    fn drop(&mut self) {
-        self.sender = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve(fs: &FileSystem, receiver: &Receiver<Waiter>) {
-    while let Ok(first) = receiver.recv() {
-        let mut batch = vec![first];
-        while batch.len() < BATCH_MAX {
-            match receiver.try_recv() {
-                Ok(waiter) => batch.push(waiter),
-                Err(_) => break,
-            }
-        }
-        // A defect that panics must fail these requests, not hang all later ones.
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| fs.sync()));
-        let result = match result {
+    /// A defect that panics must fail these requests, not hang all later ones.
+    fn flush(&self) -> Result<(), Errno> {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| self.fs.sync())) {
             Ok(result) => result.map_err(|error| Errno::from_i32(error.errno())),
             Err(_) => Err(Errno::EIO),
-        };
-        for waiter in batch {
-            waiter.answer(result);
         }
     }
 }

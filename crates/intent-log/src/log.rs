@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The fewest files a log can work with: one being written, one waiting, one being trimmed.
 const FILES_MIN: usize = 3;
 
+/// The unit of the page cache, in bytes; a file's size is a multiple of it.
+const PAGE: u64 = 4096;
+
 /// Larger buffers are not kept for the next records, in bytes.
 const SPARE_LEN_MAX: usize = 4 << 20;
 
@@ -44,6 +47,16 @@ struct Chunk {
     file: usize,
     offset: u64,
     bytes: Vec<u8>,
+}
+
+impl Chunk {
+    /// Zeros up to the end of a page, over records that are trimmed (R4): of a page written in part,
+    /// the system would first read the rest.
+    fn fill_page(&mut self) {
+        let end = self.offset + self.bytes.len() as u64;
+        let missing = end.next_multiple_of(PAGE) - end;
+        self.bytes.resize(self.bytes.len() + missing as usize, 0);
+    }
 }
 
 struct State {
@@ -230,7 +243,8 @@ impl IntentLog {
                 continue;
             }
             state.flushing = true;
-            let chunks = std::mem::take(&mut state.pending);
+            let mut chunks = std::mem::take(&mut state.pending);
+            chunks.last_mut().into_iter().for_each(Chunk::fill_page);
             let end = state.next_sequence;
             let handles: Vec<_> =
                 chunks.iter().map(|chunk| Arc::clone(&state.files[chunk.file].handle)).collect();

@@ -15,7 +15,7 @@
 use crate::journal::{CommitError, Journal};
 use crate::pool::{Pool, Root};
 use crate::table::{Entry, Move};
-use crate::transaction::Transaction;
+use crate::transaction::{Children, Difference, Transaction};
 use crate::{EXTRA_LEN_MAX, Error, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::root::RootSlot;
@@ -65,9 +65,23 @@ struct Planner<'a> {
     /// First come, first dropped: the bound never cuts off what was to be dropped first.
     unreferenced: VecDeque<BlockHash>,
     cascade_left: usize,
+    /// Nodes that a new one is like, with what that no longer refers to: the new node inherits the
+    /// other references if this plan drops the old one, and they are not counted.
+    inherited: HashMap<BlockHash, Box<[BlockHash]>, BlockHashBuilder>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(pool: &'a Pool, transaction: Option<&'a Transaction>, cascade_left: usize) -> Self {
+        Planner {
+            pool,
+            transaction,
+            plan: Plan::default(),
+            unreferenced: VecDeque::new(),
+            cascade_left,
+            inherited: HashMap::default(),
+        }
+    }
+
     fn change(&mut self, hash: &BlockHash) -> Result<&mut Change> {
         match self.plan.changes.entry(*hash) {
             std::collections::hash_map::Entry::Occupied(change) => Ok(change.into_mut()),
@@ -93,12 +107,43 @@ impl Planner<'_> {
             let change = self.change(&hash)?;
             let first = !change.was_committed && !change.acquired;
             change.acquired = true;
-            change.refs = change.refs.checked_add(1).ok_or_else(|| {
-                Error::Failed(format!("block {hash} has more references than can be counted"))
-            })?;
+            change.refs = change.refs.checked_add(1).ok_or_else(|| too_many(&hash))?;
             if first && change.kind == BlockKind::Node {
                 let written = self.transaction.and_then(|transaction| transaction.children(&hash));
-                stack.extend(written.ok_or(Error::Missing(hash))?);
+                match written.ok_or(Error::Missing(hash))? {
+                    Children::All(children) => stack.extend(children),
+                    Children::Like(difference) => self.acquire_like(difference, &mut stack)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Of a node that is like another, counts what the other does not refer to; the rest is inherited,
+    /// or counted here where another node inherits it already.
+    fn acquire_like(&mut self, new: Difference, stack: &mut Vec<BlockHash>) -> Result<()> {
+        stack.extend(new.added);
+        match self.inherited.entry(new.like) {
+            std::collections::hash_map::Entry::Vacant(vacant) => {
+                vacant.insert(new.removed);
+            }
+            std::collections::hash_map::Entry::Occupied(_) => {
+                stack.extend(without(self.pool.children_of(&new.like)?, &new.removed));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what could not be inherited, as the old node stays.
+    fn acquire_shared(&mut self) -> Result<()> {
+        for (like, removed) in std::mem::take(&mut self.inherited) {
+            for hash in without(self.pool.children_of(&like)?, &removed) {
+                let change = self.change(&hash)?;
+                // The old node refers to it: only where counts are wrong is it gone.
+                if change.gone {
+                    return Err(Error::Missing(hash));
+                }
+                change.refs = change.refs.checked_add(1).ok_or_else(|| too_many(&hash))?;
             }
         }
         Ok(())
@@ -130,9 +175,14 @@ impl Planner<'_> {
                 BlockKind::Node if self.cascade_left == 0 => continue,
                 BlockKind::Node => {
                     self.cascade_left -= 1;
-                    // A damaged node is a fault already; its children's space leaks.
-                    let Ok(children) = self.pool.children_of(&hash) else { continue };
-                    children
+                    match self.inherited.get(&hash) {
+                        Some(removed) => removed.to_vec(),
+                        None => {
+                            // A damaged node is a fault already; its children's space leaks.
+                            let Ok(children) = self.pool.children_of(&hash) else { continue };
+                            children
+                        }
+                    }
                 }
             };
             let own = self.transaction.is_some_and(|transaction| transaction.holds(&hash));
@@ -142,11 +192,26 @@ impl Planner<'_> {
             if let Some(change) = self.plan.changes.get_mut(&hash) {
                 change.gone = true;
             }
+            self.inherited.remove(&hash);
             for child in children {
                 self.release(child);
             }
         }
     }
+}
+
+fn too_many(hash: &BlockHash) -> Error {
+    Error::Failed(format!("block {hash} has more references than can be counted"))
+}
+
+/// `children` without each of `removed`, as often as it is listed there.
+fn without(mut children: Vec<BlockHash>, removed: &[BlockHash]) -> Vec<BlockHash> {
+    for hash in removed {
+        if let Some(at) = children.iter().position(|child| child == hash) {
+            children.swap_remove(at);
+        }
+    }
+    children
 }
 
 impl Pool {
@@ -173,13 +238,8 @@ impl Pool {
         self.flush_segments()?;
         let mut journal = self.journal.lock();
         self.check_usable()?;
-        let mut planner = Planner {
-            pool: self,
-            transaction: Some(&transaction),
-            plan: Plan::default(),
-            unreferenced: VecDeque::new(),
-            cascade_left: CASCADE_MIN + 2 * transaction.nodes_written(),
-        };
+        let cascade_max = CASCADE_MIN + 2 * transaction.nodes_written();
+        let mut planner = Planner::new(self, Some(&transaction), cascade_max);
         let old_root = journal.root.hash;
         if new_root != old_root {
             if !new_root.is_zero() {
@@ -189,6 +249,10 @@ impl Pool {
                 planner.release(old_root);
             }
             planner.cascade();
+            if let Err(error) = planner.acquire_shared() {
+                self.unmark(&planner.plan);
+                return Err(error);
+            }
         }
         let plan = planner.plan;
         let txg = self.make_durable(&mut journal, &plan, new_root, extra.to_vec())?;
@@ -203,13 +267,7 @@ impl Pool {
     pub(crate) fn bury(&self, dead: &[BlockHash]) -> Result<()> {
         let mut journal = self.journal.lock();
         self.check_usable()?;
-        let mut planner = Planner {
-            pool: self,
-            transaction: None,
-            plan: Plan::default(),
-            unreferenced: VecDeque::new(),
-            cascade_left: 2 * dead.len(),
-        };
+        let mut planner = Planner::new(self, None, 2 * dead.len());
         for hash in dead {
             // Used again meanwhile, or gone: then it is not ours.
             if planner.change(hash).is_ok_and(|change| change.was_committed && change.refs == 0) {
@@ -273,11 +331,16 @@ impl Pool {
         }
         let durable = self.write_root(journal, hash, extra, &records);
         if durable.is_err() {
-            for (hash, _) in plan.changes.iter().filter(|(_, change)| change.gone) {
-                self.table.unmark_dying(hash);
-            }
+            self.unmark(plan);
         }
         durable
+    }
+
+    /// Takes back what a plan that will not be applied marked in the table.
+    fn unmark(&self, plan: &Plan) {
+        for (hash, _) in plan.changes.iter().filter(|(_, change)| change.gone) {
+            self.table.unmark_dying(hash);
+        }
     }
 
     fn write_root(

@@ -28,8 +28,22 @@ fn is_zero(content: &[u8]) -> bool {
     content.chunks(64).all(|chunk| chunk.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
-/// Children of a node that was not committed when it was pinned; `None` for other blocks.
-type Children = Option<Box<[BlockHash]>>;
+/// What a node refers to that was not committed when it was pinned; zero names are left out.
+#[derive(Clone)]
+pub(crate) enum Children {
+    /// These.
+    All(Box<[BlockHash]>),
+    /// What another node refers to, but for some.
+    Like(Difference),
+}
+
+/// How a node differs from a committed one, which the transaction holds.
+#[derive(Clone)]
+pub(crate) struct Difference {
+    pub(crate) like: BlockHash,
+    pub(crate) added: Box<[BlockHash]>,
+    pub(crate) removed: Box<[BlockHash]>,
+}
 
 /// Blocks written for a commit to come. Methods may be called from several threads.
 ///
@@ -37,8 +51,8 @@ type Children = Option<Box<[BlockHash]>>;
 pub struct Transaction {
     pub(crate) pool: Arc<Pool>,
     purpose: Purpose,
-    /// Every block this transaction pinned, once.
-    held: Mutex<HashMap<BlockHash, Children, BlockHashBuilder>>,
+    /// Every block this transaction pinned, once; with children: a node no commit has counted yet.
+    held: Mutex<HashMap<BlockHash, Option<Children>, BlockHashBuilder>>,
     nodes_written: AtomicUsize,
 }
 
@@ -74,10 +88,64 @@ impl Transaction {
         children.retain(|child| !child.is_zero());
         self.hold_children(&children)?;
         self.nodes_written.fetch_add(1, Ordering::Relaxed);
-        self.write(BlockKind::Node, node, Some(children.into_boxed_slice()))
+        self.write(BlockKind::Node, node, Some(Children::All(children.into_boxed_slice())))
     }
 
-    fn write(&self, kind: BlockKind, content: &[u8], children: Children) -> Result<BlockHash> {
+    /// As [`Transaction::write_node`], cheaper where most children are those of `like`, the committed
+    /// node that it takes the place of: only the others are held, and counted by the commit.
+    ///
+    /// # Errors
+    /// As [`Transaction::write_node`].
+    pub fn write_node_like(&self, like: &BlockHash, node: &[u8]) -> Result<BlockHash> {
+        let Some(difference) = self.difference(like, node)? else { return self.write_node(node) };
+        self.hold_children(&difference.added)?;
+        self.nodes_written.fetch_add(1, Ordering::Relaxed);
+        self.write(BlockKind::Node, node, Some(Children::Like(difference)))
+    }
+
+    /// How a node differs from a committed one, child by child; that one is held from then on, and by
+    /// it what both refer to. `None` where they cannot be compared.
+    fn difference(&self, like: &BlockHash, node: &[u8]) -> Result<Option<Difference>> {
+        if like.is_zero() || !self.hold_committed_node(like) {
+            return Ok(None);
+        }
+        let now = self.pool.nodes.children(node)?;
+        let before = self.pool.nodes.children(&self.pool.read_aside(like)?)?;
+        if now.len() != before.len() {
+            return Ok(None);
+        }
+        // A block of the same name may be new all the same: it was lost and this transaction brought it.
+        let held = self.held.lock();
+        let differs = |before: &BlockHash, now: &BlockHash| before != now || held.contains_key(now);
+        let changed = || before.iter().zip(&now).filter(|(before, now)| differs(before, now));
+        let present = |hash: &BlockHash| (!hash.is_zero()).then_some(*hash);
+        let added = changed().filter_map(|(_, now)| present(now)).collect();
+        let removed = changed().filter_map(|(before, _)| present(before)).collect();
+        Ok(Some(Difference { like: *like, added, removed }))
+    }
+
+    fn hold_committed_node(&self, hash: &BlockHash) -> bool {
+        let mut held = self.held.lock();
+        if let Some(children) = held.get(hash) {
+            return children.is_none();
+        }
+        let Some(entry) = self.pool.table.pin_stored(hash) else { return false };
+        let settled = entry.is_committed() && !entry.is_dying() && entry.kind() == BlockKind::Node;
+        if settled {
+            held.insert(*hash, None);
+        } else {
+            drop(held);
+            self.pool.unpin(hash);
+        }
+        settled
+    }
+
+    fn write(
+        &self,
+        kind: BlockKind,
+        content: &[u8],
+        children: Option<Children>,
+    ) -> Result<BlockHash> {
         let len = content.len();
         if len == 0 || len > BLOCK_LEN_MAX {
             return Err(Error::TooLarge { what: "a block", len, max: BLOCK_LEN_MAX });
@@ -125,7 +193,7 @@ impl Transaction {
     }
 
     /// Takes over a pin on a block.
-    fn hold(&self, hash: BlockHash, entry: Entry, children: Children) {
+    fn hold(&self, hash: BlockHash, entry: Entry, children: Option<Children>) {
         // Pinned and committed, it stays so until this transaction ends.
         let settled = entry.is_committed() && !entry.is_dying();
         let children = if settled { None } else { children };
@@ -171,7 +239,7 @@ impl Transaction {
     }
 
     /// The children of a node this transaction wrote.
-    pub(crate) fn children(&self, hash: &BlockHash) -> Option<Box<[BlockHash]>> {
+    pub(crate) fn children(&self, hash: &BlockHash) -> Option<Children> {
         self.held.lock().get(hash)?.clone()
     }
 

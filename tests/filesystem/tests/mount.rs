@@ -321,6 +321,25 @@ fn links_xattrs_modes_and_times() {
 }
 
 #[test]
+fn a_mount_without_extended_attributes_says_so_and_works() {
+    let server = server(&["--no-xattrs"]);
+    let path = server.mount().join("file");
+    fs::write(&path, b"content").unwrap();
+    // The second time the kernel knows and does not ask.
+    for _ in 0..2 {
+        let flags = rustix::fs::XattrFlags::CREATE;
+        let set = rustix::fs::setxattr(&path, "user.color", b"blue", flags);
+        assert_eq!(set, Err(rustix::io::Errno::OPNOTSUPP));
+        let got = rustix::fs::getxattr(&path, "user.color", &mut [0u8; 16]);
+        assert_eq!(got, Err(rustix::io::Errno::OPNOTSUPP));
+        let listed = rustix::fs::listxattr(&path, &mut [0u8; 16]);
+        assert_eq!(listed, Err(rustix::io::Errno::OPNOTSUPP));
+        fs::write(&path, b"content").unwrap();
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+}
+
+#[test]
 fn new_files_in_a_set_gid_directory_get_its_group() {
     if !is_root_or_skipped("a group it is not in") {
         return;

@@ -107,6 +107,11 @@ pub(crate) fn vdb(control: &Control, inherited: &Settings, options: &VdbOptions)
             ("maintenance_work_mem", &format!("{maintenance}MB")),
             ("max_wal_size", "1GB"),
             ("min_wal_size", "80MB"),
+            // A write goes to the engine at once: the background writer does it, so that a backend that
+            // needs a buffer finds a clean one.
+            ("bgwriter_delay", "10ms"),
+            ("bgwriter_lru_maxpages", "1000"),
+            ("bgwriter_lru_multiplier", "4"),
         ],
     );
     for (name, value) in &options.settings {

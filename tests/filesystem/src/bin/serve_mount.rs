@@ -2,7 +2,7 @@
 //!
 //! `serve_mount POOL MOUNTPOINT [OPTION…]` makes the pool if it is new, mounts its oldest dataset,
 //! prints `ready` and waits for SIGTERM, or with `--commands` for the end of stdin.
-//! Options: `--allow-other --direct-io --write-back --read-only --snapshots --commands`
+//! Options: `--allow-other --direct-io --write-back --no-xattrs --read-only --snapshots --commands`
 //! `--cache-mib=N --capacity-mib=N --threads=N`, and `--keeper=SOCKET`: the oldest dataset's mount
 //! outlives this process and is taken over from the one before.
 //!
@@ -206,6 +206,7 @@ fn serve(args: &[String]) -> Result<()> {
             allow_other: has("--allow-other"),
             direct_io: has("--direct-io"),
             write_back: has("--write-back"),
+            xattrs: !has("--no-xattrs"),
             read_only: has("--read-only"),
             threads: number("--threads=", 0)? as usize,
             ..MountOptions::default()
