@@ -68,15 +68,17 @@ fn a_flipped_bit_is_found_wherever_it_is() {
     let (_dir, disk) = new_store();
     let segment = format!("segments/{}", disk.list("segments").unwrap()[0]);
     let len = disk.open(&segment).unwrap().len().unwrap();
-    for offset in [3, len / 2, len / 4 * 3] {
-        flip(&disk, &segment, offset);
+    // Behind the header as many bytes as make sure that not only the room between two blocks is hit.
+    for (offset, count) in [(3, 1), (len / 2, 64), (len / 4 * 3, 64)] {
+        let flip_all = || (offset..offset + count).for_each(|at| flip(&disk, &segment, at));
+        flip_all();
         let report = check(disk.clone(), &mut |_, _| {}).unwrap();
         let found = &report.findings;
         assert!(found.iter().any(|one| one.object == "segment 1"), "byte {offset}: {found:?}");
         // The segment's header is no block; any other damage is some file's.
         let files = report.damage.iter().flat_map(|(_, holders)| &holders.named);
         assert_eq!(files.filter(|one| one.file.is_some()).count() > 0, offset > 3, "{report:?}");
-        flip(&disk, &segment, offset);
+        flip_all();
     }
     assert_eq!(findings(&disk), []);
 }
