@@ -28,7 +28,10 @@ pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepSta
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
 pub use moment::{Moment, Position};
 pub use policy::{Policy, PolicyList, SetPolicy};
-pub use pool::{CacheStatus, PoolCheck, PoolFinding, PoolStatus};
+pub use pool::{
+    BlockHolder, CacheStatus, DamagedBlock, PoolCheck, PoolFinding, PoolStatus, Scrub, ScrubPool,
+    ScrubReport,
+};
 pub use secret::Secret;
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
 pub use status::{Fault, Status, Survival};

@@ -1,5 +1,8 @@
 //! The pool and its cache.
 
+use crate::{JobState, LedgerKind};
+use jiff::Timestamp;
+use offshoot_types::JobId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -43,6 +46,99 @@ pub struct PoolStatus {
     pub cache: CacheStatus,
 }
 
+/// A request to read and verify everything in the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScrubPool {
+    /// The most to read in a second; 64 MiB where absent.
+    pub bytes_per_s: Option<u64>,
+}
+
+/// A scrub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Scrub {
+    /// The job that does it. It goes on when the engine was killed or replaced.
+    #[schema(value_type = String, example = "job-12")]
+    pub job: JobId,
+    /// Where that stands.
+    pub state: JobState,
+    /// The most it reads in a second.
+    pub bytes_per_s: u64,
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub started_at: Timestamp,
+    /// When it ended.
+    #[schema(required, value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+    /// Stored bytes read and verified.
+    pub done_bytes: u64,
+    /// What that will be at the end.
+    pub total_bytes: u64,
+    /// Blocks read and verified.
+    pub blocks: u64,
+    /// Blocks it found damaged and could not heal.
+    pub damaged_blocks: u64,
+    /// Blocks it found damaged and stored anew from a sound copy.
+    pub healed_blocks: u64,
+}
+
+/// Something that holds a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BlockHolder {
+    /// The name of a dSource or VDB, or a snapshot's id.
+    #[schema(example = "dev")]
+    pub object: String,
+    /// What it is; null for what no dSource, VDB or snapshot has.
+    #[schema(required)]
+    pub kind: Option<LedgerKind>,
+    /// Of a snapshot, the name of what it was taken of.
+    #[schema(required)]
+    pub of: Option<String>,
+    /// The file; null when the block holds names or inodes.
+    #[schema(required, example = "data/base/5/16384")]
+    pub path: Option<String>,
+    /// The first byte of the file that is affected.
+    #[schema(required)]
+    pub offset: Option<u64>,
+    /// How many are.
+    #[schema(required)]
+    pub len: Option<u64>,
+}
+
+/// A block whose stored content is not what it should be. It is replaced when the same content is written or
+/// received again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DamagedBlock {
+    /// The first digits of its name.
+    pub block: String,
+    /// The segment file it lies in; null: in none.
+    #[schema(required)]
+    pub segment: Option<u32>,
+    /// The byte in that file.
+    #[schema(required)]
+    pub segment_offset: Option<u32>,
+    /// What is wrong with it.
+    pub message: String,
+    /// When that was found.
+    #[schema(required, value_type = Option<String>, format = DateTime)]
+    pub since: Option<Timestamp>,
+    /// What holds it; null while that is being looked up.
+    #[schema(required)]
+    pub holders: Option<Vec<BlockHolder>>,
+    /// How many more places hold it.
+    pub more_holders: u64,
+}
+
+/// The last scrub, and the damage known now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ScrubReport {
+    /// The last scrub, or the one under way; null as long as there was none.
+    #[schema(required)]
+    pub scrub: Option<Scrub>,
+    /// Damaged blocks, whoever found them.
+    pub damage: Vec<DamagedBlock>,
+}
+
 /// What `offshoot pool check` looked at and found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PoolCheck {
@@ -60,6 +156,8 @@ pub struct PoolCheck {
     pub log_records: u64,
     /// What is not as it should be; empty for a sound pool.
     pub findings: Vec<PoolFinding>,
+    /// Damaged blocks, with what holds them.
+    pub damage: Vec<DamagedBlock>,
 }
 
 /// Something in a pool that is not as it should be.

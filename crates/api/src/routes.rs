@@ -55,6 +55,9 @@ pub const POOL_LEDGER: &str = "/api/v1/pool/ledger";
 /// POST: give space that nothing needs back to the filesystem.
 pub const POOL_RECLAIM: &str = "/api/v1/pool/reclaim";
 
+/// GET: the last scrub and the damage known; POST: read and verify everything.
+pub const POOL_SCRUB: &str = "/api/v1/pool/scrub";
+
 /// A route with its one parameter filled in, escaped so that no value can reach another route.
 pub fn fill(route: &str, value: &str) -> String {
     let Some((before, rest)) = route.split_once('{') else { return route.to_owned() };

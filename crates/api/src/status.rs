@@ -1,6 +1,6 @@
 //! The engine at a glance.
 
-use crate::{CacheStatus, PoolStatus};
+use crate::{CacheStatus, PoolStatus, Scrub};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -60,6 +60,9 @@ pub struct Status {
     pub pool_status: PoolStatus,
     /// The shared block cache, the same as `pool_status.cache`.
     pub cache: CacheStatus,
+    /// The last scrub, or the one under way; null as long as there was none.
+    #[schema(required)]
+    pub last_scrub: Option<Scrub>,
     /// What is wrong at present.
     pub faults: Vec<Fault>,
 }

@@ -46,6 +46,17 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE secret (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 "];
 
+/// Refuses a file that is not of the newest format.
+pub fn check_newest(db: &Connection) -> Result<(), Error> {
+    let known = MIGRATIONS.len() as u32;
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    match found.cmp(&known) {
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Greater => Err(Error::Newer { found, known }),
+        std::cmp::Ordering::Less => Err(Error::Unusable(format!("it has the old format {found}"))),
+    }
+}
+
 /// Brings a file to the newest format, each step in a transaction of its own.
 pub fn migrate(db: &mut Connection) -> Result<(), Error> {
     let known = MIGRATIONS.len() as u32;

@@ -4,7 +4,7 @@ use crate::record::{From64, Record};
 use crate::{Error, migration};
 use offshoot_domain::Owner;
 use parking_lot::Mutex;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -68,6 +68,16 @@ impl Catalog {
         // A deleted password must not stay in free pages of the file.
         db.pragma_update(None, "secure_delete", "ON")?;
         migration::migrate(&mut db)?;
+        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default() })
+    }
+
+    /// Opens the catalog of a pool that nobody has open, to look into: nothing can be changed.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`]; also of an older format, which only an engine brings up to date.
+    pub fn look(path: &Path) -> Result<Catalog, Error> {
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        migration::check_newest(&db)?;
         Ok(Catalog { db: Mutex::new(db), lists: Mutex::default() })
     }
 

@@ -14,7 +14,7 @@ pub use dsource::{DsourceCommand, LinkArgs};
 pub use job::JobCommand;
 pub use moment::MomentArgs;
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
-pub use pool::PoolCommand;
+pub use pool::{PoolCommand, ScrubArgs};
 pub use snapshot::SnapshotCommand;
 pub use vdb::{ConnectArgs, ProvisionArgs, RewindArgs, VdbCommand};
 

@@ -5,6 +5,7 @@ mod dsource;
 mod job;
 mod policy;
 mod pool;
+mod scrub;
 mod serve;
 mod snapshot;
 mod timeflow;
@@ -32,7 +33,12 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Pool(PoolCommand::Check) => return pool::check(&cli.target, output),
         command => {
             let client = Client::new(target::resolve(&cli.target)?)?;
-            ask(&Session { client, output }, command)?;
+            let session = Session { client, output };
+            match command {
+                // What it finds decides the exit code.
+                Command::Pool(PoolCommand::Scrub(args)) => return scrub::run(&session, &args),
+                command => ask(&session, command)?,
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -165,6 +165,7 @@ fn every_command_prints_one_document_with_json_and_text_without() {
         ("pool ledger", "objects", "PINNED"),
         ("pool ledger --delete dev prod", "freed_if_deleted_bytes", "gives back 12.0 MiB"),
         ("pool reclaim", "capacity_bytes", "free"),
+        ("pool scrub --last", "damage", "data/base/5/16384, 8192 bytes at byte 8192"),
     ];
     for (line, field, words) in commands {
         let text = world.run(line).ok();

@@ -4,7 +4,8 @@ use crate::Client;
 use offshoot_api::{
     Bookmark, BookmarkList, CreateBookmark, Dsource, DsourceList, Job, JobAccepted, JobList,
     Ledger, LinkDsource, Policy, PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb,
-    SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Vdb, VdbList, routes,
+    ScrubPool, ScrubReport, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
+    Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -34,6 +35,16 @@ impl Client {
     pub fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure> {
         let objects = routes::escape(&objects.join(","));
         self.get(&format!("{}?delete={objects}", routes::POOL_LEDGER))
+    }
+
+    /// Reads and verifies everything in the pool.
+    pub fn scrub_pool(&self, request: &ScrubPool) -> Result<JobId, Failure> {
+        self.post_json(routes::POOL_SCRUB, request).map(accepted)
+    }
+
+    /// The last scrub, and the damage known now.
+    pub fn last_scrub(&self) -> Result<ScrubReport, Failure> {
+        self.get(routes::POOL_SCRUB)
     }
 
     /// Gives space that nothing needs back to the filesystem.

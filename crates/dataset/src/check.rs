@@ -135,6 +135,7 @@ fn holders_of(pool: &PoolCheck, states: &[(StateId, TreeState)]) -> Vec<(BlockHa
     }
     let nodes = Nodes(pool);
     let mut search = Search::new(&nodes, &damaged);
+    search.look_at_directory(pool.root());
     states.iter().for_each(|(id, tree)| search.look(*id, tree));
     search.end().into_iter().collect()
 }

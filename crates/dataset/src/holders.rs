@@ -30,6 +30,8 @@ pub enum StateId {
     Dataset(DatasetId),
     /// A snapshot.
     Snapshot(SnapshotId),
+    /// The directory of all of these.
+    Directory,
 }
 
 /// Where a file holds a block.
@@ -81,6 +83,22 @@ impl<'a> Search<'a> {
     /// The holders of each wanted block.
     pub(crate) fn end(self) -> HashMap<BlockHash, Holders> {
         self.found
+    }
+
+    /// Looks through the directory's own tree.
+    pub(crate) fn look_at_directory(&mut self, root: BlockHash) {
+        let mut stack = vec![(root, LEVEL_MAX)];
+        while let Some((hash, levels)) = stack.pop() {
+            if hash.is_zero() || levels == 0 {
+                continue;
+            }
+            if let Some(holders) = self.found.get_mut(&hash) {
+                holders.named.push(Holder { state: StateId::Directory, file: None });
+            }
+            if let Ok(TreeNode::Branch(children)) = TreeNode::read(self.source, &hash) {
+                stack.extend(children.into_iter().map(|child| (child, levels - 1)));
+            }
+        }
     }
 
     /// Looks through a state.

@@ -223,10 +223,11 @@ impl Store {
     pub fn holders(&self, blocks: &[BlockHash]) -> HashMap<BlockHash, Holders> {
         let nodes = PassingReader(&self.shared.pool);
         let mut search = Search::new(&nodes, blocks);
-        let (datasets, snapshots) = {
+        let (root, datasets, snapshots) = {
             let directory = self.shared.directory.read();
-            (directory.datasets.clone(), directory.snapshots.clone())
+            (directory.root(), directory.datasets.clone(), directory.snapshots.clone())
         };
+        search.look_at_directory(root);
         for (id, record) in &datasets {
             search.look(StateId::Dataset(*id), &record.tree);
         }

@@ -1,5 +1,6 @@
 //! What every part of the engine works on.
 
+use crate::damage::Damage;
 use crate::exports::Exports;
 use crate::follower::Follower;
 use crate::host::Host;
@@ -37,6 +38,7 @@ pub struct Core {
     /// Objects whose retention is to be looked at soon, not only with the next regular look.
     pub retention_wanted: Mutex<HashSet<Owner>>,
     pub ledger: Ledger,
+    pub damage: Damage,
     pub runner: OnceLock<Runner<Core>>,
     pub room: crate::room::Seen,
 }

@@ -9,13 +9,14 @@ use crate::ledger::{Deletion, LedgerEntry};
 use crate::moments::find_parent;
 use crate::paths::Paths;
 use crate::policies::PolicyView;
+use crate::scrub::{self, ScrubReport};
 use crate::servers::{Servers, stop_leftovers};
 use crate::takeover::{self, Survivors};
 use crate::timeflows::HistoryView;
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
-    dsource_jobs, ledger, leftovers, link, policies, pool_jobs, provision, readiness, restart,
-    resync, retention, room, snapshots, timeflows, vdb_jobs, watch,
+    damage, dsource_jobs, ledger, leftovers, link, policies, pool_jobs, provision, readiness,
+    restart, resync, retention, room, snapshots, timeflows, vdb_jobs, watch,
 };
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
@@ -80,6 +81,7 @@ fn workflows() -> Vec<Workflow<Core>> {
         readiness::workflow(),
         retention::workflow(),
         pool_jobs::reclaim_workflow(),
+        scrub::workflow(),
     ];
     all.extend(dsource_jobs::workflows());
     all.extend(snapshots::workflows());
@@ -130,11 +132,13 @@ impl Engine {
             followers: Mutex::default(),
             retention_wanted: Mutex::default(),
             ledger: Default::default(),
+            damage: Default::default(),
             runner: std::sync::OnceLock::new(),
             room: room::Seen::default(),
         });
         clean_up(&core, survivors)?;
         leftovers::check_catalog(&core)?;
+        damage::recall(&core)?;
         let runner = match std::env::var(CRASH_VARIABLE) {
             Ok(text) => {
                 let abort = Arc::new(AbortAt::parse(&text)?);
@@ -150,6 +154,7 @@ impl Engine {
         let engine = Engine { core, started_at, stopping, threads: Mutex::default() };
         engine.spawn("watch", watch::run)?;
         engine.spawn("ledger", ledger::run)?;
+        engine.spawn("damage", damage::run)?;
         Ok(engine)
     }
 
@@ -204,7 +209,7 @@ impl Engine {
     /// The engine at a glance.
     pub fn view(&self) -> Result<EngineView, Failure> {
         // What a read has just found must not wait for the next round.
-        watch::report_damage(&self.core);
+        damage::report(&self.core);
         let vdbs: Vec<Vdb> = self.core.catalog.list()?;
         let jobs = self.core.catalog.unsettled_jobs()?;
         Ok(EngineView {
@@ -218,6 +223,7 @@ impl Engine {
                 .chain(self.core.catalog.faults()?)
                 .collect(),
             survival: self.core.exports.keeping().survival(),
+            last_scrub: scrub::last(&self.core)?,
         })
     }
 
@@ -232,6 +238,22 @@ impl Engine {
     /// `Busy` when it is under way.
     pub fn reclaim(&self) -> Result<JobId, Failure> {
         pool_jobs::submit_reclaim(&self.core)
+    }
+
+    /// Reads and verifies everything in the pool, as a job, at most so many bytes a second.
+    ///
+    /// # Errors
+    /// `InvalidInput` for the rate; `Busy` when it is under way.
+    pub fn scrub(&self, bytes_per_s: Option<u64>) -> Result<JobId, Failure> {
+        scrub::submit(&self.core, bytes_per_s)
+    }
+
+    /// The last scrub, and the damage known now.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn last_scrub(&self) -> Result<ScrubReport, Failure> {
+        scrub::report(&self.core)
     }
 
     /// What all objects hold of the pool, or one and its snapshots.
@@ -561,7 +583,7 @@ fn resume(core: &Arc<Core>) -> Result<(), Failure> {
         let ended = core.runner()?.wait(job, left)?;
         tracing::info!(%job, kind = ended.kind, state = ended.state.as_str(), "an interrupted job");
     }
-    if core.catalog.unsettled_jobs()?.is_empty() { leftovers::remove(core) } else { Ok(()) }
+    if core.runner()?.has_unsettled()? { Ok(()) } else { leftovers::remove(core) }
 }
 
 /// Takes over what goes on. Whatever else still runs on the pool, whose lock is ours, was left by an

@@ -23,8 +23,10 @@ mod worker;
 pub use worker::run;
 
 use crate::core::Core;
+use crate::damage::BlockHolder;
 use jiff::Timestamp;
-use offshoot_dataset::{Holding, StoredBytes};
+use offshoot_catalog::Catalog;
+use offshoot_dataset::{Holding, StateId, StoredBytes};
 use offshoot_domain::{Dsource, Owner, Snapshot, Timeflow, Vdb};
 use offshoot_types::{BlockHash, DsourceId, ErrorKind, Failure, SnapshotId, VdbId};
 use parking_lot::Mutex;
@@ -202,7 +204,7 @@ pub fn figures(
     core: &Core,
     keys: &HashSet<LedgerKey>,
 ) -> Result<HashMap<LedgerKey, LedgerFigures>, Failure> {
-    let mut objects = inventory(core)?;
+    let mut objects = inventory(&core.catalog)?;
     objects.retain(|object| keys.contains(&object.key));
     freshen(core, &objects.iter().collect::<Vec<_>>());
     let kept = core.ledger.kept.lock();
@@ -217,7 +219,7 @@ pub fn freed_if_deleted(
 ) -> Result<HashMap<LedgerKey, u64>, Failure> {
     let (begun, version) = (core.clock.elapsed(), core.store.version());
     let mut all = HashMap::new();
-    for object in inventory(core)?.iter().filter(|object| keys.contains(&object.key)) {
+    for object in inventory(&core.catalog)?.iter().filter(|object| keys.contains(&object.key)) {
         let spent = core.clock.elapsed() - begun;
         let freed = if core.ledger.is_due(object, version, spent) {
             let freed = core.store.freed_by_deleting(&object.whole());
@@ -251,7 +253,7 @@ fn freshen(core: &Core, objects: &[&Object]) {
 /// # Errors
 /// `NotFound`.
 pub fn list(core: &Core, object: Option<&str>) -> Result<Vec<LedgerEntry>, Failure> {
-    let mut objects = inventory(core)?;
+    let mut objects = inventory(&core.catalog)?;
     if let Some(name) = object {
         let one = find(&objects, name)?.key;
         objects.retain(|other| other.key == one || other.of.as_deref() == Some(name));
@@ -266,7 +268,7 @@ pub fn list(core: &Core, object: Option<&str>) -> Result<Vec<LedgerEntry>, Failu
 /// # Errors
 /// `NotFound`.
 pub fn deletion(core: &Core, names: &[String]) -> Result<Deletion, Failure> {
-    let objects = inventory(core)?;
+    let objects = inventory(&core.catalog)?;
     let mut whole = Holding::default();
     let mut chosen: Vec<&Object> = Vec::new();
     for name in names {
@@ -315,28 +317,43 @@ fn entry(core: &Core, object: &Object) -> LedgerEntry {
     }
 }
 
+/// Whose each dataset and snapshot of the store is.
+pub fn owners(catalog: &Catalog) -> Result<HashMap<StateId, BlockHolder>, Failure> {
+    let mut owners = HashMap::new();
+    // Snapshots come last: they are of an object's past, too.
+    for object in inventory(catalog)? {
+        let whole = object.whole();
+        let (key, of) = (Some(object.key), object.of.clone());
+        let holder = BlockHolder { key, object: object.name.clone(), of, file: None };
+        let datasets = whole.datasets.into_iter().map(StateId::Dataset);
+        let snapshots = whole.snapshots.into_iter().map(StateId::Snapshot);
+        owners.extend(datasets.chain(snapshots).map(|state| (state, holder.clone())));
+    }
+    Ok(owners)
+}
+
 /// All dSources and VDBs by name, then all snapshots, oldest first.
-fn inventory(core: &Core) -> Result<Vec<Object>, Failure> {
+fn inventory(catalog: &Catalog) -> Result<Vec<Object>, Failure> {
     let mut named: BTreeMap<Owner, Object> = BTreeMap::new();
-    for dsource in core.catalog.all::<Dsource>()?.iter() {
+    for dsource in catalog.all::<Dsource>()?.iter() {
         let present = datasets(dsource.staging_dataset);
         let past = datasets(dsource.log_dataset);
         let (key, name) = (LedgerKey::Dsource(dsource.id), dsource.name.to_string());
         named.insert(dsource.id.into(), Object { key, name, of: None, present, past });
     }
-    for vdb in core.catalog.all::<Vdb>()?.iter() {
+    for vdb in catalog.all::<Vdb>()?.iter() {
         let (present, past) = (datasets(vdb.dataset), Holding::default());
         let (key, name) = (LedgerKey::Vdb(vdb.id), vdb.name.to_string());
         named.insert(vdb.id.into(), Object { key, name, of: None, present, past });
     }
-    for timeflow in core.catalog.all::<Timeflow>()?.iter() {
+    for timeflow in catalog.all::<Timeflow>()?.iter() {
         let Some(owner) = named.get_mut(&timeflow.owner) else { continue };
         let old = timeflow.dataset.filter(|id| !owner.present.datasets.contains(id));
         owner.past.extend(&datasets(old));
     }
     let mut snapshots = Vec::new();
     let mut images: HashMap<Owner, Vec<SnapshotId>> = HashMap::new();
-    for snapshot in core.catalog.all::<Snapshot>()?.iter() {
+    for snapshot in catalog.all::<Snapshot>()?.iter() {
         let mut present = Holding { snapshots: vec![snapshot.id], ..Holding::default() };
         present.snapshots.extend(snapshot.ready_image().filter(|image| *image != snapshot.id));
         images.entry(snapshot.owner).or_default().extend(&present.snapshots);

@@ -24,6 +24,7 @@
 
 mod bookmarks;
 mod core;
+mod damage;
 mod data_files;
 mod dsource_jobs;
 mod engine;
@@ -49,6 +50,7 @@ mod restart;
 mod resync;
 mod retention;
 mod room;
+mod scrub;
 mod servers;
 mod snapshots;
 mod takeover;
@@ -58,13 +60,15 @@ mod views;
 mod watch;
 
 pub use bookmarks::BookmarkView;
+pub use damage::{BlockHolder, DamagedBlock};
 pub use engine::{Engine, EngineOptions, keep};
 pub use heap::share_heap;
 pub use keeping::Survival;
 pub use ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures, LedgerKey};
 pub use offshoot_dataset::{CheckReport, Finding};
 pub use policies::PolicyView;
-pub use pool_jobs::check_pool;
+pub use pool_jobs::{PoolReport, check_pool};
+pub use scrub::{ScrubReport, ScrubView};
 pub use takeover::displace;
 pub use timeflows::{HistoryView, TimeflowView};
 pub use views::{

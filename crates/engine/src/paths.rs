@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 /// The longest runtime base that leaves room for a socket's name within the 107 bytes of `sun_path`.
 const RUNTIME_BASE_MAX: usize = 60;
 
+/// The catalog's file in the pool.
+pub const CATALOG: &str = "catalog.db";
 /// The directory of a dataset that is PostgreSQL's data directory.
 pub const DATA_DIR: &str = "data";
 /// The directory of a dSource's log dataset with WAL files.
@@ -73,7 +75,7 @@ impl Paths {
 
     /// The catalog's file.
     pub fn catalog(&self) -> PathBuf {
-        self.pool.join("catalog.db")
+        self.pool.join(CATALOG)
     }
 
     /// The directory of all mount points.

@@ -1,6 +1,9 @@
 //! Jobs on the pool itself.
 
 use crate::core::{Context, Core};
+use crate::damage::{self, DamagedBlock};
+use crate::paths::CATALOG;
+use offshoot_catalog::Catalog;
 use offshoot_dataset::CheckReport;
 use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_types::{ErrorKind, Failure, JobId};
@@ -38,12 +41,21 @@ fn reclaim(context: &Context) -> Result<(), Failure> {
     }
 }
 
+/// What a check of a pool found.
+#[derive(Debug)]
+pub struct PoolReport {
+    /// Of the store.
+    pub report: CheckReport,
+    /// Its damaged blocks, with the names of those who hold them.
+    pub damage: Vec<DamagedBlock>,
+}
+
 /// Verifies the store of a pool that no engine uses, and changes nothing. `progress` gets bytes done and
 /// bytes in all.
 ///
 /// # Errors
 /// `NotFound` where there is no pool, `Busy` when an engine uses it, and what keeps a check from beginning.
-pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, Failure> {
+pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<PoolReport, Failure> {
     if !pool.join("label").exists() {
         let message = format!("there is no pool in {}", pool.display());
         return Err(Failure::new(ErrorKind::NotFound, message, "name another one with --pool"));
@@ -52,5 +64,9 @@ pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Che
         let message = format!("the pool {} cannot be used: {error}", pool.display());
         Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
     })?);
-    offshoot_dataset::check(disk, progress).map_err(|error| error.failure())
+    let report = offshoot_dataset::check(disk, progress).map_err(|error| error.failure())?;
+    // Names are a help: a catalog that cannot be read leaves ids.
+    let catalog = Catalog::look(&pool.join(CATALOG)).ok();
+    let damage = damage::of_check(catalog.as_ref(), &report.damage);
+    Ok(PoolReport { report, damage })
 }

@@ -122,6 +122,8 @@ pub struct EngineView {
     pub faults: Vec<Fault>,
     /// Whether running VDBs outlive the engine.
     pub survival: crate::keeping::Survival,
+    /// The last scrub, or the one under way.
+    pub last_scrub: Option<crate::scrub::ScrubView>,
 }
 
 /// Bytes of a dataset's files; 0 while it is going.

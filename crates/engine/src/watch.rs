@@ -1,7 +1,7 @@
 //! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
 
 use crate::core::{Core, vdb_key};
-use crate::{left_slots, readiness, restart, retention, room, snapshots};
+use crate::{damage, left_slots, readiness, restart, retention, room, snapshots};
 use offshoot_catalog::JobState;
 use offshoot_domain::{Snapshot, SnapshotKind, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, VdbId};
@@ -61,7 +61,7 @@ impl Rounds {
         room::look_after(core)?;
         self.prove(core)?;
         self.revive(core)?;
-        report_damage(core);
+        damage::report(core);
         self.keep_policies(core)?;
         self.drop_left_slots(core)
     }
@@ -201,21 +201,5 @@ impl Rounds {
             restart::start_vdb(core, vdb);
         }
         Ok(())
-    }
-}
-
-/// Damage in the pool, as faults that stay until they are mended.
-pub fn report_damage(core: &Core) {
-    for fault in core.store.faults() {
-        let failure = Failure::new(
-            ErrorKind::DataDamaged,
-            format!(
-                "block {} in segment {} is damaged: {}",
-                fault.hash, fault.segment, fault.detail
-            ),
-            "files that hold it answer with an I/O error; provision again from another snapshot, and \
-             check the disk",
-        );
-        core.raise("pool", &format!("block {}", fault.hash), &failure);
     }
 }

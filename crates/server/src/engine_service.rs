@@ -1,6 +1,7 @@
 //! The engine as the API shows it.
 
 mod history;
+pub(crate) mod scrub;
 
 use crate::EngineService;
 use offshoot_api as api;
@@ -58,6 +59,7 @@ impl EngineService for LocalEngine {
             },
             cache: pool.cache,
             pool_status: pool,
+            last_scrub: view.last_scrub.map(scrub::scrub),
             faults: view.faults.into_iter().map(fault).collect(),
         })
     }
@@ -231,6 +233,14 @@ impl EngineService for LocalEngine {
     fn reclaim_pool(&self) -> Result<JobId, Failure> {
         self.engine.reclaim()
     }
+
+    fn last_scrub(&self) -> Result<api::ScrubReport, Failure> {
+        self.engine.last_scrub().map(scrub::report)
+    }
+
+    fn scrub_pool(&self, request: api::ScrubPool) -> Result<JobId, Failure> {
+        self.engine.scrub(request.bytes_per_s)
+    }
 }
 
 fn moment(asked: api::Moment) -> Result<domain::Moment, Failure> {
@@ -385,13 +395,7 @@ fn job(job: catalog::Job) -> api::Job {
         id: job.id,
         kind: job.kind,
         object: job.object,
-        state: match job.state {
-            catalog::JobState::Running => api::JobState::Running,
-            catalog::JobState::Undoing => api::JobState::Undoing,
-            catalog::JobState::Done => api::JobState::Done,
-            catalog::JobState::Failed => api::JobState::Failed,
-            catalog::JobState::Cancelled => api::JobState::Cancelled,
-        },
+        state: job_state(job.state),
         progress: api::JobProgress {
             done: job.progress.done,
             total: Some(job.progress.total).filter(|total| *total > 0),
@@ -405,16 +409,30 @@ fn job(job: catalog::Job) -> api::Job {
     }
 }
 
+fn job_state(state: catalog::JobState) -> api::JobState {
+    match state {
+        catalog::JobState::Running => api::JobState::Running,
+        catalog::JobState::Undoing => api::JobState::Undoing,
+        catalog::JobState::Done => api::JobState::Done,
+        catalog::JobState::Failed => api::JobState::Failed,
+        catalog::JobState::Cancelled => api::JobState::Cancelled,
+    }
+}
+
+fn ledger_kind(key: LedgerKey) -> api::LedgerKind {
+    match key {
+        LedgerKey::Dsource(_) => api::LedgerKind::Dsource,
+        LedgerKey::Vdb(_) => api::LedgerKind::Vdb,
+        LedgerKey::Snapshot(_) => api::LedgerKind::Snapshot,
+    }
+}
+
 fn ledger(entries: Vec<LedgerEntry>, freed_if_deleted_bytes: Option<u64>) -> api::Ledger {
     let entry = |entry: LedgerEntry| {
         let figures = entry.figures.map(|dated| dated.figures);
         api::LedgerEntry {
             object: entry.object,
-            kind: match entry.key {
-                LedgerKey::Dsource(_) => api::LedgerKind::Dsource,
-                LedgerKey::Vdb(_) => api::LedgerKind::Vdb,
-                LedgerKey::Snapshot(_) => api::LedgerKind::Snapshot,
-            },
+            kind: ledger_kind(entry.key),
             of: entry.of,
             logical_bytes: entry.logical_bytes,
             stored_bytes: figures.map(|figures| figures.stored_bytes()),

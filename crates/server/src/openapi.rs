@@ -22,6 +22,8 @@ use utoipa::{Modify, OpenApi};
         pool::pool_status,
         pool::ledger,
         pool::reclaim_pool,
+        pool::last_scrub,
+        pool::scrub_pool,
         dsource::link_dsource,
         dsource::list_dsources,
         dsource::show_dsource,

@@ -1,5 +1,6 @@
 //! Verifying a pool without an engine.
 
+use crate::engine_service::scrub::damaged_block;
 use offshoot_api::{PoolCheck, PoolFinding};
 use offshoot_types::Failure;
 use std::path::Path;
@@ -10,7 +11,8 @@ use std::path::Path;
 /// # Errors
 /// `NotFound` where there is no pool, `Busy` when an engine uses it, and what keeps a check from beginning.
 pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<PoolCheck, Failure> {
-    let report = offshoot_engine::check_pool(pool, progress)?;
+    let offshoot_engine::PoolReport { report, damage } =
+        offshoot_engine::check_pool(pool, progress)?;
     let finding =
         |one: offshoot_engine::Finding| PoolFinding { object: one.object, message: one.detail };
     Ok(PoolCheck {
@@ -21,5 +23,6 @@ pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Poo
         inodes: report.inodes,
         log_records: report.log_records,
         findings: report.findings.into_iter().map(finding).collect(),
+        damage: damage.into_iter().map(damaged_block).collect(),
     })
 }

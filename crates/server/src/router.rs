@@ -46,6 +46,7 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .route(routes::POOL, get(pool::pool_status))
         .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
+        .route(routes::POOL_SCRUB, get(pool::last_scrub).post(pool::scrub_pool))
         .with_state(service)
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)

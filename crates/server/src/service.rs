@@ -2,7 +2,8 @@
 
 use offshoot_api::{
     Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Policy, PoolStatus, ProvisionVdb,
-    RefreshVdb, RewindVdb, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
+    RefreshVdb, RewindVdb, ScrubPool, ScrubReport, SetPolicy, Snapshot, Status, TakeSnapshot,
+    TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -90,4 +91,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure>;
     /// Gives space that nothing needs back to the filesystem.
     fn reclaim_pool(&self) -> Result<JobId, Failure>;
+    /// The last scrub, and the damage known now.
+    fn last_scrub(&self) -> Result<ScrubReport, Failure>;
+    /// Reads and verifies everything in the pool.
+    fn scrub_pool(&self, request: ScrubPool) -> Result<JobId, Failure>;
 }

@@ -16,6 +16,23 @@ impl BlockHash {
     /// A hole: a block of zeros.
     pub const ZERO: BlockHash = BlockHash([0; 32]);
 
+    /// All of it in hexadecimal digits; what is displayed are the first sixteen.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Reads 64 hexadecimal digits.
+    pub fn from_hex(text: &str) -> Option<BlockHash> {
+        let mut hash = [0; 32];
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (index, byte) in hash.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(index * 2..index * 2 + 2)?, 16).ok()?;
+        }
+        Some(BlockHash(hash))
+    }
+
     /// Whether this names a hole.
     pub fn is_zero(&self) -> bool {
         *self == BlockHash::ZERO
@@ -34,5 +51,23 @@ impl fmt::Debug for BlockHash {
 impl fmt::Display for BlockHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_digits_are_read_back() {
+        let mut hash = BlockHash::ZERO;
+        hash.0[0] = 0x0f;
+        hash.0[31] = 0xa1;
+        let text = hash.to_hex();
+        assert!(text.starts_with("0f00") && text.ends_with("00a1"), "{text}");
+        assert_eq!(BlockHash::from_hex(&text), Some(hash));
+        for wrong in [&text[1..], "é", &format!("+{}", &text[1..])] {
+            assert_eq!(BlockHash::from_hex(wrong), None);
+        }
     }
 }

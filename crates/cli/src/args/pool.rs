@@ -1,7 +1,7 @@
 //! `offshoot pool …`
 
-use super::JobArgs;
-use clap::Subcommand;
+use super::{JobArgs, size};
+use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum PoolCommand {
@@ -23,6 +23,15 @@ pub enum PoolCommand {
         #[arg(long, value_name = "OBJECT", num_args = 1.., conflicts_with = "object")]
         delete: Vec<String>,
     },
+    /// Read and verify everything in the pool while it is used
+    ///
+    /// Reads at a bounded rate and lets others go first. It goes on by itself when the engine was stopped, killed or
+    /// replaced. What is damaged is replaced where there is a sound copy; else the result says which files of
+    /// which objects hold it, and so does `offshoot status`. Exits with 1 when damage is left.
+    #[command(
+        after_help = "Examples:\n  offshoot pool scrub\n  offshoot pool scrub --rate 16MiB --detach\n  offshoot pool scrub --last"
+    )]
+    Scrub(ScrubArgs),
     /// Give space that nothing needs back to the filesystem
     #[command(after_help = "Example:\n  offshoot pool reclaim")]
     Reclaim(JobArgs),
@@ -33,4 +42,16 @@ pub enum PoolCommand {
     /// is made anew from the segments by the next start of the engine.
     #[command(after_help = "Example:\n  offshoot pool check --pool /data/pool")]
     Check,
+}
+
+#[derive(Debug, Args)]
+pub struct ScrubArgs {
+    /// The most to read in a second [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "last")]
+    pub rate: Option<u64>,
+    /// Begin none: show the last one, or how far it is, and the damage that is known
+    #[arg(long, conflicts_with = "detach")]
+    pub last: bool,
+    #[command(flatten)]
+    pub job: JobArgs,
 }

@@ -1,6 +1,6 @@
 //! `offshoot pool …` and `offshoot status`
 
-use super::Session;
+use super::{Session, scrub};
 use crate::args::{PoolCommand, TargetArgs};
 use crate::output::{Fields, Output, or_dash, size, table, word};
 use crate::target;
@@ -20,7 +20,8 @@ pub fn run(session: &Session, command: PoolCommand) -> Result<(), Failure> {
             session.output.print(&ledger, ledger_text);
             Ok(())
         }
-        PoolCommand::Check => Ok(()), // it asks no engine
+        // Their findings decide the exit code: they are run elsewhere.
+        PoolCommand::Check | PoolCommand::Scrub(_) => Ok(()),
         PoolCommand::Reclaim(args) => {
             let job = session.client.reclaim_pool()?;
             session.follow(job, args, |_| pool_status(session))
@@ -100,6 +101,7 @@ fn check_text(report: &PoolCheck) -> String {
     for finding in &report.findings {
         text.push_str(&format!("{}: {}\n", finding.object, finding.message));
     }
+    text.push_str(&scrub::damage_text(&report.damage));
     text
 }
 
@@ -125,7 +127,8 @@ fn status_text(status: &Status) -> String {
         .add("VDBs", format!("{}, {} running", status.vdbs, status.vdbs_running))
         .add("active jobs", status.jobs_active)
         .add("VDBs outlive the engine", survival_text(status.survival))
-        .add("pool", &status.pool);
+        .add("pool", &status.pool)
+        .add("last scrub", status.last_scrub.as_ref().map_or("none".to_owned(), scrub::line));
     let fields = pool_fields(fields, &status.pool_status);
     let mut text = cache_fields(fields, &status.cache).add("faults", status.faults.len()).text();
     for fault in &status.faults {

@@ -112,6 +112,8 @@ fn nodes_have_holders_too() {
         "the last 44 blocks"
     );
     assert_eq!(made.holders(made.root()).named, [Holder { state, file: None }]);
+    let directory = Holder { state: StateId::Directory, file: None };
+    assert_eq!(made.holders(made.store.version()).named, [directory]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn round(&mut self) -> Result<(), Failure> {
-        let objects = inventory(self.core)?;
+        let objects = inventory(&self.core.catalog)?;
         self.forget_gone(&objects);
         self.suspect_neighbours(&objects);
         // Oldest first; and so neighbours stay neighbours: from one to the next only their difference is

@@ -1,10 +1,12 @@
 //! The engine and its pool.
 
 use crate::endpoints::Service;
-use crate::extract::Filter;
+use crate::extract::{Body, Filter};
 use crate::reply::{Accepted, Answer, accept, answer};
 use axum::extract::State;
-use offshoot_api::{ErrorBody, JobAccepted, Ledger, PoolStatus, Status, routes};
+use offshoot_api::{
+    ErrorBody, JobAccepted, Ledger, PoolStatus, ScrubPool, ScrubReport, Status, routes,
+};
 use offshoot_types::{ErrorKind, Failure};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -79,4 +81,30 @@ pub(crate) async fn ledger(
 )]
 pub(crate) async fn reclaim_pool(State(service): Service) -> Accepted {
     accept(service, move |service| service.reclaim_pool()).await
+}
+
+/// The last scrub, and the damage known now.
+#[utoipa::path(
+    get,
+    path = routes::POOL_SCRUB,
+    tag = "pool",
+    responses((status = 200, body = ScrubReport, description = "The scrub"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn last_scrub(State(service): Service) -> Answer<ScrubReport> {
+    answer(service, move |service| service.last_scrub()).await
+}
+
+/// Reads and verifies everything in the pool.
+#[utoipa::path(
+    post,
+    path = routes::POOL_SCRUB,
+    tag = "pool",
+    request_body = ScrubPool,
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn scrub_pool(
+    State(service): Service,
+    Body(request): Body<ScrubPool>,
+) -> Accepted {
+    accept(service, move |service| service.scrub_pool(request)).await
 }

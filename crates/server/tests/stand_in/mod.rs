@@ -204,6 +204,7 @@ impl EngineService for StandIn {
             survival: Survival::Ready,
             cache: pool_status.cache,
             pool_status,
+            last_scrub: None,
             faults: vec![fault],
         })
     }
@@ -480,6 +481,50 @@ impl EngineService for StandIn {
     fn reclaim_pool(&self) -> Result<JobId, Failure> {
         Ok(self.lock().job("pool_reclaim", "pool", None))
     }
+
+    fn last_scrub(&self) -> Result<ScrubReport, Failure> {
+        Ok(scrub_report())
+    }
+
+    fn scrub_pool(&self, request: ScrubPool) -> Result<JobId, Failure> {
+        if request.bytes_per_s == Some(0) {
+            return Err(Failure::new(ErrorKind::InvalidInput, "it does not end", "give a rate"));
+        }
+        Ok(self.lock().job("pool_scrub", "pool", None))
+    }
+}
+
+fn scrub_report() -> ScrubReport {
+    let holder = BlockHolder {
+        object: "dev".into(),
+        kind: Some(LedgerKind::Vdb),
+        of: None,
+        path: Some("data/base/5/16384".into()),
+        offset: Some(8192),
+        len: Some(8192),
+    };
+    let block = DamagedBlock {
+        block: "0123456789abcdef".into(),
+        segment: Some(3),
+        segment_offset: Some(4096),
+        message: "its content has another hash".into(),
+        since: Some(time()),
+        holders: Some(vec![holder]),
+        more_holders: 2,
+    };
+    let scrub = Scrub {
+        job: JobId(1),
+        state: JobState::Done,
+        bytes_per_s: 64 << 20,
+        started_at: time(),
+        ended_at: Some(time()),
+        done_bytes: 5 << 20,
+        total_bytes: 5 << 20,
+        blocks: 700,
+        damaged_blocks: 1,
+        healed_blocks: 0,
+    };
+    ScrubReport { scrub: Some(scrub), damage: vec![block] }
 }
 
 fn ledger_entry(object: &str) -> LedgerEntry {
