@@ -1,8 +1,8 @@
 //! The grammar of `offshoot bench`.
 
 use crate::benchmarks::{
-    clone_size, compare, fill, fragmentation, io, link, load, moments, pgbench, provision, quick,
-    scripts, suite,
+    clone_size, compare, fill, fragmentation, io, link, load, many, moments, pgbench, provision,
+    quick, scripts, suite,
 };
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ pub enum BenchCommand {
     Link(link::Arguments),
     Pgbench(pgbench::Arguments),
     CloneSize(clone_size::Arguments),
+    Many(many::Arguments),
     Moments(moments::Arguments),
 }
 

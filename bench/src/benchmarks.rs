@@ -7,6 +7,7 @@ pub mod fragmentation;
 pub mod io;
 pub mod link;
 pub mod load;
+pub mod many;
 pub mod moments;
 pub mod pgbench;
 pub mod provision;
@@ -57,6 +58,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::Link(a) => finish(command, &a.setting, json),
         BenchCommand::Pgbench(a) => finish(command, &a.setting, json),
         BenchCommand::CloneSize(a) => finish(command, &a.setting, json),
+        BenchCommand::Many(a) => finish(command, &a.setting, json),
         BenchCommand::Moments(a) => finish(command, &a.setting, json),
     }
 }
@@ -74,6 +76,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::Link(arguments) => link::run(arguments),
         BenchCommand::Pgbench(arguments) => pgbench::run(arguments),
         BenchCommand::CloneSize(arguments) => clone_size::run(arguments),
+        BenchCommand::Many(arguments) => many::run(arguments),
         BenchCommand::Moments(arguments) => moments::run(arguments),
         BenchCommand::Fill(_) | BenchCommand::Scripts(_) => bail!("this measures nothing"),
     }

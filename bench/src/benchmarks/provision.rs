@@ -147,7 +147,7 @@ pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<
 }
 
 /// Memory of the engine and of all processes that belong to its pool; of what they share, once.
-fn memory_of_engine(stage: &Stage) -> u64 {
+pub fn memory_of_engine(stage: &Stage) -> u64 {
     let pool = stage.engine.pool();
     let named = pool.to_string_lossy();
     let processes = stage.scratch.processes().into_iter().filter(|process| {

@@ -14,6 +14,8 @@ pub const CHUNK_LEN_MAX: usize = 1 << 30;
 const CHUNK_MAGIC: u32 = 0x4C54_464F;
 const PUT: u8 = 1;
 const GONE: u8 = 2;
+const PUT_LEN: usize = 54;
+const GONE_LEN: usize = 33;
 const NODE_FLAG: u8 = 0x80;
 
 /// Where a block is and how often committed nodes refer to it.
@@ -64,6 +66,17 @@ impl Record {
                 bytes.extend_from_slice(&hash.0);
             }
         }
+    }
+
+    /// The name of the record that the bytes begin with, and the record's length.
+    pub fn peek(bytes: &[u8]) -> Result<(BlockHash, usize), DecodeError> {
+        let mut reader = Reader::new("table record", bytes);
+        let len = match reader.u8()? {
+            PUT => PUT_LEN,
+            GONE => GONE_LEN,
+            other => return Err(reader.error(format!("unknown record {other}"))),
+        };
+        Ok((reader.hash()?, len))
     }
 
     /// Takes the next record of a chunk's payload.

@@ -6,13 +6,11 @@
 //! checkpoint while commits go on (records are absolute, so it does not matter on which side of a
 //! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
 
-use crate::table::{Entry, Table};
+use crate::load::{Chunks, damaged, load};
+use crate::table::Table;
 use crate::{Error, Result};
-use offshoot_format::Reader;
 use offshoot_format::root::{self, LogExtent, RootSlot};
-use offshoot_format::table::{
-    CHUNK_HEADER_LEN, CHUNK_LEN_MAX, Record, check_chunk, decode_chunk_header, encode_chunk_header,
-};
+use offshoot_format::table::{CHUNK_LEN_MAX, Record, encode_chunk_header};
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -370,22 +368,24 @@ pub(crate) fn read_table(
     root: &RootSlot,
     table: &Table,
 ) -> Result<(Arc<dyn DiskFile>, u64, u64)> {
+    let mut files = Vec::new();
     let mut checkpoint_len = 0;
     if root.checkpoint != 0 {
         let path = checkpoint_path(root.checkpoint);
         let file = open_file(disk, &path)?;
         checkpoint_len = file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
-        table.reserve(checkpoint_len / RECORD_LEN);
-        load_chunks(&*file, &path, checkpoint_len, table)?;
+        files.push(Chunks { path, file, len: checkpoint_len });
     }
-    let mut last_log = None;
     for log in &root.logs {
         let path = log_path(log.number);
         let file = open_file(disk, &path)?;
-        load_chunks(&*file, &path, log.len, table)?;
-        last_log = Some((file, log.len));
+        files.push(Chunks { path, file, len: log.len });
     }
-    let (log, len) = last_log.ok_or_else(|| damaged("the root names no log"))?;
+    let last =
+        root.logs.last().and(files.last()).ok_or_else(|| damaged("the root names no log"))?;
+    let (log, len) = (last.file.clone(), last.len);
+    table.reserve(checkpoint_len / RECORD_LEN);
+    load(&files, table)?;
     Ok((log, len, checkpoint_len))
 }
 
@@ -395,45 +395,4 @@ fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dy
     let (log, len, checkpoint_len) = read_table(disk, root, table)?;
     log.set_len(len).map_err(|error| Error::io("cut the block table's log", &error))?;
     Ok((log, checkpoint_len))
-}
-
-fn damaged(detail: impl Into<String>) -> Error {
-    Error::DamagedStructure { what: "block table", detail: detail.into() }
-}
-
-/// Applies the first `len` bytes of a checkpoint or log to the table.
-fn load_chunks(file: &dyn DiskFile, path: &str, len: u64, table: &Table) -> Result<()> {
-    let read = |offset: u64, bytes: &mut [u8]| {
-        read_exact_at(file, offset, bytes).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => damaged(format!("'{path}' ends too early")),
-            _ => Error::io(format!("read '{path}'"), &error),
-        })
-    };
-    let there = file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
-    if there < len {
-        return Err(damaged(format!("'{path}' ends too early")));
-    }
-    let mut at = 0;
-    while at < len {
-        let mut header = [0; CHUNK_HEADER_LEN];
-        read(at, &mut header)?;
-        let explain = |error| damaged(format!("'{path}' at byte {at}: {error}"));
-        let (_, payload_len, checksum) = decode_chunk_header(&header).map_err(explain)?;
-        let end = at + (CHUNK_HEADER_LEN + payload_len) as u64;
-        if end > len {
-            return Err(damaged(format!("'{path}' at byte {at}: a chunk passes the end")));
-        }
-        let mut payload = vec![0; payload_len];
-        read(at + CHUNK_HEADER_LEN as u64, &mut payload)?;
-        check_chunk(&header, &payload, checksum).map_err(explain)?;
-        let mut reader = Reader::new("table record", &payload);
-        while !reader.is_empty() {
-            match Record::decode(&mut reader).map_err(explain)? {
-                Record::Put(hash, entry) => table.load(hash, Entry::committed(&entry)),
-                Record::Gone(hash) => table.unload(&hash),
-            }
-        }
-        at = end;
-    }
-    Ok(())
 }

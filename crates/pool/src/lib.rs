@@ -13,6 +13,7 @@ mod error;
 mod heal;
 mod journal;
 mod ledger;
+mod load;
 mod options;
 mod pool;
 mod rebuild;
@@ -23,6 +24,7 @@ mod scrub;
 mod segments;
 mod stats;
 mod table;
+mod threads;
 mod transaction;
 
 pub use check::{Finding, PoolCheck};

@@ -10,7 +10,8 @@ use crate::pool::{DIRS, NodeChildren, Pool, Root};
 use crate::rebuild::rebuild;
 use crate::room::Room;
 use crate::segments::{self, Segments};
-use crate::table::Table;
+use crate::table::{Entry, Sums, Table};
+use crate::threads::{in_parallel, threads_for};
 use crate::{Error, PoolOptions, Result};
 use offshoot_cache::BlockCache;
 use offshoot_format::label::{self, Label};
@@ -30,6 +31,8 @@ const LOCK: &str = "lock";
 pub(crate) const LOST: &str = "it was not found when the block table was made anew";
 /// Places looked at together when dead ranges are found at open: bounds memory to about 50 MB.
 const PLACES_MAX: u64 = 4 << 20;
+/// Entries for which a thread of its own is worth it.
+const ENTRIES_MIN: u64 = 1 << 16;
 
 /// What the table says of one segment.
 #[derive(Debug, Default, Clone, Copy)]
@@ -37,6 +40,14 @@ struct SegmentUse {
     live: u64,
     end: u32,
     blocks: u64,
+}
+
+impl SegmentUse {
+    fn merge(&mut self, other: SegmentUse) {
+        self.live += other.live;
+        self.end = self.end.max(other.end);
+        self.blocks += other.blocks;
+    }
 }
 
 impl Pool {
@@ -95,7 +106,7 @@ impl Pool {
             Ok(())
         })?;
         let segments = Segments::new(disk.clone(), label.pool_id, options);
-        let Settled { dead, uses, lost } = settle_table(&table);
+        let Settled { dead, uses, lost, .. } = settle_table(&table);
         let missing = adopt_segments(&*disk, &segments, &uses)?;
         find_dead_ranges(&table, &segments, &uses);
         let root = &journal.root;
@@ -183,37 +194,69 @@ fn make_durable(disk: &dyn Disk) -> Result<()> {
     Ok(())
 }
 
-/// What the table says at open.
+/// What the table says at open; first what one thread finds in its parts of it.
 #[derive(Default)]
 struct Settled {
     dead: VecDeque<BlockHash>,
     uses: BTreeMap<u32, SegmentUse>,
     lost: Vec<BlockHash>,
+    sums: Sums,
+    /// The use of the segment looked at last: entries of one part often lie as they were written.
+    last: (u32, SegmentUse),
 }
 
-/// Drops entries that nothing needs, queues dead nodes, and sums up what is left by segment.
-fn settle_table(table: &Table) -> Settled {
-    let Settled { mut dead, mut uses, mut lost } = Settled::default();
-    table.retain(|hash, entry| {
+impl Settled {
+    /// Whether the entry is needed.
+    fn add(&mut self, hash: &BlockHash, entry: &Entry) -> bool {
         if entry.refs == 0 {
             if entry.kind() == BlockKind::Data {
                 return false;
             }
-            dead.push_back(*hash);
+            self.dead.push_back(*hash);
         }
         if entry.is_lost() {
-            lost.push(*hash);
+            self.lost.push(*hash);
             return true;
         }
-        table.totals.count(entry, true);
+        self.sums.add(entry);
         let place = entry.place();
-        let of = uses.entry(place.segment).or_default();
+        if self.last.0 != place.segment {
+            self.merge_last();
+            self.last.0 = place.segment;
+        }
+        let of = &mut self.last.1;
         of.live += u64::from(place.room());
         of.end = of.end.max(place.end());
         of.blocks += 1;
         true
-    });
-    Settled { dead, uses, lost }
+    }
+
+    fn merge_last(&mut self) {
+        let (segment, of) = std::mem::take(&mut self.last);
+        if of.blocks > 0 {
+            self.uses.entry(segment).or_default().merge(of);
+        }
+    }
+}
+
+/// Drops entries that nothing needs, queues dead nodes, and sums up what is left by segment.
+fn settle_table(table: &Table) -> Settled {
+    let mut all = Settled::default();
+    for mut one in table.retain_on(table_threads(table), Settled::add) {
+        one.merge_last();
+        all.dead.extend(one.dead);
+        all.lost.extend(one.lost);
+        table.totals.change(&one.sums, true);
+        for (segment, of) in one.uses {
+            all.uses.entry(segment).or_default().merge(of);
+        }
+    }
+    all
+}
+
+/// Threads for work on all entries.
+fn table_threads(table: &Table) -> usize {
+    threads_for(table.len() as u64 / ENTRIES_MIN)
 }
 
 /// Takes over the segment files the table refers to and removes the others. Returns those that are
@@ -256,31 +299,60 @@ fn find_dead_ranges(table: &Table, segments: &Segments, uses: &BTreeMap<u32, Seg
     let gappy = |of: &SegmentUse| u64::from(of.end - HEADER_LEN) > of.live;
     let mut rest: VecDeque<(u32, SegmentUse)> =
         uses.iter().filter(|(_, of)| gappy(of)).map(|(number, of)| (*number, *of)).collect();
+    let threads = table_threads(table);
     while !rest.is_empty() {
-        let mut places: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut numbers = Vec::new();
         let mut count = 0;
         while let Some((number, of)) = rest.front()
             && (count == 0 || count + of.blocks <= PLACES_MAX)
         {
             count += of.blocks;
-            places.insert(*number, Vec::with_capacity(of.blocks as usize));
+            numbers.push(*number);
             rest.pop_front();
         }
-        table.visit(|_, entry| {
-            let place = entry.place();
-            if let Some(of) = places.get_mut(&place.segment) {
-                of.push((place.offset, place.end()));
+        let found = table.visit_on(threads, || Places::of(&numbers), Places::add);
+        in_parallel(threads, |share| {
+            for index in (share..numbers.len()).step_by(threads) {
+                let mut blocks: Vec<_> =
+                    found.iter().flat_map(|places| &places.blocks[index]).copied().collect();
+                add_gaps(segments, numbers[index], &mut blocks);
             }
         });
-        for (number, mut of) in places {
-            of.sort_unstable();
-            let mut at = HEADER_LEN;
-            for (begin, end) in of {
-                if begin > at {
-                    segments.add_dead(number, at, begin);
-                }
-                at = at.max(end);
-            }
+    }
+}
+
+/// Where the blocks of some segments begin and end, as one thread finds them.
+struct Places<'a> {
+    /// The segments, ascending, and where the one met last is among them.
+    numbers: &'a [u32],
+    last: usize,
+    blocks: Vec<Vec<(u32, u32)>>,
+}
+
+impl Places<'_> {
+    fn of(numbers: &[u32]) -> Places<'_> {
+        Places { numbers, last: 0, blocks: vec![Vec::new(); numbers.len()] }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        let place = entry.place();
+        // The next entry is often of the same segment.
+        if self.numbers[self.last] != place.segment {
+            let Ok(index) = self.numbers.binary_search(&place.segment) else { return };
+            self.last = index;
         }
+        self.blocks[self.last].push((place.offset, place.end()));
+    }
+}
+
+/// Adds what lies between the blocks of a segment to what is dead of it.
+fn add_gaps(segments: &Segments, number: u32, blocks: &mut [(u32, u32)]) {
+    blocks.sort_unstable();
+    let mut at = HEADER_LEN;
+    for &(begin, end) in &*blocks {
+        if begin > at {
+            segments.add_dead(number, at, begin);
+        }
+        at = at.max(end);
     }
 }

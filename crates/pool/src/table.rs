@@ -26,15 +26,17 @@
 
 mod shard;
 
+use crate::threads::in_parallel;
 use offshoot_format::segment::{BlockKind, Codec, Frame};
-use offshoot_format::table::TableEntry;
+use offshoot_format::table::{Record, TableEntry};
 use offshoot_types::BlockHash;
 use parking_lot::RwLock;
 use shard::Shard;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const SHARDS: usize = 256;
+/// Parts of the table.
+pub(crate) const PARTS: usize = 256;
 const OFFSET_BITS: u32 = 26;
 const OFFSET_MASK: u32 = (1 << OFFSET_BITS) - 1;
 const CODEC_SHIFT: u32 = OFFSET_BITS;
@@ -181,6 +183,36 @@ pub(crate) enum Unpinned {
 }
 
 /// Sums over committed entries with references, in bytes and blocks.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Sums {
+    live: u64,
+    raw: u64,
+    data_raw: u64,
+    referenced: u64,
+    blocks: u64,
+    nodes: u64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        if !entry.is_committed() || entry.refs == 0 || entry.is_lost() {
+            return;
+        }
+        let raw = u64::from(entry.raw_len());
+        self.live += entry.room();
+        self.raw += raw;
+        self.blocks += 1;
+        match entry.kind() {
+            BlockKind::Node => self.nodes += 1,
+            BlockKind::Data => {
+                self.data_raw += raw;
+                self.referenced += raw * u64::from(entry.refs);
+            }
+        }
+    }
+}
+
+/// The same sums, kept while entries change.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) live: AtomicU64,
@@ -193,26 +225,26 @@ pub(crate) struct Totals {
 
 impl Totals {
     /// Adds (or with `add` false takes away) an entry's share.
-    pub(crate) fn count(&self, entry: &Entry, add: bool) {
-        if !entry.is_committed() || entry.refs == 0 || entry.is_lost() {
-            return;
-        }
+    fn count(&self, entry: &Entry, add: bool) {
+        let mut share = Sums::default();
+        share.add(entry);
+        self.change(&share, add);
+    }
+
+    pub(crate) fn change(&self, by: &Sums, add: bool) {
         // Wrapping: taking away is adding the complement.
         let change = |total: &AtomicU64, by: u64| {
             let by = if add { by } else { by.wrapping_neg() };
-            total.fetch_add(by, Ordering::Relaxed);
-        };
-        let raw = u64::from(entry.raw_len());
-        change(&self.live, entry.room());
-        change(&self.raw, raw);
-        change(&self.blocks, 1);
-        match entry.kind() {
-            BlockKind::Node => change(&self.nodes, 1),
-            BlockKind::Data => {
-                change(&self.data_raw, raw);
-                change(&self.referenced, raw * u64::from(entry.refs));
+            if by != 0 {
+                total.fetch_add(by, Ordering::Relaxed);
             }
-        }
+        };
+        change(&self.live, by.live);
+        change(&self.raw, by.raw);
+        change(&self.data_raw, by.data_raw);
+        change(&self.referenced, by.referenced);
+        change(&self.blocks, by.blocks);
+        change(&self.nodes, by.nodes);
     }
 }
 
@@ -235,13 +267,18 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new() -> Table {
-        let shards = (0..SHARDS).map(|_| RwLock::new(Shard::default()));
+        let shards = (0..PARTS).map(|_| RwLock::new(Shard::default()));
         Table { shards: shards.collect(), totals: Totals::default() }
     }
 
-    fn shard(&self, hash: &BlockHash) -> &RwLock<Shard> {
+    /// The part that a name belongs to.
+    pub(crate) fn part_of(hash: &BlockHash) -> usize {
         // The parts use the first bytes of the name.
-        &self.shards[usize::from(hash.0[31])]
+        usize::from(hash.0[31])
+    }
+
+    fn shard(&self, hash: &BlockHash) -> &RwLock<Shard> {
+        &self.shards[Table::part_of(hash)]
     }
 
     pub(crate) fn get(&self, hash: &BlockHash) -> Option<Entry> {
@@ -251,7 +288,7 @@ impl Table {
     /// Makes room for so many entries, at open.
     pub(crate) fn reserve(&self, entries: u64) {
         // Names are spread evenly: a part rarely gets a thirty-second more than its share.
-        let each = entries as usize / SHARDS;
+        let each = entries as usize / PARTS;
         self.shards.iter().for_each(|shard| shard.write().reserve(each + each / 32));
     }
 
@@ -260,9 +297,15 @@ impl Table {
         self.shard(&hash).write().insert(hash, entry);
     }
 
-    /// Drops an entry of the durable table, at open.
-    pub(crate) fn unload(&self, hash: &BlockHash) {
-        self.shard(hash).write().remove(hash);
+    /// Applies records of one part, at open.
+    pub(crate) fn load_part(&self, part: usize, records: impl Iterator<Item = Record>) {
+        let mut shard = self.shards[part].write();
+        for record in records {
+            match record {
+                Record::Put(hash, entry) => shard.insert(hash, Entry::committed(&entry)),
+                Record::Gone(hash) => shard.remove(&hash),
+            }
+        }
     }
 
     /// Pins a block that is there.
@@ -432,7 +475,40 @@ impl Table {
         }
     }
 
-    #[cfg(test)]
+    /// The same on several threads, at open. Each works on parts of its own and has a value of its own: what they are in the
+    /// end is returned.
+    pub(crate) fn retain_on<T: Default + Send>(
+        &self,
+        threads: usize,
+        keep: impl Fn(&mut T, &BlockHash, &Entry) -> bool + Sync,
+    ) -> Vec<T> {
+        in_parallel(threads, |share| {
+            let mut value = T::default();
+            for shard in self.shards.iter().skip(share).step_by(threads) {
+                shard.write().retain(|hash, entry| keep(&mut value, hash, entry));
+            }
+            value
+        })
+    }
+
+    /// Visits all entries on several threads, at open. Each has a value of its own: what they are in the end is
+    /// returned.
+    pub(crate) fn visit_on<T: Send>(
+        &self,
+        threads: usize,
+        make: impl Fn() -> T + Sync,
+        visitor: impl Fn(&mut T, &Entry) + Sync,
+    ) -> Vec<T> {
+        in_parallel(threads, |share| {
+            let mut value = make();
+            for shard in self.shards.iter().skip(share).step_by(threads) {
+                shard.read().iter().for_each(|(_, entry)| visitor(&mut value, entry));
+            }
+            value
+        })
+    }
+
+    /// Entries there are.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.read().len()).sum()
     }

@@ -6,6 +6,7 @@
 
 use super::Entry;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as Slot;
 use offshoot_cache::BlockHashBuilder;
 use offshoot_types::BlockHash;
 use std::hash::BuildHasher;
@@ -41,19 +42,22 @@ impl Shard {
 
     /// Puts an entry in, in place of the one that was there.
     pub(super) fn insert(&mut self, name: BlockHash, entry: Entry) {
-        if let Some(there) = self.get_mut(&name) {
-            *there = entry;
-            return;
-        }
-        if self.entries.len() == self.entries.capacity() {
-            self.entries.reserve_exact((self.entries.len() / 8).max(16));
-        }
-        let position = self.entries.len() as u32;
-        self.entries.push((name, entry));
         let entries = &self.entries;
-        self.positions.insert_unique(hash_of(&name), position, |position| {
-            hash_of(&entries[*position as usize].0)
-        });
+        let slot = self.positions.entry(
+            hash_of(&name),
+            |position| entries[*position as usize].0 == name,
+            |position| hash_of(&entries[*position as usize].0),
+        );
+        match slot {
+            Slot::Occupied(there) => self.entries[*there.get() as usize].1 = entry,
+            Slot::Vacant(free) => {
+                free.insert(self.entries.len() as u32);
+                if self.entries.len() == self.entries.capacity() {
+                    self.entries.reserve_exact((self.entries.len() / 8).max(16));
+                }
+                self.entries.push((name, entry));
+            }
+        }
     }
 
     pub(super) fn remove(&mut self, name: &BlockHash) {
@@ -110,7 +114,7 @@ impl Shard {
         self.positions.reserve(entries, |position| hash_of(&there[*position as usize].0));
     }
 
-    #[cfg(test)]
+    /// Entries there are.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -1,0 +1,25 @@
+//! Work on the whole table at open, shared among threads.
+
+use std::num::NonZeroUsize;
+
+/// More threads than this wait for memory, not for processors.
+const THREADS_MAX: usize = 8;
+
+/// Threads for work whose size is so many times what one thread should have at least.
+pub(crate) fn threads_for(shares: u64) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    (shares as usize).clamp(1, processors.min(THREADS_MAX))
+}
+
+/// Does `work` for each of so many shares, the first on the calling thread.
+pub(crate) fn in_parallel<T: Send>(shares: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..shares).map(|share| scope.spawn(move || work(share))).collect();
+        let mut results = vec![work(0)];
+        for other in others {
+            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    })
+}
