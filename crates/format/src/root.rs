@@ -3,8 +3,10 @@
 use crate::{DecodeError, Reader};
 use offshoot_types::{BlockHash, Txg};
 
-/// Length of a slot in bytes.
+/// Length of a copy of a slot in bytes.
 pub const LEN: usize = 4096;
+/// Copies of a slot, one behind the other in its file.
+pub const COPIES: usize = 2;
 /// The longest extra bytes.
 pub const EXTRA_LEN_MAX: usize = 2048;
 /// The most log files a slot can name.

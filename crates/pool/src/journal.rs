@@ -9,6 +9,7 @@
 use crate::load::{Chunks, damaged, load};
 use crate::table::Table;
 use crate::{Error, Result};
+use offshoot_format::DecodeError;
 use offshoot_format::root::{self, LogExtent, RootSlot};
 use offshoot_format::table::{CHUNK_LEN_MAX, Record, encode_chunk_header};
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
@@ -79,7 +80,7 @@ pub(crate) fn create(disk: &dyn Disk) -> Result<()> {
         let slot = first.encode().map_err(std::io::Error::other)?;
         for (number, content) in [(0, &slot), (1, &vec![0; root::LEN])] {
             let file = disk.create(slot_path(number))?;
-            file.write_at(0, content)?;
+            file.write_at(0, &content.repeat(root::COPIES))?;
             file.sync_data()?;
         }
         disk.create(&log_path(1))?.sync_data()?;
@@ -98,36 +99,48 @@ pub(crate) fn read_root(slots: &[Arc<dyn DiskFile>; 2]) -> Result<RootSlot> {
     let mut newest: Option<RootSlot> = None;
     let mut problems = Vec::new();
     for (number, file) in (0..).zip(slots) {
-        let mut bytes = vec![0; root::LEN];
-        match read_exact_at(&**file, 0, &mut bytes) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
-            // Not a torn slot but a device that does not answer: the older root may not be the last.
-            Err(error) => {
-                return Err(Error::io(format!("read '{}'", slot_path(number)), &error));
+        for copy in 0..root::COPIES {
+            match read_copy(&**file, slot_path(number), copy)? {
+                Ok(slot) if newest.as_ref().is_none_or(|newest| slot.txg > newest.txg) => {
+                    newest = Some(slot);
+                }
+                Ok(_) => {}
+                Err(error) => problems.push(format!("{}: {error}", slot_path(number))),
             }
-        }
-        match RootSlot::decode(&bytes) {
-            Ok(slot) if newest.as_ref().is_none_or(|newest| slot.txg > newest.txg) => {
-                newest = Some(slot);
-            }
-            Ok(_) => {}
-            Err(error) => problems.push(format!("{}: {error}", slot_path(number))),
         }
     }
     newest.ok_or_else(|| Error::DamagedStructure { what: "root", detail: problems.join("; ") })
 }
 
+/// One copy of a slot, or why it does not count.
+fn read_copy(
+    file: &dyn DiskFile,
+    path: &str,
+    copy: usize,
+) -> Result<std::result::Result<RootSlot, DecodeError>> {
+    let mut bytes = vec![0; root::LEN];
+    match read_exact_at(file, (copy * root::LEN) as u64, &mut bytes) {
+        Ok(()) => {}
+        // A pool of before there were copies has one.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
+        // Not a torn slot but a device that does not answer: the older root may not be the last.
+        Err(error) => return Err(Error::io(format!("read '{path}'"), &error)),
+    }
+    Ok(RootSlot::decode(&bytes))
+}
+
 /// Writes a root to its slot, durably.
 ///
 /// ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the root
-/// before, stays as it is: a torn write of this one falls back to that.
+/// before, stays as it is: a torn write of this one falls back to that. It lies in the slot more than
+/// once, as later damage of a single copy could not be told from such a write.
 fn write_slot(
     slots: &[Arc<dyn DiskFile>; 2],
     root: &RootSlot,
 ) -> std::result::Result<(), CommitError> {
     let path = slot_path(root.txg.0);
     let bytes = root.encode().map_err(|error| CommitError::Undone(error.into()))?;
+    let bytes = bytes.repeat(root::COPIES);
     let file = &slots[usize::from(path == slot_path(1))];
     file.write_at(0, &bytes)
         .and_then(|()| file.sync_data())
@@ -274,7 +287,7 @@ impl Journal {
 
     /// Bytes of the table's files.
     pub(crate) fn used(&self) -> u64 {
-        self.checkpoint_len + self.logs_len() + 2 * root::LEN as u64
+        self.checkpoint_len + self.logs_len() + 2 * (root::COPIES * root::LEN) as u64
     }
 
     /// Begins a new log, to which commits append from now on. The checkpoint that the answer names may

@@ -98,12 +98,13 @@ impl Pool {
         let dead_max = if short { SHORT_DEAD_MAX } else { u64::MAX };
         let min = (self.options.segment_size / 128).max(64 << 10) as u32;
         self.segments.seal_if_mostly_dead(min, dead_max);
-        if self.segments.sealed_unwritten() {
-            // Left by an abort: no commit has come that would have written it.
-            self.flush_segments()?;
-        }
+        // Left by an abort: no commit has come that would have written it. Where there is no room for
+        // that, what follows may bring some.
+        let unwritten = self.segments.sealed_unwritten();
+        let flushed = if unwritten { self.flush_segments() } else { Ok(()) };
         let deleted = self.segments.delete_dead()?;
         let punches_left = self.segments.punch(PUNCH_STEP)?;
+        flushed?;
         let dead_left = !self.dead.lock().is_empty();
         let compacted = !dead_left && self.compact_one(paced)?;
         self.correct_room();

@@ -2,6 +2,7 @@
 
 mod testpool;
 
+use offshoot_format::root;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use offshoot_pool::{Error, Pool, PoolOptions, Purpose};
@@ -183,6 +184,30 @@ fn the_set_capacity_limits_the_pool() {
     assert_eq!(pool.stats().capacity, 3 << 20);
 }
 
+/// Damages a copy of a root slot.
+fn damage_root(disk: &SimDisk, path: &str, copy: usize) {
+    disk.flip_bit(path, (copy * root::LEN) as u64 + 100, 1);
+}
+
+#[test]
+fn damage_of_one_copy_of_the_newest_root_loses_nothing() {
+    for copy in 0..root::COPIES {
+        let disk = SimDisk::new(1);
+        let pool = create(&disk);
+        commit_tree(&pool, 1, &[1, 2]).unwrap();
+        let second = commit_tree(&pool, 2, &[1, 2, 3]).unwrap();
+        drop(pool);
+        damage_root(&disk, "root.0", copy);
+        let pool = open(&disk).unwrap();
+        assert_eq!(pool.root().hash, second);
+        assert_eq!(read_tree(&pool, &second).unwrap().len(), 3);
+        drop(pool);
+        // Opening wrote it anew: now the other one may go.
+        damage_root(&disk, "root.0", root::COPIES - 1 - copy);
+        assert_eq!(open(&disk).unwrap().root().hash, second);
+    }
+}
+
 #[test]
 fn the_older_root_is_used_when_the_newer_one_is_torn() {
     let disk = SimDisk::new(1);
@@ -192,13 +217,13 @@ fn the_older_root_is_used_when_the_newer_one_is_torn() {
     commit_tree(&pool, 2, &[1, 2, 3]).unwrap();
     drop(pin);
     drop(pool);
-    disk.flip_bit("root.0", 100, 1);
+    (0..root::COPIES).for_each(|copy| damage_root(&disk, "root.0", copy));
     let pool = open(&disk).unwrap();
     assert_eq!(pool.root().hash, first);
     assert_eq!(read_tree(&pool, &first).unwrap().len(), 2);
     assert_sound(&pool, "at the older root");
     drop(pool);
-    disk.flip_bit("root.1", 100, 1);
+    (0..root::COPIES).for_each(|copy| damage_root(&disk, "root.1", copy));
     assert!(matches!(open(&disk), Err(Error::DamagedStructure { what: "root", .. })));
 }
 

@@ -110,8 +110,11 @@ impl Dataset {
             if self.has_room(bytes, purpose) {
                 return Ok(());
             }
-            if !pool.reclaim_step()? {
-                break;
+            match pool.reclaim_step() {
+                // What gives room back may need some itself: the next step gives more.
+                Ok(true) | Err(offshoot_pool::Error::Full { .. }) => {}
+                Ok(false) => break,
+                Err(error) => return Err(error.into()),
             }
         }
         if self.has_room(bytes, purpose) { Ok(()) } else { Err(Error::NoSpace) }
