@@ -1,7 +1,7 @@
 //! The engine is killed: at every step of every kind of job, and under load.
 
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{DsourceList, Status, VdbList, VdbState};
+use offshoot_api::{BookmarkList, DsourceList, Status, VdbList, VdbState};
 use offshoot_demo::Database;
 use offshoot_testbed::{
     Outcome, PATIENCE, Step, Testbed, final_job, kill_under_load, steps_of, wait_until, with_log,
@@ -246,6 +246,41 @@ fn stop_start_and_snapshot_are_finished_or_undone() {
         },
     };
     crash_everywhere(&mut bed, &snapshot).unwrap();
+}
+
+#[test]
+fn a_bookmark_is_set_or_leaves_nothing() {
+    let mut bed = linked().unwrap();
+    let create = Command {
+        object: "mark",
+        prepare: |bed| {
+            if has_bookmark(bed)? {
+                bed.engine.command(["bookmark", "delete", "mark"])?;
+            }
+            Ok(())
+        },
+        arguments: |_| words(&["bookmark", "create", "mark", "--on", "base"]),
+        verify: |bed, outcome| {
+            ensure!(has_bookmark(bed)? == (outcome == Outcome::Done), "{outcome:?}");
+            ensure!(own(bed, "base")? == 1, "the VDB goes on");
+            Ok(())
+        },
+    };
+    crash_everywhere(&mut bed, &create).unwrap();
+    let opened = run(&bed, &create).and_then(|()| {
+        bed.provision("marked", "base", &["--bookmark", "mark"])?;
+        ensure!(own(&bed, "marked")? == 1, "what it names opens");
+        bed.engine.command(["vdb", "delete", "marked"])?;
+        bed.engine.command(["vdb", "delete", "base"])?;
+        bed.engine.command(["dsource", "unlink", "prod"])?;
+        bed.assert_no_trace()
+    });
+    with_log(&bed.engine, opened).unwrap();
+}
+
+fn has_bookmark(bed: &Testbed) -> Result<bool> {
+    let list: BookmarkList = bed.engine.ask(["bookmark", "list"])?;
+    Ok(!list.bookmarks.is_empty())
 }
 
 fn ensure_is(bed: &Testbed, state: VdbState) -> Result<()> {
