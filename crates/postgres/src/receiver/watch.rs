@@ -28,6 +28,11 @@ const RECONNECT: Duration = Duration::from_millis(500);
 /// Most targets that wait for their log.
 const TARGETS_MAX: usize = 120;
 
+/// A page of the log in bytes, or a part of one where the server was built with larger ones.
+const PAGE_LEN: u64 = 8192;
+/// Length of the header of a file's first page in bytes; others have 24. A record has at least 24.
+const HEADER_LEN_MAX: u64 = 40;
+
 /// What the archive must hold before a time is proved.
 struct Target {
     synced_to: SyncedTo,
@@ -142,12 +147,24 @@ fn take_target(
     let position = read_position(session)?;
     let mut flushed = position.flushed;
     let patience = shared.clock.elapsed() + writer_delay * 3 + SETTLE * 4;
-    while flushed < position.written && shared.clock.elapsed() < patience && !shared.must_end() {
+    let lacks = |flushed| !covers(flushed, position.written);
+    while lacks(flushed) && shared.clock.elapsed() < patience && !shared.must_end() {
         shared.rest(LOOK.0);
         flushed = read_position(session)?.flushed;
     }
     shared.facts.lock().source_flushed = Some(flushed);
     Ok(Some(Target { synced_to: SyncedTo { lsn: flushed, time }, taken_at, ticket }))
+}
+
+/// Whether everything written before `written` is flushed with the log up to `flushed`.
+///
+/// Where the log ends at a page's edge, as after a backup or a switch of files, the server names that
+/// edge as the end of what is flushed, but the place behind the next page's header as the end of what
+/// is written. No record is so short that it could lie between.
+fn covers(flushed: Lsn, written: Lsn) -> bool {
+    let header =
+        flushed.0.is_multiple_of(PAGE_LEN) && written.0.saturating_sub(flushed.0) <= HEADER_LEN_MAX;
+    flushed >= written || header
 }
 
 /// Reads what was confirmed and turns the targets that it covers into proofs; whether we stream.
@@ -199,3 +216,6 @@ fn look_at_slot(
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests;
