@@ -17,6 +17,8 @@ mod layer;
 mod queue;
 mod quota;
 mod store;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use attributes::{

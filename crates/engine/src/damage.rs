@@ -12,7 +12,7 @@ use offshoot_catalog::Catalog;
 use offshoot_dataset::{Fault, Holder, Holders, StateId};
 use offshoot_types::{BlockHash, ErrorKind, Failure};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -167,13 +167,11 @@ pub fn recall(core: &Core) -> Result<(), Failure> {
 /// Makes faults of what the pool knows now.
 pub fn report(core: &Core) {
     let now = core.store.faults();
+    let damaged: HashSet<BlockHash> = now.iter().map(|fault| fault.hash).collect();
     let mut known = core.damage.known.lock();
     let before = known.len();
-    let healed: Vec<BlockHash> = known
-        .keys()
-        .filter(|hash| !now.iter().any(|fault| fault.hash == **hash))
-        .copied()
-        .collect();
+    let healed: Vec<BlockHash> =
+        known.keys().filter(|hash| !damaged.contains(*hash)).copied().collect();
     for hash in &healed {
         if let Some(block) = known.remove(hash) {
             core.clear("pool", &block.topic());

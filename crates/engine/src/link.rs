@@ -248,9 +248,11 @@ fn copy(context: &Context) -> Result<(), Failure> {
         &|progress| context.progress(progress.done_bytes, progress.total_bytes, "bytes"),
         &|| context.is_cancelled(),
     )?;
-    // What the tool made belongs to the engine's user; from here on it is the servers'.
-    let (uid, gid) = core.host.owner();
-    core.exports.files(staging)?.set_owner(DATA_DIR, uid, gid)?;
+    if request.needs_target() {
+        // What the tool made belongs to the engine's user; from here on it is the servers'.
+        let (uid, gid) = core.host.owner();
+        core.exports.files(staging)?.set_owner(DATA_DIR, uid, gid)?;
+    }
     context.set(BACKUP, &backup)
 }
 

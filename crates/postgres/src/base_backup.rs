@@ -69,8 +69,9 @@ impl BaseBackupRequest<'_> {
     }
 }
 
-/// A finished base backup. Files are written but not synced, and belong to this process's user: the
-/// caller syncs the dataset and hands the files on to the servers' user.
+/// A finished base backup. Files are written but not synced: the caller syncs the dataset. Where the
+/// tool wrote them ([`BaseBackupRequest::needs_target`]) they belong to this process's user, and the
+/// caller hands them on to the servers'.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaseBackup {
     /// Where replay must begin.

@@ -1,16 +1,13 @@
 use super::*;
 use crate::blocks::{PoolReader, PoolWriter};
 use crate::store::DirectoryEntry;
-use crate::{Ino, NewInode, Store, StoreOptions};
+use crate::tests::{create, open};
+use crate::{Ino, NewInode};
 use offshoot_format::inode::{InodeRecord, encode_name, inode_key, name_hash, name_key};
-use offshoot_os::SystemClock;
-use offshoot_os::disk::LinuxDisk;
 
 /// A store in a directory, with files, links, attributes, a snapshot and a clone.
 fn new_store() -> (tempfile::TempDir, Arc<dyn Disk>) {
-    let dir = tempfile::tempdir().unwrap();
-    let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(dir.path().join("pool")).unwrap());
-    Store::create(&disk, &options()).unwrap();
+    let (dir, disk) = create();
     let store = open(&disk);
     let id = store.create_dataset().unwrap();
     let dataset = store.dataset(id).unwrap();
@@ -27,17 +24,6 @@ fn new_store() -> (tempfile::TempDir, Arc<dyn Disk>) {
     dataset.write(file, 10, b"changed").unwrap();
     store.close().unwrap();
     (dir, disk)
-}
-
-fn options() -> StoreOptions {
-    let mut options =
-        StoreOptions { log_file_size: 128 << 10, background: false, ..StoreOptions::default() };
-    options.pool.background = false;
-    options
-}
-
-fn open(disk: &Arc<dyn Disk>) -> Arc<Store> {
-    Store::open(disk.clone(), &options(), Arc::new(SystemClock)).unwrap()
 }
 
 fn findings(disk: &Arc<dyn Disk>) -> Vec<Finding> {

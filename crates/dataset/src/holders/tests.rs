@@ -1,12 +1,12 @@
 use super::*;
 use crate::block_map::BlockMap;
 use crate::blocks::PoolReader;
+use crate::tests::{create, open};
 use crate::tree;
-use crate::{NewInode, Store, StoreOptions};
+use crate::{NewInode, Store};
 use offshoot_format::inode::inode_key;
 use offshoot_format::segment::{FRAME_LEN, Frame};
-use offshoot_os::SystemClock;
-use offshoot_os::disk::{Disk, LinuxDisk};
+use offshoot_os::disk::Disk;
 use std::sync::Arc;
 
 struct Made {
@@ -25,9 +25,7 @@ fn content(block: u64) -> Vec<u8> {
 }
 
 fn made() -> Made {
-    let dir = tempfile::tempdir().unwrap();
-    let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(dir.path().join("pool")).unwrap());
-    Store::create(&disk, &options()).unwrap();
+    let (dir, disk) = create();
     let store = open(&disk);
     let id = store.create_dataset().unwrap();
     let dataset = store.dataset(id).unwrap();
@@ -40,17 +38,6 @@ fn made() -> Made {
     dataset.write(twin, 2 * 8192, &content(7)).unwrap();
     dataset.commit().unwrap();
     Made { _dir: dir, disk, store, dataset: id, file }
-}
-
-fn options() -> StoreOptions {
-    let mut options =
-        StoreOptions { log_file_size: 128 << 10, background: false, ..StoreOptions::default() };
-    options.pool.background = false;
-    options
-}
-
-fn open(disk: &Arc<dyn Disk>) -> Arc<Store> {
-    Store::open(disk.clone(), &options(), Arc::new(SystemClock)).unwrap()
 }
 
 impl Made {

@@ -4,13 +4,14 @@
 //! process, and a second reading of everything: the checksums that the manifest is compared with are
 //! taken as the bytes come.
 
-use offshoot_types::{ErrorKind, Failure};
+use offshoot_types::Failure;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind as Io, Read, Write};
 use std::path::Component;
 use tar::{Archive, Entry, EntryType};
 
 use crate::data_dir::DataDir;
+use crate::source::refusal::pool_full;
 
 /// Bytes written at a time.
 const PIECE_LEN: usize = 1 << 20;
@@ -37,11 +38,7 @@ impl Stopped {
             Stopped::Target(path, error)
                 if matches!(error.kind(), Io::StorageFull | Io::QuotaExceeded) =>
             {
-                Failure::new(
-                    ErrorKind::PoolFull,
-                    format!("the pool has no room for {path} of the source"),
-                    "delete VDBs or snapshots that are no longer needed, or enlarge the pool",
-                )
+                pool_full(format!("the pool has no room for {path} of the source"))
             }
             Stopped::Target(path, error) => {
                 super::unprepared(format!("cannot write {path} of the copy: {error}"))

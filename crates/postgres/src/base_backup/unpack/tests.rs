@@ -1,5 +1,6 @@
 use super::*;
 use crate::data_dir::PlainDir;
+use offshoot_types::ErrorKind;
 use tar::{Builder, Header};
 
 /// An archive of one entry whose path is taken as it is, without the checks of who builds archives.

@@ -1,4 +1,4 @@
-//! The engine's heap.
+//! The heap of this process.
 
 /// Larger buffers are mapped each by itself, so that they take memory only as far as they are used: each thread of a mount
 /// has one of 16 MiB for requests of a few KiB. By itself glibc takes them from its heap once one was freed, and then fills
