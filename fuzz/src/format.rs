@@ -7,7 +7,8 @@ use offshoot_format::directory::{
 };
 use offshoot_format::inode::{self, InodeRecord, Timestamp};
 use offshoot_format::label::Label;
-use offshoot_format::log::{LogFileHeader, LogRecordHeader};
+use offshoot_format::log::version1::RecordHeader;
+use offshoot_format::log::{FileHeaderState, LogFileHeader, SECTOR_LEN, Sector, SectorHeader};
 use offshoot_format::operation::{Batch, Operation, encode_batch_header};
 use offshoot_format::root::{self, LogExtent, RootSlot};
 use offshoot_format::segment::{
@@ -169,6 +170,7 @@ fn node_seeds() -> Vec<Vec<u8>> {
         tree: tree.clone(),
         applied: 7,
         origin: 0,
+        lost: false,
         created: TIME,
         label: b"x".to_vec(),
     };
@@ -292,25 +294,50 @@ fn log_record(bytes: &[u8]) {
         batch.operations.iter().for_each(|bytes| operation(bytes));
     }
     let _ = LogFileHeader::decode(bytes);
-    let _ = LogRecordHeader::decode(bytes);
-    let mut header = bytes.to_vec();
-    header.resize(512, 0);
+    let _ = RecordHeader::decode(bytes);
+    let mut sector = bytes.to_vec();
+    sector.resize(SECTOR_LEN, 0);
+    let mut header = sector.clone();
     header[12..16].fill(0);
-    if let Ok(header) = LogFileHeader::decode(&sealed(&header, 0..512, 12)) {
-        assert_eq!(LogFileHeader::decode(&header.encode()), Ok(header));
-    }
-    // The checksum covers header and payload in one.
-    if let Ok((header, payload)) = LogRecordHeader::decode(&sealed(bytes, 8..bytes.len().max(8), 4))
+    if let FileHeaderState::Begun(header) =
+        LogFileHeader::decode(&sealed(&header, 0..SECTOR_LEN, 12))
     {
-        assert!(LogRecordHeader::stored_len(payload.len()) >= u64::from(header.length));
+        assert_eq!(LogFileHeader::decode(&header.encode()), FileHeaderState::Begun(header));
+    }
+    // In the first version the checksum covers header and payload in one.
+    if let Ok((_, payload)) = RecordHeader::decode(&sealed(bytes, 8..bytes.len().max(8), 4)) {
+        assert!(RecordHeader::stored_len(payload.len()) > payload.len());
+    }
+    let was = sector.clone();
+    if let Sector::Whole { header, mended } = Sector::read(&mut sector) {
+        assert_eq!(SectorHeader::peek(&sector), Some(header));
+        let flipped: u32 = sector.iter().zip(&was).map(|(now, was)| (now ^ was).count_ones()).sum();
+        assert_eq!(mended, flipped > 0, "{flipped} bits were turned");
+        assert!(flipped <= 2);
     }
 }
 
 fn log_record_seeds() -> Vec<Vec<u8>> {
     let payload = batch(1, &operations());
-    let header = LogRecordHeader { length: payload.len() as u32, sequence: 1, generation: 1 };
-    let checksum = crc32c::crc32c_append(header.checksum_seed(), &payload);
-    let record = [&header.encode(checksum)[..], &payload].concat();
+    let header = SectorHeader {
+        length: payload.len() as u32,
+        index: 0,
+        sequence: 1,
+        generation: 1,
+        unsynced: 0,
+        stream: 1,
+        position: 6,
+    };
+    let mut record = Vec::new();
+    header.encode_record([&payload[..]].into_iter(), &mut record);
+    record.truncate(SECTOR_LEN);
+    let mut flipped = record.clone();
+    flipped[99] ^= 4;
+    let mut old = b"OSLR".to_vec();
+    for field in [0, payload.len() as u32, 0, 1, 0, 1, 0] {
+        old.extend_from_slice(&field.to_le_bytes());
+    }
+    old.extend_from_slice(&payload);
     let file = LogFileHeader { generation: 1, first_sequence: 1, trimmed: 1 };
-    vec![payload, record, file.encode()[..40].to_vec()]
+    vec![payload, record, flipped, old, file.encode()[..40].to_vec()]
 }

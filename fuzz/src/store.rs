@@ -3,7 +3,7 @@
 use crate::format::{batch, encoded, operations};
 use crate::{Target, sealed};
 use offshoot_dataset::{DatasetId, Ino, NewInode, ScrubState, Store, StoreOptions, check};
-use offshoot_format::log::{LOG_HEADER_LEN, LogRecordHeader};
+use offshoot_format::log::{LOG_HEADER_LEN, SECTOR_LEN, SectorHeader};
 use offshoot_format::operation::Operation;
 use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN};
 use offshoot_format::{root, table};
@@ -120,6 +120,7 @@ fn look_around(store: &Arc<Store>) -> Result<(), offshoot_dataset::Error> {
     store.pool().scrub(ScrubState::default(), u64::MAX, tell)?;
     let _ = store.pool().check();
     store.create_dataset()?;
+    store.lost().into_iter().try_for_each(|id| store.accept_loss(id))?;
     let ids: Vec<DatasetId> = store.datasets().iter().map(|info| info.id).collect();
     for id in ids.into_iter().take(ENTRIES_MAX) {
         let dataset = store.dataset(id)?;
@@ -173,20 +174,22 @@ fn chunks_put_right(content: &mut [u8]) {
 }
 
 fn log_put_right(content: &mut [u8]) {
-    let Some(header) = content.get_mut(..512) else { return };
+    if content.len() < LOG_HEADER_LEN as usize {
+        return;
+    }
+    let header = &mut content[..SECTOR_LEN];
     if header[0] != 0 {
         header[12..16].fill(0);
-        header.copy_from_slice(&sealed(header, 0..512, 12));
+        header.copy_from_slice(&sealed(header, 0..SECTOR_LEN, 12));
+        content.copy_within(..SECTOR_LEN, SECTOR_LEN);
     }
-    let mut at = LOG_HEADER_LEN as usize;
-    while let Some(record) = content.get_mut(at..)
-        && record.starts_with(b"OSLR")
-    {
-        let len = u32::from_le_bytes([record[8], record[9], record[10], record[11]]) as usize;
-        let Some(covered) = record.get(8..32 + len) else { break };
-        let checksum = crc32c::crc32c(covered);
-        record[4..8].copy_from_slice(&checksum.to_le_bytes());
-        at += LogRecordHeader::stored_len(len) as usize;
+    let Some(records) = content.get_mut(LOG_HEADER_LEN as usize..) else { return };
+    let written = |sector: &&mut [u8]| sector.iter().any(|byte| *byte != 0);
+    for sector in records.chunks_exact_mut(SECTOR_LEN).filter(written) {
+        let body = crc32c::crc32c(&sector[48..]);
+        sector[4..8].copy_from_slice(&body.to_le_bytes());
+        let header = crc32c::crc32c_append(crc32c::crc32c(b"OSL2"), &sector[8..48]);
+        sector[..4].copy_from_slice(&header.to_le_bytes());
     }
 }
 
@@ -201,15 +204,16 @@ fn store_seeds() -> Vec<Vec<u8>> {
     };
     // A log that holds other operations: it is the one whose first record is there.
     let logged = IMAGE.iter().position(|(path, content)| {
-        path.starts_with("log/") && content.get(4096..4100) == Some(b"OSLR")
+        let record = content.get(LOG_HEADER_LEN as usize..).unwrap_or_default();
+        path.starts_with("log/") && SectorHeader::peek(record).is_some()
     });
     let logged = logged.expect("something is logged");
-    let next = u64::from_le_bytes(IMAGE[logged].1[4136..4144].try_into().expect("8 bytes"));
+    let next = u64::from_le_bytes(IMAGE[logged].1[4152..4160].try_into().expect("8 bytes"));
     let in_log = |operations: &[Operation<'_>]| {
         let payload = batch(next, operations);
         let len = (payload.len() as u32).to_le_bytes();
         let head = change(logged as u8, 4104, &len);
-        [head, change(logged as u8, 4128, &payload)[1..].to_vec()].concat()
+        [head, change(logged as u8, 4144, &payload)[1..].to_vec()].concat()
     };
     let operations = operations();
     vec![

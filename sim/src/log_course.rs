@@ -57,8 +57,9 @@ pub fn run_seed(seed: u64, prepare: &dyn Fn(&SimDisk)) -> Tally {
 }
 
 fn replay(disk: &SimDisk) -> Vec<(u64, Vec<u8>)> {
-    let records = IntentLog::replay(disk).expect("the log is there");
-    records.into_iter().map(|record| (record.sequence, record.payload)).collect()
+    let replay = IntentLog::replay(disk).expect("the log is there");
+    assert_eq!((&replay.damage[..], replay.mended), (&[][..], 0), "nothing was damaged");
+    replay.records.into_iter().map(|record| (record.sequence, record.payload)).collect()
 }
 
 /// One opening, until power is lost or the log is full.
@@ -76,7 +77,7 @@ fn work(disk: &SimDisk, opening: u64, dice: &mut Dice, tally: &mut Tally) -> Don
                 let sequence = log.next_sequence();
                 let mut payload = [opening.to_le_bytes(), sequence.to_le_bytes()].concat();
                 payload.resize(len, sequence as u8);
-                if log.append(&[IoSlice::new(&payload)]).is_ok() {
+                if log.append(opening, sequence, &[IoSlice::new(&payload)]).is_ok() {
                     done.appended.push((sequence, payload));
                 }
             }

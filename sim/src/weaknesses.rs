@@ -82,7 +82,7 @@ pub const STEPS: &[Step] = &[
     step("intent log: records", "5", Weakness::Ignored(Flush::Rest { prefix: "log/" })),
     log_step("intent log: records", "R1", Weakness::Ignored(Flush::Rest { prefix: "log/" })),
     log_step("intent log: file by file", "R3", Weakness::Late(Flush::Rest { prefix: "log/" })),
-    log_step("intent log: a generation", "R2", Weakness::Ignored(header(512))),
+    log_step("intent log: a generation", "R2", Weakness::Ignored(header(1024))),
     log_step("intent log: header of a used file", "R6", Weakness::Ignored(header(4096))),
     step("creation: label", "last", Weakness::Ignored(file("label", ""))),
     step("creation: name of the label", "last", Weakness::Ignored(names("", "label"))),

@@ -8,7 +8,7 @@ use offshoot_format::directory::{
     DatasetRecord, DirectoryKey, SnapshotRecord, StoreExtra, TreeState,
 };
 use offshoot_format::operation::{Batch, Operation};
-use offshoot_intent_log::IntentLog;
+use offshoot_intent_log::{Damage, IntentLog};
 use offshoot_os::disk::Disk;
 use offshoot_pool::{BlockData, Finding, PoolCheck};
 use offshoot_types::{BlockHash, DatasetId};
@@ -93,6 +93,10 @@ fn check_directory(pool: &mut PoolCheck, report: &mut CheckReport) -> BTreeMap<D
                     if id.0 >= extra.next_dataset {
                         problems.push(format!("{id} has a number that is still to be given"));
                     }
+                    if record.lost {
+                        let detail = "acknowledged writes are lost with a damaged intent log";
+                        problems.push(format!("{id}: {detail}"));
+                    }
                     applied.insert(id, record.applied);
                     found.push((StateId::Dataset(id), record.tree.clone()));
                     add_state(record.tree, id.to_string());
@@ -143,12 +147,22 @@ fn holders_of(pool: &PoolCheck, states: &[(StateId, TreeState)]) -> Vec<(BlockHa
 /// Decodes what waits in the intent log and checks that it follows what is applied.
 fn check_log(pool: &mut PoolCheck, applied: &BTreeMap<DatasetId, u64>, report: &mut CheckReport) {
     const OBJECT: &str = "intent log";
-    let records = match IntentLog::replay(pool.disk()) {
-        Ok(records) => records,
+    let replay = match IntentLog::replay(pool.disk()) {
+        Ok(replay) => replay,
         // Cut short, a creation leaves none; the first opening makes it.
         Err(_) if pool.root().is_zero() => return,
         Err(error) => return pool.add(OBJECT, error.to_string()),
     };
+    for damage in &replay.damage {
+        let Damage { first, last, .. } = damage;
+        pool.add(OBJECT, format!("records {first} to {last} are damaged"));
+    }
+    if replay.mended > 0 {
+        let detail =
+            format!("{} records have a flipped bit; the next start mends it", replay.mended);
+        pool.add(OBJECT, detail);
+    }
+    let records = replay.records;
     report.log_records = records.len() as u64;
     let mut next: BTreeMap<DatasetId, u64> =
         applied.iter().map(|(id, last)| (*id, last + 1)).collect();

@@ -65,6 +65,11 @@ pub enum Error {
     /// A structure on disk says something impossible (`EIO`).
     #[error("the store is damaged: {0}")]
     Corrupt(String),
+    /// What was acknowledged is lost, as the intent log was damaged (`EIO`).
+    #[error(
+        "acknowledged writes to {0} are lost: the intent log was damaged; it is as it was before them"
+    )]
+    Lost(DatasetId),
     /// The disk failed (`EIO`).
     #[error("{0}")]
     Io(String),
@@ -108,6 +113,7 @@ impl Error {
             Error::Damaged(_)
             | Error::Missing(_)
             | Error::Corrupt(_)
+            | Error::Lost(_)
             | Error::Io(_)
             | Error::Unusable(_)
             | Error::InUse(_)
@@ -133,6 +139,11 @@ impl Error {
             Error::Damaged(_) | Error::Missing(_) | Error::Corrupt(_) => (
                 ErrorKind::DataDamaged,
                 "run 'offshoot pool scrub'; a new SnapSync or refresh replaces damaged data",
+            ),
+            Error::Lost(_) => (
+                ErrorKind::DataDamaged,
+                "go on without them by starting it: offshoot vdb start NAME; or rewind or refresh it; check \
+                 the disk",
             ),
             Error::Io(_) => (ErrorKind::DataDamaged, "check the disk that holds the pool"),
             Error::Unusable(_) => {

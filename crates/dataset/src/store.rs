@@ -3,6 +3,7 @@
 mod background;
 mod directory;
 mod ledger;
+mod losses;
 mod opening;
 
 pub(crate) use background::{Prefetch, Signal};
@@ -166,6 +167,9 @@ impl Shared {
         }
         let record = self.directory.read().datasets.get(&id).cloned();
         let record = record.ok_or(Error::NoDataset(id))?;
+        if record.lost && !replaying {
+            return Err(Error::Lost(id));
+        }
         let dataset = Dataset::from_record(id, Arc::clone(self), &record, replaying);
         if !replaying {
             dataset.free_orphans()?;
@@ -257,7 +261,8 @@ impl Store {
         let created = self.now();
         let transaction = self.shared.pool.begin();
         let tree = directory::empty_tree(&self.shared.pool, &transaction, created)?;
-        let record = DatasetRecord { tree, applied: 0, origin: 0, created, label: Vec::new() };
+        let label = Vec::new();
+        let record = DatasetRecord { tree, applied: 0, origin: 0, lost: false, created, label };
         let mut id = DatasetId(0);
         self.shared.directory.commit(&self.shared.pool, transaction, |_, extra| {
             id = DatasetId(extra.next_dataset);
@@ -288,6 +293,7 @@ impl Store {
                 tree: parent.tree.clone(),
                 applied: 0,
                 origin: snapshot.0,
+                lost: false,
                 created,
                 label: Vec::new(),
             };
@@ -369,6 +375,9 @@ impl Store {
     }
 
     /// The files of a dataset. All callers share one [`Dataset`].
+    ///
+    /// # Errors
+    /// `Lost` until [`Store::accept_loss`] where operations are lost that were acknowledged.
     pub fn dataset(&self, dataset: DatasetId) -> Result<Arc<Dataset>> {
         self.check_open()?;
         self.shared.dataset(dataset, false)

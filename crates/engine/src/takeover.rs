@@ -94,7 +94,7 @@ fn let_go(core: &Core, dataset: DatasetId) -> Result<(), Failure> {
             files.survive_no_longer();
             Ok(())
         }
-        Err(offshoot_dataset::Error::NoDataset(_)) => Ok(()),
+        Err(offshoot_dataset::Error::NoDataset(_) | offshoot_dataset::Error::Lost(_)) => Ok(()),
         Err(error) => Err(error.failure()),
     }
 }

@@ -171,7 +171,10 @@ fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
 
 fn start(context: &Context) -> Result<(), Failure> {
     let vdb = vdb_of(context)?;
-    open_vdb(context.app(), &vdb, present_dataset(&vdb)?, false)
+    let dataset = present_dataset(&vdb)?;
+    // Whoever starts it by hand was told what it lacks, and goes on with what there is.
+    context.app().store.accept_loss(dataset).map_err(|error| error.failure())?;
+    open_vdb(context.app(), &vdb, dataset, false)
 }
 
 fn stop(context: &Context) -> Result<(), Failure> {

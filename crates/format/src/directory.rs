@@ -15,6 +15,8 @@ use offshoot_types::{BlockHash, DatasetId, SnapshotId};
 const DATASET: u8 = 1;
 const SNAPSHOT: u8 = 2;
 const EXTRA_VERSION: u16 = 1;
+/// In the place of a dataset's origin.
+const LOST: u64 = 1 << 63;
 
 /// A state of a dataset's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct DatasetRecord {
     pub applied: u64,
     /// The snapshot it was cloned from; 0: none.
     pub origin: u64,
+    /// Operations that were acknowledged are not in it: the log that held them was damaged.
+    pub lost: bool,
     /// When it was made.
     pub created: Timestamp,
     /// The user's bytes.
@@ -86,7 +90,8 @@ impl DatasetRecord {
         let mut bytes = Vec::new();
         self.tree.encode(&mut bytes);
         bytes.extend_from_slice(&self.applied.to_le_bytes());
-        bytes.extend_from_slice(&self.origin.to_le_bytes());
+        let lost = if self.lost { LOST } else { 0 };
+        bytes.extend_from_slice(&(self.origin | lost).to_le_bytes());
         self.created.encode(&mut bytes);
         bytes.extend_from_slice(&self.label);
         Value { children: vec![self.tree.root], bytes }
@@ -95,10 +100,13 @@ impl DatasetRecord {
     /// Reads such a value.
     pub fn decode(value: &Value) -> Result<Self, DecodeError> {
         let mut reader = Reader::new("dataset record", &value.bytes);
+        let (tree, applied) = (TreeState::decode(&mut reader, value)?, reader.count()?);
+        let origin = reader.u64()?;
         Ok(DatasetRecord {
-            tree: TreeState::decode(&mut reader, value)?,
-            applied: reader.count()?,
-            origin: reader.u64()?,
+            tree,
+            applied,
+            origin: origin & !LOST,
+            lost: origin & LOST != 0,
             created: Timestamp::decode(&mut reader)?,
             label: reader.rest().to_vec(),
         })

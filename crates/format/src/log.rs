@@ -1,27 +1,40 @@
-//! Headers of the intent log's files and records.
+//! Headers of the intent log's files, and the sectors its records are made of.
 //!
 //! ```text
-//! file    0  8  magic "OSINTLOG"          record   0  4  magic "OSLR"
-//!         8  4  version                            4  4  crc32c of bytes 8.. and the payload
-//!        12  4  crc32c, computed with 0 here       8  4  length of the payload
-//!        16  8  generation                        12  4  0
-//!        24  8  first sequence in this file       16  8  sequence
-//!        32  8  replay starts at this sequence    24  8  generation
-//!        40     zeros up to 4096                  32     payload, zeros up to a multiple of 512
+//! file    0  8  magic "OSINTLOG"          sector  0  4  crc32c of "OSL2" and bytes 8-47
+//!         8  4  version                           4  4  crc32c of bytes 48-511
+//!        12  4  crc32c, computed with 0 here      8  4  length of the record's payload
+//!        16  8  generation                       12  4  index of the sector in the record
+//!        24  8  first sequence in this file      16  8  sequence of the record
+//!        32  8  replay starts at this sequence   24  4  generation
+//!        40     zeros up to 512; once more       28  4  records before it that were not synced
+//!               at 512; zeros up to 4096         32  8  stream
+//!                                                40  8  position in the stream
+//!                                                48     464 bytes of the payload, at last zeros
 //! ```
+//!
+//! Every sector says what it is and has checksums of its own: a sector that a loss of power kept from the
+//! medium is blank or holds what was there before, and is told from one that was damaged. A single bit that
+//! flipped in either part of a sector is found by its checksum and turned back.
 
 use crate::{DecodeError, Reader};
+use std::ops::Range;
 
 /// Bytes before the first record of a file.
 pub const LOG_HEADER_LEN: u64 = 4096;
-/// Bytes of a record's header.
-pub const RECORD_HEADER_LEN: usize = 32;
-/// Records start at multiples of this, so that a torn write never touches a synced sector.
-pub const RECORD_ALIGN: usize = 512;
+/// What a device writes whole; records are made of these, so that a torn write never touches a synced one.
+pub const SECTOR_LEN: usize = 512;
+/// Bytes of the payload in a sector.
+pub const SECTOR_BODY_LEN: usize = SECTOR_LEN - SECTOR_HEADER_LEN;
+
+const SECTOR_HEADER_LEN: usize = 48;
+/// What the checksum of a sector's header begins with.
+const SECTOR_SEED: &[u8; 4] = b"OSL2";
+/// Fewer bits than any sector of a record has set: that many in a blank sector have flipped.
+const BLANK_BITS_MAX: u32 = 8;
 
 const FILE_MAGIC: &[u8; 8] = b"OSINTLOG";
-const RECORD_MAGIC: &[u8; 4] = b"OSLR";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The header of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,23 +48,25 @@ pub struct LogFileHeader {
 }
 
 impl LogFileHeader {
-    /// The header's bytes; the rest of [`LOG_HEADER_LEN`] is not looked at.
-    pub fn encode(&self) -> [u8; 512] {
-        let mut bytes = [0; 512];
-        bytes[..8].copy_from_slice(FILE_MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.generation.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.first_sequence.to_le_bytes());
-        bytes[32..40].copy_from_slice(&self.trimmed.to_le_bytes());
-        let checksum = crc32c::crc32c(&bytes);
-        bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+    /// The header's bytes, twice; the rest of [`LOG_HEADER_LEN`] is not looked at.
+    pub fn encode(&self) -> [u8; 2 * SECTOR_LEN] {
+        let mut bytes = [0; 2 * SECTOR_LEN];
+        let (first, second) = bytes.split_at_mut(SECTOR_LEN);
+        first[..8].copy_from_slice(FILE_MAGIC);
+        first[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        first[16..24].copy_from_slice(&self.generation.to_le_bytes());
+        first[24..32].copy_from_slice(&self.first_sequence.to_le_bytes());
+        first[32..40].copy_from_slice(&self.trimmed.to_le_bytes());
+        let checksum = crc32c::crc32c(first);
+        first[12..16].copy_from_slice(&checksum.to_le_bytes());
+        second.copy_from_slice(first);
         bytes
     }
 
-    /// Reads a header; an error for a file never begun or torn while it was.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    /// Reads one copy of a header, of this version or of the first.
+    fn decode_copy(bytes: &[u8]) -> Result<(Self, u32), DecodeError> {
         let mut reader = Reader::new("intent log file", bytes);
-        let mut copy: [u8; 512] = reader.array()?;
+        let mut copy: [u8; SECTOR_LEN] = reader.array()?;
         copy[12..16].fill(0);
         let mut reader = Reader::new("intent log file", bytes);
         if &reader.array::<8>()? != FILE_MAGIC {
@@ -61,78 +76,210 @@ impl LogFileHeader {
         if reader.u32()? != crc32c::crc32c(&copy) {
             return Err(reader.error("has a damaged header"));
         }
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(reader.error(format!("has version {version}")));
         }
-        Ok(LogFileHeader {
+        let header = LogFileHeader {
             generation: reader.count()?,
             first_sequence: reader.count()?,
             trimmed: reader.count()?,
-        })
+        };
+        if header.generation > u64::from(u32::MAX / 2) {
+            return Err(reader.error("has been opened too often"));
+        }
+        Ok((header, version))
+    }
+
+    /// Reads a file's header.
+    pub fn decode(bytes: &[u8]) -> FileHeaderState {
+        let mut newest: Option<(Self, u32)> = None;
+        for copy in bytes.chunks_exact(SECTOR_LEN).take(2) {
+            let Ok((header, version)) = Self::decode_copy(copy) else { continue };
+            let order = |header: &Self| (header.generation, header.first_sequence);
+            // A torn write leaves the one before in one of them.
+            if newest.is_none_or(|(newest, _)| order(&header) > order(&newest)) {
+                newest = Some((header, version));
+            }
+        }
+        match newest {
+            Some((header, VERSION)) => FileHeaderState::Begun(header),
+            Some((header, _)) => FileHeaderState::First(header),
+            None if count_bits(bytes) <= BLANK_BITS_MAX => FileHeaderState::Blank,
+            None => FileHeaderState::Damaged,
+        }
     }
 }
 
-/// The header of a log record.
+/// What the beginning of a log file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogRecordHeader {
-    /// Bytes of the payload.
+pub enum FileHeaderState {
+    /// The file was never begun.
+    Blank,
+    /// A header of this version.
+    Begun(LogFileHeader),
+    /// A header of the first version: see [`version1`].
+    First(LogFileHeader),
+    /// There was a header.
+    Damaged,
+}
+
+/// What every sector of a record says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SectorHeader {
+    /// Bytes of the record's payload.
     pub length: u32,
+    /// Which of the record's sectors it is.
+    pub index: u32,
     /// Counts records over the life of the log.
     pub sequence: u64,
     /// The opening of the log that wrote it.
-    pub generation: u64,
+    pub generation: u32,
+    /// So many records directly before it were not known to be durable; all before those were.
+    pub unsynced: u32,
+    /// Whose record it is.
+    pub stream: u64,
+    /// How far that one's records come with it.
+    pub position: u64,
 }
 
-impl LogRecordHeader {
-    /// The header's bytes for the payload whose checksum, seeded by
-    /// [`LogRecordHeader::checksum_seed`], is `checksum`.
-    pub fn encode(&self, checksum: u32) -> [u8; RECORD_HEADER_LEN] {
-        let mut bytes = [0; RECORD_HEADER_LEN];
-        bytes[..4].copy_from_slice(RECORD_MAGIC);
-        bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.tail());
-        bytes
+/// What a sector is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sector {
+    /// Nothing was written.
+    Blank,
+    /// Part of a record; `mended`: a bit had flipped.
+    Whole {
+        /// What it says.
+        header: SectorHeader,
+        /// Whether a bit was turned back.
+        mended: bool,
+    },
+    /// Something that cannot be read any more; its header may be.
+    Damaged(Option<SectorHeader>),
+}
+
+impl SectorHeader {
+    /// Sectors of a record with a payload of so many bytes.
+    pub fn count(length: usize) -> usize {
+        length.div_ceil(SECTOR_BODY_LEN).max(1)
     }
 
-    fn tail(&self) -> [u8; RECORD_HEADER_LEN - 8] {
-        let mut tail = [0; RECORD_HEADER_LEN - 8];
-        tail[..4].copy_from_slice(&self.length.to_le_bytes());
-        tail[8..16].copy_from_slice(&self.sequence.to_le_bytes());
-        tail[16..24].copy_from_slice(&self.generation.to_le_bytes());
-        tail
-    }
-
-    /// The checksum of the header's own fields; continue it over the payload.
-    pub fn checksum_seed(&self) -> u32 {
-        crc32c::crc32c(&self.tail())
-    }
-
-    /// Reads the record at the start of `bytes`: its header and payload. An error where there is no
-    /// whole, undamaged record.
-    pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), DecodeError> {
-        let mut reader = Reader::new("intent log record", bytes);
-        if &reader.array::<4>()? != RECORD_MAGIC {
-            return Err(reader.error("is missing"));
-        }
-        let checksum = reader.u32()?;
-        let length = reader.u32()?;
-        if reader.u32()? != 0 {
-            return Err(reader.error("has reserved bytes"));
-        }
-        let header =
-            LogRecordHeader { length, sequence: reader.count()?, generation: reader.count()? };
-        let payload = reader.bytes(length as usize)?;
-        if crc32c::crc32c_append(header.checksum_seed(), payload) != checksum {
-            return Err(reader.error("has a wrong checksum"));
-        }
-        Ok((header, payload))
-    }
-
-    /// Bytes the record takes in its file.
+    /// Bytes such a record takes in its file.
     pub fn stored_len(length: usize) -> u64 {
-        (RECORD_HEADER_LEN + length).next_multiple_of(RECORD_ALIGN) as u64
+        (Self::count(length) * SECTOR_LEN) as u64
+    }
+
+    /// Appends a record, whose first sector's header this is, to `bytes`.
+    pub fn encode_record<'a>(&self, parts: impl Iterator<Item = &'a [u8]>, bytes: &mut Vec<u8>) {
+        let begin = bytes.len();
+        bytes.resize(begin + Self::stored_len(self.length as usize) as usize, 0);
+        let sectors = &mut bytes[begin..];
+        let mut at = 0;
+        for mut part in parts {
+            while !part.is_empty() {
+                let inside = at % SECTOR_BODY_LEN;
+                let (now, rest) = part.split_at(part.len().min(SECTOR_BODY_LEN - inside));
+                let to = at / SECTOR_BODY_LEN * SECTOR_LEN + SECTOR_HEADER_LEN + inside;
+                sectors[to..to + now.len()].copy_from_slice(now);
+                (part, at) = (rest, at + now.len());
+            }
+        }
+        assert_eq!(at, self.length as usize, "a record's parts have its length");
+        for (index, sector) in sectors.chunks_exact_mut(SECTOR_LEN).enumerate() {
+            SectorHeader { index: index as u32, ..*self }.put(sector);
+        }
+    }
+
+    fn put(&self, sector: &mut [u8]) {
+        sector[8..12].copy_from_slice(&self.length.to_le_bytes());
+        sector[12..16].copy_from_slice(&self.index.to_le_bytes());
+        sector[16..24].copy_from_slice(&self.sequence.to_le_bytes());
+        sector[24..28].copy_from_slice(&self.generation.to_le_bytes());
+        sector[28..32].copy_from_slice(&self.unsynced.to_le_bytes());
+        sector[32..40].copy_from_slice(&self.stream.to_le_bytes());
+        sector[40..48].copy_from_slice(&self.position.to_le_bytes());
+        let body = crc32c::crc32c(&sector[SECTOR_HEADER_LEN..]);
+        sector[4..8].copy_from_slice(&body.to_le_bytes());
+        let header = header_checksum(sector);
+        sector[..4].copy_from_slice(&header.to_le_bytes());
+    }
+
+    /// The header of a sector where it is as it was written, whatever became of its body.
+    pub fn peek(sector: &[u8]) -> Option<SectorHeader> {
+        let mut reader = Reader::new("intent log sector", sector.get(..SECTOR_LEN)?);
+        (reader.u32().ok()? == header_checksum(sector)).then_some(())?;
+        reader.u32().ok()?;
+        let (length, index) = (reader.u32().ok()?, reader.u32().ok()?);
+        let (sequence, generation) = (reader.count().ok()?, reader.u32().ok()?);
+        let (unsynced, stream) = (reader.u32().ok()?, reader.u64().ok()?);
+        let position = reader.count().ok()?;
+        Some(SectorHeader { length, index, sequence, generation, unsynced, stream, position })
+    }
+
+    /// Everything of the log before this sequence was durable when the record was appended.
+    pub fn synced(&self) -> u64 {
+        self.sequence.saturating_sub(u64::from(self.unsynced))
     }
 }
+
+impl Sector {
+    /// Reads a sector, and turns a flipped bit back in it.
+    ///
+    /// # Panics
+    /// When it has another length.
+    pub fn read(sector: &mut [u8]) -> Sector {
+        assert_eq!(sector.len(), SECTOR_LEN);
+        if count_bits(sector) <= BLANK_BITS_MAX {
+            return Sector::Blank;
+        }
+        let mut mended = false;
+        let sound = |sector: &[u8]| SectorHeader::peek(sector).is_some();
+        if !sound(sector) {
+            mended = mend(sector, [0..4, 8..SECTOR_HEADER_LEN], sound);
+        }
+        let Some(header) = SectorHeader::peek(sector) else { return Sector::Damaged(None) };
+        let sound = |sector: &[u8]| {
+            crc32c::crc32c(&sector[SECTOR_HEADER_LEN..]).to_le_bytes() == sector[4..8]
+        };
+        if !sound(sector) {
+            if !mend(sector, [4..8, SECTOR_HEADER_LEN..SECTOR_LEN], sound) {
+                return Sector::Damaged(Some(header));
+            }
+            mended = true;
+        }
+        Sector::Whole { header, mended }
+    }
+
+    /// The part of a payload that a sector holds.
+    pub fn body(sector: &[u8]) -> &[u8] {
+        &sector[SECTOR_HEADER_LEN..]
+    }
+}
+
+fn header_checksum(sector: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(SECTOR_SEED), &sector[8..SECTOR_HEADER_LEN])
+}
+
+fn count_bits(bytes: &[u8]) -> u32 {
+    bytes.iter().map(|byte| byte.count_ones()).sum()
+}
+
+/// Turns bits of some ranges until one makes the sector sound. CRC-32C tells any four wrong bits of so few
+/// apart from none: of damage of up to three bits, none is taken for another single one.
+fn mend(sector: &mut [u8], ranges: [Range<usize>; 2], sound: impl Fn(&[u8]) -> bool) -> bool {
+    for at in ranges.into_iter().flatten() {
+        for bit in 0..8 {
+            sector[at] ^= 1 << bit;
+            if sound(sector) {
+                return true;
+            }
+            sector[at] ^= 1 << bit;
+        }
+    }
+    false
+}
+
+pub mod version1;
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,9 @@
 //! waits. Records before [`IntentLog::trim`]'s sequence are forgotten, file by file.
 //!
 //! Rules, each kept at the place that names it:
-//! - R1: a record counts only if its checksum holds, its sequence follows the one before, and its
-//!   generation is not older: nothing behind a torn record, nothing of an older lap or opening.
+//! - R1: a record counts only if its checksums hold, its sequence follows the one before, and its
+//!   generation is not older: nothing behind a torn record, nothing of an older lap or opening. What
+//!   may have been synced and is neither there nor torn is reported as damage (`scan.rs`).
 //! - R2: a generation is durable before its first record can be, so that two openings never share one.
 //! - R3: a file is flushed before a later file is begun, so that records survive as a prefix.
 //! - R4: a file is overwritten only when all its records are trimmed.
@@ -16,8 +17,10 @@
 
 mod error;
 mod log;
+mod scan;
 pub mod volatile;
 
 pub use error::{Error, Result};
-pub use log::{IntentLog, LogUse, Record};
+pub use log::{IntentLog, LogUse};
+pub use scan::{Damage, Record, Replay};
 pub use volatile::VolatileLog;

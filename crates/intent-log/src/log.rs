@@ -1,8 +1,9 @@
 //! The ring of files, group commit and replay.
 
+use crate::scan::{Replay, scan};
 use crate::{Error, Result};
 use offshoot_format::log::{
-    LOG_HEADER_LEN, LogFileHeader, LogRecordHeader, RECORD_ALIGN, RECORD_HEADER_LEN,
+    LOG_HEADER_LEN, LogFileHeader, SECTOR_BODY_LEN, SECTOR_LEN, SectorHeader,
 };
 use offshoot_os::disk::{Disk, DiskFile};
 use parking_lot::{Condvar, Mutex};
@@ -10,22 +11,13 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 /// The fewest files a log can work with: one being written, one waiting, one being trimmed.
-const FILES_MIN: usize = 3;
+pub(crate) const FILES_MIN: usize = 3;
 
 /// The unit of the page cache, in bytes; a file's size is a multiple of it.
 const PAGE: u64 = 4096;
 
 /// Larger buffers are not kept for the next records, in bytes.
 const SPARE_LEN_MAX: usize = 4 << 20;
-
-/// One record as replay finds it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// Its sequence.
-    pub sequence: u64,
-    /// What was appended.
-    pub payload: Vec<u8>,
-}
 
 /// How full the log is, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +75,7 @@ pub struct IntentLog {
     generation: u64,
 }
 
-fn file_path(number: usize) -> String {
+pub(crate) fn file_path(number: usize) -> String {
     format!("log/{number:02}.log")
 }
 
@@ -93,7 +85,6 @@ impl IntentLog {
     pub fn create(disk: &dyn Disk, file_size: u64, files: u32) -> Result<()> {
         let failed = |action: &str, error: &std::io::Error| Error::io(action, error);
         disk.create_dir("log").map_err(|error| failed("create log/", &error))?;
-        let zeros = vec![0; (1 << 20).min(file_size as usize)];
         for number in 0..(files as usize).max(FILES_MIN) {
             let path = file_path(number);
             // An earlier creation may have been cut short.
@@ -104,34 +95,35 @@ impl IntentLog {
                 _ => {}
             }
             let file = disk.create(&path).map_err(|error| failed(&path, &error))?;
-            file.allocate(0, file_size).map_err(|error| failed(&path, &error))?;
-            let mut offset = 0;
-            while offset < file_size {
-                let len = zeros.len().min((file_size - offset) as usize);
-                file.write_at(offset, &zeros[..len]).map_err(|error| failed(&path, &error))?;
-                offset += len as u64;
-            }
-            file.sync_data().map_err(|error| failed(&path, &error))?;
+            file.allocate(0, file_size)
+                .and_then(|()| clear_file(&*file, file_size))
+                .map_err(|error| failed(&path, &error))?;
         }
         disk.sync_dir("log").map_err(|error| failed("sync log/", &error))?;
         disk.sync_dir("").map_err(|error| failed("sync the pool directory", &error))
     }
 
     /// Reads the log: every record since the last trim, in order, up to the first that is missing
-    /// or torn. Changes nothing on disk; call it as often as needed before [`IntentLog::open`].
-    pub fn replay(disk: &dyn Disk) -> Result<Vec<Record>> {
-        Ok(scan(disk)?.records)
+    /// or torn, and what of it is damaged. Changes nothing on disk; call it as often as needed before
+    /// [`IntentLog::open`].
+    pub fn replay(disk: &dyn Disk) -> Result<Replay> {
+        Ok(scan(disk)?.replay)
     }
 
     /// Starts a new generation behind the last valid record. The caller has made everything in
-    /// [`IntentLog::replay`]'s answer durable elsewhere: old records are gone from here on.
+    /// [`IntentLog::replay`]'s answer durable elsewhere: old records are gone from here on, and what
+    /// was damaged is forgotten.
     pub fn open(disk: &dyn Disk) -> Result<IntentLog> {
         let scan = scan(disk)?;
         let generation = scan.generation + 1;
         let first = scan.next_sequence;
+        for (number, handle) in scan.unusable() {
+            clear_file(&**handle, scan.file_size)
+                .map_err(|error| Error::io(file_path(number), &error))?;
+        }
         let mut files = Vec::new();
-        for (_, handle) in scan.files {
-            files.push(RingFile { handle, last_sequence: 0, begun: false });
+        for file in scan.files {
+            files.push(RingFile { handle: file.handle, last_sequence: 0, begun: false });
         }
         // Not the file of the last records: were this header torn, that file's records, although
         // durable elsewhere, should still chain with those of the files around them.
@@ -162,20 +154,21 @@ impl IntentLog {
 
     /// The longest payload of a record, in bytes.
     pub fn payload_max(&self) -> usize {
-        (self.file_size - LOG_HEADER_LEN) as usize - RECORD_HEADER_LEN
+        (self.file_size - LOG_HEADER_LEN) as usize / SECTOR_LEN * SECTOR_BODY_LEN
     }
 
     /// Adds a record, in memory; the parts are its payload. Answers its sequence for
-    /// [`IntentLog::sync`] and [`IntentLog::trim`].
+    /// [`IntentLog::sync`] and [`IntentLog::trim`]. Should it be damaged once, `stream` and `position`
+    /// say what was lost: whose it is, and how far that one's records come with it.
     ///
     /// # Errors
     /// `Full`: commit instead. `TooLarge`, `Failed`.
-    pub fn append(&self, parts: &[IoSlice<'_>]) -> Result<u64> {
+    pub fn append(&self, stream: u64, position: u64, parts: &[IoSlice<'_>]) -> Result<u64> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         if length > self.payload_max() {
             return Err(Error::TooLarge { len: length, max: self.payload_max() });
         }
-        let stored = LogRecordHeader::stored_len(length);
+        let stored = SectorHeader::stored_len(length);
         let mut state = self.state.lock();
         if let Some(reason) = &state.failed {
             return Err(Error::Failed(reason.clone()));
@@ -184,17 +177,18 @@ impl IntentLog {
             self.advance(&mut state)?;
         }
         let sequence = state.next_sequence;
-        let header =
-            LogRecordHeader { length: length as u32, sequence, generation: self.generation };
-        let checksum =
-            parts.iter().fold(header.checksum_seed(), |sum, part| crc32c::crc32c_append(sum, part));
+        let header = SectorHeader {
+            length: length as u32,
+            index: 0,
+            sequence,
+            generation: self.generation as u32,
+            unsynced: (sequence - state.synced).try_into().unwrap_or(u32::MAX),
+            stream,
+            position,
+        };
         let (current, offset) = (state.current, state.offset);
         let bytes = state.pending_bytes(current, offset);
-        bytes.extend_from_slice(&header.encode(checksum));
-        for part in parts {
-            bytes.extend_from_slice(part);
-        }
-        bytes.resize(bytes.len().next_multiple_of(RECORD_ALIGN), 0);
+        header.encode_record(parts.iter().map(|part| &**part), bytes);
         state.offset += stored;
         state.next_sequence += 1;
         state.files[current].last_sequence = sequence;
@@ -316,6 +310,18 @@ impl State {
     }
 }
 
+/// Fills a file with zeros, durably.
+fn clear_file(file: &dyn DiskFile, len: u64) -> std::io::Result<()> {
+    let zeros = vec![0; (1 << 20).min(len as usize)];
+    let mut offset = 0;
+    while offset < len {
+        let part = zeros.len().min((len - offset) as usize);
+        file.write_at(offset, &zeros[..part])?;
+        offset += part as u64;
+    }
+    file.sync_data()
+}
+
 /// Writes chunks in order, each file flushed before the next is written (R3).
 fn flush(chunks: &[Chunk], handles: &[Arc<dyn DiskFile>]) -> Result<()> {
     for (number, (chunk, handle)) in chunks.iter().zip(handles).enumerate() {
@@ -333,116 +339,6 @@ fn flush(chunks: &[Chunk], handles: &[Arc<dyn DiskFile>]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-struct Scan {
-    files: Vec<(Option<LogFileHeader>, Arc<dyn DiskFile>)>,
-    file_size: u64,
-    records: Vec<Record>,
-    next_sequence: u64,
-    generation: u64,
-    last_file: usize,
-}
-
-/// Reads all headers and the chain of records from the latest trim on.
-fn scan(disk: &dyn Disk) -> Result<Scan> {
-    let names = disk.list("log").map_err(|error| Error::io("list log/", &error))?;
-    let mut files = Vec::new();
-    let mut file_size = u64::MAX;
-    for (number, name) in names.iter().filter(|name| name.ends_with(".log")).enumerate() {
-        let path = file_path(number);
-        if path != format!("log/{name}") {
-            return Err(Error::Missing(format!("{path} is not there")));
-        }
-        let failed = |error: std::io::Error| Error::io(format!("read {path}"), &error);
-        let handle = disk.open(&path).map_err(failed)?;
-        file_size = file_size.min(handle.len().map_err(failed)?);
-        let mut bytes = [0; 512];
-        handle.read_at(0, &mut bytes).map_err(failed)?;
-        files.push((LogFileHeader::decode(&bytes).ok(), handle));
-    }
-    if files.len() < FILES_MIN || file_size < 16 * LOG_HEADER_LEN {
-        return Err(Error::Missing(format!("{} files of {file_size} bytes", files.len())));
-    }
-    let headers = || files.iter().filter_map(|(header, _)| *header);
-    let trimmed = headers().map(|header| header.trimmed).max().unwrap_or(1);
-    let generation = headers().map(|header| header.generation).max().unwrap_or(0);
-    let start = start_file(&files, trimmed);
-    let mut scan = Scan {
-        file_size,
-        records: Vec::new(),
-        next_sequence: trimmed,
-        generation,
-        last_file: start.unwrap_or(0),
-        files,
-    };
-    if let Some(start) = start {
-        read_chain(&mut scan, start, trimmed)?;
-    }
-    Ok(scan)
-}
-
-/// The file that holds the record `trimmed`, or would: the one with the largest first sequence not
-/// above it, of those the newest.
-fn start_file(files: &[(Option<LogFileHeader>, Arc<dyn DiskFile>)], trimmed: u64) -> Option<usize> {
-    files
-        .iter()
-        .enumerate()
-        .filter_map(|(number, (header, _))| header.map(|header| (number, header)))
-        .filter(|(_, header)| header.first_sequence <= trimmed)
-        .max_by_key(|(_, header)| (header.first_sequence, header.generation))
-        .map(|(number, _)| number)
-}
-
-fn read_chain(scan: &mut Scan, start: usize, trimmed: u64) -> Result<()> {
-    let Some(header) = scan.files[start].0 else { return Ok(()) };
-    let (mut current, mut expected, mut generation) =
-        (start, header.first_sequence, header.generation);
-    loop {
-        scan.last_file = current;
-        let bytes = read_file(&*scan.files[current].1, scan.file_size)?;
-        let mut offset = LOG_HEADER_LEN as usize;
-        // R1
-        while let Some((header, payload)) =
-            bytes.get(offset..).and_then(|rest| LogRecordHeader::decode(rest).ok())
-        {
-            if header.sequence != expected || header.generation < generation {
-                break;
-            }
-            if expected >= trimmed {
-                scan.records.push(Record { sequence: expected, payload: payload.to_vec() });
-            }
-            generation = header.generation;
-            expected += 1;
-            offset += LogRecordHeader::stored_len(payload.len()) as usize;
-        }
-        scan.next_sequence = scan.next_sequence.max(expected);
-        let follows = |header: &LogFileHeader| {
-            header.first_sequence == expected && header.generation >= generation
-        };
-        let next = scan
-            .files
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| *number != current)
-            .filter_map(|(number, (header, _))| {
-                header.filter(follows).map(|header| (number, header))
-            })
-            .max_by_key(|(_, header)| header.generation);
-        // A file that holds no record ends the chain: going on could only turn in a circle.
-        let empty = offset == LOG_HEADER_LEN as usize;
-        match next {
-            Some((number, header)) if !empty => (current, generation) = (number, header.generation),
-            _ => return Ok(()),
-        }
-    }
-}
-
-fn read_file(file: &dyn DiskFile, len: u64) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; len as usize];
-    offshoot_os::disk::read_exact_at(file, 0, &mut bytes)
-        .map_err(|error| Error::io("read the intent log", &error))?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

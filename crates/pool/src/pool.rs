@@ -25,6 +25,8 @@ const RUN_GAP: u32 = 32 << 10;
 const PREFETCH_RUN_MAX: u32 = 1 << 20;
 /// Appended bytes up to which more is appended although there seems to be no room for it.
 const UNWRITTEN_MAX: u64 = 4 << 20;
+/// What is said of the pool's structures, in bytes.
+const DETAIL_LEN_MAX: usize = 1000;
 
 /// Tells the pool which blocks a node refers to.
 pub trait NodeChildren: Send + Sync {
@@ -275,7 +277,8 @@ impl Pool {
         self.note_fault(hash, place.segment, place.offset, error.to_string());
     }
 
-    pub(crate) fn add_structure_fault(&self, hash: BlockHash, detail: &str) {
+    /// Notes what is wrong with a structure, which has no block's name, or with a lost block.
+    pub fn add_structure_fault(&self, hash: BlockHash, detail: &str) {
         self.note_fault(hash, 0, 0, detail.to_owned());
     }
 
@@ -284,9 +287,16 @@ impl Pool {
         let mut faults = self.faults.lock();
         let fault = faults.entry(hash).or_insert_with(|| {
             tracing::error!(%hash, segment, offset, detail, "damage found");
+            let detail = detail.clone();
             Fault { hash, segment, offset, detail, found_at_unix_s: now, count: 0 }
         });
         fault.count += 1;
+        // All that is wrong with structures is one fault: they have no names.
+        let new = !fault.detail.contains(&detail) && fault.detail.len() < DETAIL_LEN_MAX;
+        if hash.is_zero() && new {
+            tracing::error!(detail, "damage found");
+            fault.detail = format!("{}; {detail}", fault.detail);
+        }
     }
 
     /// Damage found since the pool was opened, in the order of block names.

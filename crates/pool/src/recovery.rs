@@ -77,10 +77,7 @@ impl Pool {
         }
         journal::create(disk)?;
         // The label comes last, and whole: without it there is no pool.
-        let file = disk.create(NEW_LABEL).map_err(io)?;
-        file.write_at(0, &label.encode()).and_then(|()| file.sync_data()).map_err(io)?;
-        disk.sync_dir("").map_err(io)?;
-        disk.rename(NEW_LABEL, LABEL).and_then(|()| disk.sync_dir("")).map_err(io)?;
+        write_label(disk, &label).map_err(io)?;
         drop(lock);
         Ok(())
     }
@@ -152,6 +149,32 @@ impl Pool {
         }
         Ok(pool)
     }
+}
+
+impl Pool {
+    /// Has older engines refuse the pool, durably: from here on it may hold what they do not know.
+    ///
+    /// # Errors
+    /// `Io`, `DamagedStructure`.
+    pub fn declare_features(&self) -> Result<()> {
+        let label = read_label(&*self.disk)?;
+        if label.features == label::KNOWN_FEATURES {
+            return Ok(());
+        }
+        let label = Label { features: label::KNOWN_FEATURES, ..label };
+        write_label(&*self.disk, &label).map_err(|error| Error::io("write the label", &error))
+    }
+}
+
+/// Writes the label, whole or not at all.
+fn write_label(disk: &dyn Disk, label: &Label) -> std::io::Result<()> {
+    if disk.list("")?.iter().any(|name| name == NEW_LABEL) {
+        disk.remove(NEW_LABEL)?;
+    }
+    let file = disk.create(NEW_LABEL)?;
+    file.write_at(0, &label.encode()).and_then(|()| file.sync_data())?;
+    disk.sync_dir("")?;
+    disk.rename(NEW_LABEL, LABEL).and_then(|()| disk.sync_dir(""))
 }
 
 pub(crate) fn take_lock(disk: &dyn Disk) -> Result<Box<dyn offshoot_os::disk::DiskLock>> {

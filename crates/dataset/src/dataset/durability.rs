@@ -43,7 +43,7 @@ impl LoggedRecords {
         parts: &[IoSlice<'_>],
     ) -> Result<u64, offshoot_intent_log::Error> {
         let mut records = self.0.lock();
-        let sequence = log.append(parts)?;
+        let sequence = log.append(dataset.0, last, parts)?;
         records.entry(dataset).or_default().push_back(LoggedRecord { last, sequence });
         Ok(sequence)
     }

@@ -4,6 +4,7 @@ use super::{Prefetch, Shared, Signal, Store, StoreOptions, background};
 use crate::blocks::StoreNodes;
 use crate::dataset::LoggedRecords;
 use crate::store::Directory;
+use crate::store::losses::Losses;
 use crate::{Error, Result};
 use offshoot_format::operation::Batch;
 use offshoot_intent_log::{IntentLog, VolatileLog};
@@ -12,7 +13,7 @@ use offshoot_os::disk::Disk;
 use offshoot_pool::Pool;
 use offshoot_types::{DatasetId, Txg};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
@@ -74,7 +75,9 @@ impl Store {
             IntentLog::create(&*disk, options.log_file_size, options.log_files)?;
         }
         store.replay(&*disk, survivors)?;
-        // Everything of the old log is in durable commits: its room may be used again.
+        store.shared.pool.declare_features()?;
+        // Everything of the old log is in durable commits, or known to be lost: its room may be used
+        // again.
         let log = IntentLog::open(&*disk)?;
         let _ = store.shared.log.set(log);
         if store.shared.options.background {
@@ -89,18 +92,19 @@ impl Store {
     /// again after a crash in the middle changes nothing: what is applied is counted beside the
     /// tree.
     fn replay(&self, disk: &dyn Disk, survivors: &[(DatasetId, Arc<VolatileLog>)]) -> Result<()> {
-        let mut ended: BTreeSet<DatasetId> = BTreeSet::new();
-        for record in IntentLog::replay(disk)? {
+        let replay = IntentLog::replay(disk)?;
+        let mut losses = Losses::default();
+        for record in &replay.records {
             let batch = Batch::decode(&record.payload)?;
-            if ended.contains(&batch.dataset) {
+            if losses.has(batch.dataset) {
                 continue;
             }
             match self.replay_batch(&batch) {
-                Ok(()) => {}
+                Ok(()) => losses.note_applied(batch.dataset, record.sequence),
                 // A prefix of the history stays a prefix only if nothing behind it is applied.
                 Err(error) if is_damage(&error) => {
                     tracing::error!(dataset = %batch.dataset, %error, "replay ends early");
-                    ended.insert(batch.dataset);
+                    losses.add(batch.dataset);
                 }
                 Err(error) => return Err(error),
             }
@@ -111,7 +115,11 @@ impl Store {
                 dataset.replay_volatile(volatile)?;
                 Ok(dataset)
             }) {
-                Ok(dataset) => complete.push((dataset, Arc::clone(volatile))),
+                Ok(dataset) => {
+                    // Whatever is damaged on disk, here is all of it.
+                    losses.exclude(*id);
+                    complete.push((dataset, Arc::clone(volatile)));
+                }
                 Err(error) if is_damage(&error) || matches!(error, Error::NoDataset(_)) => {
                     tracing::error!(dataset = %id, %error, "its volatile log cannot be used");
                 }
@@ -123,10 +131,14 @@ impl Store {
                 // One damaged dataset must not keep the others closed.
                 Err(error) if is_damage(&error) => {
                     tracing::error!(dataset = %dataset.id(), %error, "cannot commit the replay");
+                    if !dataset.is_committed() {
+                        losses.add(dataset.id());
+                    }
                 }
                 other => other?,
             }
         }
+        self.mark_lost(&losses, &replay)?;
         for (dataset, volatile) in complete {
             // All of it is in a durable root (V3), or the commit above has failed.
             if dataset.is_committed() {

@@ -9,7 +9,8 @@ fn the_places_of_the_fields_stay() {
     let tree = TreeState { root: BlockHash([1; 32]), next_ino: 2, inodes: 3, blocks: 4 };
     let created = Timestamp { seconds: 5, nanoseconds: 6 };
     let label = b"label".to_vec();
-    let dataset = DatasetRecord { tree: tree.clone(), applied: 7, origin: 8, created, label };
+    let dataset =
+        DatasetRecord { tree: tree.clone(), applied: 7, origin: 8, lost: false, created, label };
     let value = dataset.encode();
     assert_eq!(
         hex(&value.bytes),
@@ -17,6 +18,9 @@ fn the_places_of_the_fields_stay() {
          00500000000000000060000006c6162656c"
     );
     assert_eq!(DatasetRecord::decode(&value).unwrap(), dataset);
+    let lost = DatasetRecord { lost: true, ..dataset };
+    assert_eq!(hex(&lost.encode().bytes[32..40]), "0800000000000080");
+    assert_eq!(DatasetRecord::decode(&lost.encode()).unwrap(), lost);
     let snapshot = SnapshotRecord { tree, dataset: DatasetId(7), created, label: Vec::new() };
     let value = snapshot.encode();
     assert_eq!(

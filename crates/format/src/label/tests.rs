@@ -13,7 +13,8 @@ fn a_version_one_label_stays_readable() {
     let mut bytes = b"OFFSHOOT\x01\0\0\0\0\0\0\0\0\0\0\0".to_vec();
     bytes.extend_from_slice(&[0xAB; 16]);
     bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
-    assert_eq!(Label::decode(&bytes).unwrap().pool_id, [0xAB; 16]);
+    let label = Label::decode(&bytes).unwrap();
+    assert_eq!((label.pool_id, label.features, label.refusal()), ([0xAB; 16], 0, None));
 }
 
 #[test]

@@ -1,0 +1,328 @@
+//! Reading the log of the last run.
+//!
+//! A chain of records ends where the next one is missing or torn: some of its sectors are blank or hold
+//! what was there before. That is no loss, as its flush cannot have succeeded. It is *damage*
+//!
+//! - when a sector is neither: it was written, whole as devices write sectors, and changed since;
+//! - when what follows says that the record was synced: a later record in the file by its count of
+//!   unsynced ones before it, or a later file by its being begun (R3);
+//! - when a file has no readable header but had one.
+//!
+//! The chain goes on behind the damage, so that whoever has no part in it loses nothing. What nothing
+//! shows is a last record whose sectors were all put back to what was there before.
+
+mod version1;
+
+use crate::log::{FILES_MIN, file_path};
+use crate::{Error, Result};
+use offshoot_format::log::{
+    FileHeaderState, LOG_HEADER_LEN, LogFileHeader, SECTOR_LEN, Sector, SectorHeader,
+};
+use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One record as replay finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its sequence.
+    pub sequence: u64,
+    /// What was appended.
+    pub payload: Vec<u8>,
+}
+
+/// What the log holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// Records since the last trim, in order; without gaps where nothing is damaged.
+    pub records: Vec<Record>,
+    /// Records that are lost although they may have been synced, in order.
+    pub damage: Vec<Damage>,
+    /// Records with a flipped bit that could be turned back.
+    pub mended: u64,
+    /// Whether an older engine wrote it: [`crate::IntentLog::open`] writes the form of this one.
+    pub is_old: bool,
+}
+
+/// Records that are lost although they may have been synced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The first that is not there.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+    /// Whose they were, with how far that one's records came with them.
+    pub streams: BTreeMap<u64, u64>,
+    /// Whether all of them are in `streams`.
+    pub all_known: bool,
+}
+
+pub(crate) struct LogFile {
+    state: FileHeaderState,
+    pub(crate) handle: Arc<dyn DiskFile>,
+}
+
+impl LogFile {
+    fn header(&self) -> Option<LogFileHeader> {
+        match self.state {
+            FileHeaderState::Begun(header) | FileHeaderState::First(header) => Some(header),
+            FileHeaderState::Blank | FileHeaderState::Damaged => None,
+        }
+    }
+}
+
+pub(crate) struct Scan {
+    pub(crate) files: Vec<LogFile>,
+    pub(crate) file_size: u64,
+    pub(crate) replay: Replay,
+    pub(crate) next_sequence: u64,
+    pub(crate) generation: u64,
+    pub(crate) last_file: usize,
+}
+
+impl Scan {
+    /// Files that are to be cleared before the log is used again: nothing in them could be told from damage.
+    pub(crate) fn unusable(&self) -> impl Iterator<Item = (usize, &Arc<dyn DiskFile>)> {
+        let unusable =
+            |file: &LogFile| self.replay.is_old || file.state == FileHeaderState::Damaged;
+        let files = self.files.iter().enumerate().filter(move |(_, file)| unusable(file));
+        files.map(|(number, file)| (number, &file.handle))
+    }
+
+    fn headers(&self) -> impl Iterator<Item = (usize, LogFileHeader)> {
+        let files = self.files.iter().enumerate();
+        files.filter_map(|(number, file)| file.header().map(|header| (number, header)))
+    }
+
+    /// The file that holds the record `trimmed`, or would: the one with the largest first sequence not
+    /// above it, of those the newest. Where headers are damaged there may be none: then the first file
+    /// behind it.
+    fn start_file(&self, trimmed: u64) -> Option<(usize, LogFileHeader)> {
+        let before = self.headers().filter(|(_, header)| header.first_sequence <= trimmed);
+        let start = before.max_by_key(|(_, header)| (header.first_sequence, header.generation));
+        start.or_else(|| {
+            self.headers().min_by_key(|(_, header)| (header.first_sequence, !header.generation))
+        })
+    }
+}
+
+/// Reads all headers and the chain of records from the latest trim on.
+pub(crate) fn scan(disk: &dyn Disk) -> Result<Scan> {
+    let names = disk.list("log").map_err(|error| Error::io("list log/", &error))?;
+    let mut files = Vec::new();
+    let mut file_size = u64::MAX;
+    for (number, name) in names.iter().filter(|name| name.ends_with(".log")).enumerate() {
+        let path = file_path(number);
+        if path != format!("log/{name}") {
+            return Err(Error::Missing(format!("{path} is not there")));
+        }
+        let failed = |error: std::io::Error| Error::io(format!("read {path}"), &error);
+        let handle = disk.open(&path).map_err(failed)?;
+        file_size = file_size.min(handle.len().map_err(failed)?);
+        let mut bytes = [0; 2 * SECTOR_LEN];
+        handle.read_at(0, &mut bytes).map_err(failed)?;
+        files.push(LogFile { state: LogFileHeader::decode(&bytes), handle });
+    }
+    if files.len() < FILES_MIN || file_size < 16 * LOG_HEADER_LEN {
+        return Err(Error::Missing(format!("{} files of {file_size} bytes", files.len())));
+    }
+    let damaged = files.iter().filter(|file| file.state == FileHeaderState::Damaged).count();
+    let is_old = files.iter().any(|file| matches!(file.state, FileHeaderState::First(_)));
+    let replay = Replay { is_old, ..Replay::default() };
+    let mut scan = Scan { files, file_size, replay, next_sequence: 1, generation: 0, last_file: 0 };
+    let trimmed = scan.headers().map(|(_, header)| header.trimmed).max().unwrap_or(1);
+    let generation = scan.headers().map(|(_, header)| header.generation).max().unwrap_or(0);
+    // The one that cannot be read may have been a newer one.
+    (scan.next_sequence, scan.generation) = (trimmed, generation + damaged as u64);
+    if let Some(start) = scan.start_file(trimmed) {
+        if is_old {
+            version1::read_chain(&mut scan, start, trimmed)?
+        } else {
+            read_chain(&mut scan, start, trimmed)?
+        }
+    }
+    if damaged > 0 && !is_old {
+        let (first, last) = (scan.next_sequence, scan.next_sequence);
+        let streams = BTreeMap::new();
+        scan.replay.damage.push(Damage { first, last, streams, all_known: false });
+        scan.next_sequence += 1;
+    }
+    Ok(scan)
+}
+
+/// What lies where a record is expected.
+enum Found {
+    Whole {
+        header: SectorHeader,
+        payload: Vec<u8>,
+        mended: bool,
+    },
+    /// Nothing, or a part.
+    Torn,
+    Damaged,
+}
+
+/// The part of a file that is still to be read.
+struct Chain {
+    bytes: Vec<u8>,
+    offset: usize,
+    expected: u64,
+    generation: u32,
+}
+
+fn read_chain(scan: &mut Scan, start: (usize, LogFileHeader), trimmed: u64) -> Result<()> {
+    let (mut current, header) = start;
+    let mut chain = Chain {
+        bytes: Vec::new(),
+        offset: 0,
+        expected: header.first_sequence,
+        generation: header.generation as u32,
+    };
+    loop {
+        scan.last_file = current;
+        chain.bytes = read_file(&*scan.files[current].handle, scan.file_size)?;
+        chain.offset = LOG_HEADER_LEN as usize;
+        let begun = chain.expected;
+        let uncertain = chain.read_records(&mut scan.replay, trimmed);
+        let next = scan
+            .headers()
+            .filter(|(number, header)| {
+                *number != current
+                    && header.first_sequence >= chain.expected
+                    && header.generation >= u64::from(chain.generation)
+            })
+            .min_by_key(|(_, header)| (header.first_sequence, !header.generation));
+        // A file without a record ends the chain: going on could only turn in a circle.
+        let next =
+            next.filter(|(_, header)| begun < chain.expected || header.first_sequence > begun);
+        let Some((number, header)) = next else {
+            if uncertain {
+                let missing = chain.missing(chain.expected + 1);
+                chain.skip(&mut scan.replay, trimmed, missing);
+            }
+            scan.next_sequence = scan.next_sequence.max(chain.expected);
+            return Ok(());
+        };
+        if header.first_sequence > chain.expected {
+            // R3: what comes before a file was synced before the file was begun.
+            let missing = chain.missing(header.first_sequence);
+            chain.skip(&mut scan.replay, trimmed, missing);
+        }
+        (current, chain.generation) = (number, header.generation as u32);
+    }
+}
+
+impl Chain {
+    /// Takes the records of a file; whether a damaged one may have followed the last.
+    fn read_records(&mut self, replay: &mut Replay, trimmed: u64) -> bool {
+        loop {
+            let found = self.read_record();
+            if let Found::Whole { header, payload, mended } = found {
+                if header.sequence >= trimmed {
+                    replay.mended += u64::from(mended);
+                    replay.records.push(Record { sequence: header.sequence, payload });
+                }
+                self.generation = header.generation;
+                self.expected += 1;
+                self.offset += SectorHeader::stored_len(header.length as usize) as usize;
+                continue;
+            }
+            let damaged = matches!(found, Found::Damaged);
+            // Behind a torn record others may be whole, of the same flush: they do not count.
+            let Some(next) = self.find_later(damaged) else { return damaged };
+            let missing = self.missing(next.1.sequence);
+            self.skip(replay, trimmed, missing);
+            (self.offset, self.generation) = (next.0, next.1.generation);
+        }
+    }
+
+    fn read_record(&mut self) -> Found {
+        let (expected, generation) = (self.expected, self.generation);
+        let Some(bytes) = self.bytes.get_mut(self.offset..) else { return Found::Torn };
+        let Some(sector) = bytes.get_mut(..SECTOR_LEN) else { return Found::Torn };
+        let (first, mut mended, mut damaged) = match Sector::read(sector) {
+            Sector::Blank => return Found::Torn,
+            Sector::Damaged(None) => return Found::Damaged,
+            Sector::Damaged(Some(header)) => (header, false, true),
+            Sector::Whole { header, mended } => (header, mended, false),
+        };
+        if first.index != 0 || first.sequence != expected || first.generation < generation {
+            return Found::Torn;
+        }
+        let length = first.length as usize;
+        let count = SectorHeader::count(length);
+        let Some(bytes) = bytes.get_mut(..count * SECTOR_LEN) else { return Found::Damaged };
+        let mut torn = false;
+        let mut payload = Vec::with_capacity(bytes.len());
+        for (index, sector) in bytes.chunks_exact_mut(SECTOR_LEN).enumerate() {
+            let own =
+                |header: SectorHeader| header == SectorHeader { index: index as u32, ..first };
+            match Sector::read(sector) {
+                Sector::Whole { header, mended: bit } if own(header) => mended |= bit,
+                Sector::Damaged(Some(header)) if own(header) => damaged = true,
+                Sector::Damaged(None) => damaged = true,
+                Sector::Blank | Sector::Whole { .. } | Sector::Damaged(Some(_)) => torn = true,
+            }
+            payload.extend_from_slice(Sector::body(sector));
+        }
+        payload.truncate(length);
+        match (damaged, torn) {
+            (true, _) => Found::Damaged,
+            (false, true) => Found::Torn,
+            (false, false) => Found::Whole { header: first, payload, mended },
+        }
+    }
+
+    /// The first record behind a missing one, if all before it that are missing were synced, or if
+    /// the missing one is damaged.
+    fn find_later(&self, damaged: bool) -> Option<(usize, SectorHeader)> {
+        let mut later = self
+            .sectors()
+            .filter(|(_, header)| header.index == 0 && header.sequence > self.expected);
+        let first = later.next()?;
+        let mut all = std::iter::once(first).chain(later);
+        (damaged || all.any(|(_, header)| header.synced() > self.expected)).then_some(first)
+    }
+
+    /// Sectors of this chain from here on whose header can be read.
+    fn sectors(&self) -> impl Iterator<Item = (usize, SectorHeader)> {
+        let rest = self.bytes.get(self.offset..).unwrap_or_default();
+        let sectors = rest.chunks_exact(SECTOR_LEN).enumerate();
+        let own = |header: &SectorHeader| {
+            header.sequence >= self.expected && header.generation >= self.generation
+        };
+        sectors.filter_map(move |(index, sector)| {
+            let header = SectorHeader::peek(sector).filter(own)?;
+            Some((self.offset + index * SECTOR_LEN, header))
+        })
+    }
+
+    /// What is known of the records from the expected one up to `next`.
+    fn missing(&self, next: u64) -> Damage {
+        let (mut streams, mut known) = (BTreeMap::<u64, u64>::new(), BTreeMap::new());
+        for (_, header) in self.sectors().filter(|(_, header)| header.sequence < next) {
+            known.insert(header.sequence, ());
+            let position = streams.entry(header.stream).or_default();
+            *position = header.position.max(*position);
+        }
+        let all_known = known.len() as u64 == next - self.expected;
+        Damage { first: self.expected, last: next - 1, streams, all_known }
+    }
+
+    /// Goes on behind missing records.
+    fn skip(&mut self, replay: &mut Replay, trimmed: u64, missing: Damage) {
+        self.expected = missing.last + 1;
+        if missing.last >= trimmed {
+            replay.damage.push(missing);
+        }
+    }
+}
+
+fn read_file(file: &dyn DiskFile, len: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; len as usize];
+    read_exact_at(file, 0, &mut bytes).map_err(|error| Error::io("read the intent log", &error))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;
