@@ -3,14 +3,15 @@
 use std::hash::{BuildHasher, Hasher};
 use std::{ops::Deref, sync::Arc};
 
-/// A block's content; cloning shares it.
+/// A block's content; cloning shares it. The count of those who share it lies apart: before the content it would make an
+/// allocation of 8 KiB one of the next size of the allocator, and need a copy.
 #[derive(Clone, PartialEq, Eq)]
-pub struct BlockData(Arc<[u8]>);
+pub struct BlockData(Arc<Box<[u8]>>);
 
 impl BlockData {
     /// Takes over a block's content.
-    pub fn new(content: impl Into<Arc<[u8]>>) -> Self {
-        BlockData(content.into())
+    pub fn new(content: impl Into<Box<[u8]>>) -> Self {
+        BlockData(Arc::new(content.into()))
     }
 }
 

@@ -19,6 +19,10 @@ use offshoot_types::{ErrorKind, Failure};
 use output::Output;
 use std::process::ExitCode;
 
+// Most blocks are allocated by one thread and freed by another: docs/decisions/2026-11-22-jemalloc.md.
+#[global_allocator]
+static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Exit code of a command that failed.
 const FAILED: u8 = 1;
 /// Exit code of a command line that is wrong.

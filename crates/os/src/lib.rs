@@ -7,7 +7,6 @@ mod clock;
 pub mod descriptors;
 pub mod disk;
 mod exec;
-mod heap;
 mod port;
 mod priority;
 pub mod process;
@@ -16,7 +15,6 @@ mod shared_memory;
 
 pub use clock::{Clock, SystemClock};
 pub use exec::replace_process;
-pub use heap::share_heap;
 pub use port::unused_port;
 pub use priority::lower_thread_priority;
 pub use random::random_bytes;

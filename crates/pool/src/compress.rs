@@ -40,18 +40,24 @@ pub(crate) fn compress(content: &[u8]) -> (Codec, Option<Vec<u8>>) {
 }
 
 /// The content of stored bytes; the caller compares its hash.
-pub(crate) fn decompress(codec: Codec, stored: Vec<u8>, raw_len: u32) -> Result<Vec<u8>, String> {
+pub(crate) fn decompress(
+    codec: Codec,
+    stored: impl AsRef<[u8]> + Into<Vec<u8>>,
+    raw_len: u32,
+) -> Result<Vec<u8>, String> {
     let raw_len = raw_len as usize;
     let content = match codec {
-        Codec::Raw => stored,
+        Codec::Raw => stored.into(),
         Codec::Zstd => DECOMPRESSOR.with_borrow_mut(|slot| {
             if slot.is_none() {
                 *slot = zstd::bulk::Decompressor::new().ok();
             }
             let decompressor = slot.as_mut().ok_or("no memory for decompression")?;
-            decompressor.decompress(&stored, raw_len).map_err(|error| format!("zstd: {error}"))
+            decompressor
+                .decompress(stored.as_ref(), raw_len)
+                .map_err(|error| format!("zstd: {error}"))
         })?,
-        Codec::Lz4 => lz4_flex::block::decompress(&stored, raw_len)
+        Codec::Lz4 => lz4_flex::block::decompress(stored.as_ref(), raw_len)
             .map_err(|error| format!("LZ4: {error}"))?,
     };
     if content.len() != raw_len {

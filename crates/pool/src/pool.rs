@@ -166,7 +166,7 @@ impl Pool {
             for (hash, entry) in run.blocks {
                 let Some((_, stored)) = run.cut(&bytes, entry.place()) else { continue };
                 // One that does not verify was moved, or is damaged: the read will tell.
-                if let Ok(content) = verify(hash, entry, stored.to_vec()) {
+                if let Ok(content) = verify(hash, entry, stored) {
                     self.cache.insert(*hash, BlockData::new(content));
                 }
             }
@@ -417,7 +417,7 @@ pub(crate) fn runs(mut rest: &[(BlockHash, Entry)], len_max: u32) -> impl Iterat
 pub(crate) fn verify(
     hash: &BlockHash,
     entry: &Entry,
-    stored: Vec<u8>,
+    stored: impl AsRef<[u8]> + Into<Vec<u8>>,
 ) -> std::result::Result<Vec<u8>, String> {
     let content = decompress(entry.codec(), stored, entry.raw_len())?;
     if name_of(entry.kind(), &content) != *hash {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 /// # Errors
 /// What prevents the start, or the pool from being closed.
 pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
-    offshoot_os::share_heap();
     // From here on a signal is kept until it is waited for: none is lost while the engine opens.
     let signal = ShutdownSignal::install()?;
     if options.takeover {
