@@ -49,12 +49,16 @@ pub struct Run {
     dice: Dice,
 }
 
+/// Files whose flushes may fail.
+const FLUSHED: &[&str] = &["segments/", "table/", "root.", "log/"];
+
 /// What the disk does at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weather {
     Fine,
     Full,
     FailingFlushes,
+    RefusedFlushes,
 }
 
 impl Run {
@@ -84,8 +88,14 @@ impl Run {
             match step {
                 Step::Fill(_) => self.weather = Weather::Full,
                 Step::FailFlushes(_) => self.weather = Weather::FailingFlushes,
+                Step::RefuseFlushes(_) => self.weather = Weather::RefusedFlushes,
                 Step::Room => self.weather = Weather::Fine,
-                Step::Reopen { .. } if self.weather == Weather::FailingFlushes => {
+                Step::Reopen { .. }
+                    if matches!(
+                        self.weather,
+                        Weather::FailingFlushes | Weather::RefusedFlushes
+                    ) =>
+                {
                     self.weather = Weather::Fine;
                 }
                 _ => {}
@@ -119,8 +129,12 @@ impl Run {
             Weather::Fine => self.choose_weather(),
             Weather::Full if self.dice.chance(12) => Some(Step::Room),
             Weather::FailingFlushes if self.dice.chance(8) => Some(Step::Reopen { close: false }),
+            Weather::RefusedFlushes if self.dice.chance(8) => Some(match self.dice.roll(4) {
+                0 => Step::Reopen { close: false },
+                _ => Step::Room,
+            }),
             // What became of a snapshot or dataset is unknown when its commit fails: none then.
-            Weather::FailingFlushes => Some(match self.dice.roll(8) {
+            Weather::FailingFlushes | Weather::RefusedFlushes => Some(match self.dice.roll(8) {
                 0 => Step::Commit(id),
                 1 | 2 => Step::Sync(id),
                 _ => self.choose_op(id),
@@ -134,7 +148,8 @@ impl Run {
     fn choose_weather(&mut self) -> Option<Step> {
         match self.dice.roll(120) {
             0 => Some(Step::Fill(self.dice.pick(&[0, 16 << 10, 512 << 10]))),
-            1 => Some(Step::FailFlushes(self.dice.pick(&["segments/", "table/", "root.", "log/"]))),
+            1 => Some(Step::FailFlushes(self.dice.pick(FLUSHED))),
+            7 => Some(Step::RefuseFlushes(self.dice.pick(FLUSHED))),
             2 | 3 => Some(Step::Reopen { close: self.dice.chance(2) }),
             4 => Some(Step::Scrub),
             5 | 6 => Some(Step::ClearCache),
@@ -170,7 +185,7 @@ impl Run {
     /// Whether a step may be refused by the disk as it is.
     fn may_refuse(&self, step: &Step, error: &Error) -> bool {
         match error.errno() {
-            28 => self.weather == Weather::Full,
+            28 => matches!(self.weather, Weather::Full | Weather::RefusedFlushes),
             5 => self.weather == Weather::FailingFlushes || matches!(step, Step::OpUnread(..)),
             _ => false,
         }
@@ -240,7 +255,8 @@ impl Run {
             }
             (Step::Reopen { .. }, Ok(clean)) => self.reopened(store, clean == Some(1), &context),
             (Step::Label(_) | Step::Reclaim | Step::Scrub | Step::ClearCache, Ok(_)) => {}
-            (Step::Fill(_) | Step::Room | Step::FailFlushes(_), Ok(_)) => {}
+            (Step::Fill(_) | Step::Room | Step::FailFlushes(_) | Step::RefuseFlushes(_), Ok(_)) => {
+            }
             (_, outcome) => panic!("{context}: {outcome:?}"),
         }
     }

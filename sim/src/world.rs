@@ -13,16 +13,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// What reads fail on.
 const BLOCKS: &str = "segments/";
 
-/// Ticks of the clock in one step, more than any step looks at it.
+/// Ticks of the clock from one step to the next.
 const STEP_TICKS: u64 = 1000;
 
-/// A clock that moves by a little whenever it is looked at.
+/// A clock that stands still during a step.
 #[derive(Default)]
 struct TickClock(AtomicU64);
 
 impl Clock for TickClock {
     fn now(&self) -> SystemTime {
-        let ticks = self.0.fetch_add(1, Ordering::Relaxed);
+        let ticks = self.0.load(Ordering::Relaxed);
         UNIX_EPOCH + Duration::from_micros(1_000_000_000_000 + ticks * 1_000_001)
     }
     fn elapsed(&self) -> Duration {
@@ -99,6 +99,8 @@ pub(crate) enum Step {
     Room,
     /// Flushes of these files fail until the engine is started anew.
     FailFlushes(&'static str),
+    /// The device has no room to flush these files until there is room again.
+    RefuseFlushes(&'static str),
 }
 
 /// A store on its disk.
@@ -136,8 +138,8 @@ impl World {
 
     /// Takes one step; answers the number of what it made. For a reopening: 1 if it closed cleanly.
     pub(crate) fn take(&mut self, step: &Step) -> Result<Option<u64>, Error> {
-        // What a step reads from disk, and so how often it fails and looks at the clock, depends on
-        // what was looked at before it; the next step begins at the same time all the same.
+        // It stands still within a step: what a step reads from disk, and so how often it fails and
+        // looks at the clock, depends on what was looked at before it.
         self.steps += 1;
         self.clock.0.store(self.steps * STEP_TICKS, Ordering::Relaxed);
         let outcome = self.take_step(step);
@@ -158,6 +160,11 @@ impl World {
             }
             Step::Room => {
                 self.disk.set_capacity(None);
+                self.disk.refuse_syncs(None);
+                return Ok(None);
+            }
+            Step::RefuseFlushes(prefix) => {
+                self.disk.refuse_syncs(Some(prefix));
                 return Ok(None);
             }
             Step::FailFlushes(prefix) => {
@@ -196,7 +203,11 @@ impl World {
                 }
             }
             Step::ClearCache => store.pool().clear_cache(),
-            Step::Reopen { .. } | Step::Fill(_) | Step::Room | Step::FailFlushes(_) => {}
+            Step::Reopen { .. }
+            | Step::Fill(_)
+            | Step::Room
+            | Step::FailFlushes(_)
+            | Step::RefuseFlushes(_) => {}
         }
         Ok(None)
     }

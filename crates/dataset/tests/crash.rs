@@ -42,6 +42,51 @@ fn the_log_is_trimmed_behind_the_slowest_dataset_only() {
     store.close().unwrap();
 }
 
+/// A flush for which the device has no room loses nothing that was acknowledged, and once there is
+/// room all goes on without a reopening: by the log and by commits.
+#[test]
+fn flushes_without_room_lose_nothing_and_all_goes_on_with_room() {
+    for seed in 0..10 {
+        for prefix in ["segments/", "table/", "root.", "log/"] {
+            let disk = SimDisk::new(seed);
+            let options = support::small_options();
+            create(&disk, &options).unwrap();
+            let store = open(&disk, &options).unwrap();
+            let id = store.create_dataset().unwrap();
+            let dataset = store.dataset(id).unwrap();
+            let ino = support::make_file(&dataset, b"file");
+            for round in 1..6 {
+                dataset.write(ino, u64::from(round) * 10_000, &[round; 20_000]).unwrap();
+                dataset.sync().unwrap();
+                disk.refuse_syncs(Some(prefix));
+                let late = [round + 100; 5000];
+                dataset.write(ino, u64::from(round) * 10_000 + 15_000, &late).unwrap();
+                // By the other of the two, unless that has something to make up for.
+                if prefix == "log/" {
+                    dataset.sync().unwrap();
+                } else {
+                    assert_eq!(dataset.commit(), Err(offshoot_dataset::Error::NoSpace), "{prefix}");
+                    dataset.sync().unwrap();
+                }
+                disk.refuse_syncs(None);
+                if round % 2 == 0 {
+                    dataset.commit().unwrap();
+                }
+            }
+            dataset.write(ino, 0, &[9; 10_000]).unwrap();
+            dataset.sync().unwrap();
+            let expected = dataset.read(ino, 0, 1 << 20).unwrap();
+            drop(dataset);
+            drop(store);
+            disk.crash();
+            let store = open(&disk, &options).unwrap();
+            let dataset = store.dataset(id).unwrap();
+            assert_eq!(dataset.read(ino, 0, 1 << 20).unwrap(), expected, "{prefix}, seed {seed}");
+            store.close().unwrap();
+        }
+    }
+}
+
 /// A flush that fails is never taken for done: with a failed pool the log still serves, with a
 /// failed log commits do, and what was acknowledged either way is there afterwards.
 #[test]

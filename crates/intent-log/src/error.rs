@@ -22,6 +22,9 @@ pub enum Error {
         /// The system's answer.
         detail: String,
     },
+    /// The device had no room to flush; the next flush writes the same anew.
+    #[error("the device has no room to flush the intent log: {0}")]
+    NoRoom(String),
     /// A write or flush failed earlier; the log takes nothing more until it is opened again.
     #[error("the intent log refuses records since a flush failed: {0}")]
     Failed(String),

@@ -11,9 +11,12 @@
 //! - R2: a generation is durable before its first record can be, so that two openings never share one.
 //! - R3: a file is flushed before a later file is begun, so that records survive as a prefix.
 //! - R4: a file is overwritten only when all its records are trimmed.
-//! - R5: after a failed flush nothing is appended any more: what is on disk is unknown.
+//! - R5: after a failed flush nothing is appended any more, as what is on disk is unknown; see R7 for
+//!   one that failed for want of room.
 //! - R6: the header of a file that is used again, which says from where on replay begins now, is durable
 //!   before the file's old records are overwritten: replay would else look for those, and end.
+//! - R7: what the device had no room to flush is written anew before it is flushed again: a flush that only
+//!   came later would not tell what was lost.
 
 mod error;
 mod log;

@@ -61,6 +61,8 @@ struct State {
     pending: Vec<Chunk>,
     /// Every record below this is on the device.
     synced: u64,
+    /// Bytes of pending chunks that the device had no room to flush.
+    refused_len: u64,
     flushing: bool,
     failed: Option<String>,
     /// Bytes of buffers to reuse, so that steady syncing allocates nothing.
@@ -144,6 +146,7 @@ impl IntentLog {
             trimmed: first,
             pending: Vec::new(),
             synced: first,
+            refused_len: 0,
             flushing: false,
             failed: None,
             spare: Vec::new(),
@@ -162,7 +165,7 @@ impl IntentLog {
     /// say what was lost: whose it is, and how far that one's records come with it.
     ///
     /// # Errors
-    /// `Full`: commit instead. `TooLarge`, `Failed`.
+    /// `Full`, `NoRoom`: commit instead. `TooLarge`, `Failed`.
     pub fn append(&self, stream: u64, position: u64, parts: &[IoSlice<'_>]) -> Result<u64> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         if length > self.payload_max() {
@@ -170,6 +173,13 @@ impl IntentLog {
         }
         let stored = SectorHeader::stored_len(length);
         let mut state = self.state.lock();
+        if state.refused_len > self.file_size {
+            // What is to be written anew is bounded by trying to.
+            let last = state.next_sequence - 1;
+            drop(state);
+            self.sync(last)?;
+            state = self.state.lock();
+        }
         if let Some(reason) = &state.failed {
             return Err(Error::Failed(reason.clone()));
         }
@@ -221,7 +231,7 @@ impl IntentLog {
     /// for all that wait; those that come meanwhile share the next flush.
     ///
     /// # Errors
-    /// `Io` for those whose flush failed, `Failed` for all later ones: commit instead.
+    /// `NoRoom`: commit instead. `Failed` when a flush failed otherwise, then and ever after.
     pub fn sync(&self, sequence: u64) -> Result<()> {
         let mut state = self.state.lock();
         let sequence = sequence.min(state.next_sequence - 1);
@@ -247,7 +257,12 @@ impl IntentLog {
             state = self.state.lock();
             state.flushing = false;
             match outcome {
-                Ok(()) => state.synced = end,
+                Ok(()) => (state.synced, state.refused_len) = (end, 0),
+                Err(error @ Error::NoRoom(_)) => {
+                    state.put_back(chunks);
+                    self.flushed.notify_all();
+                    return Err(error);
+                }
                 // R5
                 Err(error) => state.failed = Some(error.to_string()),
             }
@@ -296,6 +311,13 @@ impl IntentLog {
 }
 
 impl State {
+    /// Has chunks written anew by the next flush, before all that came after them (R7).
+    fn put_back(&mut self, mut chunks: Vec<Chunk>) {
+        self.refused_len = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
+        chunks.append(&mut self.pending);
+        self.pending = chunks;
+    }
+
     /// The buffer that goes to `offset` of a file: the last pending one when it ends there.
     fn pending_bytes(&mut self, file: usize, offset: u64) -> &mut Vec<u8> {
         let fits = self.pending.last().is_some_and(|last| {
@@ -325,7 +347,10 @@ fn clear_file(file: &dyn DiskFile, len: u64) -> std::io::Result<()> {
 /// Writes chunks in order, each file flushed before the next is written (R3).
 fn flush(chunks: &[Chunk], handles: &[Arc<dyn DiskFile>]) -> Result<()> {
     for (number, (chunk, handle)) in chunks.iter().zip(handles).enumerate() {
-        let failed = |error: std::io::Error| Error::io("write the intent log", &error);
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::StorageFull => Error::NoRoom(error.to_string()),
+            _ => Error::io("write the intent log", &error),
+        };
         let header_len = if chunk.offset == 0 { LOG_HEADER_LEN as usize } else { 0 };
         let (header, records) = chunk.bytes.split_at(header_len.min(chunk.bytes.len()));
         if !header.is_empty() {

@@ -11,6 +11,13 @@
 //! 2. the table's log durable before the root that counts it (`Journal::commit`),
 //! 3. the root durable before the commit is reported (`Journal::write_root`),
 //! 4. only then is the space of what became unreachable given back (`Pool::apply`).
+//!
+//! A device without room at a flush (one that promised more than it has) is no reason to refuse all
+//! that follows, but what was flushed may be lost and a later flush would not tell. So it is never
+//! flushed again but written anew: blocks in a new segment, by the transactions after this one, as
+//! this one and all that wrote meanwhile fail (`Segments::is_kept`); the table's log in the same
+//! place, which no root counts; and a root slot gets the root before, ahead of all else
+//! (`Journal::settle`). After any other failure of a flush all writes are refused.
 
 use crate::journal::{CommitError, Journal};
 use crate::pool::{Pool, Root};
@@ -104,8 +111,12 @@ impl<'a> Planner<'a> {
     fn acquire(&mut self, root: BlockHash) -> Result<()> {
         let mut stack = vec![root];
         while let Some(hash) = stack.pop() {
+            let pool = self.pool;
             let change = self.change(&hash)?;
             let first = !change.was_committed && !change.acquired;
+            if first && !pool.is_kept(&hash) {
+                return Err(Error::Full { needed: 0, available: 0 });
+            }
             change.acquired = true;
             change.refs = change.refs.checked_add(1).ok_or_else(|| too_many(&hash))?;
             if first && change.kind == BlockKind::Node {
@@ -289,6 +300,10 @@ impl Pool {
     pub(crate) fn move_blocks(&self, moves: &[(BlockHash, Move)]) -> Result<()> {
         let mut journal = self.journal.lock();
         self.check_usable()?;
+        if !moves.iter().all(|(_, moved)| self.segments.is_kept(moved.to)) {
+            moves.iter().for_each(|(_, moved)| self.segments.release(moved.to));
+            return Err(Error::Full { needed: 0, available: 0 });
+        }
         let mut records = Vec::new();
         for (hash, moved) in moves {
             let entry = self.table.get(hash);
@@ -366,7 +381,7 @@ impl Pool {
             }
             other => other,
         };
-        self.check_outcome(outcome)?;
+        self.check_outcome(journal, outcome)?;
         *self.root.write() = Root { txg, hash, extra };
         self.table_used.store(journal.used(), Ordering::Relaxed);
         Ok(txg)
@@ -375,8 +390,11 @@ impl Pool {
     /// Remembers that the outcome of a write is unknown.
     pub(crate) fn check_outcome(
         &self,
+        journal: &Journal,
         outcome: std::result::Result<(), CommitError>,
     ) -> Result<()> {
+        // ORDER 4: nor before it is known that the device has no newer root.
+        self.segments.keep_dead.store(journal.is_doubtful(), Ordering::Release);
         outcome.map_err(|error| match error {
             CommitError::Undone(error) => error,
             CommitError::Unknown(error) => self.fail(error),

@@ -63,6 +63,8 @@ pub(crate) struct Journal {
     next_number: u64,
     /// Length of the checkpoint file in bytes.
     checkpoint_len: u64,
+    /// The device had no room when the root after `root` was flushed: nobody knows whether it is there.
+    doubtful: bool,
 }
 
 /// Makes the files of an empty pool.
@@ -129,7 +131,15 @@ fn read_copy(
     Ok(RootSlot::decode(&bytes))
 }
 
-/// Writes a root to its slot, durably.
+/// Nothing durable changed where the device had no room to flush what no root counts.
+fn unflushed(error: Error) -> CommitError {
+    match error {
+        Error::Full { .. } => CommitError::Undone(error),
+        _ => CommitError::Unknown(error),
+    }
+}
+
+/// Writes a root to the slot of a transaction group, its own as a rule, durably.
 ///
 /// ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the root
 /// before, stays as it is: a torn write of this one falls back to that. It lies in the slot more than
@@ -137,14 +147,26 @@ fn read_copy(
 fn write_slot(
     slots: &[Arc<dyn DiskFile>; 2],
     root: &RootSlot,
+    txg: u64,
 ) -> std::result::Result<(), CommitError> {
-    let path = slot_path(root.txg.0);
+    let path = slot_path(txg);
     let bytes = root.encode().map_err(|error| CommitError::Undone(error.into()))?;
     let bytes = bytes.repeat(root::COPIES);
     let file = &slots[usize::from(path == slot_path(1))];
     file.write_at(0, &bytes)
         .and_then(|()| file.sync_data())
         .map_err(|error| CommitError::Unknown(Error::io(format!("write '{path}'"), &error)))
+}
+
+/// Writes again what is read of a slot. Its last flush may have failed, too: the device would then hold a
+/// newer root than is seen, one in doubt.
+fn keep_slot(file: &dyn DiskFile) -> Result<()> {
+    let mut bytes = vec![0; root::COPIES * root::LEN];
+    let kept = file.read_at(0, &mut bytes).and_then(|len| {
+        file.write_at(0, &bytes[..len])?;
+        file.sync_data()
+    });
+    kept.map_err(|error| Error::io("write the older root again", &error))
 }
 
 impl Journal {
@@ -159,9 +181,10 @@ impl Journal {
         let root = read_root(&slots)?;
         // ORDER 3 for a root whose writer did not see its flush succeed: it is written again, as after
         // a failed flush the system may hold it for clean.
-        write_slot(&slots, &root).map_err(|error| match error {
+        write_slot(&slots, &root, root.txg.0).map_err(|error| match error {
             CommitError::Undone(error) | CommitError::Unknown(error) => error,
         })?;
+        keep_slot(&*slots[usize::from(slot_path(root.txg.0 + 1) == slot_path(1))])?;
         // Not a number the root still names, even if that file is gone.
         let named = root.logs.iter().map(|log| log.number).chain([root.checkpoint]);
         let mut next_number = named.max().unwrap_or(0) + 1;
@@ -181,8 +204,15 @@ impl Journal {
             }
             Err(other) => return Err(other),
         };
-        let mut journal =
-            Journal { disk: disk.clone(), slots, log, root, next_number, checkpoint_len };
+        let mut journal = Journal {
+            disk: disk.clone(),
+            slots,
+            log,
+            root,
+            next_number,
+            checkpoint_len,
+            doubtful: false,
+        };
         if rebuilt {
             journal.replace_table(table)?;
         }
@@ -249,6 +279,8 @@ impl Journal {
             let (what, len) = ("a commit's table changes", records.len());
             return Err(CommitError::Undone(Error::TooLarge { what, len, max: CHUNK_LEN_MAX }));
         }
+        // Before the log is written: what a root in doubt counts of it must stay.
+        self.settle()?;
         next.checkpoint = self.root.checkpoint;
         next.logs.clone_from(&self.root.logs);
         if !records.is_empty()
@@ -261,17 +293,46 @@ impl Journal {
                 CommitError::Undone(Error::io(format!("write '{path}'"), &error))
             })?;
             // ORDER 2: the table's log MUST be durable before the root that counts it.
-            self.log.sync_data().map_err(|error| {
-                CommitError::Unknown(Error::io(format!("sync '{path}'"), &error))
-            })?;
+            self.log
+                .sync_data()
+                .map_err(|error| unflushed(Error::io(format!("sync '{path}'"), &error)))?;
             last.len += (header.len() + records.len()) as u64;
         }
         self.write_root(next)
     }
 
     fn write_root(&mut self, next: RootSlot) -> std::result::Result<(), CommitError> {
-        write_slot(&self.slots, &next)?;
-        self.root = next;
+        self.settle()?;
+        match write_slot(&self.slots, &next, next.txg.0) {
+            Err(CommitError::Unknown(error @ Error::Full { .. })) => {
+                self.doubtful = true;
+                Err(CommitError::Undone(error))
+            }
+            written => {
+                written?;
+                self.root = next;
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the device may have a root newer than `root`.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubtful
+    }
+
+    /// Writes `root` over a newer one that is in doubt. The other slot holds it, too, so that there is
+    /// one of the two at any moment; until then all that the newer one needs MUST stay.
+    pub(crate) fn settle(&mut self) -> std::result::Result<(), CommitError> {
+        if self.doubtful {
+            write_slot(&self.slots, &self.root, self.root.txg.0 + 1).map_err(
+                |error| match error {
+                    CommitError::Unknown(error) => unflushed(error),
+                    undone => undone,
+                },
+            )?;
+            self.doubtful = false;
+        }
         Ok(())
     }
 

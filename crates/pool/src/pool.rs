@@ -262,6 +262,11 @@ impl Pool {
         error
     }
 
+    /// Whether a block is where a flush can make it durable, or has.
+    pub(crate) fn is_kept(&self, hash: &BlockHash) -> bool {
+        self.table.get(hash).is_none_or(|entry| self.segments.is_kept(entry.place()))
+    }
+
     pub(crate) fn flush_segments(&self) -> Result<()> {
         self.check_usable()?;
         loop {

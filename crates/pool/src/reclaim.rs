@@ -90,6 +90,7 @@ impl Pool {
 
     fn step(&self, paced: bool) -> Result<bool> {
         self.check_usable()?;
+        self.settle_root()?;
         self.bury_next()?;
         let idle = self.dead.lock().is_empty();
         self.checkpoint_if_due(idle)?;
@@ -110,6 +111,16 @@ impl Pool {
         self.correct_room();
         self.restore_ballast();
         Ok(dead_left || punches_left || deleted || compacted)
+    }
+
+    /// Takes back a root that may have become durable, before anything is given back.
+    fn settle_root(&self) -> Result<()> {
+        if !self.segments.keep_dead.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut journal = self.journal.lock();
+        let outcome = journal.settle();
+        self.check_outcome(&journal, outcome)
     }
 
     /// Releases the children of the dead nodes at the front of the queue.
@@ -149,7 +160,7 @@ impl Pool {
         let outcome = journal.finish_checkpoint(ticket, len);
         self.root.write().txg = journal.root.txg;
         self.table_used.store(journal.used(), Ordering::Relaxed);
-        self.check_outcome(outcome)?;
+        self.check_outcome(&journal, outcome)?;
         self.checkpoints.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

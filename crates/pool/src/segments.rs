@@ -16,7 +16,7 @@ use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes after which the buffer is written.
 const BUFFER_LEN: usize = 1 << 20;
@@ -110,12 +110,15 @@ struct Open {
     buffer: Vec<u8>,
 }
 
+/// Files by the numbers of their segments, each with a range.
+type Unsynced = BTreeMap<u32, (Arc<dyn DiskFile>, u32, u32)>;
+
 #[derive(Default)]
 struct Appender {
     open: Option<Open>,
     pending: VecDeque<Pending>,
     /// Written but not synced: a file with the range.
-    unsynced: BTreeMap<u32, (Arc<dyn DiskFile>, u32, u32)>,
+    unsynced: Unsynced,
     /// A segment file was created whose name is not durable yet.
     new_names: bool,
     next_number: u32,
@@ -171,6 +174,11 @@ pub(crate) struct Segments {
     readers: Mutex<VecDeque<u32>>,
     /// Dead ranges whose pages can be given back: (segment, begin, end), merged and aligned.
     punches: Mutex<Vec<(u32, u32, u32)>>,
+    /// From where on the blocks of a segment are not to be relied upon: the device had no room when
+    /// they were flushed. None of them is committed.
+    unkept: RwLock<BTreeMap<u32, u32>>,
+    /// Nothing is given back to the device now: it is unknown whether the newest root needs it.
+    pub(crate) keep_dead: AtomicBool,
     /// Bytes appended since the pool was opened.
     pub(crate) appended: AtomicU64,
 }
@@ -189,6 +197,8 @@ impl Segments {
             writing: Mutex::new(()),
             readers: Mutex::default(),
             punches: Mutex::default(),
+            unkept: RwLock::default(),
+            keep_dead: AtomicBool::new(false),
             appended: AtomicU64::new(0),
         }
     }
@@ -328,8 +338,9 @@ impl Segments {
     /// writes the table's log and the root.
     ///
     /// # Errors
-    /// `Ok(Err(_))` when writing failed (it can be tried again), `Err(_)` when syncing did: what is on
-    /// the device is then unknown.
+    /// `Ok(Err(_))` when writing failed (it can be tried again) or the device had no room to sync (what
+    /// was to be synced is not [kept](Segments::is_kept) and has to be appended anew), `Err(_)` when
+    /// syncing failed otherwise: what is on the device is then unknown.
     pub(crate) fn flush(&self) -> std::result::Result<Result<()>, Error> {
         let _writing = self.writing.lock();
         self.appender.lock().push_buffer();
@@ -340,7 +351,17 @@ impl Segments {
             let mut appender = self.appender.lock();
             (std::mem::take(&mut appender.unsynced), std::mem::take(&mut appender.new_names))
         };
-        for (number, (file, begin, end)) in &unsynced {
+        match self.sync(&unsynced, new_names) {
+            Err(error @ Error::Full { .. }) => {
+                self.give_up(&unsynced);
+                Ok(Err(error))
+            }
+            other => other.map(Ok),
+        }
+    }
+
+    fn sync(&self, unsynced: &Unsynced, new_names: bool) -> Result<()> {
+        for (number, (file, begin, end)) in unsynced {
             let synced = file.sync_data();
             synced.map_err(|error| Error::io(format!("sync '{}'", path_of(*number)), &error))?;
             // The block cache holds what is worth holding.
@@ -351,7 +372,27 @@ impl Segments {
             let synced = self.disk.sync_dir(DIR);
             synced.map_err(|error| Error::io(format!("sync directory '{DIR}'"), &error))?;
         }
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// What was to be synced may be lost, and a later sync would not tell: nothing that was appended
+    /// until now and not synced before is relied upon, and a new segment is begun.
+    fn give_up(&self, unsynced: &Unsynced) {
+        let mut appender = self.appender.lock();
+        self.seal(&mut appender);
+        let pending = appender.pending.iter().map(|of| (of.segment.number, of.begin));
+        let written = unsynced.iter().map(|(number, (_, begin, _))| (*number, *begin));
+        let mut unkept = self.unkept.write();
+        for (number, begin) in written.chain(pending) {
+            let from = unkept.entry(number).or_insert(begin);
+            *from = begin.min(*from);
+        }
+    }
+
+    /// Whether a flush that returned well after the block was appended has made it durable.
+    pub(crate) fn is_kept(&self, place: Place) -> bool {
+        let unkept = self.unkept.read();
+        unkept.get(&place.segment).is_none_or(|from| place.offset < *from)
     }
 
     /// Reads a block's stored bytes; the caller verifies them.
@@ -424,11 +465,15 @@ impl Segments {
 
     /// Gives dead pages back to the device; at most `max` holes. Whether more are left.
     pub(crate) fn punch(&self, max: usize) -> Result<bool> {
-        let (batch, more) = {
+        let (mut batch, more) = {
             let mut punches = self.punches.lock();
             let keep = punches.len().saturating_sub(max);
             (punches.split_off(keep), keep > 0)
         };
+        // Asked only now: what is released later is not in the batch.
+        if self.keep_dead.load(Ordering::Acquire) {
+            self.punches.lock().append(&mut batch);
+        }
         let mut first_failure = Ok(());
         for (number, begin, end) in batch {
             let Some(segment) = self.get(number) else { continue };
@@ -470,9 +515,13 @@ impl Segments {
             });
             dead.map(|segment| segment.number).collect()
         };
+        if self.keep_dead.load(Ordering::Acquire) {
+            return Ok(false);
+        }
         for &number in &dead {
             let path = path_of(number);
             self.all.write().remove(&number);
+            self.unkept.write().remove(&number);
             self.appender.lock().unsynced.remove(&number);
             self.readers.lock().retain(|&reader| reader != number);
             match self.disk.remove(&path) {

@@ -2,7 +2,7 @@
 
 use crate::compress::compress;
 use crate::pool::Pool;
-use crate::table::{Entry, Unpinned};
+use crate::table::{Entry, Move, Unpinned};
 use crate::{BLOCK_LEN_MAX, BlockData, Error, Purpose, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::{BlockKind, Codec, Frame};
@@ -159,6 +159,9 @@ impl Transaction {
         if let Some(entry) = self.pool.table.pin_stored(&hash) {
             saved();
             self.hold(hash, entry, children);
+            if !self.pool.segments.is_kept(entry.place()) {
+                self.store_again(hash, &entry, content)?;
+            }
             if self.pool.is_damaged(&hash) && !self.pool.heal(&hash, content)? {
                 tracing::warn!(%hash, "a damaged block was written again but could not be replaced");
             }
@@ -190,6 +193,21 @@ impl Transaction {
         }
         debug_assert!(matches!(codec, Codec::Raw) || compressed.is_some());
         Ok((entry, found))
+    }
+
+    /// Appends a block that this transaction holds once more: where it is a flush failed.
+    fn store_again(&self, hash: BlockHash, entry: &Entry, content: &[u8]) -> Result<()> {
+        self.pool.check_usable()?;
+        let (codec, compressed) = compress(content);
+        let stored = compressed.as_deref().unwrap_or(content);
+        let (kind, stored_len, raw_len) = (entry.kind(), stored.len() as u32, content.len() as u32);
+        let frame = Frame { hash, kind, codec, stored_len, raw_len };
+        self.pool.take_room(u64::from(Frame::room(stored_len)), self.purpose)?;
+        let to = self.pool.segments.append(&frame, stored)?;
+        let from = entry.place();
+        let relocated = self.pool.table.relocate(&hash, &Move { from, to, codec });
+        self.pool.segments.release(if relocated { from } else { to });
+        Ok(())
     }
 
     /// Takes over a pin on a block.

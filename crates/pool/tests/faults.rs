@@ -96,6 +96,71 @@ fn after_a_failed_flush_nothing_is_written_until_the_pool_is_reopened() {
     }
 }
 
+/// A device that promised more room than it has says so at a flush, and loses what it should have kept.
+#[test]
+fn after_a_flush_without_room_all_is_written_anew_and_goes_on() {
+    for path in ["segments/", "table/", "root."] {
+        for seed in 0..40 {
+            let disk = SimDisk::new(seed);
+            let pool = create(&disk);
+            let first = commit_tree(&pool, 1, &[1, 2]).unwrap();
+            // Another's, begun before and flushed by the commit that fails.
+            let other = pool.begin();
+            let block = other.write_data(&content(4)).unwrap();
+            let root = other.write_node(&node(9, &[block])).unwrap();
+            disk.refuse_syncs(Some(path));
+            for _ in 0..2 {
+                let refused = commit_tree(&pool, 2, &[3]);
+                assert!(matches!(refused, Err(Error::Full { .. })), "{path}: {refused:?}");
+                let _ = pool.reclaim_step();
+            }
+            disk.refuse_syncs(None);
+            let lost = path == "segments/";
+            let outcome = pool.commit(other, root, b"");
+            assert_eq!(outcome.is_err(), lost, "{path}: {outcome:?}");
+            // Of the same content as what was lost.
+            let again = commit_tree(&pool, 5, &[1, 3, 4]).unwrap();
+            let seen = read_tree(&pool, &again).unwrap();
+            while pool.reclaim_step().unwrap() {}
+            assert!(pool.read(&first, 0).is_err(), "{path}: what is dead goes");
+            drop(pool);
+            disk.crash();
+            let pool = open(&disk).unwrap();
+            assert_eq!(pool.root().hash, again, "{path}");
+            assert_eq!(read_tree(&pool, &again).unwrap(), seen, "{path}, seed {seed}");
+            assert_sound(&pool, path);
+        }
+    }
+}
+
+/// Power is lost while nobody knows which root the device has: either is whole.
+#[test]
+fn a_root_in_doubt_is_whole_after_a_crash() {
+    for seed in 0..60 {
+        let disk = SimDisk::new(seed);
+        let pool = create(&disk);
+        let first = commit_tree(&pool, 1, &[1, 2]).unwrap();
+        disk.refuse_syncs(Some("root."));
+        for salt in 2..5 {
+            assert!(commit_tree(&pool, salt, &[2, salt.into()]).is_err());
+            for _ in 0..5 {
+                let _ = pool.reclaim_step();
+            }
+        }
+        drop(pool);
+        disk.refuse_syncs(None);
+        disk.crash();
+        let pool = open(&disk).unwrap();
+        let root = pool.root().hash;
+        let seen = read_tree(&pool, &root).unwrap();
+        assert_eq!(seen.len(), 2, "seed {seed}");
+        if root == first {
+            assert_eq!(seen, [content(1), content(2)]);
+        }
+        assert_sound(&pool, "after the crash");
+    }
+}
+
 #[test]
 fn a_full_disk_refuses_writers_keeps_deletions_and_recovers() {
     let disk = SimDisk::new(1);

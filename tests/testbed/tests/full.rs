@@ -11,6 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
+/// Longest a workflow is left alone with a full file system.
+const REFUSED_AFTER: Duration = Duration::from_secs(20);
 const MIB: u64 = 1 << 20;
 
 /// A table of rows that do not compress well, 1 MiB for each 128 of them.
@@ -263,16 +265,21 @@ fn filled_in_the_middle(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
             let password = [("PGPASSWORD", bed.source.link_password())];
             bed.engine.command_within(*command, &password, 2 * LIMIT)
         };
-        let (ran, filled) = std::thread::scope(|scope| {
+        let (ran, room) = std::thread::scope(|scope| {
             let running = scope.spawn(run);
             SystemClock.sleep(Duration::from_millis(delay_ms));
             let filled = disk.fill(0);
-            (running.join(), filled)
+            // What only waits for log of the source, which is stopped last, goes on with room.
+            let ends = || Ok(running.is_finished());
+            if wait_until("it ends", REFUSED_AFTER, ends).is_err() {
+                println!("{what}: it waits");
+            }
+            let room = filled.and_then(|()| give_room_back(bed, disk));
+            (running.join(), room)
         });
-        filled?;
+        room.context(what.clone())?;
         let ran = ran.map_err(|_| anyhow::anyhow!("{what}: the command panicked"))?;
         println!("{what}: {}", ran.as_ref().map_or_else(ToString::to_string, |_| "done".into()));
-        give_room_back(bed, disk).context(what.clone())?;
         if ran.is_err() {
             run().with_context(|| format!("{what}, and again with room"))?;
         }

@@ -121,7 +121,16 @@ impl SimDisk {
 
     /// Answers syncs of files whose path starts with `prefix` with `EIO`; `None` ends that.
     pub fn fail_syncs(&self, prefix: Option<&str>) {
-        self.state.lock().failing_syncs = prefix.map(str::to_owned);
+        self.state.lock().failing_syncs =
+            prefix.map(|prefix| (prefix.to_owned(), io::ErrorKind::Other));
+    }
+
+    /// Answers syncs of files whose path starts with `prefix`, and of their directory, with `ENOSPC`, as
+    /// a device does that promised more room than it has. Of what such a sync should have kept some is
+    /// lost, and a later one takes it for kept. `None` ends that.
+    pub fn refuse_syncs(&self, prefix: Option<&str>) {
+        self.state.lock().failing_syncs =
+            prefix.map(|prefix| (prefix.to_owned(), io::ErrorKind::StorageFull));
     }
 
     /// Bytes that the files take, by pages of 4 KiB.
@@ -246,7 +255,7 @@ struct State {
     late_files: BTreeSet<u64>,
     late_names: Vec<Flush>,
     failing_reads: Option<String>,
-    failing_syncs: Option<String>,
+    failing_syncs: Option<(String, io::ErrorKind)>,
     locks: BTreeSet<String>,
 }
 
@@ -363,8 +372,15 @@ impl State {
             return Err(eio("power lost during the sync"));
         }
         let path = self.file(id, epoch)?.path.clone();
-        if self.failing_syncs.as_ref().is_some_and(|prefix| path.starts_with(prefix.as_str())) {
-            return Err(eio("the sync failed"));
+        match &self.failing_syncs {
+            Some((prefix, kind)) if path.starts_with(prefix.as_str()) => {
+                let kind = *kind;
+                if kind == io::ErrorKind::StorageFull {
+                    self.lose_some(id);
+                }
+                return Err(io::Error::new(kind, "simulated: the sync failed"));
+            }
+            _ => {}
         }
         let header = match &self.file(id, epoch)?.pending[..] {
             [only] => only.header_len(),
@@ -388,6 +404,12 @@ impl State {
         for change in std::mem::take(&mut file.pending) {
             change.apply(&mut file.kept);
         }
+    }
+
+    /// Keeps some of the pending changes of a file; none is pending any more.
+    fn lose_some(&mut self, id: u64) {
+        let temper = self.random() % 4;
+        self.keep_some(id, temper);
     }
 
     fn settle(&mut self) {
@@ -414,6 +436,11 @@ impl State {
     fn sync_dir(&mut self, dir: &str) -> io::Result<()> {
         if self.step()? {
             return Err(eio("power lost during the sync"));
+        }
+        if let Some((prefix, kind @ io::ErrorKind::StorageFull)) = &self.failing_syncs
+            && prefix.strip_suffix('/') == Some(dir)
+        {
+            return Err(io::Error::new(*kind, "simulated: the sync failed"));
         }
         let mut weak = Vec::new();
         for change in self.pending_names.iter().filter(|change| change.dir() == dir) {
@@ -470,6 +497,15 @@ impl State {
     }
 
     fn crash_file(&mut self, id: u64, temper: u64) {
+        self.keep_some(id, temper);
+        if let Some(file) = self.files.get_mut(&id) {
+            file.seen = file.kept.clone();
+            file.open = Arc::new(());
+        }
+    }
+
+    /// Applies to the medium what a temper keeps of the pending changes.
+    fn keep_some(&mut self, id: u64, temper: u64) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let pending = std::mem::take(&mut file.pending);
         let mut kept = std::mem::take(&mut file.kept);
@@ -494,9 +530,7 @@ impl State {
             }
         }
         if let Some(file) = self.files.get_mut(&id) {
-            file.seen = kept.clone();
             file.kept = kept;
-            file.open = Arc::new(());
         }
     }
 
