@@ -16,17 +16,20 @@ const BLOCKS: &str = "segments/";
 /// Ticks of the clock from one step to the next.
 const STEP_TICKS: u64 = 1000;
 
-/// A clock that stands still during a step.
+/// A clock that moves by some ticks whenever it is looked at.
 #[derive(Default)]
-struct TickClock(AtomicU64);
+struct TickClock {
+    ticks: AtomicU64,
+    by: u64,
+}
 
 impl Clock for TickClock {
     fn now(&self) -> SystemTime {
-        let ticks = self.0.load(Ordering::Relaxed);
+        let ticks = self.ticks.fetch_add(self.by, Ordering::Relaxed);
         UNIX_EPOCH + Duration::from_micros(1_000_000_000_000 + ticks * 1_000_001)
     }
     fn elapsed(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
+        Duration::from_micros(self.ticks.load(Ordering::Relaxed))
     }
     fn sleep(&self, _: Duration) {}
 }
@@ -60,7 +63,7 @@ pub fn create(disk: &Arc<SimDisk>, options: &StoreOptions) -> Result<(), Error> 
 
 /// Opens a store on a simulated disk.
 pub fn open(disk: &Arc<SimDisk>, options: &StoreOptions) -> Result<Arc<Store>, Error> {
-    open_at(disk, options, Arc::default())
+    open_at(disk, options, Arc::new(TickClock { by: 1, ..TickClock::default() }))
 }
 
 fn open_at(
@@ -141,7 +144,7 @@ impl World {
         // It stands still within a step: what a step reads from disk, and so how often it fails and
         // looks at the clock, depends on what was looked at before it.
         self.steps += 1;
-        self.clock.0.store(self.steps * STEP_TICKS, Ordering::Relaxed);
+        self.clock.ticks.store(self.steps * STEP_TICKS, Ordering::Relaxed);
         let outcome = self.take_step(step);
         if !self.disk.lost_power() {
             // Late flushes are late within one step only: what a step said is then as durable as ever.
