@@ -1,6 +1,7 @@
 //! One seed: a run, and the same run with power lost at each operation of the disk.
 
 use crate::Dice;
+use crate::flips;
 use crate::log_course;
 use crate::run::Run;
 use crate::world::{World, create, open};
@@ -17,6 +18,8 @@ pub struct Tally {
     pub seeds: u64,
     /// Losses of power.
     pub crashes: u64,
+    /// Stores damaged by flipped bits.
+    pub flips: u64,
     /// Steps taken on stores.
     pub steps: u64,
     /// Changing operations of disks.
@@ -27,10 +30,11 @@ pub struct Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { seeds, crashes, steps, disk_operations, .. } = self;
+        let Tally { seeds, crashes, flips, steps, disk_operations, .. } = self;
         write!(
             f,
-            "{seeds} seeds, {crashes} crashes, {steps} steps, {disk_operations} disk operations"
+            "{seeds} seeds, {crashes} crashes, {flips} with flipped bits, {steps} steps, \
+             {disk_operations} disk operations"
         )
     }
 }
@@ -39,6 +43,7 @@ impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Tally) {
         self.seeds += other.seeds;
         self.crashes += other.crashes;
+        self.flips += other.flips;
         self.steps += other.steps;
         self.disk_operations += other.disk_operations;
         self.weakened += other.weakened;
@@ -47,8 +52,8 @@ impl std::ops::AddAssign for Tally {
 
 /// A run without a crash, to be repeated.
 pub struct Plan {
-    seed: u64,
-    run: Run,
+    pub(crate) seed: u64,
+    pub(crate) run: Run,
     /// Operations of the disk it took, the store's creation included.
     pub operations: u64,
 }
@@ -129,7 +134,7 @@ impl Plan {
     }
 
     /// Repeats the steps until power is lost; in which that was.
-    fn repeat(&self, mut world: World, tally: &mut Tally) -> (Arc<SimDisk>, usize) {
+    pub(crate) fn repeat(&self, mut world: World, tally: &mut Tally) -> (Arc<SimDisk>, usize) {
         let mut crashed = self.run.steps.len();
         for (index, step) in self.run.steps.iter().enumerate() {
             tally.steps += 1;
@@ -209,7 +214,8 @@ fn empty(store: &Store, dice: &mut Dice, context: &str) {
     assert_eq!(store.unwritten_bytes(), 0, "{context}");
 }
 
-/// Everything about one seed: the run, the intent log alone, and `crashes` losses of power (`None`: one at each operation).
+/// Everything about one seed: the run, the intent log alone, `crashes` losses of power (`None`: one at each
+/// operation), and some more with flipped bits.
 ///
 /// # Panics
 /// When anything is not as it should be.
@@ -224,6 +230,9 @@ pub fn run_seed(seed: u64, crashes: Option<u64>) -> Tally {
             Some(_) => 1 + dice.roll(plan.operations + 1),
         };
         tally += plan.crash_at(at, &|_| {});
+    }
+    for index in 0..flips::count(crashes.unwrap_or(plan.operations)) {
+        tally += plan.flip(index);
     }
     tally += log_course::run_seed(seed, &|_| {});
     tally

@@ -2,13 +2,15 @@
 //!
 //! One seed makes one *run*: random steps on a store, each compared with a model of plain maps. The run
 //! is then repeated with power lost at each operation of the disk; what comes back must be a prefix of
-//! the history that holds all that was acknowledged, and must pass the offline check.
+//! the history that holds all that was acknowledged, and must pass the offline check. It is repeated once
+//! more with bits flipped after the loss of power: then whatever can be read must still be right.
 //!
 //! Begin reading at [`course`].
 
 mod choice;
 pub mod course;
 mod dice;
+pub mod flips;
 mod log_course;
 mod model;
 mod run;

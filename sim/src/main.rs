@@ -18,7 +18,7 @@ const REPORT: Duration = Duration::from_secs(60);
 /// Run the real pool, intent log and datasets on a disk that loses, tears, reorders, fails and fills up
 ///
 /// Each seed is a run of random steps compared with a model, repeated with power lost at every operation of
-/// the disk.
+/// the disk, and with bits flipped after some of these.
 #[derive(Parser)]
 #[command(
     name = "offshoot-sim",
@@ -33,6 +33,9 @@ struct Args {
     /// Lose power at this operation of the disk only, and print the steps before
     #[arg(long, value_name = "OPERATION", requires = "seed")]
     at: Option<u64>,
+    /// Damage the run with these flipped bits only, and print the steps before
+    #[arg(long, value_name = "INDEX", requires = "seed")]
+    flip: Option<u64>,
     /// Run the seeds of this file, one a line; `#` begins a remark
     #[arg(long, value_name = "FILE")]
     seeds: Option<PathBuf>,
@@ -63,6 +66,13 @@ fn main() -> Result<()> {
         println!("{plan}");
         plan.crash_at(at, &|_| {});
         println!("seed {seed}, power lost at operation {at}: as it should be");
+        return Ok(());
+    }
+    if let (Some(seed), Some(index)) = (args.seed, args.flip) {
+        let plan = Plan::new(seed);
+        println!("{plan}");
+        plan.flip(index);
+        println!("seed {seed}, flipped bits {index}: as it should be");
         return Ok(());
     }
     let mut seeds: Vec<u64> = args.seed.into_iter().collect();

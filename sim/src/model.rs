@@ -384,37 +384,88 @@ pub fn dump(dataset: &Dataset) -> Result<Dump, Error> {
     let mut dump = Dump::new();
     let mut left = vec![(Vec::new(), Ino::ROOT)];
     while let Some((path, ino)) = left.pop() {
-        let mut attr = dataset.getattr(ino)?;
-        let content = match attr.kind {
-            FileKind::File => hash(&dataset.read(ino, 0, 1 << 22)?),
-            FileKind::Symlink => hash(&dataset.readlink(ino)?),
-            FileKind::Directory => {
-                let mut cookie = 0;
-                loop {
-                    let entries = dataset.readdir(ino, cookie, 7)?;
-                    let Some(last) = entries.last() else { break };
-                    cookie = last.cookie;
-                    for entry in entries {
-                        let name = [&path[..], b"/", &entry.name].concat();
-                        assert_eq!(dataset.lookup(ino, &entry.name)?.ino, entry.ino);
-                        assert_eq!(dataset.getattr(entry.ino)?.kind, entry.kind);
-                        left.push((name, entry.ino));
-                    }
-                }
-                dataset.parent(ino)?.0
-            }
-            _ => 0,
-        };
-        let mut xattrs = BTreeMap::new();
-        for name in dataset.list_xattrs(ino)? {
-            let value = dataset.get_xattr(ino, &name)?;
-            xattrs.insert(name, value);
-        }
-        // An estimate until a commit.
-        attr.allocated = 0;
-        assert!(dump.insert(path, Seen { attr, content, xattrs }).is_none());
+        let seen = see(dataset, &path, ino, &mut left)?;
+        assert!(dump.insert(path, seen).is_none());
     }
     Ok(dump)
+}
+
+/// Looks at one inode; adds what is in a directory.
+fn see(
+    dataset: &Dataset,
+    path: &[u8],
+    ino: Ino,
+    left: &mut Vec<(Vec<u8>, Ino)>,
+) -> Result<Seen, Error> {
+    let mut attr = dataset.getattr(ino)?;
+    let content = match attr.kind {
+        FileKind::File => hash(&dataset.read(ino, 0, 1 << 22)?),
+        FileKind::Symlink => hash(&dataset.readlink(ino)?),
+        FileKind::Directory => {
+            let mut cookie = 0;
+            loop {
+                let entries = dataset.readdir(ino, cookie, 7)?;
+                let Some(last) = entries.last() else { break };
+                cookie = last.cookie;
+                for entry in entries {
+                    let name = [path, b"/", &entry.name].concat();
+                    left.push((name, entry.ino));
+                    assert_eq!(dataset.lookup(ino, &entry.name)?.ino, entry.ino);
+                    assert_eq!(dataset.getattr(entry.ino)?.kind, entry.kind);
+                }
+            }
+            dataset.parent(ino)?.0
+        }
+        _ => 0,
+    };
+    let mut xattrs = BTreeMap::new();
+    for name in dataset.list_xattrs(ino)? {
+        let value = dataset.get_xattr(ino, &name)?;
+        xattrs.insert(name, value);
+    }
+    // An estimate until a commit.
+    attr.allocated = 0;
+    Ok(Seen { attr, content, xattrs })
+}
+
+/// What can be seen of a damaged dataset.
+pub struct Partial {
+    pub seen: Dump,
+    /// Paths whose inode, content or names answered with an I/O error.
+    pub unreadable: BTreeSet<Vec<u8>>,
+}
+
+impl Partial {
+    /// # Panics
+    /// On errors other than of input and output.
+    pub fn of(dataset: &Dataset, context: &str) -> Partial {
+        let mut partial = Partial { seen: Dump::new(), unreadable: BTreeSet::new() };
+        let mut left = vec![(Vec::new(), Ino::ROOT)];
+        while let Some((path, ino)) = left.pop() {
+            match see(dataset, &path, ino, &mut left) {
+                Ok(seen) => drop(partial.seen.insert(path, seen)),
+                Err(error) => {
+                    let name = String::from_utf8_lossy(&path).into_owned();
+                    assert_eq!(error.errno(), 5, "{context}: {name}: {error}");
+                    partial.unreadable.insert(path);
+                }
+            }
+        }
+        partial
+    }
+
+    /// Whether all that can be seen is as in `whole`, and what is missing lies behind what cannot be read.
+    pub fn fits(&self, whole: &Dump) -> bool {
+        let right = |(path, seen): (&Vec<u8>, &Seen)| whole.get(path) == Some(seen);
+        let behind = |path: &Vec<u8>| {
+            self.unreadable.contains(path)
+                || (0..path.len())
+                    .any(|end| path[end] == b'/' && self.unreadable.contains(&path[..end]))
+        };
+        self.seen.iter().all(right)
+            && self.unreadable.iter().all(|path| whole.contains_key(path))
+            && whole.keys().all(|path| self.seen.contains_key(path) || behind(path))
+    }
 }
 
 /// Panics unless the dump shows the model.

@@ -2,10 +2,10 @@
 
 use crate::Dice;
 use crate::choice::choose_op;
-use crate::model::{Dump, Model, check, dump};
+use crate::model::{Dump, Model, Partial, check, dump};
 use crate::small_options;
 use crate::world::{Step, World};
-use offshoot_dataset::{DatasetId, Error, SnapshotId, Store, StoreOptions};
+use offshoot_dataset::{Dataset, DatasetId, Error, SnapshotId, Store, StoreOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -331,7 +331,7 @@ impl Run {
 
 /// Whether something made and deleted in these steps must (not) be there after a crash in a step;
 /// `None`: it may.
-fn expected(created: usize, deleted: Option<usize>, crashed: usize) -> Option<bool> {
+pub fn expected(created: usize, deleted: Option<usize>, crashed: usize) -> Option<bool> {
     match deleted {
         _ if created > crashed => Some(false),
         _ if created == crashed => None,
@@ -358,14 +358,46 @@ impl History {
         kept.unwrap_or(0)
     }
 
+    /// States from one on that may be found after a crash in step `crashed`.
+    fn moments_from(&self, first: usize, crashed: usize) -> impl Iterator<Item = &Moment> {
+        self.moments[first..].iter().filter(move |moment| {
+            moment.step <= crashed && moment.lost.is_none_or(|lost| lost >= crashed)
+        })
+    }
+
+    /// Of what can be read of a damaged store everything is right. Where the store says that
+    /// acknowledged operations are lost, it is some earlier state.
+    pub fn check_damaged(
+        &self,
+        dataset: &Dataset,
+        lost: bool,
+        crashed: usize,
+        context: &str,
+    ) -> bool {
+        let seen = Partial::of(dataset, context);
+        let first = if lost { 0 } else { self.first_kept(crashed) };
+        if self.moments_from(first, crashed).any(|moment| seen.fits(&moment.dump)) {
+            return seen.unreadable.is_empty();
+        }
+        let old = self.moments.iter().find(|moment| seen.fits(&moment.dump));
+        panic!(
+            "{context}: {} is wrong (lost: {lost}; cannot be read: {}): durable up to step {}, crashed in \
+             {crashed}, it is {}",
+            dataset.id(),
+            seen.unreadable.len(),
+            self.moments[first].step,
+            old.map_or_else(
+                || format!("no state of its history: {}", differences(&self.moments, &seen.seen)),
+                |old| format!("at {}", old.step),
+            ),
+        );
+    }
+
     fn check(&self, store: &Store, id: DatasetId, crashed: usize, context: &str) {
         let dataset = store.dataset(id).unwrap_or_else(|error| panic!("{context}: {id}: {error}"));
         let seen = dump(&dataset).unwrap_or_else(|error| panic!("{context}: {id}: {error}"));
         let first = self.first_kept(crashed);
-        let mut allowed = self.moments[first..].iter().filter(|moment| {
-            moment.step <= crashed && moment.lost.is_none_or(|lost| lost >= crashed)
-        });
-        if allowed.any(|moment| *moment.dump == seen) {
+        if self.moments_from(first, crashed).any(|moment| *moment.dump == seen) {
             return;
         }
         let other = self.moments.iter().find(|moment| *moment.dump == seen);

@@ -218,9 +218,9 @@ impl Store {
         self.dataset(dataset).is_ok_and(|dataset| dataset.quota_used_up())
     }
 
-    /// Damage found since the store was opened.
+    /// Damage found since the store was opened, and losses not accepted yet.
     pub fn faults(&self) -> Vec<Fault> {
-        self.shared.pool.faults()
+        self.with_losses(self.shared.pool.faults())
     }
 
     /// Those who hold some blocks, as of about now. Reads the metadata of everything in the store.

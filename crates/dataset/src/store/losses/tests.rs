@@ -68,6 +68,8 @@ fn a_dataset_whose_acknowledged_operations_are_lost_is_refused_until_that_is_acc
             assert_eq!(seen(&store, first), ["committed", "first", "second"]);
             assert_eq!(seen(&store, third), ["committed"]);
             assert_eq!(store.lost(), [second]);
+            let fault = format!("acknowledged writes to {second} are lost");
+            assert!(store.faults()[0].detail.ends_with(&fault), "{:?}", store.faults());
             assert_eq!(store.dataset(second).err(), Some(Error::Lost(second)));
             assert_eq!(store.snapshot(second), Err(Error::Lost(second)));
             drop(store);
@@ -80,6 +82,7 @@ fn a_dataset_whose_acknowledged_operations_are_lost_is_refused_until_that_is_acc
         store.accept_loss(second).unwrap();
         store.accept_loss(second).unwrap();
         assert_eq!(seen(&store, second), left);
+        assert_eq!(store.faults(), []);
         create_file(&store.dataset(second).unwrap(), "after");
         drop(store);
         disk.crash();
