@@ -11,6 +11,8 @@ pub const FRAME_LEN: u32 = 48;
 pub const FRAME_ALIGN: u32 = 8;
 /// The longest a segment may be: offsets take 26 bits in the table.
 pub const SEGMENT_LEN_MAX: u64 = 1 << 26;
+/// The largest number of a segment: that of the next one is a number too.
+pub const SEGMENT_MAX: u32 = u32::MAX - 1;
 
 const SEGMENT_MAGIC: &[u8; 8] = b"OFSSEGM1";
 const FRAME_MAGIC: u16 = 0x0FB1;

@@ -70,6 +70,8 @@ const BANKS: u64 = 16;
 const OPEN_LEN: usize = 16;
 const OPEN_MAX: usize = (HEAD_LEN - AT_OPEN) / OPEN_LEN;
 
+/// No operation is longer: writes are cut at 1 MiB.
+const OPERATION_LEN_MAX: usize = 2 << 20;
 const RECORD_HEADER_LEN: usize = 16;
 const RECORD_ALIGN: u64 = 16;
 
@@ -160,7 +162,7 @@ impl VolatileLog {
         let stored = (RECORD_HEADER_LEN + length) as u64;
         let stored = stored.next_multiple_of(RECORD_ALIGN);
         let head = self.get(AT_HEAD);
-        if stored > CAPACITY - (head - self.get(AT_TAIL)) {
+        if length > OPERATION_LEN_MAX || stored > CAPACITY - (head - self.get(AT_TAIL)) {
             return self.skip(number);
         }
         let mut checksum = crc32c::crc32c(&number.to_le_bytes());
@@ -224,8 +226,9 @@ impl VolatileLog {
             let header = self.memory.read(at, RECORD_HEADER_LEN);
             let (length, checksum, number) = split_header(&header);
             let stored = ((RECORD_HEADER_LEN + length) as u64).next_multiple_of(RECORD_ALIGN);
-            if stored > head - at {
-                return Err(Error::Missing("a volatile record is cut short".into()).into());
+            if length > OPERATION_LEN_MAX || stored > head - at {
+                let reason = "a volatile record has an impossible length";
+                return Err(Error::Missing(reason.into()).into());
             }
             let bytes = self.memory.read(at + RECORD_HEADER_LEN as u64, length);
             let found = crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), &bytes);

@@ -541,7 +541,7 @@ impl Segments {
         let segment = Segment { number, written: AtomicU32::new(len), state: Mutex::new(state) };
         self.all.write().insert(number, Arc::new(segment));
         let mut appender = self.appender.lock();
-        appender.next_number = appender.next_number.max(number + 1);
+        appender.next_number = appender.next_number.max(number.saturating_add(1));
     }
 
     /// Numbers below this are not used for new segments.

@@ -33,8 +33,12 @@ fn what_is_written_is_read() {
 #[test]
 fn impossible_records_are_refused() {
     let mut bytes = Vec::new();
-    Record::Put(BlockHash([1; 32]), TableEntry { offset: 1 << 26, ..entry() }).encode(&mut bytes);
-    assert!(Record::decode(&mut Reader::new("test", &bytes)).is_err());
+    let beyond = TableEntry { segment: u32::MAX, ..entry() };
+    for impossible in [TableEntry { offset: 1 << 26, ..entry() }, beyond] {
+        bytes.clear();
+        Record::Put(BlockHash([1; 32]), impossible).encode(&mut bytes);
+        assert!(Record::decode(&mut Reader::new("test", &bytes)).is_err());
+    }
     bytes[0] = 9;
     assert!(Record::decode(&mut Reader::new("test", &bytes)).is_err());
     for len in 0..33 {
