@@ -118,6 +118,7 @@ impl Engine {
         let store = open_store(&paths, cache_size, options.capacity, clock.clone(), &survivors)?;
         room::make_way(&store);
         paths.make_runtime()?;
+        paths.remove_deserted_runtimes();
         keeping.start();
         let catalog = Arc::new(Catalog::open(&paths.catalog())?);
         let allow_other = host.user().is_some();

@@ -1,8 +1,11 @@
 //! Where things lie: the pool directory's parts, mount points, runtime directories of servers.
 
+use crate::keeping;
+use offshoot_fuse::keeper;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The longest runtime base that leaves room for a socket's name within the 107 bytes of `sun_path`.
 const RUNTIME_BASE_MAX: usize = 60;
@@ -15,6 +18,11 @@ pub const DATA_DIR: &str = "data";
 pub const WAL_DIR: &str = "wal";
 /// The directory of a dSource's log dataset with the index of commits.
 pub const INDEX_DIR: &str = "index";
+
+/// Where runtime directories lie that have no room in their pool.
+const RUNTIMES: &str = "/tmp";
+/// A keeper that is being started does not listen yet; one whose socket is older should.
+const DESERTED_AFTER: Duration = Duration::from_secs(60);
 
 /// The places of one pool.
 #[derive(Debug, Clone)]
@@ -61,6 +69,12 @@ impl Paths {
     /// Removes that directory again, but what a server that is left has in it.
     pub fn remove_runtime(&self) {
         remove_empty(&self.runtime);
+    }
+
+    /// Removes what pools whose keeper was killed, and which no engine has opened since, left in
+    /// `/tmp`: they may be gone.
+    pub fn remove_deserted_runtimes(&self) {
+        remove_deserted(Path::new(RUNTIMES), &self.runtime, DESERTED_AFTER);
     }
 
     /// A number of this pool's own, by which engines on one host keep out of each other's way.
@@ -115,7 +129,32 @@ fn runtime_base(pool: &Path) -> PathBuf {
     if inside.as_os_str().len() <= RUNTIME_BASE_MAX {
         return inside;
     }
-    PathBuf::from(format!("/tmp/offshoot-{}-{:016x}", offshoot_uid(), path_number(pool)))
+    Path::new(RUNTIMES).join(format!("{}{:016x}", runtime_prefix(), path_number(pool)))
+}
+
+/// How the names of this user's runtime directories begin.
+fn runtime_prefix() -> String {
+    format!("offshoot-{}-", offshoot_uid())
+}
+
+/// Removes this user's runtime directories in `dir`, but `own`, in which the socket of a keeper is older
+/// than `age` and nobody listens.
+fn remove_deserted(dir: &Path, own: &Path, age: Duration) {
+    let prefix = runtime_prefix();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let ours =
+            entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == offshoot_uid());
+        let named = entry.file_name().to_string_lossy().starts_with(&prefix);
+        if !ours || !named || entry.path() == own {
+            continue;
+        }
+        let socket = keeping::socket(&entry.path());
+        let made = std::fs::symlink_metadata(&socket).and_then(|found| found.modified());
+        let old = made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since >= age));
+        if old && keeper::remove_deserted(&socket) {
+            remove_empty(&entry.path());
+        }
+    }
 }
 
 /// A number that stays the same for a path and differs from most others' (FNV-1a).

@@ -163,7 +163,7 @@ impl Keeper {
     pub fn end(self, socket: &Path) {
         drop(self);
         let deadline = SystemClock.elapsed() + ANSWER_TIMEOUT;
-        while socket.exists() && SystemClock.elapsed() < deadline {
+        while socket.exists() && !remove_deserted(socket) && SystemClock.elapsed() < deadline {
             SystemClock.sleep(Duration::from_millis(2));
         }
     }
@@ -181,6 +181,13 @@ impl Keeper {
             _ => Err(invalid("the keeper answers something else")),
         }
     }
+}
+
+/// Removes the socket of a keeper that was killed: nobody listens. Whether it is gone.
+pub fn remove_deserted(socket: &Path) -> bool {
+    let answer = UnixStream::connect(socket);
+    answer.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        && std::fs::remove_file(socket).is_ok()
 }
 
 fn receive(stream: &UnixStream) -> io::Result<(u32, u64, Vec<OwnedFd>)> {

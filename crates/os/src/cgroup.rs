@@ -61,6 +61,27 @@ impl MemoryGroup {
         std::fs::write(self.dir.join("cgroup.procs"), pid.to_string())
     }
 
+    /// Has the kernel end a process of the group rather than move its memory to swap space.
+    ///
+    /// # Errors
+    /// What the operating system says; `NotFound` where it knows no swap space.
+    pub fn forbid_swap(&self) -> io::Result<()> {
+        let set = |file: &str| std::fs::write(self.dir.join(file), "0");
+        // Version 1 has a file for it only with another accounting; without inclination it does not.
+        set("memory.swap.max").or_else(|_| set("memory.swappiness"))
+    }
+
+    /// Processes that the kernel has ended in the group for want of memory.
+    ///
+    /// # Errors
+    /// What the operating system says; `NotFound` where it does not count them.
+    pub fn killed(&self) -> io::Result<u64> {
+        let v2 = std::fs::read_to_string(self.dir.join("memory.events"));
+        let text = v2.or_else(|_| std::fs::read_to_string(self.dir.join("memory.oom_control")))?;
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        count.and_then(|count| count.trim().parse().ok()).ok_or(io::ErrorKind::NotFound.into())
+    }
+
     /// Removes the group, which must be empty; being gone is no error.
     ///
     /// # Errors

@@ -3,13 +3,17 @@
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Status, Survival};
 use offshoot_demo::{Database, Writer};
+use offshoot_os::cgroup::MemoryGroup;
 use offshoot_os::process::{self, Sink};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_testbed::{Testbed, in_database, with_log};
+use offshoot_testbed::{PATIENCE, Testbed, in_database, wait_until, with_log};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// What the engine may take more than it has when memory is short, in bytes.
+const SHORT_OF: u64 = 4 << 20;
 
 /// A client with one connection that must never fail.
 struct Client {
@@ -63,8 +67,12 @@ impl Client {
     }
 }
 
-/// Kills the engine `kills` times under load, and after each five kills replaces it while it runs.
-fn replace(bed: &mut Testbed, kills: u32) -> Result<()> {
+/// Runs `act` while a VDB is under load for at least as many seconds, and checks that no client noticed.
+fn under_load(
+    bed: &mut Testbed,
+    seconds: u32,
+    act: impl FnOnce(&mut Testbed, &Client) -> Result<()>,
+) -> Result<()> {
     bed.link("prod")?;
     bed.provision("base", "prod", &[])?;
     // With it, what the VDB was told before is durable: from here on it outlives the engine.
@@ -75,12 +83,29 @@ fn replace(bed: &mut Testbed, kills: u32) -> Result<()> {
     db.execute(Writer::EMPTY)?;
     let began = db.text("SELECT pg_postmaster_start_time()")?;
     let uri = bed.vdb("base")?.uri;
-    let time = format!("--time={}", 3 * kills);
+    let time = format!("--time={seconds}");
     let output = bed.scratch.path().join("pgbench.out");
     let load = bed.source.pgbench_on(&uri, &["--no-vacuum", "--client=4", &time]);
     let load = load.stdout(Sink::File(output.clone())).stderr(Sink::File(output.clone()));
     let mut load = load.die_with_parent(true).spawn()?;
     let client = Client::start(uri.clone());
+    act(bed, &client)?;
+    ensure!(client.goes_on(), "the client does not go on");
+    let (commits, longest) = client.end()?;
+    let ended = load.wait_timeout(Duration::from_secs(u64::from(60 + seconds)))?;
+    let said = process::last_lines(&output, 20).join("\n");
+    ensure!(ended.is_some_and(|status| status.success()), "pgbench: {ended:?}\n{said}");
+    ensure!(said.contains("number of failed transactions: 0 "), "{said}");
+    // On the connection from before.
+    ensure!(db.text("SELECT pg_postmaster_start_time()")? == began, "the server was restarted");
+    verify(bed, &db, commits)?;
+    println!("{commits} commits, the longest took {} ms", longest.as_millis());
+    println!("{said}");
+    Ok(())
+}
+
+/// Kills the engine `kills` times, and after each five kills replaces it while it runs.
+fn replace(bed: &mut Testbed, client: &Client, kills: u32) -> Result<()> {
     for kill in 1..=kills {
         ensure!(client.goes_on(), "kill {kill}: the client does not go on");
         // Another moment of the load each time.
@@ -92,18 +117,30 @@ fn replace(bed: &mut Testbed, kills: u32) -> Result<()> {
             bed.engine.take_over().with_context(|| format!("replaced after kill {kill}"))?;
         }
     }
-    ensure!(client.goes_on(), "the client does not go on");
-    let (commits, longest) = client.end()?;
-    let ended = load.wait_timeout(Duration::from_secs(u64::from(60 + 3 * kills)))?;
-    let said = process::last_lines(&output, 20).join("\n");
-    ensure!(ended.is_some_and(|status| status.success()), "pgbench: {ended:?}\n{said}");
-    ensure!(said.contains("number of failed transactions: 0 "), "{said}");
-    // On the connection from before.
-    ensure!(db.text("SELECT pg_postmaster_start_time()")? == began, "the server was restarted");
-    verify(bed, &db, commits)?;
-    println!("{kills} kills, {commits} commits, the longest took {} ms", longest.as_millis());
-    println!("{said}");
+    println!("{kills} kills");
     Ok(())
+}
+
+/// Has the kernel kill the engine `times` times, as it needs more memory than its control group may take.
+fn run_short(bed: &mut Testbed, client: &Client, group: &MemoryGroup, times: u32) -> Result<()> {
+    for time in 1..=times {
+        ensure!(client.goes_on(), "shortage {time}: the client does not go on");
+        let killed = group.killed()?;
+        // What it has counts for the group it was in: more than the limit on top of that is too much.
+        group.add(bed.engine.pid().context("an engine that runs")?)?;
+        ensure!(bed.engine.wait_end(PATIENCE), "shortage {time}: the engine needs no more memory");
+        ensure!(group.killed()? > killed, "shortage {time}: it was not the kernel that ended it");
+        bed.engine.restart().with_context(|| format!("shortage {time}"))?;
+    }
+    println!("{times} shortages of memory");
+    Ok(())
+}
+
+/// Nothing of what outlived engines is left when the last one stops.
+fn assert_ends(bed: &mut Testbed) {
+    assert_eq!(bed.engine.stop().unwrap(), 0);
+    assert!(bed.servers().is_empty(), "left running: {:?}", bed.servers());
+    assert!(bed.scratch.mounts().is_empty());
 }
 
 fn verify(bed: &Testbed, db: &Database, commits: i64) -> Result<()> {
@@ -127,10 +164,29 @@ fn verify(bed: &Testbed, db: &Database, commits: i64) -> Result<()> {
 fn clients_do_not_notice_that_the_engine_is_killed_or_replaced() {
     let kills = std::env::var("OFFSHOOT_TEST_KILLS").map_or(5, |text| text.parse().unwrap());
     let mut bed = Testbed::start().unwrap();
-    let replaced = replace(&mut bed, kills);
+    let replaced = under_load(&mut bed, 3 * kills, |bed, client| replace(bed, client, kills));
     with_log(&bed.engine, replaced).unwrap();
-    // What outlived engines is stopped as cleanly as anything else.
-    assert_eq!(bed.engine.stop().unwrap(), 0);
-    assert!(bed.servers().is_empty(), "left running: {:?}", bed.servers());
-    assert!(bed.scratch.mounts().is_empty());
+    assert_ends(&mut bed);
+}
+
+/// The keeper and the databases, in groups of their own as under a service manager, are not killed.
+#[test]
+fn clients_do_not_notice_that_the_engine_is_killed_for_want_of_memory() {
+    let times = std::env::var("OFFSHOOT_TEST_SHORTAGES").map_or(2, |text| text.parse().unwrap());
+    let name = format!("testbed-{}", std::process::id());
+    let group = match MemoryGroup::create(&name, SHORT_OF) {
+        Ok(group) => group,
+        Err(error) => {
+            println!("skipped: a memory control group cannot be made here: {error}");
+            return;
+        }
+    };
+    // A kernel that has none cannot forbid it either.
+    let _ = group.forbid_swap();
+    let mut bed = Testbed::start().unwrap();
+    let ran = under_load(&mut bed, 5 * times, |bed, client| run_short(bed, client, &group, times));
+    with_log(&bed.engine, ran).unwrap();
+    assert_ends(&mut bed);
+    // The kernel takes a moment to see that it is empty.
+    wait_until("the group is removed", PATIENCE, || Ok(group.remove().is_ok())).unwrap();
 }

@@ -1,4 +1,5 @@
 use super::*;
+use std::os::unix::net::UnixListener;
 
 #[test]
 fn sockets_of_a_pool_with_a_long_path_lie_elsewhere_and_go_with_the_engine() {
@@ -21,4 +22,29 @@ fn sockets_of_a_pool_with_a_long_path_lie_elsewhere_and_go_with_the_engine() {
     std::fs::remove_file(&socket).unwrap();
     paths.remove_runtime();
     assert!(!paths.runtime().exists());
+}
+
+#[test]
+fn only_old_runtime_directories_of_ours_where_nobody_listens_are_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let bound = |name: &str| {
+        let runtime = dir.path().join(name);
+        std::fs::create_dir(&runtime).unwrap();
+        let listener = UnixListener::bind(keeping::socket(&runtime)).unwrap();
+        (runtime, listener)
+    };
+    let prefix = runtime_prefix();
+    let [deserted, own, answering] =
+        ["1", "2", "3"].map(|number| bound(&format!("{prefix}{number}")));
+    let others = bound("others-1");
+    // The keepers of all but one are killed.
+    for listener in [deserted.1, own.1, others.1] {
+        drop(listener);
+    }
+    let left = [&own.0, &answering.0, &others.0];
+    remove_deserted(dir.path(), &own.0, Duration::from_secs(3_600));
+    assert!(keeping::socket(&deserted.0).exists(), "a keeper may be starting there");
+    remove_deserted(dir.path(), &own.0, Duration::ZERO);
+    assert!(!deserted.0.exists());
+    assert!(left.iter().all(|runtime| keeping::socket(runtime).exists()), "{left:?}");
 }

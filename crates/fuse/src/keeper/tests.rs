@@ -3,6 +3,7 @@ use offshoot_os::{Clock, SystemClock};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,4 +62,15 @@ fn who_only_asks_is_no_engine() {
     // The engine is gone and nothing is held: the keeper ends although somebody is connected.
     thread.join().unwrap().unwrap();
     drop(asking);
+}
+
+#[test]
+fn the_socket_of_a_killed_keeper_is_removed_at_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("keeper");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let keeper = Keeper::connect(&socket).unwrap();
+    drop(listener);
+    keeper.end(&socket);
+    assert!(!socket.exists());
 }
