@@ -164,6 +164,9 @@ impl World {
             Step::Room => {
                 self.disk.set_capacity(None);
                 self.disk.refuse_syncs(None);
+                // So that the pool knows: or an operation would make room by a commit, which fails without reads and
+                // not in a repetition.
+                self.store().stats();
                 return Ok(None);
             }
             Step::RefuseFlushes(prefix) => {
