@@ -132,8 +132,10 @@ impl Catalog {
     }
 
     /// Keeps the new state of a job. When it is settled, the oldest settled jobs above 1,000 go.
+    ///
+    /// Unsaved, a job that has ended would seem to go on for ever.
     pub fn save_job(&self, job: &Job) -> Result<(), Error> {
-        self.transaction(|tx| {
+        self.insistent_transaction(|tx| {
             let sql = "UPDATE job SET settled = ?2, body = ?3 WHERE id = ?1";
             if tx.sql().execute(sql, params![job.id.0, job.settled, encode(job)?])? == 0 {
                 return Err(Error::NotFound(job.id.to_string()));

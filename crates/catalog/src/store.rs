@@ -16,11 +16,14 @@ use std::sync::Arc;
 /// Pages after which the log is written back into the file.
 const WAL_PAGES: i64 = 128;
 
+type MakeRoom = dyn Fn() -> bool + Send + Sync;
+
 /// The open catalog. Threads share it.
 pub struct Catalog {
     db: Mutex<Connection>,
     /// All objects of a kind, decoded, until one of them changes. Locked after `db`, or alone.
     lists: Mutex<HashMap<&'static str, Arc<dyn Any + Send + Sync>>>,
+    on_full: Mutex<Option<Box<MakeRoom>>>,
 }
 
 /// Changes that become durable together, or not at all.
@@ -68,7 +71,7 @@ impl Catalog {
         // A deleted password must not stay in free pages of the file.
         db.pragma_update(None, "secure_delete", "ON")?;
         migration::migrate(&mut db)?;
-        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default() })
+        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default(), on_full: Mutex::default() })
     }
 
     /// Opens the catalog of a pool that nobody has open, to look into: nothing can be changed.
@@ -78,13 +81,47 @@ impl Catalog {
     pub fn look(path: &Path) -> Result<Catalog, Error> {
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         migration::check_newest(&db)?;
-        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default() })
+        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default(), on_full: Mutex::default() })
     }
 
     /// Runs `work`; its changes become durable together when it returns `Ok`, else none do.
     ///
     /// `work` must not call the catalog itself (it would wait for itself), only the transaction.
     pub fn transaction<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let result = self.attempt(work);
+        if matches!(result, Err(Error::Full(_))) {
+            // For the next.
+            self.make_room();
+        }
+        result
+    }
+
+    /// A transaction for what must be recorded: begun anew as long as [`Catalog::on_full`] makes room.
+    pub(crate) fn insistent_transaction<T>(
+        &self,
+        work: impl Fn(&Transaction<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        loop {
+            match self.attempt(&work) {
+                Err(Error::Full(_)) if self.make_room() => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// What makes room for the catalog, and says whether it did; in the end it must not.
+    pub fn on_full(&self, make_room: impl Fn() -> bool + Send + Sync + 'static) {
+        *self.on_full.lock() = Some(Box::new(make_room));
+    }
+
+    fn make_room(&self) -> bool {
+        self.on_full.lock().as_ref().is_some_and(|make_room| make_room())
+    }
+
+    fn attempt<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {

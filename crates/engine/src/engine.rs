@@ -121,6 +121,8 @@ impl Engine {
         paths.remove_deserted_runtimes();
         keeping.start();
         let catalog = Arc::new(Catalog::open(&paths.catalog())?);
+        let ballast = Arc::downgrade(&store);
+        catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
         let allow_other = host.user().is_some();
         let core = Arc::new(Core {
             exports: Exports::new(store.clone(), paths.clone(), allow_other, keeping),

@@ -68,7 +68,8 @@ impl Exports {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 let message = format!("cannot make the mount point {}: {error}", path.display());
                 let hint = "check the pool directory's rights";
-                return Err(Failure::new(ErrorKind::HostUnprepared, message, hint));
+                let failure = Failure::new(ErrorKind::HostUnprepared, message, hint);
+                return Err(failure.or_pool_full(&error));
             }
             _ => {}
         }

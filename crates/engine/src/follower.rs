@@ -11,7 +11,8 @@ use crate::data_files::DataFiles;
 use crate::host::Host;
 use crate::log_feed::{LogFeed, ReceivedLog};
 use crate::paths::{INDEX_DIR, WAL_DIR};
-use crate::{room, servers};
+use crate::room::{self, Shortage};
+use crate::servers;
 use jiff::Timestamp;
 use offshoot_domain::{Dsource, DsourceState, Position, SPACING_BYTES, Snapshot, SnapshotKind};
 use offshoot_fs::NewFile;
@@ -36,6 +37,8 @@ const ROUND: Duration = Duration::from_millis(200);
 const STAGING_READY: Duration = Duration::from_secs(600);
 /// How long a standby that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
+/// What [`Follower::starves`] means for who waits for the standby.
+const STARVES: &str = "staging does not go on until there is room";
 
 /// Follows one dSource; dropped with [`Follower::stop`].
 pub struct Follower {
@@ -173,7 +176,9 @@ impl Follower {
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<ReplayState, Failure> {
         let core = self.core()?;
         let deadline = core.clock.elapsed() + STAGING_READY;
+        let mut shortage = Shortage::default();
         loop {
+            shortage.check(&core, self.starves(&core), STARVES)?;
             let gap = self.gap();
             match self.replay_state() {
                 Ok(state) => return Ok(state),
@@ -259,6 +264,7 @@ impl Follower {
     ) -> Result<(), Failure> {
         let core = self.core()?;
         let deadline = core.clock.elapsed() + timeout;
+        let mut shortage = Shortage::default();
         loop {
             let state = self.wait_staging(&|| false)?;
             tick(state.replayed_lsn)?;
@@ -268,6 +274,7 @@ impl Follower {
             if let Some(failure) = self.gap().filter(|_| self.received() < Some(lsn)) {
                 return Err(failure);
             }
+            shortage.check(&core, self.starves(&core), STARVES)?;
             if core.clock.elapsed() > deadline {
                 return Err(Failure::new(
                     ErrorKind::WrongState,
@@ -280,6 +287,11 @@ impl Follower {
             }
             core.clock.sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Whether there is log for the standby but no room for what it would make of it.
+    fn starves(&self, core: &Core) -> bool {
+        !room::can_grow(core) && self.fed() < self.received()
     }
 
     /// One step forward: index what was received, feed the standby.

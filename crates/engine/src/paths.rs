@@ -198,6 +198,7 @@ fn unusable(path: &Path, error: &std::io::Error) -> Failure {
         format!("the directory {} cannot be used: {error}", path.display()),
         "give --pool a directory that this user can write to",
     )
+    .or_pool_full(error)
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@ const DEVICE_MIN: u64 = 4 << 20;
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
 /// How long that may take.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long what is under way waits for room.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How full the pool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +108,26 @@ fn full(core: &Core, consequence: &str) -> Failure {
 /// Whether files of servers can grow, with something to spare.
 pub fn can_grow(core: &Core) -> bool {
     core.store.growth_room() > core.store.pool().reserve() / 8
+}
+
+/// A wait that lasts as long as there is no room, and not for ever.
+#[derive(Default)]
+pub struct Shortage {
+    since: Option<Duration>,
+}
+
+impl Shortage {
+    /// Ends the wait with `PoolFull` when it has been `short` for too long without a break.
+    pub fn check(&mut self, core: &Core, short: bool, consequence: &str) -> Result<(), Failure> {
+        let now = core.clock.elapsed();
+        let since = *self.since.get_or_insert(now);
+        if !short {
+            self.since = None;
+        } else if now.saturating_sub(since) >= PATIENCE {
+            return Err(full(core, consequence));
+        }
+        Ok(())
+    }
 }
 
 /// Why a server that has ended is not started yet.

@@ -14,6 +14,8 @@ use std::time::Duration;
 const ROUND: Duration = Duration::from_millis(250);
 /// How often a proof is tried before the snapshot counts as failed.
 const ATTEMPTS_MAX: u32 = 3;
+/// Pause after one that ended for want of room.
+const PROOF_PAUSE: Duration = Duration::from_secs(10);
 /// How long a server that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
 /// Pause between two looks at quotas.
@@ -32,6 +34,8 @@ const RESTARTS_MAX: u32 = 5;
 struct Rounds {
     proof: Option<(SnapshotId, JobId)>,
     attempts: HashMap<SnapshotId, u32>,
+    /// No proof begins before.
+    proofs_at: Duration,
     died: HashMap<String, (u32, Duration)>,
     slots_at: Duration,
     quotas_at: Duration,
@@ -78,7 +82,7 @@ impl Rounds {
                 self.proof_failed(core, snapshot, job.error)?;
             }
         }
-        if !room::takes_on(core) {
+        if core.clock.elapsed() < self.proofs_at || !room::takes_on(core) {
             return Ok(());
         }
         let waiting = core.catalog.all::<Snapshot>()?;
@@ -104,6 +108,11 @@ impl Rounds {
         id: SnapshotId,
         error: Option<Failure>,
     ) -> Result<(), Failure> {
+        // That says nothing about the snapshot.
+        if error.as_ref().is_some_and(|error| error.code == ErrorKind::PoolFull) {
+            self.proofs_at = core.clock.elapsed() + PROOF_PAUSE;
+            return Ok(());
+        }
         let attempts = self.attempts.entry(id).or_default();
         *attempts += 1;
         if *attempts < ATTEMPTS_MAX {

@@ -207,8 +207,9 @@ fn read_text(dir: &dyn DataDir, path: &str) -> Result<Option<String>, Failure> {
 
 /// Writes a file that only the server's user may read.
 pub(crate) fn write_file(dir: &dyn DataDir, path: &str, text: &str) -> Result<(), Failure> {
-    dir.write_atomic(path, text.as_bytes(), 0o600)
-        .map_err(|error| Failure::internal(format!("cannot write {path}: {error}")))
+    dir.write_atomic(path, text.as_bytes(), 0o600).map_err(|error| {
+        Failure::internal(format!("cannot write {path}: {error}")).or_pool_full(&error)
+    })
 }
 
 /// Removes a file that may be missing.

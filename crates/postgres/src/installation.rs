@@ -127,7 +127,8 @@ impl Tools {
     pub fn own_directory(&self, path: &Path) -> Result<(), Failure> {
         use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
         let failed = |error: std::io::Error| {
-            unprepared(format!("cannot prepare {}: {error}", path.display()), "")
+            let message = format!("cannot prepare {}: {error}", path.display());
+            unprepared(message, "").or_pool_full(&error)
         };
         match std::fs::DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

@@ -1,7 +1,7 @@
 //! What users see of an error: which kind, what failed and why, and what mends it.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, io};
 
 /// The kinds of failure a user can act on. The text form is the `code` of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +86,20 @@ impl Failure {
             message,
             "this is a defect of Offshoot; please report it with the engine's log",
         )
+    }
+
+    /// The same as `PoolFull` where the operating system's reason was that there is no room.
+    #[must_use]
+    pub fn or_pool_full(self, reason: &io::Error) -> Self {
+        match reason.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failure {
+                code: ErrorKind::PoolFull,
+                hint: "delete VDBs or snapshots that are no longer needed, or enlarge the pool"
+                    .to_owned(),
+                ..self
+            },
+            _ => self,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! acknowledged is lost, and everything goes on by itself once there is room.
 
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{PoolStatus, Snapshot, Status};
+use offshoot_api::{JobList, PoolStatus, Snapshot, Status};
 use offshoot_demo::Database;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_testbed::{SmallDisk, Testbed, wait_until, with_log};
@@ -242,6 +242,14 @@ fn fill_by_others(bed: &mut Testbed, disk: &SmallDisk) -> Result<()> {
     commits.go_on(bed)
 }
 
+/// The jobs under way, with the step each is at.
+fn running_jobs(bed: &Testbed) -> Result<Vec<String>> {
+    let list: JobList = bed.engine.ask(["job", "list"])?;
+    let mut running = list.jobs;
+    running.retain(|job| !job.state.is_final());
+    Ok(running.iter().map(|job| format!("{job:?}")).collect())
+}
+
 /// The file system is filled while each workflow is under way, at one moment, or with
 /// `OFFSHOOT_TEST_FULL=all` at many: it is done or undone, and possible once there is room.
 fn filled_in_the_middle(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
@@ -269,10 +277,10 @@ fn filled_in_the_middle(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
             let running = scope.spawn(run);
             SystemClock.sleep(Duration::from_millis(delay_ms));
             let filled = disk.fill(0);
-            // What only waits for log of the source, which is stopped last, goes on with room.
+            // What waits longer, a server that stops for example, must go on with room.
             let ends = || Ok(running.is_finished());
             if wait_until("it ends", REFUSED_AFTER, ends).is_err() {
-                println!("{what}: it waits");
+                println!("{what}: it waits: {:?}", running_jobs(bed));
             }
             let room = filled.and_then(|()| give_room_back(bed, disk));
             (running.join(), room)

@@ -2,6 +2,8 @@ use crate::{Catalog, Error, Job, JobState, Progress, StepRecord, StepState};
 use jiff::Timestamp;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
 fn job(id: JobId, settled: bool) -> Job {
@@ -49,6 +51,36 @@ fn jobs_survive_a_reopen_unchanged() {
     assert_eq!(catalog.jobs(10).expect("readable"), [second, first]);
     assert!(matches!(catalog.job(JobId(99)), Err(Error::NotFound(_))));
     assert!(matches!(catalog.save_job(&job(JobId(99), true)), Err(Error::NotFound(_))));
+}
+
+/// Lets the file have so many pages more than it has.
+fn limit_pages(catalog: &Catalog, more: u32) {
+    let limit = |tx: &crate::Transaction<'_>| {
+        let pages: u32 = tx.sql().pragma_query_value(None, "page_count", |row| row.get(0))?;
+        let sql = format!("PRAGMA max_page_count = {}", pages + more);
+        Ok(tx.sql().query_row(&sql, [], |row| row.get::<_, u32>(0))?)
+    };
+    catalog.transaction(limit).expect("limited");
+}
+
+#[test]
+fn the_end_of_a_job_is_recorded_once_room_was_made() {
+    let dir = TempDir::new().expect("a directory");
+    let catalog = Arc::new(Catalog::open(&dir.path().join("catalog.db")).expect("opened"));
+    let mut ended = catalog.add_job(|id| job(id, false)).expect("kept");
+    (ended.settled, ended.state) = (true, JobState::Failed);
+    ended.bag.insert("long".to_owned(), json!("x".repeat(100_000)));
+    limit_pages(&catalog, 0);
+    assert!(matches!(catalog.save_job(&ended), Err(Error::Full(_))));
+    let (same, steps) = (Arc::downgrade(&catalog), AtomicU32::new(0));
+    catalog.on_full(move || {
+        // Not enough at once.
+        let step = steps.fetch_add(1, Ordering::Relaxed);
+        limit_pages(&same.upgrade().expect("in use"), 12 * step);
+        step < 8
+    });
+    catalog.save_job(&ended).expect("saved");
+    assert_eq!(catalog.job(ended.id).expect("there"), ended);
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub fn keep(socket: &Path) -> io::Result<()> {
 }
 
 /// When memory runs out, others go first: the databases and the engine start again, this cannot.
-/// Only root may ask for it.
+/// Only who has `CAP_SYS_RESOURCE` may ask for it.
 fn survive_shortage() {
     if let Err(error) = std::fs::write("/proc/self/oom_score_adj", "-900") {
         tracing::debug!(%error, "a shortage of memory may end the keeper");

@@ -6,12 +6,11 @@
 
 use offshoot_types::Failure;
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind as Io, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Component;
 use tar::{Archive, Entry, EntryType};
 
 use crate::data_dir::DataDir;
-use crate::source::refusal::pool_full;
 
 /// Bytes written at a time.
 const PIECE_LEN: usize = 1 << 20;
@@ -35,13 +34,9 @@ impl Stopped {
         match self {
             Stopped::Stream(error) => super::incomplete(&error.to_string()),
             Stopped::Content(what) => super::incomplete(&what),
-            Stopped::Target(path, error)
-                if matches!(error.kind(), Io::StorageFull | Io::QuotaExceeded) =>
-            {
-                pool_full(format!("the pool has no room for {path} of the source"))
-            }
             Stopped::Target(path, error) => {
-                super::unprepared(format!("cannot write {path} of the copy: {error}"))
+                let message = format!("cannot write {path} of the copy: {error}");
+                super::unprepared(message).or_pool_full(&error)
             }
         }
     }

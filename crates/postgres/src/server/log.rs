@@ -65,7 +65,7 @@ pub(super) fn start_failure(spec: &ServerSpec, start: u64) -> Failure {
         (ErrorKind::HostUnprepared, "install the missing library for this version of PostgreSQL")
     } else if has(&["incompatible with server", "not compatible with this version"]) {
         (ErrorKind::HostUnprepared, "install the server programs of the source's version")
-    } else if has(&["No space left on device"]) {
+    } else if has(&["No space left on device", "Disk quota exceeded"]) {
         (ErrorKind::PoolFull, "delete VDBs or snapshots, or enlarge the pool's disk")
     } else if has(&[
         "PANIC:",

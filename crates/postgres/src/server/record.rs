@@ -43,7 +43,10 @@ pub(super) fn write(spec: &ServerSpec, process: ProcessId) -> Result<(), Failure
         .map_err(std::io::Error::other)
         .and_then(|bytes| std::fs::write(&temporary, bytes))
         .and_then(|()| std::fs::rename(&temporary, &path))
-        .map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
+        .map_err(|error| {
+            let message = format!("cannot write {}: {error}", path.display());
+            Failure::internal(message).or_pool_full(&error)
+        })
 }
 
 pub(super) fn forget(runtime_dir: &Path) {
