@@ -155,6 +155,7 @@ fn verify(bed: &Testbed, db: &Database, commits: i64) -> Result<()> {
     let check = check.args(["--all", "--install-missing", "--maintenance-db"]);
     let output = process::run(&check.arg(in_database(&uri, "postgres")), Duration::from_secs(300))?;
     ensure!(output.success(), "pg_amcheck: {} {}", output.stdout_text(), output.stderr_text());
+    bed.engine.command(["pool", "scrub"])?;
     let status: Status = bed.engine.ask(["status"])?;
     ensure!(status.faults.is_empty(), "faults: {:?}", status.faults);
     Ok(())
