@@ -23,7 +23,8 @@ fn what_is_promised_opens_and_the_rest_is_given_back() {
     // Staging moves its restart point on when it stops; and bookmarks outlive the engine.
     assert_eq!(bed.engine.stop().unwrap(), 0);
     bed.engine.restart().unwrap();
-    with_log(&bed.engine, keeps_what_is_promised(&bed, &past)).unwrap();
+    let kept = keeps_what_is_promised(&mut bed, &past);
+    with_log(&bed.engine, kept).unwrap();
     with_log(&bed.engine, goes_back_to_a_bookmark(&bed)).unwrap();
     with_log(&bed.engine, leaves_nothing(&bed)).unwrap();
 }
@@ -66,7 +67,7 @@ fn make_history(bed: &Testbed) -> Result<Past> {
     Ok(Past { linked, unmarked })
 }
 
-fn keeps_what_is_promised(bed: &Testbed, past: &Past) -> Result<()> {
+fn keeps_what_is_promised(bed: &mut Testbed, past: &Past) -> Result<()> {
     let source = bed.source.connect("postgres")?;
     bed.engine.command(["dsource", "sync", "prod"])?;
     let newest = snapshots(bed, "prod")?.pop().context("a sync takes a snapshot")?;
@@ -80,9 +81,8 @@ fn keeps_what_is_promised(bed: &Testbed, past: &Past) -> Result<()> {
         Ok(source.text(&old)? == "t")
     })?;
     let (files, live) = (log_files(bed)?, bed.pool()?.live_bytes);
-    let mut set = vec!["policy", "set", "prod"];
-    set.extend(STRICT);
-    let policy: Policy = bed.engine.ask(set)?;
+    retention_crashes(bed)?;
+    let policy: Policy = bed.engine.ask(["policy", "show", "prod"])?;
     ensure!(policy.log_ms == 1000 && policy.keep_all_ms == 0, "{policy:?}");
     wait_until("retention gives up what is not promised", LIMIT, || {
         let gone = snapshots(bed, "prod")?.iter().all(|one| one.id != past.linked.id);
@@ -116,6 +116,24 @@ fn keeps_what_is_promised(bed: &Testbed, past: &Past) -> Result<()> {
     bed.engine.command(["bookmark", "delete", "release"])?;
     let made = snapshots(bed, "prod")?.into_iter().find(|one| one.id == bookmark.snapshot);
     ensure!(made.is_none(), "what was made for a bookmark goes with it: {made:?}");
+    Ok(())
+}
+
+/// The strict policy, with an engine that dies when the snapshots are given up, and again when the log is.
+fn retention_crashes(bed: &mut Testbed) -> Result<()> {
+    for step in ["snapshots", "log"] {
+        ensure!(bed.engine.stop()? == 0);
+        let point = format!("retention/{step}:after");
+        bed.engine.options.env = vec![("OFFSHOOT_CRASH_AT".into(), point)];
+        bed.engine.restart()?;
+        let mut set = vec!["policy", "set", "prod"];
+        set.extend(STRICT);
+        // The answer may be lost with the engine.
+        let _ = bed.engine.command(set);
+        ensure!(bed.engine.wait_end(LIMIT), "retention never came to its {step}");
+        bed.engine.options.env.clear();
+        bed.engine.restart()?;
+    }
     Ok(())
 }
 
