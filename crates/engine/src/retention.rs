@@ -98,9 +98,8 @@ impl Due {
         };
         let timeflows: Vec<Timeflow> = core.catalog.list_of(owner)?;
         let present = timeflows.iter().find(|one| Some(one.id) == timeflow);
-        let range = present.and_then(|one| Some((one.id, *one.log.last()?)));
         let mut due = Due { name, snapshots: Vec::new(), states: Vec::new(), log: None };
-        due.find_snapshots(core, owner, &policy, range)?;
+        due.find_snapshots(core, owner, &policy, present)?;
         if let Owner::Vdb(_) = owner {
             due.find_states(core, &policy, timeflow, &timeflows);
         }
@@ -112,9 +111,11 @@ impl Due {
         core: &Core,
         owner: Owner,
         policy: &Policy,
-        range: Option<(TimeflowId, LogRange)>,
+        present: Option<&Timeflow>,
     ) -> Result<(), Failure> {
         let (runner, now) = (core.runner()?, core.now());
+        let range: Option<(TimeflowId, LogRange)> =
+            present.and_then(|one| Some((one.id, *one.log.last()?)));
         let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
         let marked: HashSet<SnapshotId> =
             core.catalog.list_of::<Bookmark>(owner)?.iter().map(|one| one.snapshot).collect();
@@ -135,9 +136,16 @@ impl Due {
         let Some(follower) = core.follower(id) else { return Ok(()) };
         // Of a paused dSource it is not known what staging still has to replay.
         let Some(lsn) = follower.fed().map(|fed| fed.min(needed)) else { return Ok(()) };
-        let number = |at: Lsn| follower.log.archive.number_at(at);
-        let whole_files = number(lsn) > number(range.from.lsn);
-        self.log = whole_files.then_some((timeflow, Position { lsn, time }));
+        let archive = &follower.log.archive;
+        if archive.number_at(lsn) > archive.number_at(range.from.lsn) {
+            self.log = Some((timeflow, Position { lsn, time }));
+        } else if lsn >= range.from.lsn
+            && present.is_some_and(|one| one.log.len() == 1)
+            && !archive.removable(range.from.lsn)?.is_empty()
+        {
+            // Files that were given up and that a crash brought back.
+            self.log = Some((timeflow, range.from));
+        }
         Ok(())
     }
 

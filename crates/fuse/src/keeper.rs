@@ -104,7 +104,8 @@ impl Keeper {
         let deadline = SystemClock.elapsed() + ANSWER_TIMEOUT;
         loop {
             match Keeper::connect(socket) {
-                Ok(keeper) => return Ok(keeper),
+                // Who asks what is held is an engine: the keeper waits for one for a while only.
+                Ok(keeper) => return keeper.list().map(|_| keeper),
                 Err(error) => {
                     let ended = !matches!(child.try_wait(), Ok(None));
                     if ended || SystemClock.elapsed() >= deadline {

@@ -266,24 +266,30 @@ impl Archive {
         Ok(position)
     }
 
-    /// Removes whole WAL files that end at or before `keep_from`; how many were removed. History
-    /// files and the newest file (where the receiver goes on) stay.
+    /// Removes what is [`removable`](Self::removable); how many files that was.
     ///
     /// # Errors
     /// `DataDamaged` when a file cannot be removed.
     pub fn remove_before(&self, keep_from: Lsn) -> Result<usize, Failure> {
+        let files = self.removable(keep_from)?;
+        files.iter().try_for_each(|file| self.remove(file))?;
+        Ok(files.len())
+    }
+
+    /// The WAL files that end at or before `keep_from`. History files and the newest file (where the
+    /// receiver goes on) stay.
+    ///
+    /// # Errors
+    /// `DataDamaged` when the directory cannot be read.
+    pub fn removable(&self, keep_from: Lsn) -> Result<Vec<WalFile>, Failure> {
         let names = self.names()?;
-        let files: Vec<WalFile> = names.iter().filter_map(|name| self.parse_name(name)).collect();
+        let mut files: Vec<WalFile> =
+            names.iter().filter_map(|name| self.parse_name(name)).collect();
         let newest = files.iter().map(|file| (file.number, file.timeline)).max();
-        let mut removed = 0;
-        for file in files {
-            if self.end(&file) > keep_from || Some((file.number, file.timeline)) == newest {
-                continue;
-            }
-            self.remove(&file)?;
-            removed += 1;
-        }
-        Ok(removed)
+        files.retain(|file| {
+            self.end(file) <= keep_from && Some((file.number, file.timeline)) != newest
+        });
+        Ok(files)
     }
 }
 
