@@ -159,7 +159,8 @@ enum Found {
     },
     /// Nothing, or a part.
     Torn,
-    Damaged,
+    /// With the bytes it takes, where they are known.
+    Damaged(Option<usize>),
 }
 
 /// The part of a file that is still to be read.
@@ -227,9 +228,16 @@ impl Chain {
                 self.offset += SectorHeader::stored_len(header.length as usize) as usize;
                 continue;
             }
-            let damaged = matches!(found, Found::Damaged);
+            let damaged = matches!(found, Found::Damaged(_));
             // Behind a torn record others may be whole, of the same flush: they do not count.
-            let Some(next) = self.find_later(damaged) else { return damaged };
+            let Some(next) = self.find_later(damaged) else {
+                let Found::Damaged(Some(len)) = found else { return damaged };
+                // What is behind it may be damaged, too.
+                let missing = self.missing(self.expected + 1);
+                self.skip(replay, trimmed, missing);
+                self.offset += len;
+                continue;
+            };
             let missing = self.missing(next.1.sequence);
             self.skip(replay, trimmed, missing);
             (self.offset, self.generation) = (next.0, next.1.generation);
@@ -242,7 +250,7 @@ impl Chain {
         let Some(sector) = bytes.get_mut(..SECTOR_LEN) else { return Found::Torn };
         let (first, mut mended, mut damaged) = match Sector::read(sector) {
             Sector::Blank => return Found::Torn,
-            Sector::Damaged(None) => return Found::Damaged,
+            Sector::Damaged(None) => return Found::Damaged(None),
             Sector::Damaged(Some(header)) => (header, false, true),
             Sector::Whole { header, mended } => (header, mended, false),
         };
@@ -251,7 +259,7 @@ impl Chain {
         }
         let length = first.length as usize;
         let count = SectorHeader::count(length);
-        let Some(bytes) = bytes.get_mut(..count * SECTOR_LEN) else { return Found::Damaged };
+        let Some(bytes) = bytes.get_mut(..count * SECTOR_LEN) else { return Found::Damaged(None) };
         let mut torn = false;
         let mut payload = Vec::with_capacity(bytes.len());
         for (index, sector) in bytes.chunks_exact_mut(SECTOR_LEN).enumerate() {
@@ -267,7 +275,7 @@ impl Chain {
         }
         payload.truncate(length);
         match (damaged, torn) {
-            (true, _) => Found::Damaged,
+            (true, _) => Found::Damaged(Some(bytes.len())),
             (false, true) => Found::Torn,
             (false, false) => Found::Whole { header: first, payload, mended },
         }

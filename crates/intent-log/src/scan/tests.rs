@@ -192,3 +192,20 @@ fn a_log_of_the_first_version_is_read_and_made_one_of_this() {
         assert_eq!(replay(&disk), (vec![next], vec![]));
     }
 }
+
+#[test]
+fn every_damaged_record_at_the_end_is_known() {
+    // Of the last one the body is damaged, and the header as far as it can be mended.
+    let disk = log_of(&[10, 700, 500]);
+    flip(&disk, 2, 60, 2);
+    flip(&disk, 3, 60, 2);
+    flip(&disk, 3, 16, 1);
+    let damage = vec![of_stream(2, 2, &[2], true), of_stream(3, 3, &[3], true)];
+    assert_eq!(replay(&disk), (vec![1], damage));
+    // A header beyond mending: whose record it was is not known.
+    let disk = log_of(&[10, 700, 10]);
+    flip(&disk, 2, 60, 2);
+    flip(&disk, 3, 16, 3);
+    let damage = vec![of_stream(2, 2, &[2], true), of_stream(3, 3, &[], false)];
+    assert_eq!(replay(&disk), (vec![1], damage));
+}
