@@ -2,7 +2,7 @@
 //!
 //! Records are absolute, not differences, so applying one twice does no harm.
 
-use crate::segment::{BlockKind, Codec, SEGMENT_LEN_MAX, SEGMENT_MAX};
+use crate::segment::{BlockKind, Codec, HEADER_LEN, SEGMENT_LEN_MAX, SEGMENT_MAX};
 use crate::{DecodeError, Reader};
 use offshoot_types::BlockHash;
 
@@ -93,7 +93,9 @@ impl Record {
                     .ok_or_else(|| reader.error("unknown codec"))?;
                 let kind = if flags & NODE_FLAG != 0 { BlockKind::Node } else { BlockKind::Data };
                 let lengths = 1..=1 << 16;
+                // Number 0: it is in no segment.
                 if segment > SEGMENT_MAX
+                    || (segment > 0 && offset < HEADER_LEN)
                     || u64::from(offset) >= SEGMENT_LEN_MAX
                     || !lengths.contains(&stored_len)
                     || !lengths.contains(&raw_len)

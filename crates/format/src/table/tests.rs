@@ -34,7 +34,8 @@ fn what_is_written_is_read() {
 fn impossible_records_are_refused() {
     let mut bytes = Vec::new();
     let beyond = TableEntry { segment: u32::MAX, ..entry() };
-    for impossible in [TableEntry { offset: 1 << 26, ..entry() }, beyond] {
+    let in_header = TableEntry { offset: 8, ..entry() };
+    for impossible in [TableEntry { offset: 1 << 26, ..entry() }, beyond, in_header] {
         bytes.clear();
         Record::Put(BlockHash([1; 32]), impossible).encode(&mut bytes);
         assert!(Record::decode(&mut Reader::new("test", &bytes)).is_err());
