@@ -158,7 +158,9 @@ fn receive(
     std::thread::scope(|scope| {
         let unpacking = scope.spawn(|| {
             let unpacked = unpack(stream, request.files);
-            stopped.store(unpacked.is_err(), Ordering::Relaxed);
+            // Where the stream ended early the tool ends by itself, and is to say why.
+            let here = !matches!(unpacked, Ok(_) | Err(Stopped::Stream(_)));
+            stopped.store(here, Ordering::Relaxed);
             unpacked
         });
         let stop = || cancelled() || stopped.load(Ordering::Relaxed);
