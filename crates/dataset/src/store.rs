@@ -218,9 +218,9 @@ impl Store {
         self.dataset(dataset).is_ok_and(|dataset| dataset.quota_used_up())
     }
 
-    /// Damage found since the store was opened, and losses not accepted yet.
+    /// Damage found since the store was opened; for what it took from datasets see [`Store::lost`].
     pub fn faults(&self) -> Vec<Fault> {
-        self.with_losses(self.shared.pool.faults())
+        self.shared.pool.faults()
     }
 
     /// Those who hold some blocks, as of about now. Reads the metadata of everything in the store.

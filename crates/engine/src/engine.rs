@@ -15,8 +15,8 @@ use crate::takeover::{self, Survivors};
 use crate::timeflows::HistoryView;
 use crate::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::{
-    damage, dsource_jobs, ledger, leftovers, link, policies, pool_jobs, provision, readiness,
-    restart, resync, retention, room, snapshots, timeflows, vdb_jobs, watch,
+    damage, dsource_jobs, ledger, leftovers, link, losses, policies, pool_jobs, provision,
+    readiness, restart, resync, retention, room, snapshots, timeflows, vdb_jobs, watch,
 };
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
@@ -151,6 +151,7 @@ impl Engine {
         };
         let _ = core.runner.set(runner);
         resume(&core)?;
+        losses::report_all(&core)?;
         restart::start_all(&core)?;
         let started_at = core.now();
         let stopping = Arc::new(AtomicBool::new(false));

@@ -10,6 +10,7 @@ use crate::core::{Core, staging_key};
 use crate::data_files::DataFiles;
 use crate::host::Host;
 use crate::log_feed::{LogFeed, ReceivedLog};
+use crate::losses;
 use crate::paths::{INDEX_DIR, WAL_DIR};
 use crate::room::{self, Shortage};
 use crate::servers;
@@ -317,6 +318,14 @@ impl Follower {
         Ok(())
     }
 
+    /// Finds out up to where moments can be opened by what is there alone.
+    fn find_end(&self) -> Result<(), Failure> {
+        let lsn = self.index.update()?;
+        let last = self.index.last()?;
+        *self.indexed.lock() = last.map(|last| Position { lsn, time: last.time });
+        Ok(())
+    }
+
     fn rounds(&self) {
         let mut restart_at = Duration::ZERO;
         while !self.stopping.load(Ordering::Relaxed) {
@@ -347,6 +356,9 @@ impl Follower {
             }
             Some((ReceiverState::Streaming, _)) | None => core.clear(&self.name, "source"),
             _ => {}
+        }
+        if self.status().is_some_and(|status| status.synced_to.is_some()) {
+            losses::received_again(core, &self.name);
         }
     }
 
@@ -460,7 +472,14 @@ pub fn password_key(id: DsourceId) -> String {
 /// Opens and starts everything of a dSource that is to be followed; without its source (paused), only
 /// its log is opened.
 pub fn start(core: &Arc<Core>, dsource: &Dsource, follow: bool) -> Result<(), Failure> {
+    let dsource = &losses::accept_of_dsource(core, dsource)?;
     let follower = Follower::open(core, dsource)?;
+    // A damaged log must not keep the rounds from saying so.
+    if dsource.synced_to.is_none()
+        && let Err(failure) = follower.find_end()
+    {
+        tracing::warn!(dsource = %dsource.name, %failure, "the end of its log is not known");
+    }
     core.followers.lock().insert(dsource.id, follower.clone());
     if !follow {
         return Ok(());

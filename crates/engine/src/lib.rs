@@ -37,6 +37,7 @@ mod left_slots;
 mod leftovers;
 mod link;
 mod log_feed;
+mod losses;
 mod moments;
 mod opening;
 mod paths;

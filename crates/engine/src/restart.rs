@@ -35,24 +35,10 @@ fn start_dsource(core: &Arc<Core>, dsource: &Dsource) {
         // Their jobs finish or undo them.
         DsourceState::Linking | DsourceState::Unlinking => return,
     };
-    match accept_losses(core, dsource).and_then(|()| follower::start(core, dsource, follow)) {
+    match follower::start(core, dsource, follow) {
         Ok(()) => core.clear(&dsource.name, "start"),
         Err(failure) => core.raise(&dsource.name, "start", &failure),
     }
-}
-
-/// Goes on with a dSource's datasets where acknowledged writes are lost with a damaged intent log: what they
-/// lack is received and replayed again. Where the source does not have it any more that is a gap, with a
-/// fault of its own.
-fn accept_losses(core: &Core, dsource: &Dsource) -> Result<(), Failure> {
-    let lost = core.store.lost();
-    for dataset in [dsource.log_dataset, dsource.staging_dataset].into_iter().flatten() {
-        if lost.contains(&dataset) {
-            tracing::warn!(dsource = %dsource.name, %dataset, "goes on behind what is lost");
-            core.store.accept_loss(dataset).map_err(|error| error.failure())?;
-        }
-    }
-    Ok(())
 }
 
 /// Starts the server of a VDB that should run; a fault where it does not.

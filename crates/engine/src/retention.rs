@@ -6,6 +6,7 @@
 //! that one that was interrupted needs no taking up.
 
 use crate::core::{Context, Core};
+use crate::losses;
 use crate::opening::delete_dataset;
 use offshoot_domain::{
     Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Policy, Position, Snapshot,
@@ -193,7 +194,10 @@ fn give_up_states(context: &Context) -> Result<(), Failure> {
         core.catalog.update::<Timeflow>(timeflow, |one| one.dataset = None)?;
         delete_dataset(core, dataset)?;
     }
-    Ok(())
+    match context.input()? {
+        Owner::Vdb(id) => losses::report(core, id),
+        Owner::Dsource(_) => Ok(()),
+    }
 }
 
 /// Ordering rule: the catalog says that the log begins later BEFORE any of it goes, so that no moment is

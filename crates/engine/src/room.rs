@@ -215,8 +215,10 @@ fn set_quota(
     members: &[DatasetId],
 ) -> Result<(), Failure> {
     match core.store.set_quota(limited, members, limit) {
-        // It is being removed.
-        Err(offshoot_dataset::Error::NoDataset(_)) => return Ok(()),
+        // It is being removed, or refused as it is.
+        Err(offshoot_dataset::Error::NoDataset(_) | offshoot_dataset::Error::Lost(_)) => {
+            return Ok(());
+        }
         other => other.map_err(|error| error.failure())?,
     }
     if limit.is_some() && core.store.quota_used_up(limited) {

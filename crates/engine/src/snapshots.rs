@@ -4,7 +4,7 @@ use crate::core::{Context, Core, vdb_key};
 use crate::follower::{Follower, timestamp};
 use crate::moments::position_at;
 use crate::opening::delete_image;
-use crate::{bookmarks, resync, retention, room};
+use crate::{bookmarks, losses, resync, retention, room};
 use offshoot_domain::{
     Dsource, DsourceState, Owner, Position, Readiness, Snapshot, SnapshotKind, Vdb,
 };
@@ -219,6 +219,7 @@ pub fn take_of_vdb(core: &Core, id: VdbId, kind: SnapshotKind) -> Result<Snapsho
             "wait until it is: offshoot job list",
         ));
     };
+    losses::check(core, &vdb)?;
     let image = core.store.snapshot(dataset).map_err(|e| e.failure())?;
     let position = present_position(core, &vdb);
     record(

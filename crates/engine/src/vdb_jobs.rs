@@ -1,6 +1,7 @@
 //! Jobs on VDBs that exist: start, stop, delete, refresh, rewind and its undoing.
 
 use crate::core::{Context, Core, vdb_key};
+use crate::losses;
 use crate::moments::resolve;
 use crate::opening::{self, DATASET};
 use crate::provision::{
@@ -98,6 +99,7 @@ pub fn submit_start(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
 /// Stops a running VDB.
 pub fn submit_stop(core: &Arc<Core>, name: &str) -> Result<JobId, Failure> {
     let vdb = core.vdb(name)?;
+    losses::check(core, &vdb)?;
     match vdb.state {
         VdbState::Running | VdbState::Failed => submit(core, "vdb_stop", &vdb, None),
         _ => Err(wrong_state(&vdb, "it cannot be stopped", "see it: offshoot vdb show")),
@@ -172,8 +174,7 @@ fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
 fn start(context: &Context) -> Result<(), Failure> {
     let vdb = vdb_of(context)?;
     let dataset = present_dataset(&vdb)?;
-    // Whoever starts it by hand was told what it lacks, and goes on with what there is.
-    context.app().store.accept_loss(dataset).map_err(|error| error.failure())?;
+    losses::accept(context.app(), vdb.id, dataset)?;
     open_vdb(context.app(), &vdb, dataset, false)
 }
 
@@ -261,6 +262,12 @@ fn reopen_old(context: &Context) -> Result<(), Failure> {
     let core = context.app();
     let vdb = vdb_of(context)?;
     let was: VdbState = context.get("was")?.unwrap_or(vdb.state);
+    if let Err(failure) = losses::check(core, &vdb) {
+        core.catalog.update::<Vdb>(vdb.id, |vdb| {
+            (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
+        })?;
+        return Ok(());
+    }
     if was == VdbState::Running && !core.servers.is_running(&vdb_key(vdb.id)) {
         open_vdb(core, &vdb, present_dataset(&vdb)?, false)?;
     }
@@ -276,11 +283,22 @@ fn open_replacement(context: &Context) -> Result<(), Failure> {
 
 fn publish_replacement(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
-    publish_opened(context, input.vdb, input.requested_ms)
+    publish_opened(context, input.vdb, input.requested_ms)?;
+    is_well(context.app(), input.vdb)
+}
+
+/// What was wrong with the state before does not matter any more.
+fn is_well(core: &Core, id: VdbId) -> Result<(), Failure> {
+    core.clear(&core.catalog.get::<Vdb>(id)?.name, "server");
+    losses::settle_past(core, id)
 }
 
 fn find_previous(context: &Context) -> Result<(), Failure> {
-    let previous = previous_timeflow(context.app(), &vdb_of(context)?)?;
+    let (core, vdb) = (context.app(), vdb_of(context)?);
+    let previous = previous_timeflow(core, &vdb)?;
+    if let Some(dataset) = previous.dataset {
+        losses::accept(core, vdb.id, dataset)?;
+    }
     context.set("timeflow", &previous.id)?;
     context.set(DATASET, &previous.dataset)
 }
@@ -308,5 +326,5 @@ fn publish_previous(context: &Context) -> Result<(), Failure> {
         });
         tx.put(&vdb)
     })?;
-    Ok(())
+    is_well(core, input.vdb)
 }

@@ -77,7 +77,10 @@ fn verify_writes(bed: &Testbed, vdb: &str, writer: &Writer) -> Result<()> {
 }
 
 /// `pg_amcheck` over every database of the VDB.
-fn check_pages(bed: &Testbed, uri: &str) -> Result<()> {
+///
+/// # Errors
+/// What it found.
+pub fn check_pages(bed: &Testbed, uri: &str) -> Result<()> {
     let program = bed.source.program("pg_amcheck");
     let spec = program
         .args(["--all", "--install-missing", "--maintenance-db"])

@@ -6,11 +6,13 @@
 //! The binary is `OFFSHOOT_BIN`, or `target/debug/offshoot`. Servers of other major versions than the
 //! distribution's are those in `OFFSHOOT_TEST_PG_BINS` (see `scripts/test-postgres.sh`).
 
+mod intent_log;
 mod kills;
 mod outcome;
 mod small_disk;
 
-pub use kills::{Kills, kill_under_load};
+pub use intent_log::{damage_record, logged_records};
+pub use kills::{Kills, check_pages, kill_under_load};
 pub use outcome::{Outcome, Step, final_job, steps_of};
 pub use small_disk::SmallDisk;
 
@@ -19,7 +21,7 @@ use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Vdb};
 use offshoot_demo::{
     CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
 };
-use offshoot_os::process::ProcessId;
+use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -269,14 +271,26 @@ impl Testbed {
         let processes = self.scratch.processes().into_iter();
         let others = processes.filter(|process| Some(process.pid) != self.engine.pid());
         // The keeper serves no database and ends with the engine.
-        let keeper =
-            |process: &ProcessId| process.arguments().get(1).is_some_and(|a| a == "keeper");
-        let others = others.filter(|process| !keeper(process));
+        let others = others.filter(|process| !is_keeper(process));
         let below = others.filter(|process| {
             process.cwd().is_some_and(|cwd| cwd.starts_with(pool))
                 || process.arguments().iter().any(|argument| argument.contains(&*named))
         });
         below.map(|process| process.arguments().join(" ")).collect()
+    }
+
+    /// Kills the engine and the keeper: nothing that is not on the disk is left, as after a crash of the host.
+    ///
+    /// # Errors
+    /// When one of them outlives that.
+    pub fn kill_all(&mut self) -> Result<()> {
+        self.engine.kill()?;
+        for keeper in self.scratch.processes().into_iter().filter(is_keeper) {
+            // It may have ended by itself.
+            let _ = keeper.signal(Signal::Kill);
+            ensure!(keeper.wait_end(PATIENCE), "the keeper outlived SIGKILL");
+        }
+        Ok(())
     }
 
     /// What the pool takes, in bytes.
@@ -295,6 +309,10 @@ impl Testbed {
     pub fn refused(&self, arguments: &[&str]) -> CommandError {
         check_refusal(self.engine.command(arguments))
     }
+}
+
+fn is_keeper(process: &ProcessId) -> bool {
+    process.arguments().get(1).is_some_and(|argument| argument == "keeper")
 }
 
 /// Checks that a command was refused as the contract says.

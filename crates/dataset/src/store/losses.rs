@@ -6,11 +6,9 @@
 //! deleted. Its snapshots, which are in commits, and all other datasets are as they should be.
 
 use super::{DirectoryEntry, Store};
-use crate::inode::to_timestamp;
 use crate::{Error, Result};
 use offshoot_format::directory::DatasetRecord;
 use offshoot_intent_log::{Damage, Replay};
-use offshoot_pool::Fault;
 use offshoot_types::{BlockHash, DatasetId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,28 +122,6 @@ impl Store {
             let Damage { first, last, .. } = damage;
             tell(&format!("records {first} to {last} of the intent log are damaged"));
         }
-    }
-
-    /// Adds what is lost to the fault of structures: it stays, through restarts and scrubs, until it is
-    /// accepted.
-    pub(super) fn with_losses(&self, mut faults: Vec<Fault>) -> Vec<Fault> {
-        let lost: Vec<String> = self.lost().iter().map(DatasetId::to_string).collect();
-        if lost.is_empty() {
-            return faults;
-        }
-        let detail = format!("acknowledged writes to {} are lost", lost.join(", "));
-        match faults.iter_mut().find(|fault| fault.hash.is_zero()) {
-            Some(fault) => fault.detail = format!("{}; {detail}", fault.detail),
-            None => {
-                let now = to_timestamp(self.shared.clock.now()).seconds;
-                let found_at_unix_s = u64::try_from(now).unwrap_or_default();
-                let hash = BlockHash::ZERO;
-                let fault =
-                    Fault { hash, segment: 0, offset: 0, detail, found_at_unix_s, count: 1 };
-                faults.insert(0, fault);
-            }
-        }
-        faults
     }
 }
 

@@ -1,0 +1,164 @@
+//! VDBs and dSources that lack acknowledged writes, as the part of the intent log that held them was damaged.
+//!
+//! The store refuses such a dataset ([`offshoot_dataset::Error::Lost`]) until somebody accepts it as it is. Who:
+//!
+//! - *The present state of a VDB*: its user, who is told by a fault and by the VDB's own error, by starting it.
+//!   Refreshing, rewinding or deleting it settles it, too: that was a choice for another state.
+//! - *A state that a rewind or refresh replaced*: who goes back to it (`vdb rewind --undo`); a fault says so.
+//! - *A dSource*: the engine at once. What its datasets lack is received and replayed again, until when a fault
+//!   says so. Where the source does not have it any more that is a gap, with a fault of its own.
+
+use crate::core::Core;
+use offshoot_domain::{Dsource, Timeflow, Vdb, VdbState};
+use offshoot_types::{DatasetId, ErrorKind, Failure, VdbId};
+
+/// The topic of these faults.
+const TOPIC: &str = "loss";
+
+/// Refuses a VDB whose present state lacks acknowledged writes.
+///
+/// # Errors
+/// `DataDamaged`, with all that settles it.
+pub fn check(core: &Core, vdb: &Vdb) -> Result<(), Failure> {
+    match vdb.dataset.filter(|id| core.store.lost().contains(id)) {
+        Some(_) => Err(of_present(vdb)),
+        None => Ok(()),
+    }
+}
+
+fn of_present(vdb: &Vdb) -> Failure {
+    let name = &vdb.name;
+    Failure::new(
+        ErrorKind::DataDamaged,
+        format!(
+            "'{name}' lacks acknowledged writes: the part of the intent log that held them is damaged"
+        ),
+        format!(
+            "go on with the state before them: offshoot vdb start {name}; or open another one: offshoot vdb \
+             refresh {name}, offshoot vdb rewind {name} --snapshot ID; check the disk"
+        ),
+    )
+}
+
+fn of_past(vdb: &Vdb) -> Failure {
+    let name = &vdb.name;
+    Failure::new(
+        ErrorKind::DataDamaged,
+        format!(
+            "the state of '{name}' before a rewind or refresh lacks acknowledged writes: the part of the \
+             intent log that held them is damaged"
+        ),
+        format!(
+            "nothing, unless you want to go back to it: offshoot vdb rewind {name} --undo opens what is there; \
+             it goes with the retention of '{name}'; check the disk"
+        ),
+    )
+}
+
+/// States that a rewind or refresh of a VDB replaced and that lack writes.
+fn past(core: &Core, vdb: &Vdb) -> Result<Vec<DatasetId>, Failure> {
+    let lost = core.store.lost();
+    if lost.is_empty() {
+        return Ok(lost);
+    }
+    let timeflows: Vec<Timeflow> = core.catalog.list_of(vdb.id)?;
+    let states = timeflows.into_iter().filter_map(|one| one.dataset);
+    Ok(states.filter(|id| Some(*id) != vdb.dataset && lost.contains(id)).collect())
+}
+
+/// Makes faults of what all VDBs lack; those that lack something now are failed, whatever they were before.
+///
+/// # Errors
+/// The catalog's.
+pub fn report_all(core: &Core) -> Result<(), Failure> {
+    for vdb in core.catalog.list::<Vdb>()? {
+        report(core, vdb.id)?;
+        let Err(failure) = check(core, &vdb) else { continue };
+        // One that is being changed is left to its job.
+        if vdb.state != VdbState::Provisioning {
+            core.catalog.update::<Vdb>(vdb.id, |vdb| {
+                (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a fault of what a VDB lacks, or takes it back.
+///
+/// # Errors
+/// The catalog's.
+pub fn report(core: &Core, id: VdbId) -> Result<(), Failure> {
+    let Some(vdb) = core.catalog.find::<Vdb>(id)? else { return Ok(()) };
+    match check(core, &vdb) {
+        Err(failure) => core.raise(&vdb.name, TOPIC, &failure),
+        Ok(()) if !past(core, &vdb)?.is_empty() => core.raise(&vdb.name, TOPIC, &of_past(&vdb)),
+        Ok(()) => core.clear(&vdb.name, TOPIC),
+    }
+    Ok(())
+}
+
+/// Goes on with what is there of a VDB's present or past state, as its user asked for that.
+///
+/// # Errors
+/// The store's and the catalog's.
+pub fn accept(core: &Core, id: VdbId, dataset: DatasetId) -> Result<(), Failure> {
+    if !core.store.lost().contains(&dataset) {
+        return Ok(());
+    }
+    core.store.accept_loss(dataset).map_err(|error| error.failure())?;
+    // Where it does not start now, that has another reason.
+    core.catalog.update::<Vdb>(id, |vdb| {
+        if vdb.dataset == Some(dataset) {
+            (vdb.state, vdb.problem) = (VdbState::Stopped, None);
+        }
+    })?;
+    report(core, id)
+}
+
+/// Another state of a VDB was opened: what the others lack does not matter any more.
+///
+/// # Errors
+/// The store's and the catalog's.
+pub fn settle_past(core: &Core, id: VdbId) -> Result<(), Failure> {
+    for dataset in past(core, &core.catalog.get(id)?)? {
+        core.store.accept_loss(dataset).map_err(|error| error.failure())?;
+    }
+    report(core, id)
+}
+
+/// Goes on with a dSource's datasets where they lack writes; the record of it that holds then. Nobody may
+/// believe any more how far its log went: that is forgotten first, and found out anew.
+///
+/// # Errors
+/// The store's and the catalog's.
+pub fn accept_of_dsource(core: &Core, dsource: &Dsource) -> Result<Dsource, Failure> {
+    let mut lost = core.store.lost();
+    lost.retain(|id| [dsource.log_dataset, dsource.staging_dataset].contains(&Some(*id)));
+    if lost.is_empty() {
+        return Ok(dsource.clone());
+    }
+    let name = &dsource.name;
+    let failure = Failure::new(
+        ErrorKind::DataDamaged,
+        format!(
+            "'{name}' lacks log that was received: the part of the intent log that held it is damaged; it is \
+             received again"
+        ),
+        format!(
+            "nothing as long as the source has that log; else it is a gap, which a new copy mends: offshoot \
+             dsource sync {name}; check the disk"
+        ),
+    );
+    core.raise(name, TOPIC, &failure);
+    let dsource = core.catalog.update::<Dsource>(dsource.id, |one| one.synced_to = None)?;
+    for dataset in lost {
+        core.store.accept_loss(dataset).map_err(|error| error.failure())?;
+    }
+    Ok(dsource)
+}
+
+/// A dSource has everything again that its source has.
+pub fn received_again(core: &Core, name: &str) {
+    core.clear(name, TOPIC);
+}
