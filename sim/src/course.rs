@@ -4,9 +4,8 @@ use crate::Dice;
 use crate::flips;
 use crate::log_course;
 use crate::run::Run;
-use crate::world::{World, create, open};
+use crate::world::{World, check_offline, create, open};
 use offshoot_dataset::{Ino, NewInode, Store};
-use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use std::fmt;
 use std::sync::Arc;
@@ -119,7 +118,8 @@ impl Plan {
             marked.push((info.id, new.ino));
         }
         drop(store);
-        check_offline(&disk, &context);
+        let report = check_offline(&disk).expect("a check can begin");
+        assert_eq!(report.findings, [], "{context}: the offline check");
         let store = self.recover(&disk, &mut dice, &mut tally, &context);
         for (id, ino) in marked {
             let dataset = store.dataset(id).unwrap();
@@ -186,13 +186,6 @@ impl Plan {
                 .unwrap_or_else(|error| panic!("{context}: cannot open after it: {error}"));
         }
     }
-}
-
-/// Nothing is wrong with what lies on a disk.
-fn check_offline(disk: &Arc<SimDisk>, context: &str) {
-    let disk: Arc<dyn Disk> = disk.clone();
-    let report = offshoot_dataset::check(disk, &mut |_, _| {}).expect("a check can begin");
-    assert_eq!(report.findings, [], "{context}: the offline check");
 }
 
 /// Deletes everything in any order; the pool must be empty then.

@@ -301,22 +301,24 @@ impl Run {
         let snapshots: Vec<SnapshotId> = store.snapshots().iter().map(|info| info.id).collect();
         for (id, history) in &self.datasets {
             let there = ids.contains(id);
-            match expected(history.created, history.deleted, crashed) {
-                Some(expected) => assert_eq!(there, expected, "{context}: {id}"),
-                None if there => {}
-                None => continue,
-            }
+            check_presence(
+                there,
+                (history.created, history.deleted),
+                crashed,
+                &format!("{context}: {id}"),
+            );
             if there {
                 history.check(store, *id, crashed, context);
             }
         }
         for (id, taken) in &self.snapshots {
             let there = snapshots.contains(id);
-            match expected(taken.created, taken.deleted, crashed) {
-                Some(expected) => assert_eq!(there, expected, "{context}: {id}"),
-                None if there => {}
-                None => continue,
-            }
+            check_presence(
+                there,
+                (taken.created, taken.deleted),
+                crashed,
+                &format!("{context}: {id}"),
+            );
             if there {
                 let clone = store.clone_snapshot(*id).unwrap();
                 let seen = dump(&store.dataset(clone).unwrap()).unwrap();
@@ -329,16 +331,22 @@ impl Run {
     }
 }
 
-/// Whether something made and deleted in these steps must (not) be there after a crash in a step;
-/// `None`: it may.
-pub fn expected(created: usize, deleted: Option<usize>, crashed: usize) -> Option<bool> {
-    match deleted {
+/// Something made and deleted in these steps is there after a crash in a step, or is not, as it must.
+pub fn check_presence(
+    there: bool,
+    (created, deleted): (usize, Option<usize>),
+    crashed: usize,
+    what: &str,
+) {
+    let expected = match deleted {
         _ if created > crashed => Some(false),
+        // The crash was in the middle of it.
         _ if created == crashed => None,
         Some(deleted) if deleted < crashed => Some(false),
         Some(deleted) if deleted == crashed => None,
         _ => Some(true),
-    }
+    };
+    assert_eq!(there, expected.unwrap_or(there), "{what}");
 }
 
 impl History {

@@ -1,7 +1,9 @@
 //! A store on a simulated disk, and the steps a run takes on it.
 
 use crate::model::{Op, apply_real};
-use offshoot_dataset::{DatasetId, Error, ScrubState, SnapshotId, Store, StoreOptions};
+use offshoot_dataset::{
+    CheckReport, DatasetId, Error, ScrubState, SnapshotId, Store, StoreOptions,
+};
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
@@ -59,6 +61,12 @@ const RESERVE: u64 = 1 << 20;
 pub fn create(disk: &Arc<SimDisk>, options: &StoreOptions) -> Result<(), Error> {
     let disk: Arc<dyn Disk> = disk.clone();
     Store::create(&disk, options)
+}
+
+/// What an offline check of the store on a simulated disk finds.
+pub fn check_offline(disk: &Arc<SimDisk>) -> Result<CheckReport, Error> {
+    let disk: Arc<dyn Disk> = disk.clone();
+    offshoot_dataset::check(disk, &mut |_, _| {})
 }
 
 /// Opens a store on a simulated disk.

@@ -3,8 +3,49 @@
 
 mod support;
 
+use offshoot_dataset::{Dataset, DatasetId, Error, Ino, Store};
 use offshoot_os::disk::sim::SimDisk;
+use std::sync::Arc;
 use support::{Dice, create, open};
+
+/// A dataset with one file, in a store of its own.
+struct OneFile {
+    disk: Arc<SimDisk>,
+    store: Arc<Store>,
+    id: DatasetId,
+    dataset: Arc<Dataset>,
+    ino: Ino,
+}
+
+impl OneFile {
+    fn new(seed: u64) -> OneFile {
+        let disk = SimDisk::new(seed);
+        let options = support::small_options();
+        create(&disk, &options).unwrap();
+        let store = open(&disk, &options).unwrap();
+        let id = store.create_dataset().unwrap();
+        let dataset = store.dataset(id).unwrap();
+        let ino = support::make_file(&dataset, b"file");
+        OneFile { disk, store, id, dataset, ino }
+    }
+
+    fn write(&self, at: u64, content: &[u8]) {
+        self.dataset.write(self.ino, at, content).unwrap();
+    }
+
+    /// After a loss of power all of the file is as it is now.
+    fn survives_a_crash(self, context: &str) {
+        let OneFile { disk, store, id, dataset, ino } = self;
+        let expected = dataset.read(ino, 0, 1 << 20).unwrap();
+        drop(dataset);
+        drop(store);
+        disk.crash();
+        let store = open(&disk, &support::small_options()).unwrap();
+        let dataset = store.dataset(id).unwrap();
+        assert_eq!(dataset.read(ino, 0, 1 << 20).unwrap(), expected, "{context}");
+        store.close().unwrap();
+    }
+}
 
 /// The log of another dataset is not held back by one that is clean, nor trimmed under one that
 /// has logged what no commit holds.
@@ -48,41 +89,25 @@ fn the_log_is_trimmed_behind_the_slowest_dataset_only() {
 fn flushes_without_room_lose_nothing_and_all_goes_on_with_room() {
     for seed in 0..10 {
         for prefix in ["segments/", "table/", "root.", "log/"] {
-            let disk = SimDisk::new(seed);
-            let options = support::small_options();
-            create(&disk, &options).unwrap();
-            let store = open(&disk, &options).unwrap();
-            let id = store.create_dataset().unwrap();
-            let dataset = store.dataset(id).unwrap();
-            let ino = support::make_file(&dataset, b"file");
+            let file = OneFile::new(seed);
             for round in 1..6 {
-                dataset.write(ino, u64::from(round) * 10_000, &[round; 20_000]).unwrap();
-                dataset.sync().unwrap();
-                disk.refuse_syncs(Some(prefix));
-                let late = [round + 100; 5000];
-                dataset.write(ino, u64::from(round) * 10_000 + 15_000, &late).unwrap();
+                file.write(u64::from(round) * 10_000, &[round; 20_000]);
+                file.dataset.sync().unwrap();
+                file.disk.refuse_syncs(Some(prefix));
+                file.write(u64::from(round) * 10_000 + 15_000, &[round + 100; 5000]);
                 // By the other of the two, unless that has something to make up for.
-                if prefix == "log/" {
-                    dataset.sync().unwrap();
-                } else {
-                    assert_eq!(dataset.commit(), Err(offshoot_dataset::Error::NoSpace), "{prefix}");
-                    dataset.sync().unwrap();
+                if prefix != "log/" {
+                    assert_eq!(file.dataset.commit(), Err(Error::NoSpace), "{prefix}");
                 }
-                disk.refuse_syncs(None);
+                file.dataset.sync().unwrap();
+                file.disk.refuse_syncs(None);
                 if round % 2 == 0 {
-                    dataset.commit().unwrap();
+                    file.dataset.commit().unwrap();
                 }
             }
-            dataset.write(ino, 0, &[9; 10_000]).unwrap();
-            dataset.sync().unwrap();
-            let expected = dataset.read(ino, 0, 1 << 20).unwrap();
-            drop(dataset);
-            drop(store);
-            disk.crash();
-            let store = open(&disk, &options).unwrap();
-            let dataset = store.dataset(id).unwrap();
-            assert_eq!(dataset.read(ino, 0, 1 << 20).unwrap(), expected, "{prefix}, seed {seed}");
-            store.close().unwrap();
+            file.write(0, &[9; 10_000]);
+            file.dataset.sync().unwrap();
+            file.survives_a_crash(&format!("{prefix}, seed {seed}"));
         }
     }
 }
@@ -92,31 +117,20 @@ fn flushes_without_room_lose_nothing_and_all_goes_on_with_room() {
 #[test]
 fn failed_flushes_lose_nothing_that_was_acknowledged() {
     for (prefix, log_fails) in [("segments/", false), ("root.", false), ("log/", true)] {
-        let disk = SimDisk::new(8);
-        let options = support::small_options();
-        create(&disk, &options).unwrap();
-        let store = open(&disk, &options).unwrap();
-        let id = store.create_dataset().unwrap();
-        let dataset = store.dataset(id).unwrap();
-        let ino = support::make_file(&dataset, b"file");
-        dataset.write(ino, 0, &[1; 20_000]).unwrap();
-        dataset.sync().unwrap();
-        disk.fail_syncs(Some(prefix));
-        dataset.write(ino, 10_000, &[2; 20_000]).unwrap();
-        assert_eq!(dataset.commit().is_ok(), log_fails, "{prefix}");
-        dataset.write(ino, 20_000, &[3; 20_000]).unwrap();
-        dataset.sync().unwrap_or_else(|error| panic!("{prefix}: {error}"));
-        disk.fail_syncs(None);
-        dataset.write(ino, 30_000, &[4; 20_000]).unwrap();
-        dataset.sync().unwrap_or_else(|error| panic!("{prefix}: {error}"));
+        let file = OneFile::new(8);
+        let sync = || file.dataset.sync().unwrap_or_else(|error| panic!("{prefix}: {error}"));
+        file.write(0, &[1; 20_000]);
+        sync();
+        file.disk.fail_syncs(Some(prefix));
+        file.write(10_000, &[2; 20_000]);
+        assert_eq!(file.dataset.commit().is_ok(), log_fails, "{prefix}");
+        file.write(20_000, &[3; 20_000]);
+        sync();
+        file.disk.fail_syncs(None);
+        file.write(30_000, &[4; 20_000]);
+        sync();
         let expected = [[1; 10_000], [2; 10_000], [3; 10_000], [4; 10_000], [4; 10_000]].concat();
-        assert_eq!(dataset.read(ino, 0, 1 << 20).unwrap(), expected);
-        drop(dataset);
-        drop(store);
-        disk.crash();
-        let store = open(&disk, &options).unwrap();
-        let dataset = store.dataset(id).unwrap();
-        assert_eq!(dataset.read(ino, 0, 1 << 20).unwrap(), expected, "{prefix}");
-        store.close().unwrap();
+        assert_eq!(file.dataset.read(file.ino, 0, 1 << 20).unwrap(), expected);
+        file.survives_a_crash(prefix);
     }
 }

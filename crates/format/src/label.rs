@@ -4,7 +4,7 @@ use crate::{DecodeError, Reader};
 
 /// The version this engine writes; it reads no other.
 pub const VERSION: u32 = 1;
-/// Feature flags this engine knows: none yet. A pool with any other is refused.
+/// Feature flags this engine knows. A pool with any other is refused.
 pub const KNOWN_FEATURES: u64 = LOG_SECTORS;
 /// The intent log is made of sectors that tell damage from a torn write; a dataset can be marked as one that
 /// has lost operations.

@@ -8,9 +8,13 @@ pub const LEN: usize = 4096;
 /// Copies of a slot, one behind the other in its file.
 pub const COPIES: usize = 2;
 /// The longest extra bytes.
-pub const EXTRA_LEN_MAX: usize = 2048;
+pub const EXTRA_LEN_MAX: usize = 128;
 /// The most log files a slot can name.
 pub const LOGS_MAX: usize = 16;
+/// What comes before the names of the logs.
+const FIXED_LEN: usize = 80;
+// What of a copy can be other than zeros is in one sector: writing a root over another cannot tear.
+const _: () = assert!(FIXED_LEN + LOGS_MAX * 16 + EXTRA_LEN_MAX <= crate::log::SECTOR_LEN);
 
 const MAGIC: &[u8; 8] = b"OFSROOT1";
 

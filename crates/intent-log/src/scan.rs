@@ -19,7 +19,7 @@ use offshoot_format::log::{
     FileHeaderState, LOG_HEADER_LEN, LogFileHeader, SECTOR_LEN, Sector, SectorHeader,
 };
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One record as replay finds it.
@@ -307,9 +307,9 @@ impl Chain {
 
     /// What is known of the records from the expected one up to `next`.
     fn missing(&self, next: u64) -> Damage {
-        let (mut streams, mut known) = (BTreeMap::<u64, u64>::new(), BTreeMap::new());
+        let (mut streams, mut known) = (BTreeMap::<u64, u64>::new(), BTreeSet::new());
         for (_, header) in self.sectors().filter(|(_, header)| header.sequence < next) {
-            known.insert(header.sequence, ());
+            known.insert(header.sequence);
             let position = streams.entry(header.stream).or_default();
             *position = header.position.max(*position);
         }

@@ -1,9 +1,10 @@
 //! Verifying a pool that no engine has open, without changing it.
 
-use crate::journal::{open_slots, read_root, read_table};
+use crate::journal::read_table;
 use crate::pool::{NodeChildren, verify};
 use crate::rebuild::rebuild;
 use crate::recovery::{LOST, read_label, take_lock};
+use crate::roots::{Newest, Roots};
 use crate::segments;
 use crate::table::{Entry, Table};
 use crate::{Error, Result};
@@ -54,9 +55,10 @@ impl PoolCheck {
     pub fn open(disk: Arc<dyn Disk>, nodes: Arc<dyn NodeChildren>) -> Result<PoolCheck> {
         let label = read_label(&*disk)?;
         let lock = take_lock(&*disk)?;
-        let root = read_root(&open_slots(&*disk)?)?;
+        let Newest { root, damage } = Roots::open(&*disk)?.read()?;
         let table = Table::new();
-        let mut findings = Vec::new();
+        let finding = |detail| Finding { object: "root".to_owned(), detail };
+        let mut findings: Vec<Finding> = damage.into_iter().map(finding).collect();
         match read_table(&*disk, &root, &table) {
             Ok(_) => {}
             Err(Error::DamagedStructure { what, detail }) => {

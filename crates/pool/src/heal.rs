@@ -1,6 +1,5 @@
 //! Replacing the damaged copy of a block by a sound one that turned up.
 
-use crate::compress::compress;
 use crate::pool::{Pool, verify};
 use crate::table::{Entry, Move, Place};
 use crate::transaction::name_of;
@@ -23,16 +22,11 @@ impl Pool {
     pub(crate) fn heal(&self, hash: &BlockHash, content: &[u8]) -> Result<bool> {
         let Some(entry) = self.table.get(hash) else { return Ok(false) };
         let place = entry.place();
-        let (codec, compressed) = compress(content);
-        let stored = compressed.as_deref().unwrap_or(content);
         let kept = entry.is_committed() && !entry.is_lost();
         if !kept || name_of(entry.kind(), content) != *hash {
             return Ok(false);
         }
-        let (stored_len, raw_len) = (stored.len() as u32, entry.raw_len());
-        let frame = Frame { hash: *hash, kind: entry.kind(), codec, stored_len, raw_len };
-        self.take_room(u64::from(Frame::room(stored_len)), Purpose::Freeing)?;
-        let to = self.segments.append(&frame, stored)?;
+        let (to, codec) = self.append_block(*hash, entry.kind(), content, Purpose::Freeing)?;
         // ORDER 1 for the new copy; from here on it is moved as compaction moves blocks.
         if let Err(error) = self.flush_segments() {
             self.segments.release(to);

@@ -7,12 +7,12 @@
 //! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
 
 use crate::load::{Chunks, damaged, load};
+use crate::roots::{self, FILES_LEN, Newest, Roots};
 use crate::table::Table;
 use crate::{Error, Result};
-use offshoot_format::DecodeError;
 use offshoot_format::root::{self, LogExtent, RootSlot};
 use offshoot_format::table::{CHUNK_LEN_MAX, Record, encode_chunk_header};
-use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
+use offshoot_os::disk::{Disk, DiskFile};
 use std::io::IoSlice;
 use std::sync::Arc;
 
@@ -31,11 +31,6 @@ fn checkpoint_path(number: u64) -> String {
     format!("{DIR}/{number:08}.checkpoint")
 }
 
-/// The root slot that a transaction group writes.
-fn slot_path(slot: u64) -> &'static str {
-    if slot.is_multiple_of(2) { "root.0" } else { "root.1" }
-}
-
 /// A failure of a commit: before anything durable changed, or with the outcome unknown.
 #[derive(Debug)]
 pub(crate) enum CommitError {
@@ -43,6 +38,14 @@ pub(crate) enum CommitError {
     Undone(Error),
     /// Nobody knows what is on the device.
     Unknown(Error),
+}
+
+impl CommitError {
+    fn into_error(self) -> Error {
+        match self {
+            CommitError::Undone(error) | CommitError::Unknown(error) => error,
+        }
+    }
 }
 
 /// A checkpoint that is being written.
@@ -56,7 +59,7 @@ pub(crate) struct CheckpointTicket {
 /// Writes the table's files and the root slots.
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
-    slots: [Arc<dyn DiskFile>; 2],
+    roots: Roots,
     log: Arc<dyn DiskFile>,
     /// What the last durable root says.
     pub(crate) root: RootSlot,
@@ -70,65 +73,11 @@ pub(crate) struct Journal {
 /// Makes the files of an empty pool.
 pub(crate) fn create(disk: &dyn Disk) -> Result<()> {
     let write = || -> std::io::Result<()> {
-        let first = RootSlot {
-            txg: Default::default(),
-            hash: offshoot_types::BlockHash::ZERO,
-            checkpoint: 0,
-            logs: vec![LogExtent { number: 1, len: 0 }],
-            zero_saved: 0,
-            dedup_saved: 0,
-            extra: Vec::new(),
-        };
-        let slot = first.encode().map_err(std::io::Error::other)?;
-        for (number, content) in [(0, &slot), (1, &vec![0; root::LEN])] {
-            let file = disk.create(slot_path(number))?;
-            file.write_at(0, &content.repeat(root::COPIES))?;
-            file.sync_data()?;
-        }
+        roots::create(disk, 1)?;
         disk.create(&log_path(1))?.sync_data()?;
         disk.sync_dir(DIR)
     };
     write().map_err(|error| Error::io("create the pool's first root", &error))
-}
-
-/// The files of both slots.
-pub(crate) fn open_slots(disk: &dyn Disk) -> Result<[Arc<dyn DiskFile>; 2]> {
-    Ok([open_file(disk, slot_path(0))?, open_file(disk, slot_path(1))?])
-}
-
-/// Reads the valid root with the highest txg.
-pub(crate) fn read_root(slots: &[Arc<dyn DiskFile>; 2]) -> Result<RootSlot> {
-    let mut newest: Option<RootSlot> = None;
-    let mut problems = Vec::new();
-    for (number, file) in (0..).zip(slots) {
-        for copy in 0..root::COPIES {
-            match read_copy(&**file, slot_path(number), copy)? {
-                Ok(slot) if newest.as_ref().is_none_or(|newest| slot.txg > newest.txg) => {
-                    newest = Some(slot);
-                }
-                Ok(_) => {}
-                Err(error) => problems.push(format!("{}: {error}", slot_path(number))),
-            }
-        }
-    }
-    newest.ok_or_else(|| Error::DamagedStructure { what: "root", detail: problems.join("; ") })
-}
-
-/// One copy of a slot, or why it does not count.
-fn read_copy(
-    file: &dyn DiskFile,
-    path: &str,
-    copy: usize,
-) -> Result<std::result::Result<RootSlot, DecodeError>> {
-    let mut bytes = vec![0; root::LEN];
-    match read_exact_at(file, (copy * root::LEN) as u64, &mut bytes) {
-        Ok(()) => {}
-        // A pool of before there were copies has one.
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
-        // Not a torn slot but a device that does not answer: the older root may not be the last.
-        Err(error) => return Err(Error::io(format!("read '{path}'"), &error)),
-    }
-    Ok(RootSlot::decode(&bytes))
 }
 
 /// Nothing durable changed where the device had no room to flush what no root counts.
@@ -139,74 +88,65 @@ fn unflushed(error: Error) -> CommitError {
     }
 }
 
-/// Writes a root to the slot of a transaction group, its own as a rule, durably.
-///
-/// ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the root
-/// before, stays as it is: a torn write of this one falls back to that. It lies in the slot more than
-/// once, as later damage of a single copy could not be told from such a write.
-fn write_slot(
-    slots: &[Arc<dyn DiskFile>; 2],
-    root: &RootSlot,
-    txg: u64,
-) -> std::result::Result<(), CommitError> {
-    let path = slot_path(txg);
-    let bytes = root.encode().map_err(|error| CommitError::Undone(error.into()))?;
-    let bytes = bytes.repeat(root::COPIES);
-    let file = &slots[usize::from(path == slot_path(1))];
-    file.write_at(0, &bytes)
-        .and_then(|()| file.sync_data())
-        .map_err(|error| CommitError::Unknown(Error::io(format!("write '{path}'"), &error)))
+/// A number that neither the root names, even if that file is gone, nor any file has.
+fn unused_number(disk: &dyn Disk, root: &RootSlot) -> Result<u64> {
+    let named = root.logs.iter().map(|log| log.number).chain([root.checkpoint]);
+    let mut next = named.max().unwrap_or(0) + 1;
+    let names = disk.list(DIR);
+    for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
+        let number = name.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
+        next = next.max(number.map_or(0, |number| number.saturating_add(1)));
+    }
+    Ok(next)
 }
 
-/// Writes again what is read of a slot. Its last flush may have failed, too: the device would then hold a
-/// newer root than is seen, one in doubt.
-fn keep_slot(file: &dyn DiskFile) -> Result<()> {
-    let mut bytes = vec![0; root::COPIES * root::LEN];
-    let kept = file.read_at(0, &mut bytes).and_then(|len| {
-        file.write_at(0, &bytes[..len])?;
-        file.sync_data()
+/// Makes an empty log file.
+fn create_log(disk: &dyn Disk, number: u64) -> Result<Arc<dyn DiskFile>> {
+    let path = log_path(number);
+    let log = disk.create(&path).and_then(|log| {
+        // The name MUST be durable before a root that names it.
+        disk.sync_dir(DIR)?;
+        Ok(log)
     });
-    kept.map_err(|error| Error::io("write the older root again", &error))
+    log.map_err(|error| Error::io(format!("create '{path}'"), &error))
 }
 
 impl Journal {
     /// Reads the newest root and loads its table. A damaged table is made anew by `rebuild`, which
-    /// fills an empty table with what the root reaches.
+    /// fills an empty table with what the root reaches. With what was found damaged.
     pub(crate) fn open(
         disk: &Arc<dyn Disk>,
         table: &Table,
         rebuild: impl FnOnce(&RootSlot) -> Result<()>,
-    ) -> Result<Journal> {
-        let slots = open_slots(&**disk)?;
-        let root = read_root(&slots)?;
+    ) -> Result<(Journal, Vec<String>)> {
+        let roots = Roots::open(&**disk)?;
+        let Newest { mut root, damage } = roots.read()?;
+        let mut damage = Vec::from_iter(damage);
         // ORDER 3 for a root whose writer did not see its flush succeed: it is written again, as after
         // a failed flush the system may hold it for clean.
-        write_slot(&slots, &root, root.txg.0).map_err(|error| match error {
-            CommitError::Undone(error) | CommitError::Unknown(error) => error,
-        })?;
-        keep_slot(&*slots[usize::from(slot_path(root.txg.0 + 1) == slot_path(1))])?;
-        // Not a number the root still names, even if that file is gone.
-        let named = root.logs.iter().map(|log| log.number).chain([root.checkpoint]);
-        let mut next_number = named.max().unwrap_or(0) + 1;
-        let names = disk.list(DIR);
-        for name in names.map_err(|error| Error::io(format!("list '{DIR}'"), &error))? {
-            let number = name.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
-            next_number = next_number.max(number.map_or(0, |number| number.saturating_add(1)));
+        roots.write(&root, root.txg.0).map_err(CommitError::into_error)?;
+        match damage.is_empty() {
+            true => roots.keep_older(&root)?,
+            // Either slot may be the damaged one.
+            false => roots.write(&root, root.txg.0 + 1).map_err(CommitError::into_error)?,
         }
+        let mut next_number = unused_number(&**disk, &root)?;
         let (log, checkpoint_len, rebuilt) = match load_table(&**disk, &root, table) {
             Ok((log, checkpoint_len)) => (log, checkpoint_len, false),
             Err(Error::DamagedStructure { what, detail }) => {
                 tracing::error!(what, detail, "the table is rebuilt from the segments");
+                damage.push("the block table was damaged; it was rebuilt from the segments".into());
                 table.retain(|_, _| false);
                 rebuild(&root)?;
-                // Any handle will do: the new table's log takes its place before it is used.
-                (slots[0].clone(), 0, true)
+                root.logs.push(LogExtent { number: next_number, len: 0 });
+                next_number += 1;
+                (create_log(&**disk, next_number - 1)?, 0, true)
             }
             Err(other) => return Err(other),
         };
         let mut journal = Journal {
             disk: disk.clone(),
-            slots,
+            roots,
             log,
             root,
             next_number,
@@ -217,32 +157,23 @@ impl Journal {
             journal.replace_table(table)?;
         }
         journal.remove_unnamed()?;
-        Ok(journal)
+        Ok((journal, damage))
     }
 
-    /// Writes the whole table and a root that names nothing older.
+    /// Writes the whole table and a root that names nothing older than the last log.
     fn replace_table(&mut self, table: &Table) -> Result<()> {
-        self.begin_log()?;
-        let first_log = self.next_number - 1;
-        let ticket = CheckpointTicket { number: self.next_number, first_log };
+        let (number, first_log) = (self.next_number, self.next_number - 1);
+        let ticket = CheckpointTicket { number, first_log };
         self.next_number += 1;
         let len = write_checkpoint(&*self.disk, ticket, table)?;
-        self.finish_checkpoint(ticket, len).map_err(|error| match error {
-            CommitError::Undone(error) | CommitError::Unknown(error) => error,
-        })
+        self.finish_checkpoint(ticket, len).map_err(CommitError::into_error)
     }
 
     /// Begins a new log file.
     fn begin_log(&mut self) -> Result<()> {
         let number = self.next_number;
         self.next_number += 1;
-        let path = log_path(number);
-        let log = self.disk.create(&path).and_then(|log| {
-            // The name MUST be durable before a root that names it.
-            self.disk.sync_dir(DIR)?;
-            Ok(log)
-        });
-        self.log = log.map_err(|error| Error::io(format!("create '{path}'"), &error))?;
+        self.log = create_log(&*self.disk, number)?;
         self.root.logs.push(LogExtent { number, len: 0 });
         Ok(())
     }
@@ -303,7 +234,7 @@ impl Journal {
 
     fn write_root(&mut self, next: RootSlot) -> std::result::Result<(), CommitError> {
         self.settle()?;
-        match write_slot(&self.slots, &next, next.txg.0) {
+        match self.roots.write(&next, next.txg.0) {
             Err(CommitError::Unknown(error @ Error::Full { .. })) => {
                 self.doubtful = true;
                 Err(CommitError::Undone(error))
@@ -325,12 +256,10 @@ impl Journal {
     /// one of the two at any moment; until then all that the newer one needs MUST stay.
     pub(crate) fn settle(&mut self) -> std::result::Result<(), CommitError> {
         if self.doubtful {
-            write_slot(&self.slots, &self.root, self.root.txg.0 + 1).map_err(
-                |error| match error {
-                    CommitError::Unknown(error) => unflushed(error),
-                    undone => undone,
-                },
-            )?;
+            self.roots.write(&self.root, self.root.txg.0 + 1).map_err(|error| match error {
+                CommitError::Unknown(error) => unflushed(error),
+                undone => undone,
+            })?;
             self.doubtful = false;
         }
         Ok(())
@@ -348,7 +277,7 @@ impl Journal {
 
     /// Bytes of the table's files.
     pub(crate) fn used(&self) -> u64 {
-        self.checkpoint_len + self.logs_len() + 2 * (root::COPIES * root::LEN) as u64
+        self.checkpoint_len + self.logs_len() + FILES_LEN
     }
 
     /// Begins a new log, to which commits append from now on. The checkpoint that the answer names may

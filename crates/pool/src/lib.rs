@@ -20,6 +20,7 @@ mod rebuild;
 mod reclaim;
 mod recovery;
 mod room;
+mod roots;
 mod scrub;
 mod segments;
 mod stats;

@@ -264,7 +264,10 @@ impl Pool {
 
     /// Whether a block is where a flush can make it durable, or has.
     pub(crate) fn is_kept(&self, hash: &BlockHash) -> bool {
-        self.table.get(hash).is_none_or(|entry| self.segments.is_kept(entry.place()))
+        let is_kept =
+            || self.table.get(hash).is_none_or(|entry| self.segments.is_kept(entry.place()));
+        // As a rule: no look-up for each block of a commit.
+        self.segments.all_kept() || is_kept()
     }
 
     pub(crate) fn flush_segments(&self) -> Result<()> {

@@ -96,11 +96,8 @@ impl Pool {
         let lock = take_lock(&*disk)?;
         make_durable(&*disk)?;
         let table = Table::new();
-        let mut rebuilt = false;
-        let journal = Journal::open(&disk, &table, |root| {
-            rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)?;
-            rebuilt = true;
-            Ok(())
+        let (journal, damage) = Journal::open(&disk, &table, |root| {
+            rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)
         })?;
         let segments = Segments::new(disk.clone(), label.pool_id, options);
         let Settled { dead, uses, lost, .. } = settle_table(&table);
@@ -136,9 +133,8 @@ impl Pool {
             let detail = format!("segment {number} is missing or too short");
             pool.add_structure_fault(BlockHash::ZERO, &detail);
         }
-        if rebuilt {
-            let detail = "the block table was damaged; it was rebuilt from the segments";
-            pool.add_structure_fault(BlockHash::ZERO, detail);
+        for detail in damage {
+            pool.add_structure_fault(BlockHash::ZERO, &detail);
         }
         for hash in lost {
             pool.add_structure_fault(hash, LOST);

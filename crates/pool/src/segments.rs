@@ -395,6 +395,11 @@ impl Segments {
         unkept.get(&place.segment).is_none_or(|from| place.offset < *from)
     }
 
+    /// Whether that is so for all blocks.
+    pub(crate) fn all_kept(&self) -> bool {
+        self.unkept.read().is_empty()
+    }
+
     /// Reads a block's stored bytes; the caller verifies them.
     pub(crate) fn read(&self, place: Place) -> std::io::Result<Vec<u8>> {
         let mut stored = vec![0; place.stored_len as usize];

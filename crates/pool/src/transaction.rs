@@ -2,7 +2,7 @@
 
 use crate::compress::compress;
 use crate::pool::Pool;
-use crate::table::{Entry, Move, Unpinned};
+use crate::table::{Entry, Move, Place, Unpinned};
 use crate::{BLOCK_LEN_MAX, BlockData, Error, Purpose, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::{BlockKind, Codec, Frame};
@@ -177,33 +177,20 @@ impl Transaction {
 
     /// Compresses and appends a block; returns its entry, pinned, and whether another thread was first.
     fn store(&self, hash: BlockHash, kind: BlockKind, content: &[u8]) -> Result<(Entry, bool)> {
-        self.pool.check_usable()?;
-        let (codec, compressed) = compress(content);
-        let stored = compressed.as_deref().unwrap_or(content);
-        let raw_len = content.len() as u32;
-        let frame = Frame { hash, kind, codec, stored_len: stored.len() as u32, raw_len };
-        self.pool.take_room(u64::from(Frame::room(frame.stored_len)), self.purpose)?;
-        let place = self.pool.segments.append(&frame, stored)?;
-        let new = Entry::uncommitted(place, raw_len, kind, codec);
+        let (place, codec) = self.pool.append_block(hash, kind, content, self.purpose)?;
+        let new = Entry::uncommitted(place, content.len() as u32, kind, codec);
         let (entry, found) = self.pool.table.insert_or_pin(hash, new);
         if found {
             self.pool.segments.release(place);
         } else {
             self.pool.cache.insert(hash, BlockData::new(content));
         }
-        debug_assert!(matches!(codec, Codec::Raw) || compressed.is_some());
         Ok((entry, found))
     }
 
     /// Appends a block that this transaction holds once more: where it is a flush failed.
     fn store_again(&self, hash: BlockHash, entry: &Entry, content: &[u8]) -> Result<()> {
-        self.pool.check_usable()?;
-        let (codec, compressed) = compress(content);
-        let stored = compressed.as_deref().unwrap_or(content);
-        let (kind, stored_len, raw_len) = (entry.kind(), stored.len() as u32, content.len() as u32);
-        let frame = Frame { hash, kind, codec, stored_len, raw_len };
-        self.pool.take_room(u64::from(Frame::room(stored_len)), self.purpose)?;
-        let to = self.pool.segments.append(&frame, stored)?;
+        let (to, codec) = self.pool.append_block(hash, entry.kind(), content, self.purpose)?;
         let from = entry.place();
         let relocated = self.pool.table.relocate(&hash, &Move { from, to, codec });
         self.pool.segments.release(if relocated { from } else { to });
@@ -303,6 +290,23 @@ impl Drop for BlockPin {
 }
 
 impl Pool {
+    /// Compresses a block and appends it to a segment: where it is, and how it is stored.
+    pub(crate) fn append_block(
+        &self,
+        hash: BlockHash,
+        kind: BlockKind,
+        content: &[u8],
+        purpose: Purpose,
+    ) -> Result<(Place, Codec)> {
+        self.check_usable()?;
+        let (codec, compressed) = compress(content);
+        let stored = compressed.as_deref().unwrap_or(content);
+        let (stored_len, raw_len) = (stored.len() as u32, content.len() as u32);
+        let frame = Frame { hash, kind, codec, stored_len, raw_len };
+        self.take_room(u64::from(Frame::room(stored_len)), purpose)?;
+        Ok((self.segments.append(&frame, stored)?, codec))
+    }
+
     /// Takes a pin away and frees what nothing needs any more.
     pub(crate) fn unpin(&self, hash: &BlockHash) {
         let unpinned = self.table.unpin(hash);

@@ -7,6 +7,7 @@ use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use offshoot_pool::{Error, Pool, PoolOptions, Purpose};
 use offshoot_types::BlockHash;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use testpool::*;
 
@@ -273,22 +274,116 @@ fn damage_of_one_copy_of_the_newest_root_loses_nothing() {
     }
 }
 
-#[test]
-fn the_older_root_is_used_when_the_newer_one_is_torn() {
-    let disk = SimDisk::new(1);
-    let pool = create(&disk);
+/// Damages every copy of a root slot.
+fn damage_slot(disk: &SimDisk, path: &str) {
+    (0..root::COPIES).for_each(|copy| damage_root(disk, path, copy));
+}
+
+/// The slots are as an older engine leaves them: without spare copies.
+fn remove_spares(disk: &SimDisk) {
+    for path in ["root.0", "root.1"] {
+        disk.open(path).unwrap().set_len((root::COPIES * root::LEN) as u64).unwrap();
+    }
+}
+
+/// Two commits, their roots in `root.1` and `root.0`, and no engine.
+fn two_commits(disk: &Arc<SimDisk>) -> [BlockHash; 2] {
+    let pool = create(disk);
     let first = commit_tree(&pool, 1, &[1, 2]).unwrap();
-    let pin = pool.pin(&first).unwrap();
-    commit_tree(&pool, 2, &[1, 2, 3]).unwrap();
-    drop(pin);
-    drop(pool);
-    (0..root::COPIES).for_each(|copy| damage_root(&disk, "root.0", copy));
+    let _pin = pool.pin(&first).unwrap();
+    [first, commit_tree(&pool, 2, &[1, 2, 3]).unwrap()]
+}
+
+#[test]
+fn a_root_that_is_damaged_in_both_copies_comes_from_the_spare_one() {
+    for slots in [&["root.0"][..], &["root.1"], &["root.0", "root.1"]] {
+        let disk = SimDisk::new(1);
+        let [_, second] = two_commits(&disk);
+        slots.iter().for_each(|path| damage_slot(&disk, path));
+        let pool = open(&disk).unwrap();
+        assert_eq!(pool.root().hash, second, "{slots:?}");
+        assert_eq!(read_tree(&pool, &second).unwrap().len(), 3);
+        let detail = pool.faults()[0].detail.clone();
+        assert!(detail.contains("nothing is lost") && detail.contains(slots[0]), "{detail}");
+        drop(pool);
+        assert_eq!(open(&disk).unwrap().faults(), [], "it was mended");
+    }
+}
+
+/// The number of the last commit.
+fn last_commit(pool: &Pool) -> u32 {
+    pool.root().extra.try_into().map_or(0, u32::from_le_bytes)
+}
+
+/// Openings with a commit each, cut off at an operation. What may be there then: the last commit that
+/// was seen or acknowledged, and the next.
+fn commits_until(disk: &Arc<SimDisk>, at: u64, numbers: RangeInclusive<u32>) -> [u32; 2] {
+    let mut there = [*numbers.start() - 1; 2];
+    disk.crash_after(at);
+    let work = || -> Result<(), Error> {
+        for number in numbers {
+            let pool = open(disk)?;
+            there = [last_commit(&pool), number];
+            commit_tree(&pool, number, &[1, u64::from(number)])?;
+            there = [number; 2];
+        }
+        Ok(())
+    };
+    let _ = work();
+    disk.crash();
+    there
+}
+
+#[test]
+fn after_any_crash_one_slot_may_be_damaged_in_both_copies() {
+    let mut random = Random(77);
+    let mut runs = 0;
+    for (seed, path) in (1..17).flat_map(|seed| [(seed, "root.0"), (seed, "root.1")]) {
+        for at in 1.. {
+            let disk = SimDisk::new(seed);
+            drop(create(&disk));
+            let mut there = commits_until(&disk, at, 1..=3);
+            let all = there == [3, 3];
+            if random.below(2) == 0 {
+                // Others in the place of one that was cut off.
+                let later = commits_until(&disk, 1 + random.below(40), 11..=12);
+                there = if later == [10, 10] { there } else { later };
+            }
+            damage_slot(&disk, path);
+            let context = format!("seed {seed}, {path}, power lost at operation {at}");
+            let pool = open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let number = last_commit(&pool);
+            assert!(there.contains(&number), "{context}: {number} instead of {there:?}");
+            if number > 0 {
+                let tree = read_tree(&pool, &pool.root().hash).unwrap();
+                assert_eq!(tree, [content(1), content(u64::from(number))], "{context}");
+            }
+            assert_sound(&pool, &context);
+            runs += 1;
+            if all {
+                break;
+            }
+        }
+    }
+    assert!(runs > 1000, "{runs} crashes");
+}
+
+#[test]
+fn without_a_spare_copy_the_older_root_is_used_and_it_is_said() {
+    let disk = SimDisk::new(1);
+    let [first, _] = two_commits(&disk);
+    damage_slot(&disk, "root.0");
+    remove_spares(&disk);
     let pool = open(&disk).unwrap();
     assert_eq!(pool.root().hash, first);
     assert_eq!(read_tree(&pool, &first).unwrap().len(), 2);
     assert_sound(&pool, "at the older root");
+    let detail = pool.faults()[0].detail.clone();
+    assert!(detail.contains("what came after commit 1 may be lost"), "{detail}");
     drop(pool);
-    (0..root::COPIES).for_each(|copy| damage_root(&disk, "root.1", copy));
+    damage_slot(&disk, "root.0");
+    damage_slot(&disk, "root.1");
+    remove_spares(&disk);
     assert!(matches!(open(&disk), Err(Error::DamagedStructure { what: "root", .. })));
 }
 

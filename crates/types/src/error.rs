@@ -88,16 +88,19 @@ impl Failure {
         )
     }
 
+    /// The pool has no room.
+    pub fn pool_full(message: impl Into<String>) -> Self {
+        let hint = "delete VDBs or snapshots that are no longer needed, or enlarge the pool";
+        Failure::new(ErrorKind::PoolFull, message, hint)
+    }
+
     /// The same as `PoolFull` where the operating system's reason was that there is no room.
     #[must_use]
     pub fn or_pool_full(self, reason: &io::Error) -> Self {
         match reason.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failure {
-                code: ErrorKind::PoolFull,
-                hint: "delete VDBs or snapshots that are no longer needed, or enlarge the pool"
-                    .to_owned(),
-                ..self
-            },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Failure::pool_full(self.message)
+            }
             _ => self,
         }
     }

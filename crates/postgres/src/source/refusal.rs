@@ -72,7 +72,7 @@ pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
     let says = |part: &str| stderr.contains(part);
     let line = last_message(stderr);
     if says("No space left on device") || says("Disk quota exceeded") {
-        pool_full(format!("the pool has no room: {line}"))
+        Failure::pool_full(format!("the pool has no room: {line}"))
     } else if says("password authentication failed") {
         wrong_password(address)
     } else if says("fe_sendauth: no password supplied") {
@@ -97,12 +97,6 @@ pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
     } else {
         refused(format!("{address}: {line}"), "")
     }
-}
-
-/// The copy of a source does not fit.
-pub(crate) fn pool_full(message: String) -> Failure {
-    let hint = "delete VDBs or snapshots that are no longer needed, or enlarge the pool";
-    Failure::new(ErrorKind::PoolFull, message, hint)
 }
 
 /// What libpq and the server say when there is no (longer a) connection.
