@@ -38,6 +38,8 @@ const ROUND: Duration = Duration::from_millis(200);
 const STAGING_READY: Duration = Duration::from_secs(600);
 /// How long a standby that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
+/// By how much a commit may lie behind one of a later time: it takes its time before its place in the log.
+const COMMIT_SKEW: Duration = Duration::from_millis(100);
 /// What [`Follower::starves`] means for who waits for the standby.
 const STARVES: &str = "staging does not go on until there is room";
 
@@ -322,7 +324,8 @@ impl Follower {
     fn find_end(&self) -> Result<(), Failure> {
         let lsn = self.index.update()?;
         let last = self.index.last()?;
-        *self.indexed.lock() = last.map(|last| Position { lsn, time: last.time });
+        let time = last.and_then(|last| last.time.checked_sub(COMMIT_SKEW).ok());
+        *self.indexed.lock() = time.map(|time| Position { lsn, time });
         Ok(())
     }
 

@@ -139,12 +139,15 @@ pub fn accept_of_dsource(core: &Core, dsource: &Dsource) -> Result<Dsource, Fail
         return Ok(dsource.clone());
     }
     let name = &dsource.name;
+    let (what, mend) = match dsource.log_dataset.is_some_and(|log| lost.contains(&log)) {
+        true => (format!("'{name}' lacks log that was received"), "it is received again"),
+        false => {
+            (format!("staging of '{name}' lacks log that was replayed"), "it is replayed again")
+        }
+    };
     let failure = Failure::new(
         ErrorKind::DataDamaged,
-        format!(
-            "'{name}' lacks log that was received: the part of the intent log that held it is damaged; it is \
-             received again"
-        ),
+        format!("{what}: the part of the intent log that held it is damaged; {mend}"),
         format!(
             "nothing as long as the source has that log; else it is a gap, which a new copy mends: offshoot \
              dsource sync {name}; check the disk"
@@ -153,6 +156,7 @@ pub fn accept_of_dsource(core: &Core, dsource: &Dsource) -> Result<Dsource, Fail
     core.raise(name, TOPIC, &failure);
     let dsource = core.catalog.update::<Dsource>(dsource.id, |one| one.synced_to = None)?;
     for dataset in lost {
+        tracing::warn!(dsource = %dsource.name, %dataset, "goes on behind what is lost");
         core.store.accept_loss(dataset).map_err(|error| error.failure())?;
     }
     Ok(dsource)

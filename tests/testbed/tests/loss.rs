@@ -6,8 +6,12 @@ use offshoot_api::{DsourceState, Fault, Status, Vdb, VdbList, VdbState};
 use offshoot_catalog::Catalog;
 use offshoot_demo::{Database, SourceOptions, Writer, find_newest};
 use offshoot_domain as domain;
-use offshoot_testbed::{PATIENCE, Testbed, check_pages, check_refusal, damage_record, with_log};
-use offshoot_types::ErrorKind;
+use offshoot_testbed::{
+    PATIENCE, Testbed, check_pages, check_refusal, damage_record, logged_records, wait_until,
+    with_log,
+};
+use offshoot_types::{DatasetId, ErrorKind, Lsn};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -185,6 +189,173 @@ fn vdbs_that_lost_commits_are_refused_until_somebody_decides() {
         bed.engine.restart()?;
         is_refused(bed, "started")?;
         settle(bed, &before)
+    };
+    let result = course(&mut bed);
+    with_log(&bed.engine, result).unwrap();
+}
+
+/// The received log of `prod` and its staging.
+fn datasets(bed: &Testbed) -> Result<[DatasetId; 2]> {
+    let prod: domain::Dsource = catalog(bed)?.find_named("prod")?.context("a dSource")?;
+    Ok([prod.log_dataset.context("a log")?, prod.staging_dataset.context("staging")?])
+}
+
+/// Damages log and staging of `prod` while they are written; how many commits the source acknowledged.
+/// `end` ends the engine.
+fn lose_log(
+    bed: &mut Testbed,
+    number: u32,
+    end: impl FnOnce(&mut Testbed) -> Result<()>,
+) -> Result<i64> {
+    let source = bed.source.connect("postgres")?;
+    source.execute(Writer::EMPTY)?;
+    let ids = datasets(bed)?;
+    let logged = |bed: &Testbed, id| logged_records(bed.engine.pool(), id);
+    let before = [logged(bed, ids[0])?, logged(bed, ids[1])?];
+    let writer = bed.source.start_writes(Duration::ZERO);
+    // What staging makes durable of that by itself is little: this it does at once.
+    source.execute(&format!("CREATE DATABASE copy{number} STRATEGY file_copy"))?;
+    wait_until("log and staging are written", PATIENCE, || {
+        let enough = logged(bed, ids[0])? > before[0] + 2 * BEHIND;
+        Ok(enough && logged(bed, ids[1])? > before[1])
+    })?;
+    ensure!(writer.wait_for(40, PATIENCE), "the source takes no writes");
+    end(bed)?;
+    let acknowledged = writer.stop().last_value();
+    damage_record(bed.engine.pool(), ids[0], BEHIND)?;
+    damage_record(bed.engine.pool(), ids[1], 0)?;
+    bed.engine.restart()?;
+    Ok(acknowledged)
+}
+
+/// What the engine says of a dSource whose received log is lost.
+const RECEIVED: &str = "'prod' lacks log that was received";
+
+/// How often the engine has said so.
+fn said(bed: &Testbed) -> Result<usize> {
+    Ok(std::fs::read_to_string(bed.engine.log())?.matches(RECEIVED).count())
+}
+
+/// Tries it until the engine says that received log was lost; where it was not, `undo` undoes what `end` did.
+fn lose_log_surely(
+    bed: &mut Testbed,
+    first: u32,
+    end: impl Fn(&mut Testbed) -> Result<()>,
+    undo: impl Fn(&mut Testbed) -> Result<()>,
+) -> Result<i64> {
+    for number in first..first + ROUNDS {
+        let told = said(bed)?;
+        let acknowledged = lose_log(bed, number, &end)?;
+        if said(bed)? > told {
+            return Ok(acknowledged);
+        }
+        undo(bed)?;
+        has_all(bed, acknowledged)?;
+    }
+    anyhow::bail!("what was damaged was always in commits")
+}
+
+/// The dSource has everything of its source again and says nothing any more.
+fn has_all(bed: &Testbed, acknowledged: i64) -> Result<()> {
+    wait_until("no fault is left", PATIENCE, || {
+        let left = faults(bed, "prod")?;
+        ensure!(left.is_empty(), "{left:?}");
+        Ok(bed.dsource("prod")?.state == DsourceState::Active)
+    })?;
+    let taken = bed.snapshot("prod")?;
+    bed.wait_ready(&taken)?;
+    for moment in [&["--snapshot", &taken.id.to_string()][..], &["--latest"]] {
+        let vdb = bed.provision("proof", "prod", moment)?;
+        let held = ticks(&Database::connect(&vdb.uri)?)?;
+        ensure!(held == acknowledged, "{moment:?}: {held} of {acknowledged} are there");
+        check_pages(bed, &vdb.uri)?;
+        bed.engine.command(["vdb", "delete", "proof"])?;
+    }
+    Ok(())
+}
+
+fn synced_to(bed: &Testbed) -> Result<Lsn> {
+    Ok(bed.dsource("prod")?.synced_to.context("a position")?.lsn)
+}
+
+/// What the catalog would say had the dSource been paused just before: it has all up to there.
+fn pause_offline(bed: &Testbed) -> Result<Lsn> {
+    let source = bed.source.connect("postgres")?;
+    let lsn: Lsn = source.text("SELECT pg_current_wal_flush_lsn()")?.parse()?;
+    let catalog = catalog(bed)?;
+    let prod: domain::Dsource = catalog.find_named("prod")?.context("a dSource")?;
+    catalog.update::<domain::Dsource>(prod.id, |prod| {
+        prod.state = domain::DsourceState::Paused;
+        prod.synced_to = Some(domain::Position { lsn, time: jiff::Timestamp::now() });
+    })?;
+    Ok(lsn)
+}
+
+/// A paused dSource is as far as its log goes, not as far as it went, up to `before`.
+fn promises_no_more(bed: &Testbed, before: Lsn, acknowledged: i64) -> Result<()> {
+    let told = faults(bed, "prod")?;
+    let loss = told.iter().find(|fault| fault.message.contains(RECEIVED));
+    let loss = loss.with_context(|| format!("not told: {told:?}"))?;
+    ensure!(loss.hint.contains("offshoot dsource sync prod"), "{loss:?}");
+    let now = synced_to(bed)?;
+    ensure!(now < before, "it goes up to {now}, not {before}");
+    let lost = before.to_string();
+    let refused = bed.refused(&["vdb", "provision", "no", "--from", "prod", "--lsn", &lost]);
+    ensure!(refused.code == "moment_unavailable", "{refused}");
+    let vdb = bed.provision("early", "prod", &["--latest"])?;
+    let held = ticks(&Database::connect(&vdb.uri)?)?;
+    ensure!(held < acknowledged, "{held} of {acknowledged} are there");
+    bed.engine.command(["vdb", "delete", "early"])?;
+    Ok(())
+}
+
+/// The source gives up all log that it was not told to keep, and the slot with it.
+fn give_up_log(bed: &mut Testbed) -> Result<()> {
+    let source = bed.source.connect("postgres")?;
+    source.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")?;
+    for _ in 0..3 {
+        source.execute("CREATE TABLE filler (); DROP TABLE filler")?;
+        source.execute("SELECT pg_switch_wal()")?;
+        source.execute("CHECKPOINT")?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_dsource_that_lost_log_receives_it_again() {
+    let mut bed = testbed();
+    let course = |bed: &mut Testbed| -> Result<()> {
+        bed.link("prod")?;
+        // The source has it still, and nothing else happens there.
+        let acknowledged = lose_log_surely(bed, 0, Testbed::kill_all, |_| Ok(()))?;
+        has_all(bed, acknowledged)?;
+
+        // It is not asked for it at first.
+        let before = Cell::new(Lsn(0));
+        let pause = |bed: &mut Testbed| {
+            bed.kill_all()?;
+            before.set(pause_offline(bed)?);
+            Ok(())
+        };
+        let resume =
+            |bed: &mut Testbed| Ok(bed.engine.command(["dsource", "resume", "prod"]).map(drop)?);
+        let acknowledged = lose_log_surely(bed, ROUNDS, pause, resume)?;
+        promises_no_more(bed, before.get(), acknowledged)?;
+        resume(bed)?;
+        has_all(bed, acknowledged)?;
+
+        // The source has it no longer.
+        let acknowledged = lose_log(bed, 2 * ROUNDS, |bed| {
+            bed.kill_all()?;
+            give_up_log(bed)
+        })?;
+        wait_until("the gap is noticed", PATIENCE, || {
+            Ok(bed.dsource("prod")?.state == DsourceState::Failed)
+        })?;
+        let error = bed.dsource("prod")?.error.context("an error")?;
+        ensure!(error.hint.contains("offshoot dsource sync"), "{error:?}");
+        bed.engine.command(["dsource", "sync", "prod"])?;
+        has_all(bed, acknowledged)
     };
     let result = course(&mut bed);
     with_log(&bed.engine, result).unwrap();
