@@ -73,6 +73,24 @@ pub fn start_vdb(core: &Arc<Core>, vdb: &Vdb) {
     }
 }
 
+/// Leaves a VDB down whose server ends whenever it is started.
+///
+/// # Errors
+/// The catalog's.
+pub fn give_up(core: &Core, vdb: &Vdb) -> Result<(), Failure> {
+    let log = core.paths.logs().join(format!("{}.log", vdb_key(vdb.id)));
+    let failure = Failure::new(
+        ErrorKind::WrongState,
+        format!("the server of '{}' has ended too often and is not started again", vdb.name),
+        format!("see why: {}; then start it: offshoot vdb start {}", log.display(), vdb.name),
+    );
+    core.raise(&vdb.name, "server", &failure);
+    core.catalog.update::<Vdb>(vdb.id, |vdb| {
+        (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
+    })?;
+    Ok(())
+}
+
 /// Stops followers and servers cleanly and unmounts everything. Their recorded states stay, so that
 /// the next start brings them back.
 pub fn stop_all(core: &Arc<Core>) {

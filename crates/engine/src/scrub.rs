@@ -6,7 +6,7 @@
 use crate::core::{Context, Core};
 use crate::damage::{self, DamagedBlock};
 use jiff::Timestamp;
-use offshoot_catalog::JobState;
+use offshoot_catalog::{Job, JobState};
 use offshoot_dataset::ScrubState;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use offshoot_workflow::{Submission, Workflow};
@@ -46,6 +46,25 @@ struct Record {
 }
 
 impl Record {
+    fn new(job: &Job) -> Result<Record, Failure> {
+        let input = serde_json::from_value(job.input.clone());
+        let Input { bytes_per_s } =
+            input.map_err(|error| Failure::internal(format!("{}: {error}", job.id)))?;
+        Ok(Record {
+            job: job.id,
+            bytes_per_s,
+            started_at: job.started_at,
+            ended_at: None,
+            place: (0, 0, 0),
+            blocks: 0,
+            bytes: 0,
+            total: 0,
+            damaged: 0,
+            healed: 0,
+            finished: false,
+        })
+    }
+
     fn state(&self) -> ScrubState {
         ScrubState {
             segment: self.place.0,
@@ -117,7 +136,14 @@ pub fn submit(core: &Arc<Core>, bytes_per_s: Option<u64>) -> Result<JobId, Failu
 /// # Errors
 /// The catalog's.
 pub fn last(core: &Core) -> Result<Option<ScrubView>, Failure> {
-    let Some(record) = core.catalog.setting::<Record>(SETTING)? else { return Ok(None) };
+    let written: Option<Record> = core.catalog.setting(SETTING)?;
+    // One that was submitted just now writes nothing down before it begins.
+    let submitted = core.catalog.unsettled_jobs()?.into_iter().rfind(|job| {
+        let newer = written.as_ref().is_none_or(|record| record.job < job.id);
+        job.kind == KIND && !job.state.is_final() && newer
+    });
+    let submitted = submitted.as_ref().map(Record::new).transpose()?;
+    let Some(record) = submitted.or(written) else { return Ok(None) };
     let mut progress = record.state();
     let state = match core.runner()?.job(record.job) {
         Ok(job) => {
@@ -160,20 +186,11 @@ fn save(core: &Core, record: &Record) -> Result<(), Failure> {
 
 fn verify(context: &Context) -> Result<(), Failure> {
     let core = context.app();
-    let Input { bytes_per_s } = context.input()?;
-    let mut record = record_of(context)?.unwrap_or(Record {
-        job: context.job_id(),
-        bytes_per_s,
-        started_at: core.now(),
-        ended_at: None,
-        place: (0, 0, 0),
-        blocks: 0,
-        bytes: 0,
-        total: 0,
-        damaged: 0,
-        healed: 0,
-        finished: false,
-    });
+    let mut record = match record_of(context)? {
+        Some(record) => record,
+        None => Record::new(&core.runner()?.job(context.job_id())?)?,
+    };
+    let bytes_per_s = record.bytes_per_s;
     save(core, &record)?;
     // The thread is the job's own and ends with it.
     offshoot_os::lower_thread_priority();

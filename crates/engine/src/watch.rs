@@ -26,8 +26,10 @@ const SNAPSHOT_PAUSE: Duration = Duration::from_secs(1);
 const RETENTION_PAUSE: Duration = Duration::from_secs(60);
 /// Pause between two attempts to drop slots that were left on sources.
 const SLOT_PAUSE: Duration = Duration::from_secs(3);
-/// A server that dies so often within the engine's life stays down.
+/// A server that dies so often in a row stays down.
 const RESTARTS_MAX: u32 = 5;
+/// One that ran for so long begins a new row.
+const RAN_WELL: Duration = Duration::from_secs(600);
 
 /// The state of the rounds.
 #[derive(Default)]
@@ -36,7 +38,7 @@ struct Rounds {
     attempts: HashMap<SnapshotId, u32>,
     /// No proof begins before.
     proofs_at: Duration,
-    died: HashMap<String, (u32, Duration)>,
+    restarts: Restarts,
     slots_at: Duration,
     quotas_at: Duration,
     snapshots_at: Duration,
@@ -187,13 +189,17 @@ impl Rounds {
     /// Starts servers again that should run and do not.
     fn revive(&mut self, core: &Arc<Core>) -> Result<(), Failure> {
         let now = core.clock.elapsed();
+        let roomy = room::can_grow(core);
+        if !roomy {
+            self.restarts.forget_all();
+        }
         for vdb in core.catalog.all::<Vdb>()?.iter() {
             let key = vdb_key(vdb.id);
             let should_run = vdb.state == VdbState::Running && !core.runner()?.is_busy(vdb.id);
             if !should_run || core.servers.is_running(&key) {
                 continue;
             }
-            if !room::can_grow(core) {
+            if !roomy {
                 // It died of that, most likely, and its recovery asks for room as well.
                 if self.waiting.insert(vdb.id) {
                     core.raise(&vdb.name, "server", &room::waits_for_room(core));
@@ -201,14 +207,56 @@ impl Rounds {
                 continue;
             }
             self.waiting.remove(&vdb.id);
-            let (times, last) = self.died.entry(key).or_insert((0, Duration::ZERO));
-            if *times >= RESTARTS_MAX || now < *last + RESTART_PAUSE {
-                continue;
+            match self.restarts.next(vdb.id, now) {
+                Restart::Later => {}
+                Restart::Now => {
+                    tracing::warn!(vdb = %vdb.name, "its server has ended; starting it again");
+                    restart::start_vdb(core, vdb);
+                }
+                Restart::Never => restart::give_up(core, vdb)?,
             }
-            (*times, *last) = (*times + 1, now);
-            tracing::warn!(vdb = %vdb.name, "its server has ended; starting it again");
-            restart::start_vdb(core, vdb);
         }
         Ok(())
     }
 }
+
+/// What becomes of a server that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Restart {
+    Now,
+    Later,
+    /// It has ended too often.
+    Never,
+}
+
+/// How often servers were started again lately, and when last.
+#[derive(Default)]
+struct Restarts(HashMap<VdbId, (u32, Duration)>);
+
+impl Restarts {
+    /// Decides on a server that is found ended; asked again for as long as it is.
+    fn next(&mut self, vdb: VdbId, now: Duration) -> Restart {
+        let (times, last) = self.0.get(&vdb).copied().unwrap_or_default();
+        if times == 0 || now >= last + RAN_WELL {
+            self.0.insert(vdb, (1, now));
+            Restart::Now
+        } else if now < last + RESTART_PAUSE {
+            Restart::Later
+        } else if times < RESTARTS_MAX {
+            self.0.insert(vdb, (times + 1, now));
+            Restart::Now
+        } else {
+            // Started by hand it gets as many again.
+            self.0.remove(&vdb);
+            Restart::Never
+        }
+    }
+
+    /// Ends for want of room, which all may have met, say nothing of the servers.
+    fn forget_all(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -59,6 +59,7 @@ fn goes_on(bed: &mut Testbed) -> Result<()> {
     bed.engine.command(["pool", "scrub", "--rate", "256KiB", "--detach"])?;
     let scrub = last(bed)?.scrub.context("a scrub")?;
     bed.refused(&["pool", "scrub"]);
+    wait_until("the scrub begins", PATIENCE, || Ok(done_bytes(bed)? > 0))?;
     // A second from the beginning on it is written down at each sign of progress but the newest.
     SystemClock.sleep(Duration::from_millis(1500));
     for _ in 0..3 {
