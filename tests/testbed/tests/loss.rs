@@ -2,13 +2,13 @@
 //! and says so, all others go on, and whatever settles it does.
 
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{DsourceState, Fault, Status, Vdb, VdbList, VdbState};
+use offshoot_api::{DsourceState, Fault, JobState, Status, Vdb, VdbList, VdbState};
 use offshoot_catalog::Catalog;
 use offshoot_demo::{Database, SourceOptions, Writer, find_newest};
 use offshoot_domain as domain;
 use offshoot_testbed::{
-    PATIENCE, Testbed, check_pages, check_refusal, damage_record, logged_records, wait_until,
-    with_log,
+    Outcome, PATIENCE, Testbed, check_pages, check_refusal, damage_record, final_job,
+    logged_records, wait_until, with_log,
 };
 use offshoot_types::{DatasetId, ErrorKind, Lsn};
 use std::cell::Cell;
@@ -356,6 +356,52 @@ fn a_dsource_that_lost_log_receives_it_again() {
         ensure!(error.hint.contains("offshoot dsource sync"), "{error:?}");
         bed.engine.command(["dsource", "sync", "prod"])?;
         has_all(bed, acknowledged)
+    };
+    let result = course(&mut bed);
+    with_log(&bed.engine, result).unwrap();
+}
+
+/// Ends the engine in the middle of a refresh of `dev`, which is written, and damages what it wrote.
+fn lose_in_refresh(bed: &mut Testbed) -> Result<i64> {
+    let point = "vdb_refresh/close_old:after".to_owned();
+    bed.engine.options.env = vec![("OFFSHOOT_CRASH_AT".into(), point)];
+    bed.engine.restart()?;
+    wait_until("the VDB runs", PATIENCE, || Ok(bed.open("dev").is_ok()))?;
+    bed.open("dev")?.execute(Writer::EMPTY)?;
+    let writer = Writer::start(bed.vdb("dev")?.uri, Duration::ZERO);
+    ensure!(writer.wait_for(40, PATIENCE), "the VDB takes no writes");
+    let asked = bed.engine.command(["vdb", "refresh", "dev", "--detach"]);
+    ensure!(bed.engine.wait_end(PATIENCE), "the engine never came there: {asked:?}");
+    bed.kill_all()?;
+    let acknowledged = writer.stop().last_value();
+    let vdb: domain::Vdb = catalog(bed)?.find_named("dev")?.context("a VDB")?;
+    damage_record(bed.engine.pool(), vdb.dataset.context("a dataset")?, BEHIND)?;
+    bed.engine.options.env.clear();
+    bed.engine.restart()?;
+    Ok(acknowledged)
+}
+
+#[test]
+fn an_interrupted_refresh_of_what_lost_commits_is_undone() {
+    let mut bed = testbed();
+    let course = |bed: &mut Testbed| -> Result<()> {
+        bed.link("prod")?;
+        bed.provision("dev", "prod", &[])?;
+        for _ in 0..ROUNDS {
+            bed.engine.stop()?;
+            let acknowledged = lose_in_refresh(bed)?;
+            let (job, outcome) = final_job(&bed.engine, "vdb_refresh", "dev", PATIENCE)?;
+            ensure!(outcome == Outcome::Undone && job.state == JobState::Failed, "{job:?}");
+            if bed.vdb("dev")?.state == VdbState::Failed {
+                is_refused(bed, "dev")?;
+                let vdb: Vdb = bed.engine.ask(["vdb", "start", "dev"])?;
+                let held = ticks(&runs(bed, &vdb)?)?;
+                // Its last records are those of a clean stop.
+                ensure!(held <= acknowledged + 1, "{held} of {acknowledged} are there");
+                return Ok(());
+            }
+        }
+        anyhow::bail!("what was damaged was always in commits")
     };
     let result = course(&mut bed);
     with_log(&bed.engine, result).unwrap();
