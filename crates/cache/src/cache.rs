@@ -3,8 +3,9 @@
 use crate::block_data::{BlockData, BlockHashBuilder};
 use crate::owners::{OwnerStats, Owners};
 use offshoot_types::{BLOCK_SIZE, BlockHash};
-use quick_cache::sync::{Cache, DefaultLifecycle, GuardResult};
+use quick_cache::sync::{Cache, DefaultLifecycle, GuardResult, PlaceholderGuard};
 use quick_cache::{OptionsBuilder, Weighter};
+use std::time::Duration;
 
 /// What an entry takes besides its content, in bytes: name, list links, hash slot, the share of the
 /// memory of evicted names, reference counts, the allocator's header. A test holds this to what is
@@ -41,6 +42,26 @@ impl Weighter<BlockHash, BlockData> for Bytes {
 
 type Blocks =
     Cache<BlockHash, BlockData, Bytes, BlockHashBuilder, DefaultLifecycle<BlockHash, BlockData>>;
+
+/// The right to load one block: whoever else wants it waits until it is filled, or dropped.
+pub struct Claim<'a>(
+    PlaceholderGuard<
+        'a,
+        BlockHash,
+        BlockData,
+        Bytes,
+        BlockHashBuilder,
+        DefaultLifecycle<BlockHash, BlockData>,
+    >,
+);
+
+impl Claim<'_> {
+    /// Puts the block in.
+    pub fn fill(self, block: BlockData) {
+        // Refused when the entry was removed meanwhile: then it is just not kept.
+        let _ = self.0.insert(block);
+    }
+}
 
 /// A bounded cache of blocks by name.
 pub struct BlockCache {
@@ -105,6 +126,24 @@ impl BlockCache {
                 load()
             }
         }
+    }
+
+    /// The right to load a block; `None` when it is in memory or somebody loads it. Counts nothing and
+    /// never waits. Who holds claims must not wait for other blocks: two of them would for each other.
+    pub fn claim(&self, hash: &BlockHash) -> Option<Claim<'_>> {
+        match self.blocks.get_value_or_guard(hash, Some(Duration::ZERO)) {
+            GuardResult::Guard(guard) => Some(Claim(guard)),
+            GuardResult::Value(_) | GuardResult::Timeout => None,
+        }
+    }
+
+    /// A block that was brought in for this reader: a miss, and no second use.
+    pub fn take_loaded(&self, hash: &BlockHash, owner: u64) -> Option<BlockData> {
+        let found = self.blocks.peek(hash);
+        if found.is_some() {
+            self.owners.count(owner, false);
+        }
+        found
     }
 
     /// Whether a block is in memory; counts nothing.

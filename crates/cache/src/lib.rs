@@ -11,5 +11,5 @@ mod cache;
 mod owners;
 
 pub use block_data::{BlockData, BlockHashBuilder, BlockHasher};
-pub use cache::{BlockCache, CacheStats};
+pub use cache::{BlockCache, CacheStats, Claim};
 pub use owners::OwnerStats;

@@ -6,7 +6,7 @@ mod ledger;
 mod losses;
 mod opening;
 
-pub(crate) use background::{Prefetch, Signal};
+pub(crate) use background::{Prefetch, Request, Signal};
 pub(crate) use directory::{Directory, DirectoryEntry};
 pub use ledger::{Holding, StoredBytes};
 

@@ -16,6 +16,7 @@ mod ledger;
 mod load;
 mod options;
 mod pool;
+mod read_many;
 mod rebuild;
 mod reclaim;
 mod recovery;

@@ -21,8 +21,6 @@ use std::time::UNIX_EPOCH;
 
 /// Blocks closer than this on disk are read together, in bytes.
 const RUN_GAP: u32 = 32 << 10;
-/// The longest read of a prefetch, in bytes.
-const PREFETCH_RUN_MAX: u32 = 1 << 20;
 /// Appended bytes up to which more is appended although there seems to be no room for it.
 const UNWRITTEN_MAX: u64 = 4 << 20;
 /// What is said of the pool's structures, in bytes.
@@ -147,30 +145,6 @@ impl Pool {
     /// As [`Pool::read`].
     pub fn read_aside(&self, hash: &BlockHash) -> Result<BlockData> {
         self.cache.peek(hash).map_or_else(|| self.load(hash), Ok)
-    }
-
-    /// Brings blocks into the cache, neighbours on disk with one read. Holes, cached, missing and
-    /// damaged blocks are passed over. Runs on the caller's thread; not counted as hits or misses.
-    pub fn prefetch(&self, hashes: &[BlockHash], owner: u64) {
-        let _ = owner; // nothing is counted: only reads are
-        let mut wanted: Vec<(BlockHash, Entry)> = hashes
-            .iter()
-            .filter(|hash| !hash.is_zero() && !self.cache.contains(hash))
-            .filter_map(|hash| Some((*hash, self.table.get(hash)?)))
-            .collect();
-        wanted.sort_by_key(|(_, entry)| entry.place());
-        for run in runs(&wanted, PREFETCH_RUN_MAX) {
-            let Some(bytes) = self.segments.read_run(run.segment, run.begin, run.end) else {
-                continue;
-            };
-            for (hash, entry) in run.blocks {
-                let Some((_, stored)) = run.cut(&bytes, entry.place()) else { continue };
-                // One that does not verify was moved, or is damaged: the read will tell.
-                if let Ok(content) = verify(hash, entry, stored) {
-                    self.cache.insert(*hash, BlockData::new(content));
-                }
-            }
-        }
     }
 
     /// Starts a transaction. Any number may run at a time.

@@ -133,7 +133,7 @@ impl Pool {
             return Ok(());
         }
         // Reading them here keeps the commit lock short.
-        self.prefetch(&dead, 0);
+        self.prefetch(&dead);
         self.bury(&dead)?;
         self.dead.lock().drain(..dead.len());
         Ok(())

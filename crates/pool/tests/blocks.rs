@@ -308,7 +308,7 @@ fn a_prefetch_fills_the_cache() {
     let transaction = pool.begin();
     let hashes: Vec<BlockHash> =
         numbers.iter().map(|number| transaction.write_data(&content(*number)).unwrap()).collect();
-    pool.prefetch(&hashes, 5);
+    pool.prefetch(&hashes);
     for (hash, number) in hashes.iter().zip(numbers) {
         assert_eq!(*pool.read(hash, 5).unwrap(), content(number)[..]);
     }

@@ -81,7 +81,7 @@ fn a_file_of_400_mib() {
     println!("random read, mostly missed: {:.1} us", begun.elapsed().as_micros() as f64 / 2e4);
     pool.clear_cache();
     let begun = Instant::now();
-    all.chunks(128).take(200).for_each(|run| pool.prefetch(run, 1));
+    all.chunks(128).take(200).for_each(|run| pool.prefetch(run));
     println!("prefetch: {:.0} MiB/s", 200.0 / begun.elapsed().as_secs_f64());
 
     for round in 0..5 {

@@ -6,6 +6,7 @@ use crate::blocks::PoolReader;
 use crate::inode::{Inode, InodeState, Place};
 use crate::layer::Slot;
 use crate::queue::Piece;
+use crate::store::Request;
 use crate::{Error, Result};
 use bytes::Bytes;
 use offshoot_format::inode::Timestamp;
@@ -15,8 +16,10 @@ use offshoot_types::{BLOCK_SIZE, BlockHash, Ino};
 use std::sync::Arc;
 
 const BLOCK: u64 = BLOCK_SIZE as u64;
-/// Blocks looked up at a time by a read.
-const READ_BLOCKS: usize = 32;
+/// Blocks looked up at a time by a read: what the kernel asks for at most, aligned.
+const READ_BLOCKS: usize = 128;
+/// The same of a short read, which should not pay for room for so many.
+const SHORT_READ_BLOCKS: usize = 4;
 /// Bytes of one operation; longer writes are several.
 const WRITE_LEN_MAX: usize = 1 << 20;
 /// How often a read looks again for a block that was replaced meanwhile.
@@ -172,10 +175,14 @@ impl Dataset {
         let mut done = 0;
         while done < buffer.len() {
             let at = offset + done as u64;
-            let room = READ_BLOCKS * BLOCK_SIZE - (at % BLOCK) as usize;
-            let end = buffer.len().min(done + room);
+            let room = |blocks| blocks * BLOCK_SIZE - (at % BLOCK) as usize;
+            let end = buffer.len().min(done + room(READ_BLOCKS));
             let part = &mut buffer[done..end];
-            let read = self.read_part(&inode, at, part)?;
+            let read = if part.len() <= room(SHORT_READ_BLOCKS) {
+                self.read_part::<SHORT_READ_BLOCKS>(&inode, at, part)?
+            } else {
+                self.read_part::<READ_BLOCKS>(&inode, at, part)?
+            };
             done += read;
             if read < end - (done - read) {
                 break;
@@ -187,12 +194,17 @@ impl Dataset {
         Ok(done)
     }
 
-    /// Reads what lies in at most [`READ_BLOCKS`] blocks.
-    fn read_part(&self, inode: &Arc<Inode>, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+    /// Reads what lies in at most `N` blocks (128 at most).
+    fn read_part<const N: usize>(
+        &self,
+        inode: &Inode,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<usize> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let mut wanted = [BlockHash::ZERO; READ_BLOCKS];
+            let mut wanted = [BlockHash::ZERO; N];
             let (len, map, committed) = self.read_memory(inode, offset, buffer, &mut wanted)?;
             let outcome = self.read_pool(map, committed, &mut wanted, offset, &mut buffer[..len]);
             match outcome {
@@ -217,8 +229,8 @@ impl Dataset {
         inode: &Inode,
         offset: u64,
         buffer: &mut [u8],
-        wanted: &mut [BlockHash; READ_BLOCKS],
-    ) -> Result<(usize, BlockMap, u32)> {
+        wanted: &mut [BlockHash],
+    ) -> Result<(usize, BlockMap, u128)> {
         let state = inode.state.read();
         if state.gone {
             return Err(Error::Stale);
@@ -230,7 +242,7 @@ impl Dataset {
         }
         let first = offset / BLOCK;
         let count = ((offset + len as u64).div_ceil(BLOCK) - first) as u32;
-        let all = u32::MAX >> (32 - count);
+        let all = u128::MAX >> (128 - count);
         if state.is_all_committed() {
             return Ok((len, state.map, all));
         }
@@ -247,11 +259,11 @@ impl Dataset {
         Ok((len, state.map, committed))
     }
 
-    fn read_pool(
+    fn read_pool<const N: usize>(
         &self,
         map: BlockMap,
-        committed: u32,
-        wanted: &mut [BlockHash; READ_BLOCKS],
+        committed: u128,
+        wanted: &mut [BlockHash; N],
         offset: u64,
         buffer: &mut [u8],
     ) -> Result<()> {
@@ -261,23 +273,23 @@ impl Dataset {
         let first = offset / BLOCK;
         let count = ((offset + buffer.len() as u64).div_ceil(BLOCK) - first) as usize;
         if committed != 0 {
-            let mut found = [BlockHash::ZERO; READ_BLOCKS];
+            let mut found = [BlockHash::ZERO; N];
             map.lookup(&self.reader, first, &mut found[..count])?;
             for index in (0..count).filter(|index| committed & (1 << index) != 0) {
                 wanted[index] = found[index];
             }
         }
-        if count > 1 {
-            self.reader.pool.prefetch(&wanted[..count], self.id.0);
-        }
-        for (index, hash) in wanted[..count].iter().enumerate() {
-            let (at, part) = part_of(index, offset, buffer);
-            if !hash.is_zero() {
-                copy_out(&self.reader.read(hash)?, at, part);
-            } else if committed & (1 << index) != 0 {
-                part.fill(0);
+        for index in (0..count).filter(|index| committed & (1 << index) != 0) {
+            if wanted[index].is_zero() {
+                part_of(index, offset, buffer).1.fill(0);
             }
         }
+        let share = |blocks| self.shared.prefetch.request(Request::Blocks(blocks));
+        let take = |index, content: &BlockData| {
+            let (at, part) = part_of(index, offset, buffer);
+            copy_out(content, at, part);
+        };
+        self.reader.pool.read_many(&wanted[..count], self.id.0, &share, take)?;
         Ok(())
     }
 
@@ -409,7 +421,11 @@ impl Dataset {
     }
 
     /// Has blocks read into the cache ahead of a sequential reader that has read `first..end`.
-    fn read_ahead(&self, inode: &Arc<Inode>, first: u64, end: u64) {
+    fn read_ahead(&self, inode: &Inode, first: u64, end: u64) {
+        if end - first >= AHEAD_BLOCKS_MAX / 2 {
+            // Who asks for so much at a time, as the kernel does, has several requests under way.
+            return;
+        }
         let Some(mut stream) = inode.stream.try_lock() else { return };
         let follows = first == stream.next || first + 1 == stream.next;
         if !follows {
@@ -426,7 +442,7 @@ impl Dataset {
         }
         let from = stream.ahead;
         stream.ahead = end + window;
-        self.shared.prefetch.request(self.id, inode.ino, from, end + window);
+        self.shared.prefetch.request(Request::Range(self.id, inode.ino, from, end + window));
     }
 
     /// Brings committed blocks of a file into the cache.
@@ -438,7 +454,7 @@ impl Dataset {
         };
         let mut hashes = vec![BlockHash::ZERO; end.min(size).saturating_sub(from) as usize];
         map.lookup(&self.reader, from, &mut hashes)?;
-        self.reader.pool.prefetch(&hashes, self.id.0);
+        self.reader.pool.prefetch(&hashes);
         Ok(())
     }
 }

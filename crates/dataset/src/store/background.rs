@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::{Dataset, Error};
-use offshoot_types::{DatasetId, Ino};
+use offshoot_types::{BlockHash, DatasetId, Ino};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Datasets committed at a time.
 const COMMITTERS: usize = 2;
-/// Threads that read ahead.
-const PREFETCHERS: usize = 2;
+/// Threads that read ahead: so many reads they have under way.
+const PREFETCHERS: usize = 8;
 /// Requests to read ahead that may wait; further ones are dropped.
 const PREFETCH_REQUESTS_MAX: usize = 64;
 /// How often the committers look whether a dataset is due.
@@ -72,6 +72,14 @@ impl Schedule {
     }
 }
 
+/// What to bring into the cache.
+pub(crate) enum Request {
+    /// These blocks of a file, from the first to before the last.
+    Range(DatasetId, Ino, u64, u64),
+    /// These, which somebody waits for.
+    Blocks(Vec<BlockHash>),
+}
+
 /// Requests to read ahead.
 #[derive(Default)]
 pub(crate) struct Prefetch {
@@ -82,16 +90,15 @@ pub(crate) struct Prefetch {
 #[derive(Default)]
 struct PrefetchState {
     running: bool,
-    requests: VecDeque<(DatasetId, Ino, u64, u64)>,
+    requests: VecDeque<Request>,
 }
 
 impl Prefetch {
-    /// Asks for blocks `from..end` of a file. Dropped when too much is asked for, or when nobody
-    /// reads ahead here.
-    pub(crate) fn request(&self, dataset: DatasetId, ino: Ino, from: u64, end: u64) {
+    /// Asks for blocks. Dropped when too much is asked for, or when nobody reads ahead here.
+    pub(crate) fn request(&self, request: Request) {
         let mut state = self.state.lock();
         if state.running && state.requests.len() < PREFETCH_REQUESTS_MAX {
-            state.requests.push_back((dataset, ino, from, end));
+            state.requests.push_back(request);
             self.changed.notify_one();
         }
     }
@@ -185,7 +192,7 @@ fn find_due(shared: &Shared, state: &ScheduleState, now_ms: u64) -> Option<Arc<D
 
 fn run_prefetcher(shared: &Shared) {
     loop {
-        let (dataset, ino, from, end) = {
+        let request = {
             let mut state = shared.prefetch.state.lock();
             loop {
                 if !state.running {
@@ -197,8 +204,13 @@ fn run_prefetcher(shared: &Shared) {
                 shared.prefetch.changed.wait(&mut state);
             }
         };
-        let dataset = shared.datasets.read().get(&dataset).cloned();
-        // A hint: whoever needs the blocks sees what is wrong with them.
-        let _ = dataset.map(|dataset| dataset.prefetch(ino, from, end));
+        match request {
+            Request::Blocks(blocks) => shared.pool.prefetch(&blocks),
+            Request::Range(dataset, ino, from, end) => {
+                let dataset = shared.datasets.read().get(&dataset).cloned();
+                // A hint: whoever needs the blocks sees what is wrong with them.
+                let _ = dataset.map(|dataset| dataset.prefetch(ino, from, end));
+            }
+        }
     }
 }
