@@ -137,13 +137,9 @@ impl BlockCache {
         }
     }
 
-    /// A block that was brought in for this reader: a miss, and no second use.
-    pub fn take_loaded(&self, hash: &BlockHash, owner: u64) -> Option<BlockData> {
-        let found = self.blocks.peek(hash);
-        if found.is_some() {
-            self.owners.count(owner, false);
-        }
-        found
+    /// Counts a block that was brought in for a reader, who does not ask for it again.
+    pub fn count_miss(&self, owner: u64) {
+        self.owners.count(owner, false);
     }
 
     /// Whether a block is in memory; counts nothing.

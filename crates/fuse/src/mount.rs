@@ -66,7 +66,7 @@ impl Default for MountOptions {
             read_only: false,
             write_back: false,
             xattrs: true,
-            read_ahead_bytes: 4 << 20,
+            read_ahead_bytes: 8 << 20,
         }
     }
 }

@@ -54,6 +54,16 @@ pub trait Disk: Send + Sync {
 pub trait DiskFile: Send + Sync {
     /// Reads at `offset`; fewer bytes than asked for only at the end of the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Hands `len` bytes at `offset` to `take`, without a copy where they are read through a buffer
+    /// anyway; `UnexpectedEof` when the file is shorter. `take` must not read files itself.
+    fn read_with(&self, offset: u64, len: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let mut buffer = vec![0; len];
+        if self.read_at(offset, &mut buffer)? < len {
+            return Err(too_short());
+        }
+        take(&buffer);
+        Ok(())
+    }
     /// Writes all of `data` at `offset`, extending the file.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
     /// Writes all parts one after another at `offset`.
@@ -84,7 +94,11 @@ pub trait DiskFile: Send + Sync {
 /// Reads exactly `buffer.len()` bytes; `UnexpectedEof` when the file is shorter.
 pub fn read_exact_at(file: &dyn DiskFile, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
     if file.read_at(offset, buffer)? < buffer.len() {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends too early"));
+        return Err(too_short());
     }
     Ok(())
+}
+
+fn too_short() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends too early")
 }

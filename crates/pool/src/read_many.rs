@@ -9,7 +9,6 @@
 use crate::pool::{Pool, Run, runs, verify};
 use crate::table::Entry;
 use crate::{BlockData, Result};
-use offshoot_cache::Claim;
 use offshoot_types::BlockHash;
 use std::sync::atomic::Ordering;
 
@@ -25,7 +24,7 @@ impl Pool {
     /// Hands blocks with their indices to `take`, in no particular order; holes ([`BlockHash::ZERO`])
     /// are passed over. Blocks that are not in memory are read together where they are near each other
     /// on disk. Of scattered ones `share` gets sets: to [`Pool::prefetch`] them on other threads saves
-    /// the caller waiting for one read after the other.
+    /// the caller waiting for one read after the other. `take` must not read blocks itself.
     ///
     /// # Errors
     /// As [`Pool::read`], of any of the blocks; others may have been handed out before.
@@ -34,7 +33,7 @@ impl Pool {
         hashes: &[BlockHash],
         owner: u64,
         share: &dyn Fn(Vec<BlockHash>),
-        mut take: impl FnMut(usize, &BlockData),
+        mut take: impl FnMut(usize, &[u8]),
     ) -> Result<()> {
         let mut missing = Vec::new();
         for (index, hash) in hashes.iter().enumerate().filter(|(_, hash)| !hash.is_zero()) {
@@ -44,13 +43,24 @@ impl Pool {
             }
         }
         if missing.len() > 1 {
-            self.load_missing(missing.iter().map(|index| hashes[*index]), share);
+            let wanted = missing.iter().map(|index| (*index, hashes[*index]));
+            let mut taken = vec![false; hashes.len()];
+            self.load_many(wanted, share, &mut |index, block| {
+                self.cache.count_miss(owner);
+                taken[index] = true;
+                take(index, block);
+            });
+            missing.retain(|index| !taken[*index]);
         }
         for index in missing {
             let hash = &hashes[index];
-            match self.cache.take_loaded(hash, owner) {
-                Some(block) => take(index, &block),
-                // Others load it, there is something wrong with it, or the cache is too small.
+            match self.cache.peek(hash) {
+                // Others loaded it for this read.
+                Some(block) => {
+                    self.cache.count_miss(owner);
+                    take(index, &block);
+                }
+                // Others load it now, there is something wrong with it, or it is the only one.
                 None => take(index, &self.read(hash, owner)?),
             }
         }
@@ -61,18 +71,22 @@ impl Pool {
     /// damaged blocks are passed over. Runs on the caller's thread; not counted as hits or misses.
     pub fn prefetch(&self, hashes: &[BlockHash]) {
         let wanted = hashes.iter().filter(|hash| !hash.is_zero() && !self.cache.contains(hash));
-        self.load_missing(wanted.copied(), &|_| {});
+        self.load_many(wanted.map(|hash| (0, *hash)), &|_| {}, &mut |_, _| {});
     }
 
-    fn load_missing(
+    /// Brings those blocks into the cache that nobody else does, and hands them out with the numbers
+    /// they were given.
+    fn load_many(
         &self,
-        hashes: impl Iterator<Item = BlockHash>,
+        wanted: impl Iterator<Item = (usize, BlockHash)>,
         share: &dyn Fn(Vec<BlockHash>),
+        take: &mut dyn FnMut(usize, &[u8]),
     ) {
-        let mut wanted: Vec<(BlockHash, Entry)> =
-            hashes.filter_map(|hash| Some((hash, self.table.get(&hash)?))).collect();
-        wanted.sort_unstable_by_key(|(_, entry)| entry.place());
-        let runs: Vec<Run<'_>> = runs(&wanted, RUN_LEN_MAX).collect();
+        let found = |(number, hash)| Some((number, (hash, self.table.get(&hash)?)));
+        let mut found: Vec<(usize, (BlockHash, Entry))> = wanted.filter_map(found).collect();
+        found.sort_unstable_by_key(|(_, (_, entry))| entry.place());
+        let (numbers, blocks): (Vec<usize>, Vec<(BlockHash, Entry)>) = found.into_iter().unzip();
+        let runs: Vec<Run<'_>> = runs(&blocks, RUN_LEN_MAX).collect();
         if runs.len() > RUNS_ALONE {
             let share_runs = runs.len().div_ceil(SHARES_MAX).max(SHARE_RUNS_MIN);
             // The first share is the caller's own.
@@ -82,27 +96,39 @@ impl Pool {
             }
         }
         self.readers.fetch_add(1, Ordering::Relaxed);
-        runs.iter().for_each(|run| self.load_run(run));
+        let mut numbers = numbers.as_slice();
+        for run in &runs {
+            let (of_run, others) = numbers.split_at(run.blocks.len());
+            self.load_run(run, &mut |at, block| take(of_run[at], block));
+            numbers = others;
+        }
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Brings those blocks of a run into the cache that nobody else loads.
-    fn load_run(&self, run: &Run<'_>) {
-        let claim = |of: &(BlockHash, Entry)| Some((*of, self.cache.claim(&of.0)?));
-        let (ours, claims): (Vec<(BlockHash, Entry)>, Vec<Claim<'_>>) =
-            run.blocks.iter().filter_map(claim).unzip();
+    /// Brings those blocks of a run into the cache that nobody else loads, and hands them out with
+    /// where in the run they are.
+    fn load_run(&self, run: &Run<'_>, take: &mut dyn FnMut(usize, &[u8])) {
+        let (mut claims, mut ours) = (Vec::new(), Vec::new());
+        for (at, block) in run.blocks.iter().enumerate() {
+            if let Some(claim) = self.cache.claim(&block.0) {
+                claims.push((at, claim));
+                ours.push(*block);
+            }
+        }
         let mut claims = claims.into_iter();
         // Again into runs: where others have taken the middle, there is less to read.
         for run in runs(&ours, RUN_LEN_MAX) {
-            let bytes = self.segments.read_run(run.segment, run.begin, run.end);
-            for ((hash, entry), claim) in run.blocks.iter().zip(claims.by_ref()) {
-                let stored = bytes.as_ref().and_then(|bytes| run.cut(bytes, entry.place()));
-                // One that does not verify was moved, or is damaged: the read will tell.
-                let content = stored.and_then(|(_, stored)| verify(hash, entry, stored).ok());
-                if let Some(content) = content {
-                    claim.fill(BlockData::new(content));
+            let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
+            self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {
+                for ((hash, entry), (at, claim)) in run.blocks.iter().zip(claims.drain(..)) {
+                    let Some((_, stored)) = run.cut(bytes, entry.place()) else { continue };
+                    // One that does not verify was moved, or is damaged: the read will tell.
+                    if let Ok(content) = verify(hash, entry, stored) {
+                        take(at, &content);
+                        claim.fill(BlockData::new(content));
+                    }
                 }
-            }
+            });
         }
     }
 }

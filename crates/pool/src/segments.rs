@@ -432,6 +432,18 @@ impl Segments {
         Some(buffer)
     }
 
+    /// Hands a range of a file whose blocks are all written to `take`, which must not read others; not
+    /// when they are not, or on errors.
+    pub(crate) fn with_run(&self, number: u32, begin: u32, end: u32, take: &mut dyn FnMut(&[u8])) {
+        let Some(segment) = self.get(number) else { return };
+        if end <= segment.written.load(Ordering::Acquire)
+            && let Ok(file) = self.reader(&segment)
+        {
+            // Whoever reads the blocks one by one meets the error.
+            let _ = file.read_with(u64::from(begin), (end - begin) as usize, take);
+        }
+    }
+
     /// A block's frame; `None` when it is not written yet, or cannot be read.
     pub(crate) fn read_frame(&self, number: u32, offset: u32) -> Option<Vec<u8>> {
         self.read_run(number, offset, offset.checked_add(FRAME_LEN)?)

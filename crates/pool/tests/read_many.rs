@@ -40,7 +40,7 @@ fn scattered_blocks_are_offered_to_others_and_handed_out_once() {
     let of_block = |index: usize| index - usize::from(index > 7);
     let mut read = || {
         pool.read_many(&hashes, 5, &share, |index, block| {
-            assert_eq!(**block, expected(of_block(index))[..]);
+            assert_eq!(*block, expected(of_block(index))[..]);
             assert!(taken.insert(index), "once");
         })
         .unwrap();
@@ -91,7 +91,7 @@ fn many_read_the_same_blocks_at_the_same_time() {
                     let share = |blocks: Vec<BlockHash>| pool.prefetch(&blocks);
                     let mut count = 0;
                     pool.read_many(&wanted, reader as u64, &share, |index, block| {
-                        assert_eq!(**block, expected(order[index])[..]);
+                        assert_eq!(*block, expected(order[index])[..]);
                         count += 1;
                     })
                     .unwrap();
@@ -117,7 +117,7 @@ fn a_damaged_block_among_many_is_an_error_and_a_fault() {
     disk.flip_bit(&path, at, 3);
     let read = || {
         pool.read_many(&hashes, 5, &|_| {}, |index, block| {
-            assert_eq!(**block, expected(index)[..]);
+            assert_eq!(*block, expected(index)[..]);
         })
     };
     assert!(matches!(read(), Err(Error::Damaged { hash, .. }) if hash == bad));

@@ -97,7 +97,6 @@ fn a_claim_is_given_once_and_waited_for() {
     let cache = BlockCache::new(1 << 20);
     let claim = cache.claim(&name(1)).unwrap();
     assert!(cache.claim(&name(1)).is_none(), "somebody loads it");
-    assert!(cache.take_loaded(&name(1), 3).is_none());
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| cache.get_or_load::<()>(&name(1), 3, || Ok(block(20))));
         claim.fill(block(10));
@@ -105,7 +104,7 @@ fn a_claim_is_given_once_and_waited_for() {
         assert_eq!(got, block(10), "the waiter loads nothing");
     });
     assert!(cache.claim(&name(1)).is_none(), "it is there");
-    assert_eq!(cache.take_loaded(&name(1), 4), Some(block(10)));
+    cache.count_miss(4);
     // Dropped, it is for the next one.
     drop(cache.claim(&name(2)).unwrap());
     assert!(cache.claim(&name(2)).is_some());

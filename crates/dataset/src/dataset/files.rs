@@ -285,7 +285,7 @@ impl Dataset {
             }
         }
         let share = |blocks| self.shared.prefetch.request(Request::Blocks(blocks));
-        let take = |index, content: &BlockData| {
+        let take = |index, content: &[u8]| {
             let (at, part) = part_of(index, offset, buffer);
             copy_out(content, at, part);
         };

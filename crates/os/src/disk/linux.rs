@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Direct reads start and end at multiples of this; no device in use asks for more.
 const DIRECT_ALIGN: u64 = 4096;
+/// Pages of its window that a thread keeps: 256 KiB.
+const WINDOW_PAGES_MAX: usize = 64;
 
 /// A directory of this machine.
 #[derive(Debug)]
@@ -229,9 +231,15 @@ thread_local! {
 }
 
 impl UncachedFile {
-    fn read_direct(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Hands up to `len` bytes to `take`, fewer only at the end of the file.
+    fn read_direct<T>(
+        &self,
+        offset: u64,
+        len: usize,
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> io::Result<T> {
         let begin = offset / DIRECT_ALIGN * DIRECT_ALIGN;
-        let end = (offset + buffer.len() as u64).next_multiple_of(DIRECT_ALIGN);
+        let end = (offset + len as u64).next_multiple_of(DIRECT_ALIGN);
         let pages = ((end - begin) / DIRECT_ALIGN) as usize;
         WINDOW.with_borrow_mut(|window| {
             if window.len() < pages {
@@ -247,15 +255,35 @@ impl UncachedFile {
             };
             let read = self.read_aligned(begin, bytes)?;
             let skip = (offset - begin) as usize;
-            let len = read.saturating_sub(skip).min(buffer.len());
-            buffer[..len].copy_from_slice(&bytes[skip..skip + len]);
-            // A prefetch may have asked for a large window; don't keep that per thread.
-            if window.len() > 64 {
-                window.truncate(64);
+            let len = read.saturating_sub(skip).min(len);
+            let taken = take(bytes.get(skip..skip + len).unwrap_or_default());
+            // Somebody may have asked for a large window; don't keep that per thread.
+            if window.len() > WINDOW_PAGES_MAX {
+                window.truncate(WINDOW_PAGES_MAX);
                 window.shrink_to_fit();
             }
-            Ok(len)
+            Ok(taken)
         })
+    }
+
+    /// What a direct read answered; `None` where reads are not direct, from now on if the file system
+    /// took the flag but not the read.
+    fn direct<T>(&self, read: impl FnOnce() -> io::Result<T>) -> Option<io::Result<T>> {
+        if !self.direct.load(Ordering::Relaxed) {
+            return None;
+        }
+        let error = match read() {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => error,
+            other => return Some(other),
+        };
+        let flags = rustix::fs::fcntl_getfl(&self.file.file);
+        let set = flags
+            .and_then(|flags| rustix::fs::fcntl_setfl(&self.file.file, flags - OFlags::DIRECT));
+        if set.is_err() {
+            return Some(Err(error));
+        }
+        self.direct.store(false, Ordering::Relaxed);
+        None
     }
 
     /// Reads until the window is full or the file ends; a direct read must stay aligned, so an odd
@@ -285,20 +313,34 @@ impl UncachedFile {
 
 impl DiskFile for UncachedFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.direct.load(Ordering::Relaxed) {
-            match self.read_direct(offset, buffer) {
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                    // The file system took the flag but not the read.
-                    let flags = rustix::fs::fcntl_getfl(&self.file.file)?;
-                    rustix::fs::fcntl_setfl(&self.file.file, flags - OFlags::DIRECT)?;
-                    self.direct.store(false, Ordering::Relaxed);
-                }
-                other => return other,
-            }
+        let len = buffer.len();
+        let copy = |bytes: &[u8]| {
+            buffer[..bytes.len()].copy_from_slice(bytes);
+            bytes.len()
+        };
+        if let Some(read) = self.direct(|| self.read_direct(offset, len, copy)) {
+            return read;
         }
         let read = self.file.read_full(offset, buffer)?;
         self.forget_cached(offset, read as u64);
         Ok(read)
+    }
+
+    fn read_with(&self, offset: u64, len: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let whole = |bytes: &[u8]| {
+            if bytes.len() < len {
+                return Err(super::too_short());
+            }
+            take(bytes);
+            Ok(())
+        };
+        if let Some(taken) = self.direct(|| self.read_direct(offset, len, whole)) {
+            return taken.flatten();
+        }
+        let mut buffer = vec![0; len];
+        super::read_exact_at(self, offset, &mut buffer)?;
+        take(&buffer);
+        Ok(())
     }
 
     fn write_at(&self, _offset: u64, _data: &[u8]) -> io::Result<()> {
