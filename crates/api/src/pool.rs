@@ -28,7 +28,7 @@ pub struct CacheStatus {
 pub struct PoolStatus {
     /// What the pool's data may take in all.
     pub capacity_bytes: u64,
-    /// What the pool's files take.
+    /// What the pool's files take, without `ballast`, which is room kept free.
     pub used_bytes: u64,
     /// What may still be added before the reserve is used.
     pub free_bytes: u64,

@@ -99,7 +99,7 @@ pub struct VdbView {
 pub struct PoolView {
     /// The store's own.
     pub stats: PoolStats,
-    /// What all files of the pool directory take, in bytes.
+    /// What the files of the pool directory take, in bytes; without the ballast, which is room kept free.
     pub used_bytes: u64,
     /// What all datasets would take outside the pool, in bytes.
     pub logical_bytes: u64,
@@ -275,12 +275,12 @@ pub fn pool(core: &Core) -> PoolView {
     }
 }
 
-/// What the files of a directory take on disk; mounts and what vanishes meanwhile are left out.
+/// What the files of a directory take on disk; mounts, the ballast and what vanishes meanwhile are left out.
 fn used_bytes(dir: &std::path::Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries
-        .filter(|entry| entry.file_name() != "run")
+        .filter(|entry| entry.file_name() != "run" && entry.file_name() != "ballast")
         .filter_map(|entry| {
             let metadata = entry.metadata().ok()?;
             let below = if metadata.is_dir() { used_bytes(&entry.path()) } else { 0 };
