@@ -9,7 +9,7 @@ use offshoot_format::directory::{
 use offshoot_format::inode::{InodeRecord, Timestamp, inode_key};
 use offshoot_pool::{Pool, Transaction};
 use offshoot_types::{BlockHash, DatasetId, Ino, SnapshotId};
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -84,6 +84,11 @@ impl Directory {
     /// The directory as of the last durable root.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, DirectoryState> {
         self.state.read()
+    }
+
+    /// While this is held no commit is under way: what [`Directory::read`] answers is in the pool.
+    pub(crate) fn settled(&self) -> MutexGuard<'_, ()> {
+        self.order.lock()
     }
 
     /// Makes what `plan` says, and all that the transaction wrote for it, durable in one root.

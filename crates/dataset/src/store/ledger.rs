@@ -1,10 +1,11 @@
 //! What datasets and snapshots hold of the pool: stored bytes, worked out on paper.
 
-use super::Store;
+use super::directory::DirectoryState;
+use super::{Shared, Store};
 use crate::Result;
 use crate::blocks::{NodeSource, PoolReader};
 use offshoot_format::tree::NodeView;
-use offshoot_pool::Reach;
+use offshoot_pool::{BlockPin, Reach};
 use offshoot_types::{BlockHash, DatasetId, SnapshotId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,7 +56,8 @@ impl StoredBytes {
     /// Replaces the set and answers its stored bytes, frames included, each block once. Costs the
     /// difference between the sets. After an error it is of no use.
     pub fn replace(&mut self, holding: &Holding) -> Result<u64> {
-        let roots: BTreeSet<BlockHash> = self.store.roots(holding).1.into_iter().collect();
+        let trees = self.store.hold(|directory| directory.roots_of(holding))?;
+        let roots: BTreeSet<BlockHash> = trees.roots.iter().copied().collect();
         // First in, then out: what both reach is not walked through.
         roots.difference(&self.roots).try_for_each(|root| self.reach.add(root))?;
         self.roots.difference(&roots).try_for_each(|root| self.reach.remove(root))?;
@@ -64,14 +66,40 @@ impl StoredBytes {
     }
 }
 
+/// Trees that no commit takes away while this lives.
+struct HeldTrees {
+    /// The directory's root when they were in it.
+    directory: BlockHash,
+    roots: Vec<BlockHash>,
+    _pins: Vec<BlockPin>,
+}
+
+impl DirectoryState {
+    fn roots_of(&self, holding: &Holding) -> Vec<BlockHash> {
+        let datasets = holding.datasets.iter().filter_map(|id| self.datasets.get(id));
+        let snapshots = holding.snapshots.iter().filter_map(|id| self.snapshots.get(id));
+        datasets.map(|one| one.tree.root).chain(snapshots.map(|one| one.tree.root)).collect()
+    }
+}
+
 impl Store {
-    /// What the directory says of the trees in a holding, and its own root at that time.
-    fn roots(&self, holding: &Holding) -> (BlockHash, Vec<BlockHash>) {
-        let directory = self.shared.directory.read();
-        let datasets = holding.datasets.iter().filter_map(|id| directory.datasets.get(id));
-        let snapshots = holding.snapshots.iter().filter_map(|id| directory.snapshots.get(id));
-        let roots = datasets.map(|one| one.tree.root).chain(snapshots.map(|one| one.tree.root));
-        (directory.root(), roots.collect())
+    /// Holds trees that the directory names.
+    fn hold(&self, choose: impl Fn(&DirectoryState) -> Vec<BlockHash>) -> Result<HeldTrees> {
+        let Shared { directory, pool, .. } = &*self.shared;
+        let hold = || {
+            let (root, roots) = {
+                let state = directory.read();
+                (state.root(), choose(&state))
+            };
+            let pins: offshoot_pool::Result<_> = roots.iter().map(|root| pool.pin(root)).collect();
+            pins.map(|pins| HeldTrees { directory: root, roots, _pins: pins })
+        };
+        // A commit takes a tree away a moment before the directory says so.
+        let held = hold().or_else(|_| {
+            let _settled = directory.settled();
+            hold()
+        });
+        Ok(held?)
     }
 
     /// Stored bytes (frames included) that deleting all of a holding would give back, to the block, as of
@@ -81,9 +109,9 @@ impl Store {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let (directory, roots) = self.roots(holding);
-            let freed = pool.freed_by(&roots);
-            if attempts == ATTEMPTS_MAX || (freed.is_ok() && pool.root().hash == directory) {
+            let held = self.hold(|directory| directory.roots_of(holding))?;
+            let freed = pool.freed_by(&held.roots);
+            if attempts == ATTEMPTS_MAX || (freed.is_ok() && pool.root().hash == held.directory) {
                 return Ok(freed?);
             }
         }
@@ -103,15 +131,11 @@ impl Store {
     /// Stored bytes of the directory itself: they belong to no dataset and no snapshot.
     pub fn directory_bytes(&self) -> Result<u64> {
         let pool = &self.shared.pool;
-        // Held, so that no commit takes it away meanwhile.
-        let root = self.shared.directory.read().root();
-        if root.is_zero() {
-            return Ok(0);
-        }
-        let _pin = pool.pin(&root)?;
+        let present = |root: BlockHash| (!root.is_zero()).then_some(root);
+        let held = self.hold(|directory| Vec::from_iter(present(directory.root())))?;
         let reader = PoolReader { pool: Arc::clone(pool), owner: 0 };
         let mut bytes = 0;
-        let mut stack = vec![root];
+        let mut stack = held.roots.clone();
         while let Some(hash) = stack.pop() {
             bytes += pool.stored_len(&hash).unwrap_or_default();
             let node = reader.read_node(&hash)?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Ino, NewInode};
+use crate::{Ino, NewInode, XattrMode};
 use offshoot_format::operation::{Operation, encode_batch_header};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
@@ -217,4 +217,29 @@ fn labels_and_origins_are_kept() {
     assert!(matches!(store.dataset(clone), Err(Error::Closed)));
     assert!(matches!(store.create_dataset(), Err(Error::Closed)));
     store.close().unwrap();
+}
+
+#[test]
+fn the_ledger_answers_while_commits_take_trees_away() {
+    let store = open(&create(1)).unwrap();
+    let ids: Vec<DatasetId> = (0..3).map(|_| store.create_dataset().unwrap()).collect();
+    let all = Holding { datasets: ids.clone(), snapshots: Vec::new() };
+    let committing = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..10_000u32 {
+                let dataset = store.dataset(ids[round as usize % 3]).unwrap();
+                let value = round.to_le_bytes();
+                dataset.set_xattr(Ino::ROOT, b"user.round", &value, XattrMode::Set).unwrap();
+                dataset.commit().unwrap();
+            }
+            committing.store(false, Ordering::Release);
+        });
+        let mut reach = store.stored_bytes();
+        while committing.load(Ordering::Acquire) {
+            let freed = store.freed_by_deleting(&all).unwrap();
+            assert!(freed > 0 && store.directory_bytes().unwrap() > 0);
+            assert!(reach.replace(&all).unwrap() > 0);
+        }
+    });
 }
