@@ -3,9 +3,13 @@
 use offshoot_os::cgroup::MemoryGroup;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where version 1 keeps the controller of block devices.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
+/// How often a group is tried to be removed, and the time between.
+const REMOVALS_MAX: u32 = 100;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a group may use.
 #[derive(Debug, Clone, Default)]
@@ -69,12 +73,24 @@ impl Cage {
 
 impl Drop for Cage {
     fn drop(&mut self) {
-        // What still runs in a group keeps it; the next of the same name takes it over.
         if let Some(memory) = &self.memory {
-            let _ = memory.remove();
+            remove_soon(|| memory.remove());
         }
         if let Some(directory) = &self.blkio {
-            let _ = std::fs::remove_dir(directory);
+            remove_soon(|| std::fs::remove_dir(directory));
+        }
+    }
+}
+
+/// Removes a group as soon as its processes have ended. What still runs after a while keeps it; the next
+/// of the same name takes it over.
+fn remove_soon(remove: impl Fn() -> io::Result<()>) {
+    for _ in 0..REMOVALS_MAX {
+        match remove() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(REMOVAL_PAUSE);
+            }
+            _ => return,
         }
     }
 }
