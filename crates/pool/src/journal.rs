@@ -6,7 +6,7 @@
 //! checkpoint while commits go on (records are absolute, so it does not matter on which side of a
 //! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
 
-use crate::load::{Chunks, damaged, load};
+use crate::load::{Chunks, TABLE, damaged, load, open_file};
 use crate::roots::{self, FILES_LEN, Newest, Roots};
 use crate::table::Table;
 use crate::{Error, Result};
@@ -358,13 +358,6 @@ pub(crate) fn write_checkpoint(
     Ok(len)
 }
 
-fn open_file(disk: &dyn Disk, path: &str) -> Result<Arc<dyn DiskFile>> {
-    disk.open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => damaged(format!("'{path}' is missing")),
-        _ => Error::io(format!("open '{path}'"), &error),
-    })
-}
-
 /// Loads what a root names; returns the last log, its length, and the checkpoint's length.
 pub(crate) fn read_table(
     disk: &dyn Disk,
@@ -375,13 +368,13 @@ pub(crate) fn read_table(
     let mut checkpoint_len = 0;
     if root.checkpoint != 0 {
         let path = checkpoint_path(root.checkpoint);
-        let file = open_file(disk, &path)?;
+        let file = open_file(disk, &path, TABLE)?;
         checkpoint_len = file.len().map_err(|error| Error::io(format!("read '{path}'"), &error))?;
         files.push(Chunks { path, file, len: checkpoint_len });
     }
     for log in &root.logs {
         let path = log_path(log.number);
-        let file = open_file(disk, &path)?;
+        let file = open_file(disk, &path, TABLE)?;
         files.push(Chunks { path, file, len: log.len });
     }
     let last =

@@ -9,7 +9,7 @@ use crate::threads::threads_for;
 use crate::{Error, Result};
 use offshoot_format::table::{CHUNK_HEADER_LEN, Record, check_chunk, decode_chunk_header};
 use offshoot_format::{DecodeError, Reader};
-use offshoot_os::disk::{DiskFile, read_exact_at};
+use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -18,8 +18,25 @@ const BATCH_LEN: usize = 4 << 20;
 /// Batches that may wait for each thread: bounds memory.
 const BATCHES_WAITING: usize = 2;
 
+/// What errors call the table.
+pub(crate) const TABLE: &str = "block table";
+
 pub(crate) fn damaged(detail: impl Into<String>) -> Error {
-    Error::DamagedStructure { what: "block table", detail: detail.into() }
+    Error::DamagedStructure { what: TABLE, detail: detail.into() }
+}
+
+/// Opens a file of a structure, which is damaged without it.
+pub(crate) fn open_file(
+    disk: &dyn Disk,
+    path: &str,
+    what: &'static str,
+) -> Result<Arc<dyn DiskFile>> {
+    disk.open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::DamagedStructure { what, detail: format!("'{path}' is missing") }
+        }
+        _ => Error::io(format!("open '{path}'"), &error),
+    })
 }
 
 /// A file of chunks, of which the first `len` bytes count.

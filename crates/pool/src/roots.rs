@@ -4,6 +4,7 @@
 //! torn. A slot is two copies side by side; a spare one lies in the file of the other slot.
 
 use crate::journal::CommitError;
+use crate::load::open_file;
 use crate::{Error, Result};
 use offshoot_format::DecodeError;
 use offshoot_format::root::{self, LogExtent, RootSlot};
@@ -65,14 +66,7 @@ pub(crate) fn create(disk: &dyn Disk, log: u64) -> io::Result<()> {
 
 impl Roots {
     pub(crate) fn open(disk: &dyn Disk) -> Result<Roots> {
-        let open = |path: &str| {
-            disk.open(path).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => {
-                    Error::DamagedStructure { what: "root", detail: format!("'{path}' is missing") }
-                }
-                _ => Error::io(format!("open '{path}'"), &error),
-            })
-        };
+        let open = |path| open_file(disk, path, "root");
         Ok(Roots { slots: [open(PATHS[0])?, open(PATHS[1])?] })
     }
 

@@ -17,7 +17,7 @@ pub use outcome::{Outcome, Step, final_job, steps_of};
 pub use small_disk::SmallDisk;
 
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Vdb};
+use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Status, Vdb};
 use offshoot_demo::{
     CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
 };
@@ -290,6 +290,17 @@ impl Testbed {
             let _ = keeper.signal(Signal::Kill);
             ensure!(keeper.wait_end(PATIENCE), "the keeper outlived SIGKILL");
         }
+        Ok(())
+    }
+
+    /// A scrub finds nothing, and nothing else is wrong.
+    ///
+    /// # Errors
+    /// The faults.
+    pub fn check_pool(&self) -> Result<()> {
+        self.engine.command(["pool", "scrub"])?;
+        let status: Status = self.engine.ask(["status"])?;
+        ensure!(status.faults.is_empty(), "faults: {:?}", status.faults);
         Ok(())
     }
 

@@ -162,10 +162,7 @@ fn settle(bed: &Testbed, before: &BTreeMap<&str, Before>) -> Result<()> {
     has_older_state(bed, &vdb, &before["refreshed"])?;
 
     bed.engine.command(["vdb", "delete", "deleted"])?;
-    bed.engine.command(["pool", "scrub"])?;
-    let status: Status = bed.engine.ask(["status"])?;
-    ensure!(status.faults.is_empty(), "{:?}", status.faults);
-    Ok(())
+    bed.check_pool()
 }
 
 #[test]

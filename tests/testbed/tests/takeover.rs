@@ -6,7 +6,7 @@ use offshoot_demo::{Database, Writer};
 use offshoot_os::cgroup::MemoryGroup;
 use offshoot_os::process::{self, Sink};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_testbed::{PATIENCE, Testbed, in_database, wait_until, with_log};
+use offshoot_testbed::{PATIENCE, Testbed, check_pages, wait_until, with_log};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
@@ -150,15 +150,8 @@ fn verify(bed: &Testbed, db: &Database, commits: i64) -> Result<()> {
     let balanced = "SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts)
         = (SELECT coalesce(sum(delta), 0) FROM pgbench_history)";
     ensure!(db.text(balanced)? == "t", "pgbench's books do not balance");
-    let uri = bed.vdb("base")?.uri;
-    let check = bed.source.program("pg_amcheck");
-    let check = check.args(["--all", "--install-missing", "--maintenance-db"]);
-    let output = process::run(&check.arg(in_database(&uri, "postgres")), Duration::from_secs(300))?;
-    ensure!(output.success(), "pg_amcheck: {} {}", output.stdout_text(), output.stderr_text());
-    bed.engine.command(["pool", "scrub"])?;
-    let status: Status = bed.engine.ask(["status"])?;
-    ensure!(status.faults.is_empty(), "faults: {:?}", status.faults);
-    Ok(())
+    check_pages(bed, &bed.vdb("base")?.uri)?;
+    bed.check_pool()
 }
 
 #[test]
