@@ -263,7 +263,7 @@ fn volatile_log(bytes: &[u8]) {
         let _ = (log.used(), log.last_number(), log.finished(), log.open_files());
         if kept.is_ok() {
             log.settle(last);
-            log.opened(7);
+            log.opened(7, true);
             log.append(last.wrapping_add(1), [&b"more"[..]].into_iter(), 0);
             log.trim(last);
             log.closed(7);

@@ -13,6 +13,11 @@ impl BlockData {
     pub fn new(content: impl Into<Box<[u8]>>) -> Self {
         BlockData(Arc::new(content.into()))
     }
+
+    /// The content, to be changed in place, where nobody shares it.
+    pub fn get_mut(&mut self) -> Option<&mut [u8]> {
+        Some(&mut **Arc::get_mut(&mut self.0)?)
+    }
 }
 
 impl Deref for BlockData {

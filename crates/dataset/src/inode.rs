@@ -11,6 +11,7 @@ use crate::block_map::BlockMap;
 use crate::layer::{Found, Layer, Slot};
 use crate::{Error, Result};
 use offshoot_format::inode::{InodeRecord, Timestamp};
+use offshoot_pool::BlockData;
 use offshoot_types::{BLOCK_SIZE, BlockHash, Ino};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
@@ -79,7 +80,7 @@ pub(crate) struct Frozen {
 #[derive(Clone)]
 pub(crate) enum Place {
     /// In memory.
-    Data(Arc<[u8]>),
+    Data(BlockData),
     /// In the pool.
     Shared(Slot, BlockHash),
     /// Nowhere: zeros.
@@ -165,7 +166,7 @@ impl InodeState {
     /// Where the content of a block is.
     pub(crate) fn place(&self, block: u64) -> Place {
         let of = |slot: &Slot| match slot {
-            Slot::Data(data) => Place::Data(Arc::clone(data)),
+            Slot::Data(data) => Place::Data(data.clone()),
             Slot::Shared(pin) => Place::Shared(slot.clone(), pin.hash()),
         };
         match self.dirty.find(block) {

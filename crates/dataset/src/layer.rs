@@ -4,7 +4,7 @@
 //! writing), then in the committed block map. In one layer a block's own slot goes before the
 //! cleared ranges, which hide what lies below.
 
-use offshoot_pool::BlockPin;
+use offshoot_pool::{BlockData, BlockPin};
 use offshoot_types::{BLOCK_SIZE, Ino};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) enum Slot {
     /// These bytes, always a whole block.
-    Data(Arc<[u8]>),
+    Data(BlockData),
     /// A block that is in the pool already, kept from being reclaimed.
     Shared(Arc<BlockPin>),
 }

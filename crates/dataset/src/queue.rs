@@ -8,13 +8,14 @@
 
 use offshoot_format::operation::Operation;
 use offshoot_intent_log::VolatileLog;
+use offshoot_pool::BlockData;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A piece of a write's data.
 pub(crate) enum Piece {
     /// A whole block, shared with the dirty layer.
-    Block(Arc<[u8]>),
+    Block(BlockData),
     /// Part of a block.
     Part(Box<[u8]>),
 }

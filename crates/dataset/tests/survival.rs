@@ -90,7 +90,7 @@ fn a_file_in_use_keeps_its_content_without_a_name() {
         dataset.write(ino, 0, b"content").unwrap();
         dataset.open(ino).unwrap();
     }
-    log.opened(used.0);
+    log.opened(used.0, false);
     dataset.unlink(Ino::ROOT, b"used").unwrap();
     dataset.unlink(Ino::ROOT, b"unused").unwrap();
     dataset.commit().unwrap();

@@ -12,23 +12,33 @@ use std::sync::Arc;
 /// that is still open, so that unlinked files do not stay for ever.
 pub struct OpenFiles {
     dataset: Arc<Dataset>,
-    counts: Mutex<HashMap<Ino, u64>>,
+    users: Mutex<HashMap<Ino, Users>>,
+}
+
+/// Who has one inode open.
+#[derive(Debug, Default)]
+struct Users {
+    count: u64,
+    /// One of them opened it for synchronous writes.
+    synchronous: bool,
 }
 
 impl OpenFiles {
     /// Nothing open.
     pub fn new(dataset: Arc<Dataset>) -> Self {
-        OpenFiles { dataset, counts: Mutex::new(HashMap::new()) }
+        OpenFiles { dataset, users: Mutex::default() }
     }
 
     /// As an earlier engine left them, by the dataset's volatile log.
     pub fn taken_over(dataset: Arc<Dataset>) -> Self {
-        let counts = dataset.volatile().and_then(|volatile| volatile.open_files());
+        let files = dataset.volatile().and_then(|volatile| volatile.open_files());
         let mut open = OpenFiles::new(dataset);
-        for (ino, count) in counts.unwrap_or_default() {
-            let opened = (0..count).take_while(|_| open.dataset.open(Ino(ino)).is_ok()).count();
+        for file in files.unwrap_or_default() {
+            let ino = Ino(file.ino);
+            let opened = (0..file.count).take_while(|_| open.dataset.open(ino).is_ok()).count();
             if opened > 0 {
-                open.counts.get_mut().insert(Ino(ino), opened as u64);
+                let users = Users { count: opened as u64, synchronous: file.synchronous };
+                open.users.get_mut().insert(ino, users);
             }
         }
         open.dataset.let_go();
@@ -37,45 +47,48 @@ impl OpenFiles {
 
     /// From now on the dataset and its users outlive this process ([`Dataset::survive`]).
     pub fn survive(&self, volatile: Arc<VolatileLog>) {
-        let counts = self.counts.lock();
+        let users = self.users.lock();
         self.dataset.survive(Arc::clone(&volatile));
-        for (ino, count) in &*counts {
-            (0..*count).for_each(|_| volatile.opened(ino.0));
+        for (ino, users) in &*users {
+            (0..users.count).for_each(|_| volatile.opened(ino.0, users.synchronous));
         }
     }
 
-    /// Counts one more user: the inode now outlives its last name.
+    /// Counts one more user: the inode now outlives its last name. Answers whether one of its users
+    /// opened it for synchronous writes, be it this one or another since all had closed it.
     ///
     /// # Errors
     /// Where the inode is gone.
-    pub fn open(&self, ino: Ino) -> Result<(), Error> {
+    pub fn open(&self, ino: Ino, synchronous: bool) -> Result<bool, Error> {
         self.dataset.open(ino)?;
-        let mut counts = self.counts.lock();
-        *counts.entry(ino).or_insert(0) += 1;
+        let mut users = self.users.lock();
+        let users = users.entry(ino).or_default();
+        users.count += 1;
+        users.synchronous |= synchronous;
         if let Some(volatile) = self.dataset.volatile() {
-            volatile.opened(ino.0);
+            volatile.opened(ino.0, synchronous);
         }
-        Ok(())
+        Ok(users.synchronous)
     }
 
     /// Gives back one [`OpenFiles::open`]. One too many is ignored: it comes from outside.
     pub fn close(&self, ino: Ino) {
-        let mut counts = self.counts.lock();
-        let Some(count) = counts.get_mut(&ino) else { return };
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(&ino);
+        let mut users = self.users.lock();
+        let Some(of_inode) = users.get_mut(&ino) else { return };
+        of_inode.count -= 1;
+        if of_inode.count == 0 {
+            users.remove(&ino);
         }
         if let Some(volatile) = self.dataset.volatile() {
             volatile.closed(ino.0);
         }
-        drop(counts);
+        drop(users);
         self.dataset.close(ino);
     }
 
     /// How many inodes are open.
     pub fn len(&self) -> usize {
-        self.counts.lock().len()
+        self.users.lock().len()
     }
 
     /// Whether nothing is open.
@@ -86,8 +99,8 @@ impl OpenFiles {
 
 impl Drop for OpenFiles {
     fn drop(&mut self) {
-        for (ino, count) in self.counts.get_mut().drain() {
-            for _ in 0..count {
+        for (ino, users) in self.users.get_mut().drain() {
+            for _ in 0..users.count {
                 self.dataset.close(ino);
             }
         }

@@ -42,6 +42,9 @@ const NAME_MAX: u32 = 255;
 const SPACE_UNIT: u32 = 4096;
 /// Set in the number of a request that the kernel sends once more (`FUSE_UNIQUE_RESEND`).
 const RESENT: u64 = 1 << 63;
+/// Set in the handle of a file whose reads and writes pass the kernel's page cache by. Not a bit of
+/// an inode's number.
+const DIRECT: u64 = 1 << 63;
 /// Most bytes copied for one request, so that it can be interrupted in between.
 const COPY_MAX: u64 = 1 << 30;
 
@@ -150,14 +153,22 @@ impl Adapter {
         }
     }
 
-    fn file_flags(&self) -> FopenFlags {
-        if self.direct_io {
-            FopenFlags::FOPEN_DIRECT_IO
-                | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
-                | FopenFlags::FOPEN_NOFLUSH
+    /// Opens a file, and decides whether the kernel caches what is read and written through this handle.
+    ///
+    /// Synchronous writes go past its cache: they come as one request each, answered when they are
+    /// durable, where a cached one is followed by a second request, `fsync`. Then nobody else may read that
+    /// file through the cache either: a page read during a write could stay there as it was before.
+    fn open_file(&self, ino: Ino, flags: i32) -> Result<(FileHandle, FopenFlags), Errno> {
+        let synchronous = flags & libc::O_DSYNC != 0;
+        let shared = attempt(|| self.open.open(ino, synchronous))?;
+        // Nothing is left to do at close(2): like other file systems we sync at fsync(2) only.
+        let flags = FopenFlags::FOPEN_NOFLUSH;
+        if shared || self.direct_io {
+            // Writers that wait for the device together share its flush.
+            let parallel = FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+            Ok((FileHandle(ino.0 | DIRECT), flags | FopenFlags::FOPEN_DIRECT_IO | parallel))
         } else {
-            // Nothing is left to do at close(2): like other file systems we sync at fsync(2) only.
-            FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH
+            Ok((FileHandle(ino.0), flags | FopenFlags::FOPEN_KEEP_CACHE))
         }
     }
 
@@ -259,11 +270,9 @@ impl Filesystem for Adapter {
             | InitFlags::FUSE_READDIRPLUS_AUTO
             | InitFlags::FUSE_CACHE_SYMLINKS
             | InitFlags::FUSE_EXPLICIT_INVAL_DATA
+            | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP
             // Without it the kernel asks for a file's capabilities before every single write.
             | InitFlags::FUSE_HANDLE_KILLPRIV_V2;
-        if self.direct_io {
-            wanted |= InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
-        }
         if self.write_back {
             wanted |= InitFlags::FUSE_WRITEBACK_CACHE;
         }
@@ -411,9 +420,9 @@ impl Filesystem for Adapter {
         reply_empty(reply, self.once_empty(request, rename));
     }
 
-    fn open(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match attempt(|| self.open.open(Ino(ino.0))) {
-            Ok(()) => reply.opened(FileHandle(ino.0), self.file_flags()),
+    fn open(&self, _request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        match self.open_file(Ino(ino.0), flags.0) {
+            Ok((handle, flags)) => reply.opened(handle, flags),
             Err(errno) => reply.error(errno),
         }
     }
@@ -425,21 +434,15 @@ impl Filesystem for Adapter {
         name: &OsStr,
         mode: u32,
         _umask: u32,
-        _flags: i32,
+        flags: i32,
         reply: ReplyCreate,
     ) {
-        let created = self.make(request, parent, name, NewKind::File, mode, 0).and_then(|attr| {
-            attempt(|| self.open.open(attr.ino))?;
-            Ok(attr)
-        });
-        match created {
-            Ok(attr) => reply.created(
-                &TTL,
-                &file_attr(&attr),
-                GENERATION,
-                FileHandle(attr.ino.0),
-                self.file_flags(),
-            ),
+        let created = self.make(request, parent, name, NewKind::File, mode, 0);
+        let opened = created.and_then(|attr| Ok((attr, self.open_file(attr.ino, flags)?)));
+        match opened {
+            Ok((attr, (handle, flags))) => {
+                reply.created(&TTL, &file_attr(&attr), GENERATION, handle, flags);
+            }
             Err(errno) => reply.error(errno),
         }
     }
@@ -473,7 +476,7 @@ impl Filesystem for Adapter {
         &self,
         _request: &Request,
         ino: INodeNo,
-        _fh: FileHandle,
+        handle: FileHandle,
         offset: u64,
         data: &[u8],
         write_flags: WriteFlags,
@@ -484,7 +487,7 @@ impl Filesystem for Adapter {
         let drop_privileges = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
         let written = attempt(|| self.fs.write(Ino(ino.0), offset, data, drop_privileges));
         // Where the kernel caches, it sends an fsync of its own after a write with O_DSYNC.
-        let durable = self.direct_io && flags.0 & libc::O_DSYNC != 0;
+        let durable = handle.0 & DIRECT != 0 && flags.0 & libc::O_DSYNC != 0;
         match written {
             Ok(()) if durable => self.syncs.push(Waiter::Write(reply, data.len() as u32)),
             Ok(()) => reply.written(data.len() as u32),
@@ -518,8 +521,8 @@ impl Filesystem for Adapter {
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match attempt(|| self.open.open(Ino(ino.0))) {
-            Ok(()) => reply.opened(FileHandle(ino.0), FopenFlags::empty()),
+        match attempt(|| self.open.open(Ino(ino.0), false)) {
+            Ok(_) => reply.opened(FileHandle(ino.0), FopenFlags::empty()),
             Err(errno) => reply.error(errno),
         }
     }

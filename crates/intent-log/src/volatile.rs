@@ -16,7 +16,7 @@
 //!       40  number of takeovers
 //!       48  entries of open files used
 //!     4096  slots: finished requests
-//!    64 Ki  open files: inode, count
+//!    64 Ki  open files: inode, count; the count's highest bit: synchronous
 //! ```
 //!
 //! Rules:
@@ -48,7 +48,8 @@ const POSITION_MAX: u64 = 1 << 62;
 const PAGE: u64 = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"offshvol");
-const VERSION: u64 = 1;
+/// 1 had no [`SYNCHRONOUS`].
+const VERSION: u64 = 2;
 
 const AT_MAGIC: usize = 0;
 const AT_VERSION: usize = 8;
@@ -69,6 +70,8 @@ const SLOTS: usize = 64;
 const BANKS: u64 = 16;
 const OPEN_LEN: usize = 16;
 const OPEN_MAX: usize = (HEAD_LEN - AT_OPEN) / OPEN_LEN;
+/// Set in a count: the inode was opened for synchronous writes since it was first opened.
+const SYNCHRONOUS: u64 = 1 << 63;
 
 /// No operation is longer: writes are cut at 1 MiB.
 const OPERATION_LEN_MAX: usize = 2 << 20;
@@ -91,6 +94,17 @@ pub struct VolatileLog {
     serial: u64,
     slots_given: AtomicU64,
     open: Mutex<OpenFiles>,
+}
+
+/// An inode that is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Its number.
+    pub ino: u64,
+    /// By how many.
+    pub count: u64,
+    /// Whether one of them opened it for synchronous writes.
+    pub synchronous: bool,
 }
 
 /// Where in the head the count of an inode stands.
@@ -121,11 +135,12 @@ impl VolatileLog {
         let (head, tail) = (memory.counter(AT_HEAD), memory.counter(AT_TAIL));
         let (head, tail) = (head.load(Ordering::Acquire), tail.load(Ordering::Acquire));
         let known = memory.counter(AT_MAGIC).load(Ordering::Relaxed) == MAGIC
-            && memory.counter(AT_VERSION).load(Ordering::Acquire) == VERSION;
+            && (1..=VERSION).contains(&memory.counter(AT_VERSION).load(Ordering::Acquire));
         if !known || tail > head || head - tail > CAPACITY || head > POSITION_MAX {
             let reason = "no volatile log of this version";
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
+        memory.counter(AT_VERSION).store(VERSION, Ordering::Release);
         memory.counter(AT_TAKEOVERS).fetch_add(1, Ordering::AcqRel);
         let log = Self::of(memory);
         log.read_open_files();
@@ -293,11 +308,14 @@ impl VolatileLog {
         requests.filter(|(request, _)| *request != 0).collect()
     }
 
-    /// Counts one more user of an inode.
-    pub fn opened(&self, ino: u64) {
+    /// Counts one more user of an inode, who may have opened it for synchronous writes.
+    pub fn opened(&self, ino: u64, synchronous: bool) {
         let mut open = self.open.lock();
+        let flag = if synchronous { SYNCHRONOUS } else { 0 };
         if let Some(place) = open.places.get(&ino) {
-            self.memory.counter(place + 8).fetch_add(1, Ordering::AcqRel);
+            let count = self.memory.counter(place + 8);
+            count.fetch_add(1, Ordering::AcqRel);
+            count.fetch_or(flag, Ordering::AcqRel);
             return;
         }
         let place = open.free.pop().or_else(|| {
@@ -313,7 +331,7 @@ impl VolatileLog {
             tracing::warn!("too many open files to survive the engine's end");
             return self.put(AT_OPEN_USED, u64::MAX);
         };
-        self.put(place + 8, 1);
+        self.put(place + 8, 1 | flag);
         self.put(place, ino);
         open.places.insert(ino, place);
     }
@@ -322,7 +340,7 @@ impl VolatileLog {
     pub fn closed(&self, ino: u64) {
         let mut open = self.open.lock();
         let Some(place) = open.places.get(&ino).copied() else { return };
-        if self.get(place + 8) > 1 {
+        if self.get(place + 8) & !SYNCHRONOUS > 1 {
             self.memory.counter(place + 8).fetch_sub(1, Ordering::AcqRel);
             return;
         }
@@ -342,12 +360,16 @@ impl VolatileLog {
         }
     }
 
-    /// The inodes in use and by how many; `None` when there were more than can be counted.
-    pub fn open_files(&self) -> Option<Vec<(u64, u64)>> {
+    /// The inodes in use; `None` when there were more than can be counted.
+    pub fn open_files(&self) -> Option<Vec<OpenFile>> {
         let open = self.open.lock();
         let counted = self.get(AT_OPEN_USED) <= OPEN_MAX as u64;
-        let counts = open.places.iter().map(|(ino, place)| (*ino, self.get(place + 8)));
-        counted.then(|| counts.collect())
+        let files = open.places.iter().map(|(ino, place)| {
+            let count = self.get(place + 8);
+            let synchronous = count & SYNCHRONOUS != 0;
+            OpenFile { ino: *ino, count: count & !SYNCHRONOUS, synchronous }
+        });
+        counted.then(|| files.collect())
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Pool {
     pub(crate) dead: Mutex<VecDeque<BlockHash>>,
     /// Held while the children of nodes at the front of `dead` are released.
     pub(crate) burying: Mutex<()>,
+    /// Held while a segment is compacted.
+    pub(crate) compacting: Mutex<()>,
     pub(crate) faults: Mutex<HashMap<BlockHash, Fault>>,
     /// Reads that wait for the disk; what is less urgent waits for them.
     pub(crate) readers: AtomicU32,

@@ -19,10 +19,18 @@ const DEAD_STEP: usize = 128;
 const PUNCH_STEP: usize = 256;
 /// Bytes compaction reads at a time.
 const WINDOW_LEN: u32 = 1 << 20;
-/// Bytes compaction copies before it commits their new places.
+/// Bytes compaction copies before it commits their new places, at most.
 const MOVE_BATCH_LEN: u64 = 8 << 20;
 /// Dead bytes of the open segment that are left there when room is short.
 const SHORT_DEAD_MAX: u64 = 128 << 10;
+/// Share of what a segment takes that must be dead for compaction, in 64ths: as long as there is
+/// room, and when there is none. Each byte that is given back costs reading and writing 1 or 31.
+const DEAD_SHARE_ROOMY: u64 = 32;
+const DEAD_SHARE_SHORT: u64 = 2;
+/// Compaction becomes thorough, step by step, when less than this share of the pool is left.
+const ROOMY_SHARE: u64 = 10;
+/// It no longer spares the device when less than this share is left: writers wait for it.
+const HASTE_SHARE: u64 = 64;
 /// How long the thread rests when nothing is left to do.
 const REST: Duration = Duration::from_millis(500);
 
@@ -167,18 +175,26 @@ impl Pool {
 
     /// Copies what is live in the emptiest segment elsewhere. Whether there was one worth it.
     fn compact_one(&self, paced: bool) -> Result<bool> {
-        // In the reserve what lies dead between live blocks is wanted, too, as far as there is room for
-        // the copies.
-        let short = self.available(Purpose::Growth) == 0;
+        let Some(_alone) = self.compacting.try_lock() else {
+            // Two would copy the same. Whoever waits here looks for room again when it has ended.
+            drop(self.compacting.lock());
+            return Ok(true);
+        };
         let room = self.available(Purpose::Freeing) / 2;
+        let dead_share = self.dead_share_wanted();
+        let punches = self.segments.can_punch();
         let worth = |of: &SegmentSummary| {
             // Holes give their space back already; below an eighth the file itself is a burden.
             let taken = u64::from(of.len).saturating_sub(of.punched);
-            let wanted = short && of.live < room && of.live * 8 < taken * 7;
+            let dead = taken.saturating_sub(of.live);
+            // What was moved gives its room back batch by batch.
+            let needed = if punches { 0 } else { of.live };
             of.sealed
                 && of.movable
                 && of.live > 0
-                && (of.live * 2 < taken || of.live * 8 < u64::from(of.len) || wanted)
+                && (dead * 2 > taken
+                    || of.live * 8 < u64::from(of.len)
+                    || (dead * 64 > taken * dead_share && needed < room))
         };
         let summaries = self.segments.summaries();
         let Some(emptiest) = summaries.iter().filter(|of| worth(of)).min_by_key(|of| of.live)
@@ -191,6 +207,14 @@ impl Pool {
         }
         let deleted = self.segments.delete_dead()?;
         Ok(moved || deleted)
+    }
+
+    /// What share of a segment must be dead for compaction, in 64ths: the less room is left, the less.
+    fn dead_share_wanted(&self) -> u64 {
+        let roomy = (self.room.total() / ROOMY_SHARE).max(1);
+        let left = self.available(Purpose::Growth).min(roomy);
+        let range = DEAD_SHARE_ROOMY - DEAD_SHARE_SHORT;
+        DEAD_SHARE_SHORT + (u128::from(range) * u128::from(left) / u128::from(roomy)) as u64
     }
 
     /// Moves the live blocks of a segment; whether any was.
@@ -209,6 +233,7 @@ impl Pool {
         moves: &mut Vec<(BlockHash, Move)>,
     ) -> Result<bool> {
         let (mut moved, mut batch) = (false, 0);
+        let batch_max = MOVE_BATCH_LEN.min(self.available(Purpose::Freeing) / 4);
         let mut window = Window::default();
         let mut at = HEADER_LEN;
         while at < of.len {
@@ -233,7 +258,7 @@ impl Pool {
                 moves.push((frame.hash, Move { from: place, to, codec: frame.codec }));
                 batch += u64::from(place.room());
             }
-            if batch >= MOVE_BATCH_LEN {
+            if batch >= batch_max {
                 self.finish_moves(moves, &mut batch, paced)?;
                 moved = true;
                 if paced && self.background.stopped() {
@@ -275,7 +300,10 @@ impl Pool {
         self.flush_segments()?;
         self.move_blocks(&std::mem::take(moves))?;
         self.compacted.fetch_add(*batch, Ordering::Relaxed);
-        if paced {
+        // So a segment can be moved where there is less room than it takes.
+        self.segments.punch(usize::MAX)?;
+        self.correct_room();
+        if paced && self.available(Purpose::Growth) > self.room.total() / HASTE_SHARE {
             let rate = self.options.compaction_rate.max(1);
             self.clock.sleep(Duration::from_micros(*batch * 1_000_000 / rate).min(REST));
         }

@@ -118,6 +118,7 @@ impl Pool {
             journal: Mutex::new(journal),
             dead: Mutex::new(dead),
             burying: Mutex::new(()),
+            compacting: Mutex::new(()),
             faults: Mutex::default(),
             readers: AtomicU32::new(0),
             failed: RwLock::new(None),

@@ -177,6 +177,8 @@ pub(crate) struct Segments {
     /// From where on the blocks of a segment are not to be relied upon: the device had no room when
     /// they were flushed. None of them is committed.
     unkept: RwLock<BTreeMap<u32, u32>>,
+    /// The device makes no holes.
+    no_holes: AtomicBool,
     /// Nothing is given back to the device now: it is unknown whether the newest root needs it.
     pub(crate) keep_dead: AtomicBool,
     /// Bytes appended since the pool was opened.
@@ -198,6 +200,7 @@ impl Segments {
             readers: Mutex::default(),
             punches: Mutex::default(),
             unkept: RwLock::default(),
+            no_holes: AtomicBool::new(false),
             keep_dead: AtomicBool::new(false),
             appended: AtomicU64::new(0),
         }
@@ -480,7 +483,12 @@ impl Segments {
         }
     }
 
-    /// Gives dead pages back to the device; at most `max` holes. Whether more are left.
+    /// Whether [`Segments::punch`] gives room back.
+    pub(crate) fn can_punch(&self) -> bool {
+        !self.no_holes.load(Ordering::Relaxed)
+    }
+
+    /// Gives dead pages back to the device; at most `max` ranges. Whether more are left.
     pub(crate) fn punch(&self, max: usize) -> Result<bool> {
         let (mut batch, more) = {
             let mut punches = self.punches.lock();
@@ -491,6 +499,15 @@ impl Segments {
         if self.keep_dead.load(Ordering::Acquire) {
             self.punches.lock().append(&mut batch);
         }
+        batch.sort_unstable();
+        // Each range is there once; those that touch are one hole.
+        batch.dedup_by(|next, hole| {
+            let touches = next.0 == hole.0 && next.1 == hole.2;
+            if touches {
+                hole.2 = next.2;
+            }
+            touches
+        });
         let mut first_failure = Ok(());
         for (number, begin, end) in batch {
             let Some(segment) = self.get(number) else { continue };
@@ -504,7 +521,9 @@ impl Segments {
             match file.and_then(|file| file.punch_hole(u64::from(begin), len)) {
                 Ok(()) => segment.state.lock().punched += len,
                 // Compaction and deletion of whole segments still give space back.
-                Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+                    self.no_holes.store(true, Ordering::Relaxed);
+                }
                 Err(error) => {
                     // A hole may need room itself, on a device that has none.
                     self.punches.lock().push((number, begin, end));

@@ -69,6 +69,14 @@ impl Transaction {
     /// # Errors
     /// `Full` when the reserve would be touched.
     pub fn write_data(&self, content: &[u8]) -> Result<BlockHash> {
+        self.write_shared(&BlockData::new(content))
+    }
+
+    /// As [`Transaction::write_data`], of content that the cache can share.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_shared(&self, content: &BlockData) -> Result<BlockHash> {
         if is_zero(content) {
             self.pool.zero_saved.fetch_add(content.len() as u64, Ordering::Relaxed);
             return Ok(BlockHash::ZERO);
@@ -88,7 +96,8 @@ impl Transaction {
         children.retain(|child| !child.is_zero());
         self.hold_children(&children)?;
         self.nodes_written.fetch_add(1, Ordering::Relaxed);
-        self.write(BlockKind::Node, node, Some(Children::All(children.into_boxed_slice())))
+        let children = Children::All(children.into_boxed_slice());
+        self.write(BlockKind::Node, &BlockData::new(node), Some(children))
     }
 
     /// As [`Transaction::write_node`], cheaper where most children are those of `like`, the committed
@@ -100,7 +109,7 @@ impl Transaction {
         let Some(difference) = self.difference(like, node)? else { return self.write_node(node) };
         self.hold_children(&difference.added)?;
         self.nodes_written.fetch_add(1, Ordering::Relaxed);
-        self.write(BlockKind::Node, node, Some(Children::Like(difference)))
+        self.write(BlockKind::Node, &BlockData::new(node), Some(Children::Like(difference)))
     }
 
     /// How a node differs from a committed one, child by child; that one is held from then on, and by
@@ -143,7 +152,7 @@ impl Transaction {
     fn write(
         &self,
         kind: BlockKind,
-        content: &[u8],
+        content: &BlockData,
         children: Option<Children>,
     ) -> Result<BlockHash> {
         let len = content.len();
@@ -176,14 +185,19 @@ impl Transaction {
     }
 
     /// Compresses and appends a block; returns its entry, pinned, and whether another thread was first.
-    fn store(&self, hash: BlockHash, kind: BlockKind, content: &[u8]) -> Result<(Entry, bool)> {
+    fn store(
+        &self,
+        hash: BlockHash,
+        kind: BlockKind,
+        content: &BlockData,
+    ) -> Result<(Entry, bool)> {
         let (place, codec) = self.pool.append_block(hash, kind, content, self.purpose)?;
         let new = Entry::uncommitted(place, content.len() as u32, kind, codec);
         let (entry, found) = self.pool.table.insert_or_pin(hash, new);
         if found {
             self.pool.segments.release(place);
         } else {
-            self.pool.cache.insert(hash, BlockData::new(content));
+            self.pool.cache.insert(hash, content.clone());
         }
         Ok((entry, found))
     }

@@ -6,10 +6,13 @@
 #![allow(clippy::disallowed_methods)] // tests start processes and measure time themselves
 
 use std::ffi::CString;
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -70,6 +73,43 @@ pub fn detach_below(dir: &Path) {
 pub fn is_mounted(path: &Path) -> bool {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     table.lines().any(|line| line.split(' ').nth(4).is_some_and(|at| Path::new(at) == path))
+}
+
+/// Makes a file, open for synchronous writes.
+pub fn synchronous_writer(path: &Path) -> File {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).custom_flags(libc::O_DSYNC).open(path).unwrap()
+}
+
+/// Rewrites the first page of a file while others open it and read that page, again and again: what a write
+/// left, a read that begins after it must see.
+pub fn read_during_writes(writer: &File, path: &Path) {
+    const PAGE: usize = 8192;
+    const WRITES: u64 = 2_000;
+    const READS_EACH: u64 = 50;
+    let written = AtomicU64::new(0);
+    writer.write_all_at(&[0; PAGE], 0).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while written.load(Ordering::Acquire) < WRITES {
+                    let reader = File::open(path).unwrap();
+                    for _ in 0..READS_EACH {
+                        let least = written.load(Ordering::Acquire);
+                        let mut page = vec![0; PAGE];
+                        reader.read_exact_at(&mut page, 0).unwrap();
+                        let seen = u64::from_le_bytes(page[PAGE - 8..].try_into().unwrap());
+                        assert!(seen >= least, "{seen} was read after {least} was written");
+                    }
+                }
+            });
+        }
+        for number in 1..=WRITES {
+            let page = number.to_le_bytes().repeat(PAGE / 8);
+            writer.write_all_at(&page, 0).unwrap();
+            written.store(number, Ordering::Release);
+        }
+    });
 }
 
 /// A pool in a temporary directory, and the process that serves its datasets.

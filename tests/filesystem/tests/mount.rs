@@ -1,13 +1,15 @@
 //! What programs see of one mounted dataset.
 #![allow(clippy::disallowed_methods)]
 
-use offshoot_filesystem_tests::{Server, is_root_or_skipped};
+use offshoot_filesystem_tests::{
+    Server, is_root_or_skipped, read_during_writes, synchronous_writer,
+};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
 fn server(options: &[&str]) -> Server {
@@ -75,7 +77,6 @@ fn a_write_with_dsync_is_durable_on_return() {
     for options in [&[][..], &["--direct-io"][..]] {
         let mut server = server(options);
         let mount = server.mount();
-        use std::os::unix::fs::OpenOptionsExt;
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -92,6 +93,13 @@ fn a_write_with_dsync_is_durable_on_return() {
         assert_eq!(content[8192..], pattern(8192, 3), "{options:?}");
         assert!(content[..8192].iter().all(|byte| *byte == 0));
     }
+}
+
+#[test]
+fn no_reader_sees_less_than_a_synchronous_write_left() {
+    let server = server(&[]);
+    let path = server.mount().join("log");
+    read_during_writes(&synchronous_writer(&path), &path);
 }
 
 #[test]
@@ -236,11 +244,19 @@ fn fallocate_reserves_punches_and_zeroes() {
 
 #[test]
 fn memory_maps_and_descriptors_agree() {
+    // The second goes past the kernel's cache.
+    for flags in [0, libc::O_DSYNC] {
+        map_and_write(flags);
+    }
+}
+
+fn map_and_write(flags: i32) {
     let mut server = server(&[]);
     let path = server.mount().join("mapped");
     let len = 64 << 10;
     fs::write(&path, vec![1_u8; len]).unwrap();
-    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let mut options = File::options();
+    let file = options.read(true).write(true).custom_flags(flags).open(&path).unwrap();
     // SAFETY: a shared mapping of a file of that length, unmapped below; nobody cuts the file.
     unsafe {
         let map = libc::mmap(

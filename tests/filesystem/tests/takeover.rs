@@ -2,7 +2,7 @@
 //! nothing. The test itself is the keeper.
 #![allow(clippy::disallowed_methods)] // tests measure time themselves
 
-use offshoot_filesystem_tests::{Server, is_mounted};
+use offshoot_filesystem_tests::{Server, is_mounted, read_during_writes, synchronous_writer};
 use offshoot_fuse::keeper;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -260,4 +260,17 @@ fn what_was_written_and_not_synced_is_there_after_a_kill() {
     server.start_without_keeper();
     assert_eq!(fs::read_dir(server.mount()).unwrap().count(), 0);
     server.stop();
+}
+
+/// What was opened before the kill and what is opened after it agree on the kernel's cache.
+#[test]
+fn no_reader_sees_less_than_a_synchronous_write_left_after_a_kill() {
+    let mut kept = Kept::start();
+    let path = kept.server.mount().join("log");
+    let writer = synchronous_writer(&path);
+    writer.write_all_at(&[0; BLOCK], 0).unwrap();
+    kept.kill_and_start();
+    read_during_writes(&writer, &path);
+    drop(writer);
+    drop(kept.stop());
 }

@@ -184,7 +184,7 @@ impl Dataset {
             .flat_map(|item| item.frozen.layer.blocks.iter().map(|(block, slot)| (*block, slot)))
             .collect();
         let write = |slot: &Slot| match slot {
-            Slot::Data(data) => transaction.write_data(data).map_err(Error::from),
+            Slot::Data(data) => transaction.write_shared(data).map_err(Error::from),
             Slot::Shared(pin) => Ok(pin.hash()),
         };
         let workers = self.shared.options.commit_workers;

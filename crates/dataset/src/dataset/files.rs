@@ -72,7 +72,7 @@ impl InodeState {
             None => target[at..at + len].fill(0),
         };
         if let Some(Slot::Data(data)) = self.dirty.blocks.get_mut(&block)
-            && let Some(data) = Arc::get_mut(data)
+            && let Some(data) = data.get_mut()
         {
             return fill(data);
         }
@@ -90,7 +90,7 @@ impl InodeState {
         };
         content.resize(BLOCK_SIZE, 0);
         fill(&mut content);
-        self.dirty.put_block(block, Slot::Data(content.into()));
+        self.dirty.put_block(block, Slot::Data(BlockData::new(content)));
     }
 
     /// Cuts or extends a file. Bytes behind the end of a file are zeros in its last block, always.
@@ -133,8 +133,8 @@ impl InodeState {
             let (block, start) = (at / BLOCK, (at % BLOCK) as usize);
             let (now, later) = rest.split_at(rest.len().min(BLOCK_SIZE - start));
             if now.len() == BLOCK_SIZE {
-                let whole: Arc<[u8]> = now.into();
-                self.dirty.put_block(block, Slot::Data(Arc::clone(&whole)));
+                let whole = BlockData::new(now);
+                self.dirty.put_block(block, Slot::Data(whole.clone()));
                 pieces.push(Piece::Block(whole));
             } else {
                 self.patch(block, start, now.len(), Some(now), bases);

@@ -85,8 +85,8 @@ impl Dataset {
         }
         let open = volatile.open_files();
         let open = open.ok_or_else(|| Error::Corrupt("open files were not all counted".into()))?;
-        for (ino, _) in open {
-            self.hold(Ino(ino))?;
+        for file in open {
+            self.hold(Ino(file.ino))?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ fn ranges_behave_as_a_set_of_numbers() {
 
 #[test]
 fn a_newer_layer_hides_the_older() {
-    let data = |byte: u8| Slot::Data(Arc::from(vec![byte; BLOCK_SIZE]));
+    let data = |byte: u8| Slot::Data(BlockData::new(vec![byte; BLOCK_SIZE]));
     let (mut older, mut newer) = (Layer::default(), Layer::default());
     for block in 0..10 {
         older.put_block(block, data(1));

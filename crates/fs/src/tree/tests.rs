@@ -184,8 +184,10 @@ fn what_a_client_left_open_is_closed() {
     fs.write_file("file", b"x", OWNED).unwrap();
     let ino = fs.stat("file").unwrap().ino;
     let open = OpenFiles::new(fs.dataset().clone());
-    open.open(ino).unwrap();
-    open.open(ino).unwrap();
+    assert!(!open.open(ino, false).unwrap());
+    assert!(open.open(ino, true).unwrap());
+    open.close(ino);
+    assert!(open.open(ino, false).unwrap(), "until all have closed it");
     open.close(ino);
     open.close(Ino(999_999));
     assert_eq!(open.len(), 1);

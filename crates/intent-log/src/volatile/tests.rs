@@ -97,25 +97,32 @@ fn a_request_is_finished_when_its_operation_was_recovered() {
     assert_eq!(last.finished().into_iter().collect::<Vec<_>>(), [(77, 10)]);
 }
 
+/// Inode, count, synchronous.
+fn open_files(log: &VolatileLog) -> Vec<(u64, u64, bool)> {
+    let open = taken_over(log).open_files().unwrap();
+    let mut open: Vec<_> =
+        open.iter().map(|file| (file.ino, file.count, file.synchronous)).collect();
+    open.sort_unstable();
+    open
+}
+
 #[test]
 fn open_files_are_counted_across_engines() {
     let log = VolatileLog::create().unwrap();
-    for ino in [5, 6, 5, 7] {
-        log.opened(ino);
+    for (ino, synchronous) in [(5, false), (6, true), (5, true), (7, true), (7, false)] {
+        log.opened(ino, synchronous);
     }
     log.closed(6);
+    assert_eq!(open_files(&log), [(5, 2, true), (7, 2, true)]);
     let next = taken_over(&log);
-    let mut open = next.open_files().unwrap();
-    open.sort_unstable();
-    assert_eq!(open, [(5, 2), (7, 1)]);
     next.closed(5);
     next.closed(7);
-    next.opened(8);
-    let mut open = taken_over(&next).open_files().unwrap();
-    open.sort_unstable();
-    assert_eq!(open, [(5, 1), (8, 1)]);
+    next.closed(7);
+    next.opened(8, false);
+    next.opened(7, false);
+    assert_eq!(open_files(&next), [(5, 1, true), (7, 1, false), (8, 1, false)]);
     for ino in 0..OPEN_MAX as u64 {
-        next.opened(100 + ino);
+        next.opened(100 + ino, false);
     }
     assert!(taken_over(&next).open_files().is_none(), "too many to count");
 }
