@@ -55,6 +55,20 @@ impl Pool {
         true
     }
 
+    /// Gives as much of the ballast as it takes for so many bytes to be free on the device. Whether they
+    /// are; where all of it would not do, it is kept.
+    pub(crate) fn make_device_room(&self, bytes: u64) -> bool {
+        if self.device_free() + self.ballast() < bytes {
+            return false;
+        }
+        while self.device_free() < bytes {
+            if !self.release_ballast() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Holds what the ballast should, where there is room for it.
     pub(crate) fn restore_ballast(&self) {
         let wanted = self.ballast.wanted;

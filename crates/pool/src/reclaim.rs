@@ -96,29 +96,48 @@ impl Pool {
         self.step(false)
     }
 
+    /// A part that fails for want of room does not keep back the others: they may bring some.
     fn step(&self, paced: bool) -> Result<bool> {
         self.check_usable()?;
         self.settle_root()?;
-        self.bury_next()?;
-        let idle = self.dead.lock().is_empty();
-        self.checkpoint_if_due(idle)?;
+        let mut full = Ok(());
+        let mut tried = |part: Result<bool>| match part {
+            Err(error @ Error::Full { .. }) => {
+                full = Err(error);
+                Ok(false)
+            }
+            other => other,
+        };
+        let buried = tried(self.bury_next())?;
+        let dead_left = !self.dead.lock().is_empty();
+        tried(self.checkpoint_if_due(!dead_left).map(|()| false))?;
         // In the reserve every byte counts.
         let short = self.available(Purpose::Growth) == 0;
         let dead_max = if short { SHORT_DEAD_MAX } else { u64::MAX };
         let min = (self.options.segment_size / 128).max(64 << 10) as u32;
         self.segments.seal_if_mostly_dead(min, dead_max);
-        // Left by an abort: no commit has come that would have written it. Where there is no room for
-        // that, what follows may bring some.
-        let unwritten = self.segments.sealed_unwritten();
-        let flushed = if unwritten { self.flush_segments() } else { Ok(()) };
+        // Left by an abort: no commit has come that would have written it.
+        if self.segments.sealed_unwritten() {
+            tried(self.flush_segments().map(|()| true))?;
+        }
         let deleted = self.segments.delete_dead()?;
-        let punches_left = self.segments.punch(PUNCH_STEP)?;
-        flushed?;
-        let dead_left = !self.dead.lock().is_empty();
-        let compacted = !dead_left && self.compact_one(paced)?;
+        let punches_left = tried(self.punch(PUNCH_STEP))?;
+        // What is to be buried first is dead then, and need not be moved.
+        let compacted = !(buried && dead_left) && tried(self.compact_one(paced))?;
         self.correct_room();
         self.restore_ballast();
-        Ok(dead_left || punches_left || deleted || compacted)
+        full.map(|()| dead_left || punches_left || deleted || compacted)
+    }
+
+    /// Gives dead pages back to the device, at most `max` ranges; whether more are left. A hole may need
+    /// room itself: what the filesystem notes of it.
+    fn punch(&self, max: usize) -> Result<bool> {
+        loop {
+            match self.segments.punch(max) {
+                Err(Error::Full { .. }) if self.release_ballast() => {}
+                other => return other,
+            }
+        }
     }
 
     /// Takes back a root that may have become durable, before anything is given back.
@@ -131,20 +150,20 @@ impl Pool {
         self.check_outcome(&journal, outcome)
     }
 
-    /// Releases the children of the dead nodes at the front of the queue.
-    fn bury_next(&self) -> Result<()> {
+    /// Releases the children of the dead nodes at the front of the queue. Whether there were any.
+    fn bury_next(&self) -> Result<bool> {
         let _burying = self.burying.lock();
         // They leave the queue only when it is durable: what an error leaves behind is tried again,
         // and the ledger always knows which nodes count as parents no more.
         let dead: Vec<BlockHash> = self.dead.lock().iter().take(DEAD_STEP).copied().collect();
         if dead.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         // Reading them here keeps the commit lock short.
         self.prefetch(&dead);
         self.bury(&dead)?;
         self.dead.lock().drain(..dead.len());
-        Ok(())
+        Ok(true)
     }
 
     /// Writes the table anew when its logs are longer than it is; in an `idle` pool, already when most of
@@ -157,7 +176,8 @@ impl Pool {
             let wasted = journal.used().saturating_sub(needed) > needed.max(log_min / 8);
             let due = journal.checkpoint_due(log_min) || (idle && wasted);
             // Its logs may grow until there is room for both tables.
-            if !due || self.available(Purpose::Freeing) < needed {
+            let room = self.available(Purpose::Freeing) >= needed;
+            if !due || !room || !self.make_device_room(needed) {
                 return Ok(());
             }
             journal.begin_checkpoint()?
@@ -301,7 +321,7 @@ impl Pool {
         self.move_blocks(&std::mem::take(moves))?;
         self.compacted.fetch_add(*batch, Ordering::Relaxed);
         // So a segment can be moved where there is less room than it takes.
-        self.segments.punch(usize::MAX)?;
+        self.punch(usize::MAX)?;
         self.correct_room();
         if paced && self.available(Purpose::Growth) > self.room.total() / HASTE_SHARE {
             let rate = self.options.compaction_rate.max(1);

@@ -21,8 +21,10 @@ use std::time::Duration;
 
 /// The most that is promised to one dataset, in bytes; about what a server keeps in memory.
 const PROMISE_MAX: u64 = 128 << 20;
-/// Reclaim steps a writer does before it is refused.
-const RECLAIM_STEPS: u32 = 64;
+/// What the nodes of one change take beside its own share of leaves, in bytes: the paths to both ends.
+const OWN_NODES_MAX: u64 = 64 << 10;
+/// Reclaim steps a writer does before it is refused, as long as they find something to do.
+const RECLAIM_STEPS: u32 = 256;
 
 /// How far a dataset may go into the reserve. Not stored: whoever knows what the files are for says
 /// so after each opening.
@@ -98,7 +100,7 @@ impl Dataset {
             self.commit()?;
         }
         let pool = &self.shared.pool;
-        if !self.has_room(bytes, purpose) && with_nodes(bytes) <= pool.available_now(purpose) {
+        if !self.has_room(bytes, purpose) && with_own_nodes(bytes) <= pool.available_now(purpose) {
             // Only what others have not written yet stands in the way.
             for other in self.shared.loaded() {
                 if other.dirty_bytes() > 0 {
@@ -154,7 +156,7 @@ impl Dataset {
         if purpose == Purpose::Growth {
             let_in += self.shared.promised.load(Ordering::Relaxed);
         }
-        self.shared.pool.available(purpose) >= with_nodes(let_in + bytes)
+        self.shared.pool.available(purpose) >= with_nodes(let_in) + with_own_nodes(bytes)
     }
 
     /// Counts what a write that was let in promises or redeems.
@@ -212,7 +214,12 @@ impl Dataset {
     }
 }
 
-/// Bytes of data with as much again by half, for the nodes of trees.
+/// Bytes of data with as much again by half, for the nodes of trees, as what is changed may lie apart.
 fn with_nodes(bytes: u64) -> u64 {
     bytes + bytes / 2
+}
+
+/// Bytes of one change: they lie together, and share their nodes.
+fn with_own_nodes(bytes: u64) -> u64 {
+    bytes + (bytes / 2).min(OWN_NODES_MAX + bytes / 64)
 }
