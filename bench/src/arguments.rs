@@ -2,7 +2,7 @@
 
 use crate::benchmarks::{
     clone_size, compare, fill, fragmentation, io, link, load, many, moments, pgbench, provision,
-    quick, scripts, suite,
+    quick, replay, scripts, suite,
 };
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ pub enum BenchCommand {
     Io(io::Arguments),
     Provision(provision::Arguments),
     Link(link::Arguments),
+    Replay(replay::Arguments),
     Pgbench(pgbench::Arguments),
     CloneSize(clone_size::Arguments),
     Many(many::Arguments),

@@ -12,6 +12,7 @@ pub mod moments;
 pub mod pgbench;
 pub mod provision;
 pub mod quick;
+pub mod replay;
 pub mod scripts;
 pub mod suite;
 
@@ -56,6 +57,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::Io(a) => finish(command, &a.setting, json),
         BenchCommand::Provision(a) => finish(command, &a.setting, json),
         BenchCommand::Link(a) => finish(command, &a.setting, json),
+        BenchCommand::Replay(a) => finish(command, &a.setting, json),
         BenchCommand::Pgbench(a) => finish(command, &a.setting, json),
         BenchCommand::CloneSize(a) => finish(command, &a.setting, json),
         BenchCommand::Many(a) => finish(command, &a.setting, json),
@@ -74,6 +76,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::Io(arguments) => io::run(arguments),
         BenchCommand::Provision(arguments) => provision::run(arguments),
         BenchCommand::Link(arguments) => link::run(arguments),
+        BenchCommand::Replay(arguments) => replay::run(arguments),
         BenchCommand::Pgbench(arguments) => pgbench::run(arguments),
         BenchCommand::CloneSize(arguments) => clone_size::run(arguments),
         BenchCommand::Many(arguments) => many::run(arguments),

@@ -315,7 +315,7 @@ fn whole_device(path: &Path) -> Option<String> {
     (!device.starts_with("0:")).then_some(device)
 }
 
-fn wait_for(uri: &str, log: &Path) -> Result<()> {
+pub(crate) fn wait_for(uri: &str, log: &Path) -> Result<()> {
     let deadline = SystemClock.elapsed() + Duration::from_secs(SERVER_SECONDS_MAX);
     loop {
         let error = match Database::connect(uri) {

@@ -9,6 +9,7 @@ use crate::statistics::{interleaved, median};
 use anyhow::{Result, ensure};
 use offshoot_os::{Clock, SystemClock, process};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Measure the rate of a link against pg_basebackup, and what the pool then holds
@@ -42,7 +43,9 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let mut steps: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (run, variant) in interleaved(2, arguments.repeats) {
         if variant == 0 {
-            backup.push(source_mb / base_backup(&stage, run)?);
+            let (copy, seconds) = base_backup(&stage, &format!("copy-{run}"), &[])?;
+            backup.push(source_mb / seconds);
+            std::fs::remove_dir_all(copy)?;
         } else {
             link.push(source_mb / stage.link("prod")?);
             pool.push(megabytes(stage.pool()?.used_bytes) / source_mb);
@@ -64,21 +67,22 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     Ok(record)
 }
 
-/// Seconds a plain base backup takes, made durable as the tool does by default.
-fn base_backup(stage: &Stage, run: u32) -> Result<f64> {
-    let copy = stage.source.make_directory(&format!("copy-{run}"))?;
+/// Makes a plain base backup in `data` of a directory, made durable as the tool does by default; the directory
+/// and the seconds it took.
+pub(super) fn base_backup(stage: &Stage, name: &str, more: &[&str]) -> Result<(PathBuf, f64)> {
+    let copy = stage.source.make_directory(name)?;
     let spec = stage
         .source
         .program("pg_basebackup")
         .arg("--dbname")
         .arg(stage.source.link_uri())
         .env("PGPASSWORD", stage.source.link_password())
+        .args(more)
         .args(["--checkpoint=fast", "--wal-method=stream", "--pgdata"])
         .arg(copy.join("data"));
     let began = SystemClock.elapsed();
     let output = process::run(&spec, Duration::from_secs(7_200))?;
     let seconds = (SystemClock.elapsed() - began).as_secs_f64();
     ensure!(output.success(), "pg_basebackup: {}", output.stderr_text());
-    std::fs::remove_dir_all(copy)?;
-    Ok(seconds)
+    Ok((copy, seconds))
 }

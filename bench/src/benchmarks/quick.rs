@@ -17,7 +17,7 @@ const SELECTION: &[&str] = &[
     "compare --variants plain,vdb --databases 6 --users 12 --scale 0.1 --seconds 8 --mix read \
      --no-scans --iops 3000 --cache-size 256MiB",
     "provision --small-scale 13 --large-scale 130 --repeats 10",
-    "fragmentation --pool-size 2GiB --fill 10,90 --seconds 15 --repeats 1",
+    "fragmentation --pool-size 6GiB --fill 10,90 --seconds 20 --repeats 1",
 ];
 
 /// Run a selection of the benchmarks in about ten minutes and print one table

@@ -9,6 +9,8 @@
 //! only the engine itself writes to a dataset, and what it changes by path
 //! ([`offshoot_fs::FileSystem::write_file`] and so on) is announced to the kernel. Each mount is a
 //! new connection with caches of its own, so that after a rewind nothing of the old state is left.
+//! A file that somebody opened for synchronous writes is not cached for whoever opens it after that
+//! (`docs/decisions/2026-11-22-synchronous-writes-past-the-page-cache.md`).
 //!
 //! # Outliving the process
 //! A mount can be held by the [`keeper`] and gone on with by another process: [`Mount::device`],

@@ -1,0 +1,125 @@
+//! How fast log is replayed: by the staging of a dSource, and by a plain standby of the same source.
+
+use super::{engine_options, link::base_backup};
+use crate::arguments::Setting;
+use crate::figures::megabytes;
+use crate::group::wait_for;
+use crate::record::Record;
+use crate::stage::{CHECKPOINTS, Stage};
+use crate::statistics::median;
+use anyhow::{Context, Result, ensure};
+use offshoot_demo::Database;
+use offshoot_os::process::{self, Signal, Sink};
+use offshoot_os::{Clock, SystemClock};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest that catching up may take.
+const CATCH_UP_SECONDS_MAX: u64 = 3_600;
+
+/// Measure how fast a dSource catches up with its source, against a plain standby
+///
+/// Both stand still while the source is written to. Then each receives and replays the same log while the other stands
+/// still: the dSource until it has taken a snapshot of the source's last position, the standby until it has replayed up to
+/// there.
+#[derive(Debug, Clone, clap::Args, serde::Serialize)]
+#[command(after_help = "Example:\n  offshoot bench replay --scale 20 --seconds 30")]
+pub struct Arguments {
+    /// Size of the source, as pgbench's scale, about 15 MB each
+    #[arg(long, value_name = "SCALE", default_value_t = 50)]
+    scale: u32,
+    /// Seconds of writing before both catch up
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: u32,
+    /// How often, the order alternating
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeats: u32,
+    #[command(flatten)]
+    pub(super) setting: Setting,
+}
+
+/// Runs it.
+pub fn run(arguments: &Arguments) -> Result<Record> {
+    let mut settings = CHECKPOINTS.to_vec();
+    // The standby has no slot.
+    settings.push(("wal_keep_size", "64GB"));
+    let stage = Stage::start(&engine_options(&arguments.setting)?, arguments.scale, &settings)?;
+    let mut record = Record::begin("replay", arguments, stage.scratch.path())?;
+    stage.link("prod")?;
+    stage.ready_snapshot("prod")?;
+    let standby = base_backup(&stage, "standby", &["--write-recovery-conf"])?.0.join("data");
+    catch_up_standby(&stage, &standby)?;
+    let (mut log_mb, mut staging, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..arguments.repeats {
+        stage.engine.command(["dsource", "pause", "prod"])?;
+        log_mb.push(write(&stage, arguments)?);
+        if round % 2 == 0 {
+            plain.push(catch_up_standby(&stage, &standby)?);
+        }
+        staging.push(catch_up_staging(&stage)?);
+        if round % 2 == 1 {
+            plain.push(catch_up_standby(&stage, &standby)?);
+        }
+    }
+    let figures = &mut record.figures;
+    figures.at_least("staging_to_standby", median(&plain) / median(&staging), 1.0);
+    figures.note("log_mb", log_mb);
+    figures.note("standby_seconds", plain);
+    figures.note("staging_seconds", staging);
+    Ok(record)
+}
+
+/// Writes to the source; megabytes of its log.
+fn write(stage: &Stage, arguments: &Arguments) -> Result<f64> {
+    let db = stage.source.connect("postgres")?;
+    let position = || db.number("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint");
+    let before = position()?;
+    let time = format!("--time={}", arguments.seconds);
+    let spec = stage.source.pgbench(&["--no-vacuum", "--client=10", "--jobs=2", &time]);
+    let output = process::run(&spec, Duration::from_secs(u64::from(arguments.seconds) + 60))?;
+    ensure!(output.success(), "pgbench: {}", output.stderr_text());
+    Ok(megabytes(position()?.saturating_sub(before).unsigned_abs()))
+}
+
+/// Seconds the dSource takes from standing still to a snapshot of where the source is now.
+fn catch_up_staging(stage: &Stage) -> Result<f64> {
+    let began = SystemClock.elapsed();
+    stage.engine.command(["dsource", "resume", "prod"])?;
+    let limit = Duration::from_secs(CATCH_UP_SECONDS_MAX);
+    stage.engine.command_within(["dsource", "sync", "prod"], &[], limit)?;
+    let seconds = (SystemClock.elapsed() - began).as_secs_f64();
+    stage.engine.command(["dsource", "pause", "prod"])?;
+    Ok(seconds)
+}
+
+/// Seconds the standby takes from its start until it has replayed what the source has flushed.
+fn catch_up_standby(stage: &Stage, directory: &Path) -> Result<f64> {
+    let target = stage.source.connect("postgres")?.text("SELECT pg_current_wal_flush_lsn()")?;
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let log: PathBuf = directory.with_extension("log");
+    let spec = stage
+        .source
+        .program("postgres")
+        .arg("-D")
+        .arg(directory)
+        .args(["-c", &format!("port={port}")])
+        .stderr(Sink::File(log.clone()))
+        .die_with_parent(true);
+    let began = SystemClock.elapsed();
+    let mut server = spec.spawn()?;
+    let password = stage.source.password();
+    let uri = format!("postgresql://postgres:{password}@127.0.0.1:{port}/postgres");
+    wait_for(&uri, &log)?;
+    let db = Database::connect(&uri)?;
+    let behind = format!("SELECT (pg_last_wal_replay_lsn() < '{target}')::int");
+    while db.number(&behind)? == 1 {
+        let waited = (SystemClock.elapsed() - began).as_secs();
+        ensure!(waited < CATCH_UP_SECONDS_MAX, "the standby does not reach {target}");
+        SystemClock.sleep(Duration::from_millis(20));
+    }
+    let seconds = (SystemClock.elapsed() - began).as_secs_f64();
+    server.signal(Signal::Interrupt)?;
+    server.wait_timeout(Duration::from_secs(60))?.context("the standby does not stop")?;
+    Ok(seconds)
+}
