@@ -69,6 +69,7 @@ pub struct Pool {
     pub(crate) faults: Mutex<HashMap<BlockHash, Fault>>,
     /// Reads that wait for the disk; what is less urgent waits for them.
     pub(crate) readers: AtomicU32,
+    pub(crate) read_time: crate::read_many::ReadTime,
     pub(crate) zero_saved: AtomicU64,
     pub(crate) dedup_saved: AtomicU64,
     /// Bytes compaction moved, and checkpoints written, since the pool was opened.
@@ -112,7 +113,10 @@ impl Pool {
             return Err(Error::Damaged { hash: *hash, detail: LOST.into() });
         }
         loop {
-            let error = match self.segments.read(entry.place()) {
+            let began = self.clock.elapsed();
+            let read = self.segments.read(entry.place());
+            self.read_time.note(self.clock.elapsed().saturating_sub(began));
+            let error = match read {
                 Ok(stored) => match verify(hash, &entry, stored) {
                     Ok(content) => return Ok(BlockData::new(content)),
                     Err(detail) => Error::Damaged { hash: *hash, detail },

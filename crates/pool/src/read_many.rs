@@ -5,12 +5,16 @@
 //! offered to others, who prefetch them meanwhile. Nobody keeps account of who does what: each block
 //! is claimed in the cache by whoever comes to it first, so none is loaded twice, and a caller whose
 //! offer nobody takes does it all by itself.
+//!
+//! While the device is slow (a disk, a volume with a limit of operations) a single block is read with
+//! what lies beside it: that costs the processor more, and the device no more.
 
 use crate::pool::{Pool, Run, runs, verify};
 use crate::table::Entry;
 use crate::{BlockData, Result};
 use offshoot_types::BlockHash;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The longest read, in bytes: longer ones are no faster, and others wait for all of it.
 const RUN_LEN_MAX: u32 = 240 << 10;
@@ -20,7 +24,65 @@ const RUNS_ALONE: usize = 8;
 const SHARE_RUNS_MIN: usize = 4;
 const SHARES_MAX: usize = 8;
 
+/// A device is slow when a read takes longer than this: as long as decoding about 64 blocks.
+const SLOW: Duration = Duration::from_millis(1);
+
+/// How long reads from the device take.
+#[derive(Default)]
+pub(crate) struct ReadTime {
+    /// Mean of the last reads, weighted towards the newest, in nanoseconds.
+    mean: AtomicU64,
+}
+
+impl ReadTime {
+    pub(crate) fn note(&self, took: Duration) {
+        let mean = self.mean.load(Ordering::Relaxed);
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) / 8;
+        // Two at a time: one of them counts.
+        self.mean.store((mean - mean / 8).saturating_add(took), Ordering::Relaxed);
+    }
+
+    fn is_slow(&self) -> bool {
+        u128::from(self.mean.load(Ordering::Relaxed)) > SLOW.as_nanos()
+    }
+}
+
 impl Pool {
+    /// Whether [`Pool::read_around`] is the way to read a block: it is not in memory, and the device is
+    /// slow.
+    pub fn is_worth_its_neighbours(&self, hash: &BlockHash) -> bool {
+        !hash.is_zero() && self.read_time.is_slow() && !self.cache.contains(hash)
+    }
+
+    /// Hands a block to `take`, and brings those of `near` into the cache that are beside it on disk, with
+    /// one read. Whether that was possible; the block is to be read by itself else.
+    pub fn read_around(
+        &self,
+        hash: &BlockHash,
+        near: &[BlockHash],
+        owner: u64,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> bool {
+        let wanted =
+            |near: &&BlockHash| *near == hash || (!near.is_zero() && !self.cache.contains(near));
+        let found = |hash: &BlockHash| Some((*hash, self.table.get(hash)?));
+        let mut blocks: Vec<(BlockHash, Entry)> =
+            near.iter().filter(wanted).filter_map(found).collect();
+        blocks.sort_unstable_by_key(|(_, entry)| entry.place());
+        let mut taken = false;
+        let beside = |run: &Run<'_>| run.blocks.iter().any(|(of_run, _)| of_run == hash);
+        if let Some(run) = runs(&blocks, RUN_LEN_MAX).find(beside) {
+            self.load_run(&run, &mut |at, content| {
+                if run.blocks[at].0 == *hash {
+                    taken = true;
+                    self.cache.count_miss(owner);
+                    take(content);
+                }
+            });
+        }
+        taken
+    }
+
     /// Hands blocks with their indices to `take`, in no particular order; holes ([`BlockHash::ZERO`])
     /// are passed over. Blocks that are not in memory are read together where they are near each other
     /// on disk. Of scattered ones `share` gets sets: to [`Pool::prefetch`] them on other threads saves
@@ -119,7 +181,9 @@ impl Pool {
         // Again into runs: where others have taken the middle, there is less to read.
         for run in runs(&ours, RUN_LEN_MAX) {
             let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
+            let began = self.clock.elapsed();
             self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {
+                self.read_time.note(self.clock.elapsed().saturating_sub(began));
                 for ((hash, entry), (at, claim)) in run.blocks.iter().zip(claims.drain(..)) {
                     let Some((_, stored)) = run.cut(bytes, entry.place()) else { continue };
                     // One that does not verify was moved, or is damaged: the read will tell.

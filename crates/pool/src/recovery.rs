@@ -121,6 +121,7 @@ impl Pool {
             compacting: Mutex::new(()),
             faults: Mutex::default(),
             readers: AtomicU32::new(0),
+            read_time: Default::default(),
             failed: RwLock::new(None),
             lock: Mutex::new(Some(lock)),
             background: crate::reclaim::Background::default(),

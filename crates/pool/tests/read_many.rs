@@ -2,6 +2,7 @@
 
 mod testpool;
 
+use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use offshoot_pool::{Error, Pool};
@@ -9,6 +10,8 @@ use offshoot_types::BlockHash;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 use testpool::*;
 
 /// Blocks that lie so far apart on disk that each takes a read of its own.
@@ -102,18 +105,23 @@ fn many_read_the_same_blocks_at_the_same_time() {
     }
 }
 
+/// A place within a block's bytes.
+fn inside(disk: &SimDisk, block: BlockHash) -> (String, u64) {
+    let names = disk.list("segments").unwrap();
+    let found = names.iter().find_map(|name| {
+        let (path, hash) = (format!("segments/{name}"), block.0);
+        let at = disk.content(&path)?.windows(32).position(|window| window == hash)?;
+        Some((path, at as u64 + 32 + 100))
+    });
+    found.unwrap()
+}
+
 #[test]
 fn a_damaged_block_among_many_is_an_error_and_a_fault() {
     let disk = SimDisk::new(1);
     let (pool, hashes) = scattered(&disk, 20);
     let bad = hashes[11];
-    let names = disk.list("segments").unwrap();
-    let found = names.iter().find_map(|name| {
-        let (path, hash) = (format!("segments/{name}"), bad.0);
-        let at = disk.content(&path)?.windows(32).position(|window| window == hash)?;
-        Some((path, at as u64 + 32 + 100))
-    });
-    let (path, at) = found.unwrap();
+    let (path, at) = inside(&disk, bad);
     disk.flip_bit(&path, at, 3);
     let read = || {
         pool.read_many(&hashes, 5, &|_| {}, |index, block| {
@@ -124,4 +132,55 @@ fn a_damaged_block_among_many_is_an_error_and_a_fault() {
     assert_eq!(pool.faults().iter().map(|fault| fault.hash).collect::<Vec<_>>(), [bad]);
     disk.flip_bit(&path, at, 3);
     read().unwrap();
+}
+
+/// A clock by which everything takes two milliseconds.
+#[derive(Default)]
+struct Slow(AtomicU64);
+
+impl Clock for Slow {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(2 * self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn sleep(&self, _: Duration) {}
+}
+
+#[test]
+fn a_slow_device_is_asked_for_a_block_with_its_neighbours() {
+    let disk = SimDisk::new(1);
+    let (pool, hashes) = scattered(&disk, 60);
+    assert!(!pool.is_worth_its_neighbours(&hashes[0]), "nothing is known of the device");
+    drop(pool);
+    let clock = Arc::new(Slow::default());
+    let pool = Pool::open(disk.clone(), &options(), Arc::new(Nodes), clock).unwrap();
+    for hash in &hashes[40..50] {
+        pool.read(hash, 5).unwrap();
+    }
+    assert!(pool.is_worth_its_neighbours(&hashes[1]));
+    assert!(!pool.is_worth_its_neighbours(&hashes[41]), "it is in memory");
+    assert!(!pool.is_worth_its_neighbours(&BlockHash::ZERO));
+    // All blocks of the file, of which `hashes` are every sixth.
+    let all: Vec<BlockHash> = (0..24)
+        .map(|number| BlockHash(*blake3::hash(&Random(number).bytes(8192)).as_bytes()))
+        .collect();
+    let (path, at) = inside(&disk, all[7]);
+    disk.flip_bit(&path, at, 3);
+    let mut taken = Vec::new();
+    let around = |hash: &BlockHash, taken: &mut Vec<u8>| {
+        pool.read_around(hash, &all[..16], 5, &mut |content| taken.extend_from_slice(content))
+    };
+    assert!(around(&all[6], &mut taken));
+    assert_eq!(taken, expected(1));
+    let misses = pool.stats().cache.misses;
+    for (number, hash) in all[..16].iter().enumerate().filter(|(number, _)| *number != 7) {
+        assert_eq!(*pool.read(hash, 5).unwrap(), Random(number as u64).bytes(8192)[..]);
+    }
+    assert_eq!(pool.stats().cache.misses, misses, "all of them came with it");
+    assert!(!around(&all[7], &mut taken), "damaged: to be read by itself");
+    assert!(!around(&all[20], &mut taken), "not among those near");
 }

@@ -20,6 +20,8 @@ const BLOCK: u64 = BLOCK_SIZE as u64;
 const READ_BLOCKS: usize = 128;
 /// The same of a short read, which should not pay for room for so many.
 const SHORT_READ_BLOCKS: usize = 4;
+/// What a single block is read with from a slow device: an aligned piece of the file.
+const AROUND_BLOCKS: usize = 16;
 /// Bytes of one operation; longer writes are several.
 const WRITE_LEN_MAX: usize = 1 << 20;
 /// How often a read looks again for a block that was replaced meanwhile.
@@ -284,12 +286,20 @@ impl Dataset {
                 part_of(index, offset, buffer).1.fill(0);
             }
         }
-        let share = |blocks| self.shared.prefetch.request(Request::Blocks(blocks));
-        let take = |index, content: &[u8]| {
+        let pool = &self.reader.pool;
+        let mut take = |index, content: &[u8]| {
             let (at, part) = part_of(index, offset, buffer);
             copy_out(content, at, part);
         };
-        self.reader.pool.read_many(&wanted[..count], self.id.0, &share, take)?;
+        if count == 1 && committed != 0 && pool.is_worth_its_neighbours(&wanted[0]) {
+            let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
+            map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
+            if pool.read_around(&wanted[0], &near, self.id.0, &mut |content| take(0, content)) {
+                return Ok(());
+            }
+        }
+        let share = |blocks| self.shared.prefetch.request(Request::Blocks(blocks));
+        pool.read_many(&wanted[..count], self.id.0, &share, take)?;
         Ok(())
     }
 
