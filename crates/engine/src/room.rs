@@ -57,7 +57,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How full the pool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+pub(crate) enum Level {
     /// There is room.
     Roomy,
     /// Nothing new is taken on.
@@ -76,7 +76,7 @@ pub struct Seen {
     quotas: Mutex<HashMap<String, Option<u64>>>,
 }
 
-fn level(core: &Core) -> Level {
+pub(crate) fn level(core: &Core) -> Level {
     let pool = core.store.pool();
     match core.store.growth_room() {
         // A write of the largest size asks for this much.

@@ -4,9 +4,13 @@
 //! when it is old enough: soon for what shows a present state, as that changes, and for snapshots whose
 //! neighbour in time came, went or is the present, as those share most with them; later for all others,
 //! since equal content written anywhere can touch anything. The work takes a bounded part of one core.
+//!
+//! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So it is
+//! let go before a long pause, and nothing is looked at while the pool is full.
 
 use super::{Kept, LedgerKey, Object, inventory};
 use crate::core::Core;
+use crate::room::{self, Level};
 use jiff::Timestamp;
 use offshoot_types::{BlockHash, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,6 +26,8 @@ const PAUSES_STALE: u32 = 9;
 /// Figures out of date are left alone for this long, or for so many times what they take.
 const STALE_AGE: (Duration, u32) = (Duration::from_secs(5), 50);
 const OTHER_AGE: (Duration, u32) = (Duration::from_secs(600), 1000);
+/// The longest pause in which what was looked at is still kept, for the next to go on from.
+const KEPT_PAUSE_MAX: Duration = Duration::from_millis(500);
 /// Figures worked out between two looks at what there is.
 const BATCH: usize = 256;
 /// After a failure: what is damaged must not be read again and again.
@@ -53,6 +59,9 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn round(&mut self) -> Result<(), Failure> {
+        if room::level(self.core) == Level::Full {
+            return Ok(());
+        }
         let objects = inventory(&self.core.catalog)?;
         self.forget_gone(&objects);
         self.suspect_neighbours(&objects);
@@ -67,7 +76,11 @@ impl Worker<'_> {
             self.core.ledger.work_out(self.core, object, &mut stored)?;
             self.suspect.remove(&object.key);
             let pauses = if as_of.is_none() { PAUSES_MISSING } else { PAUSES_STALE };
-            self.rest((self.core.clock.elapsed() - begun) * pauses);
+            let pause = (self.core.clock.elapsed() - begun) * pauses;
+            if pause > KEPT_PAUSE_MAX {
+                stored = self.core.store.stored_bytes();
+            }
+            self.rest(pause);
             if self.stopping.load(Ordering::Relaxed) {
                 return Ok(());
             }
