@@ -5,8 +5,8 @@
 //! the reserve, or the first part of it, is kept in a file, which counts as free. Where the device
 //! refuses, it is made shorter step by step, and longer again once there is room above the reserve.
 
-use crate::Purpose;
 use crate::pool::Pool;
+use crate::{Error, Purpose, Result};
 use offshoot_os::disk::Disk;
 use parking_lot::Mutex;
 
@@ -53,6 +53,16 @@ impl Pool {
         tracing::warn!(left, "the device is full: a part of the ballast is given up");
         *held = left;
         true
+    }
+
+    /// Does what the device may have no room for; with a step of the ballast more as long as it refuses.
+    pub(crate) fn with_ballast<T>(&self, attempt: impl Fn() -> Result<T>) -> Result<T> {
+        loop {
+            match attempt() {
+                Err(Error::Full { .. }) if self.release_ballast() => {}
+                other => return other,
+            }
+        }
     }
 
     /// Gives as much of the ballast as it takes for so many bytes to be free on the device. Whether they

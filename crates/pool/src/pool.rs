@@ -252,12 +252,7 @@ impl Pool {
 
     pub(crate) fn flush_segments(&self) -> Result<()> {
         self.check_usable()?;
-        loop {
-            match self.segments.flush().map_err(|error| self.fail(error))? {
-                Err(Error::Full { .. }) if self.release_ballast() => {}
-                other => return other,
-            }
-        }
+        self.with_ballast(|| self.segments.flush().map_err(|error| self.fail(error))?)
     }
 
     pub(crate) fn add_fault(&self, hash: BlockHash, entry: &Entry, error: &Error) {

@@ -121,23 +121,14 @@ impl Pool {
             tried(self.flush_segments().map(|()| true))?;
         }
         let deleted = self.segments.delete_dead()?;
-        let punches_left = tried(self.punch(PUNCH_STEP))?;
+        // A hole may need room itself: what the filesystem notes of it.
+        let punch = || self.segments.punch(PUNCH_STEP);
+        let punches_left = tried(self.with_ballast(punch))?;
         // What is to be buried first is dead then, and need not be moved.
         let compacted = !(buried && dead_left) && tried(self.compact_one(paced))?;
         self.correct_room();
         self.restore_ballast();
         full.map(|()| dead_left || punches_left || deleted || compacted)
-    }
-
-    /// Gives dead pages back to the device, at most `max` ranges; whether more are left. A hole may need
-    /// room itself: what the filesystem notes of it.
-    fn punch(&self, max: usize) -> Result<bool> {
-        loop {
-            match self.segments.punch(max) {
-                Err(Error::Full { .. }) if self.release_ballast() => {}
-                other => return other,
-            }
-        }
     }
 
     /// Takes back a root that may have become durable, before anything is given back.
@@ -279,7 +270,7 @@ impl Pool {
                 batch += u64::from(place.room());
             }
             if batch >= batch_max {
-                self.finish_moves(moves, &mut batch, paced)?;
+                self.finish_moves(of, moves, &mut batch, paced)?;
                 moved = true;
                 if paced && self.background.stopped() {
                     return Ok(false);
@@ -287,7 +278,7 @@ impl Pool {
             }
         }
         moved |= !moves.is_empty();
-        self.finish_moves(moves, &mut batch, paced)?;
+        self.finish_moves(of, moves, &mut batch, paced)?;
         Ok(moved)
     }
 
@@ -309,6 +300,7 @@ impl Pool {
 
     fn finish_moves(
         &self,
+        of: &SegmentSummary,
         moves: &mut Vec<(BlockHash, Move)>,
         batch: &mut u64,
         paced: bool,
@@ -320,9 +312,12 @@ impl Pool {
         self.flush_segments()?;
         self.move_blocks(&std::mem::take(moves))?;
         self.compacted.fetch_add(*batch, Ordering::Relaxed);
-        // So a segment can be moved where there is less room than it takes.
-        self.punch(usize::MAX)?;
-        self.correct_room();
+        // One that takes more than the room that is left gives its own back piece by piece; others
+        // give it back as a whole, which is cheaper.
+        if of.live >= self.available(Purpose::Freeing) / 2 {
+            self.with_ballast(|| self.segments.punch(usize::MAX))?;
+            self.correct_room();
+        }
         if paced && self.available(Purpose::Growth) > self.room.total() / HASTE_SHARE {
             let rate = self.options.compaction_rate.max(1);
             self.clock.sleep(Duration::from_micros(*batch * 1_000_000 / rate).min(REST));
