@@ -157,14 +157,12 @@ impl Pool {
                 share(blocks.map(|(hash, _)| *hash).collect());
             }
         }
-        self.readers.fetch_add(1, Ordering::Relaxed);
         let mut numbers = numbers.as_slice();
         for run in &runs {
             let (of_run, others) = numbers.split_at(run.blocks.len());
             self.load_run(run, &mut |at, block| take(of_run[at], block));
             numbers = others;
         }
-        self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Brings those blocks of a run into the cache that nobody else loads, and hands them out with
@@ -178,6 +176,7 @@ impl Pool {
             }
         }
         let mut claims = claims.into_iter();
+        self.readers.fetch_add(1, Ordering::Relaxed);
         // Again into runs: where others have taken the middle, there is less to read.
         for run in runs(&ours, RUN_LEN_MAX) {
             let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
@@ -194,5 +193,6 @@ impl Pool {
                 }
             });
         }
+        self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 }
