@@ -2,21 +2,16 @@
 
 use crate::host::filesystem_of;
 use crate::limits::{Cage, Limits};
+use crate::server::Server;
 use crate::stage::Stage;
 use crate::volume::{Sharing, Volume, run};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{CacheStatus, VdbList};
-use offshoot_demo::{Database, bytes_below};
-use offshoot_os::process::{self, Child, Signal, Sink, Spec};
-use offshoot_os::{Clock, SystemClock};
+use offshoot_demo::bytes_below;
+use offshoot_os::process::Spec;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// Longest a server may take to start or stop.
-const SERVER_SECONDS_MAX: u64 = 120;
 
 /// How copies are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
@@ -66,7 +61,7 @@ pub struct Group {
     variant: Variant,
     count: usize,
     directories: Vec<PathBuf>,
-    servers: Vec<Child>,
+    servers: Vec<Server>,
     cage: Option<Cage>,
 }
 
@@ -200,33 +195,18 @@ impl Origin {
     }
 
     fn start_servers(&self, group: &mut Group, cage: &Cage) -> Result<Vec<String>> {
-        let source = &self.stage.source;
-        let mut uris = Vec::new();
+        let unsafe_pages =
+            (group.variant == Variant::PlainFpwOff).then_some(("full_page_writes", "off"));
         for directory in &group.directories {
-            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-            let log = directory.with_extension("log");
-            let mut spec = source
-                .program("postgres")
-                .arg("-D")
-                .arg(directory)
-                .args(["-c", &format!("port={port}")])
-                .stderr(Sink::File(log.clone()))
-                .die_with_parent(true);
-            for (name, value) in &self.settings {
-                spec = spec.args(["-c", &format!("{name}={value}")]);
-            }
-            if group.variant == Variant::PlainFpwOff {
-                spec = spec.args(["-c", "full_page_writes=off"]);
-            }
-            let server = spec.spawn()?;
+            let settings =
+                self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let settings = settings.chain(unsafe_pages);
+            let server = Server::spawn(&self.stage.source, directory, settings)?;
             cage.add(server.pid())?;
+            server.wait_ready()?;
             group.servers.push(server);
-            let uri =
-                format!("postgresql://postgres:{}@127.0.0.1:{port}/postgres", source.password());
-            wait_for(&uri, &log)?;
-            uris.push(uri);
         }
-        Ok(uris)
+        Ok(group.servers.iter().map(|server| server.uri().to_owned()).collect())
     }
 
     /// Stops what runs of a group.
@@ -237,15 +217,9 @@ impl Origin {
         if group.variant == Variant::Vdb {
             self.stage.engine.stop()?;
         }
-        for mut server in group.servers.drain(..) {
-            server.signal(Signal::Interrupt)?;
-            if server.wait_timeout(Duration::from_secs(SERVER_SECONDS_MAX))?.is_none() {
-                server.kill_group();
-                anyhow::bail!("a server did not stop in time");
-            }
-        }
+        let stopped = group.servers.drain(..).try_for_each(Server::stop);
         group.cage = None;
-        Ok(())
+        stopped
     }
 
     /// Removes a group that is stopped.
@@ -300,34 +274,11 @@ impl Group {
     }
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
-        for server in &mut self.servers {
-            server.kill_group();
-        }
-    }
-}
-
 /// The device to limit for what lies at a path.
 fn whole_device(path: &Path) -> Option<String> {
     let device = filesystem_of(path)?.device;
     // Some filesystems have no device that could be limited.
     (!device.starts_with("0:")).then_some(device)
-}
-
-pub(crate) fn wait_for(uri: &str, log: &Path) -> Result<()> {
-    let deadline = SystemClock.elapsed() + Duration::from_secs(SERVER_SECONDS_MAX);
-    loop {
-        let error = match Database::connect(uri) {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
-        };
-        if SystemClock.elapsed() > deadline {
-            let log = process::last_lines(log, 5).join("\n");
-            return Err(error.context(format!("a copy does not start; its log:\n{log}")));
-        }
-        SystemClock.sleep(Duration::from_millis(50));
-    }
 }
 
 /// Drops what the kernel keeps of a file or of all files below a directory, without touching what

@@ -21,6 +21,7 @@ mod order_entry;
 mod record;
 mod report;
 mod seed;
+mod server;
 mod stage;
 mod statistics;
 mod volume;

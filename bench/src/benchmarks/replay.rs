@@ -3,16 +3,15 @@
 use super::{engine_options, link::base_backup};
 use crate::arguments::Setting;
 use crate::figures::megabytes;
-use crate::group::wait_for;
 use crate::record::Record;
+use crate::server::Server;
 use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::median;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use offshoot_demo::Database;
-use offshoot_os::process::{self, Signal, Sink};
+use offshoot_os::process;
 use offshoot_os::{Clock, SystemClock};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Longest that catching up may take.
@@ -50,9 +49,9 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     stage.ready_snapshot("prod")?;
     let standby = base_backup(&stage, "standby", &["--write-recovery-conf"])?.0.join("data");
     catch_up_standby(&stage, &standby)?;
+    stage.engine.command(["dsource", "pause", "prod"])?;
     let (mut log_mb, mut staging, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..arguments.repeats {
-        stage.engine.command(["dsource", "pause", "prod"])?;
         log_mb.push(write(&stage, arguments)?);
         if round % 2 == 0 {
             plain.push(catch_up_standby(&stage, &standby)?);
@@ -96,22 +95,10 @@ fn catch_up_staging(stage: &Stage) -> Result<f64> {
 /// Seconds the standby takes from its start until it has replayed what the source has flushed.
 fn catch_up_standby(stage: &Stage, directory: &Path) -> Result<f64> {
     let target = stage.source.connect("postgres")?.text("SELECT pg_current_wal_flush_lsn()")?;
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let log: PathBuf = directory.with_extension("log");
-    let spec = stage
-        .source
-        .program("postgres")
-        .arg("-D")
-        .arg(directory)
-        .args(["-c", &format!("port={port}")])
-        .stderr(Sink::File(log.clone()))
-        .die_with_parent(true);
     let began = SystemClock.elapsed();
-    let mut server = spec.spawn()?;
-    let password = stage.source.password();
-    let uri = format!("postgresql://postgres:{password}@127.0.0.1:{port}/postgres");
-    wait_for(&uri, &log)?;
-    let db = Database::connect(&uri)?;
+    let server = Server::spawn(&stage.source, directory, [])?;
+    server.wait_ready()?;
+    let db = Database::connect(server.uri())?;
     let behind = format!("SELECT (pg_last_wal_replay_lsn() < '{target}')::int");
     while db.number(&behind)? == 1 {
         let waited = (SystemClock.elapsed() - began).as_secs();
@@ -119,7 +106,6 @@ fn catch_up_standby(stage: &Stage, directory: &Path) -> Result<f64> {
         SystemClock.sleep(Duration::from_millis(20));
     }
     let seconds = (SystemClock.elapsed() - began).as_secs_f64();
-    server.signal(Signal::Interrupt)?;
-    server.wait_timeout(Duration::from_secs(60))?.context("the standby does not stop")?;
+    server.stop()?;
     Ok(seconds)
 }
