@@ -19,7 +19,9 @@ use offshoot_domain::{Dsource, DsourceState, Position, SPACING_BYTES, Snapshot, 
 use offshoot_fs::NewFile;
 use offshoot_postgres::archive::Archive;
 use offshoot_postgres::commit_index::CommitIndex;
-use offshoot_postgres::receiver::{Receiver, ReceiverSpec, ReceiverState, ReceiverStatus};
+use offshoot_postgres::receiver::{
+    Receiver, ReceiverSpec, ReceiverState, ReceiverStatus, SyncedTo,
+};
 use offshoot_postgres::server::{self, Server, StopMode};
 use offshoot_postgres::session::Session;
 use offshoot_postgres::source::{Password, Source};
@@ -54,7 +56,7 @@ pub struct Follower {
     /// Where `pg_receivewal` finds the archive: in a mount of ours, which only children use.
     directory: PathBuf,
     pub index: CommitIndex,
-    receiver: Mutex<Option<Receiver>>,
+    receiver: Mutex<Option<Arc<Receiver>>>,
     feed: Mutex<Option<LogFeed>>,
     session: Mutex<Option<Session>>,
     /// Up to where moments can be opened.
@@ -114,21 +116,18 @@ impl Follower {
             archive: self.log.archive.clone(),
             directory: self.directory.clone(),
         };
-        *self.receiver.lock() = Some(Receiver::start(spec, core.clock.clone())?);
+        *self.receiver.lock() = Some(Arc::new(Receiver::start(spec, core.clock.clone())?));
         Ok(())
     }
 
     /// Waits until the source streams.
     pub fn wait_streaming(&self, timeout: Duration) -> Result<(), Failure> {
-        match &*self.receiver.lock() {
-            Some(receiver) => receiver.wait_streaming(timeout),
-            None => Err(self.not_receiving()),
-        }
+        self.receiver()?.wait_streaming(timeout)
     }
 
     /// What the receiver is doing; none while paused.
     pub fn status(&self) -> Option<ReceiverStatus> {
-        self.receiver.lock().as_ref().map(Receiver::status)
+        self.receiver().ok().map(|receiver| receiver.status())
     }
 
     /// Why the log cannot go on, where only a new SnapSync mends that.
@@ -242,20 +241,36 @@ impl Follower {
 
     /// Receives all that the source has flushed by now; up to where moments can be opened then.
     pub fn ask_now(&self, timeout: Duration) -> Result<Position, Failure> {
-        match &*self.receiver.lock() {
-            Some(receiver) => receiver.ask_now(timeout)?,
-            None => return Err(self.not_receiving()),
-        };
+        self.ask(|receiver| receiver.ask_now(timeout))
+    }
+
+    /// The same, however much that is: as long as something arrives within each `silence`.
+    pub fn receive_all(
+        &self,
+        silence: Duration,
+        tick: &mut dyn FnMut(&ReceiverStatus) -> Result<(), Failure>,
+    ) -> Result<Position, Failure> {
+        self.ask(|receiver| receiver.receive_all(silence, tick))
+    }
+
+    fn ask(
+        &self,
+        ask: impl FnOnce(&Receiver) -> Result<SyncedTo, Failure>,
+    ) -> Result<Position, Failure> {
+        ask(&*self.receiver()?)?;
         self.advance()?;
         self.indexed().ok_or_else(|| Failure::internal("nothing is indexed after all was received"))
     }
 
-    fn not_receiving(&self) -> Failure {
-        Failure::new(
-            ErrorKind::WrongState,
-            format!("'{}' is paused", self.name),
-            format!("resume it: offshoot dsource resume {}", self.name),
-        )
+    /// The receiver; nobody else waits while it is asked something.
+    fn receiver(&self) -> Result<Arc<Receiver>, Failure> {
+        self.receiver.lock().clone().ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("'{}' is paused", self.name),
+                format!("resume it: offshoot dsource resume {}", self.name),
+            )
+        })
     }
 
     /// Waits until the standby has replayed everything up to `lsn`.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How long it may take until it is known whether the log goes on.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the source may take to say what it has.
+/// How long the source may be silent that was asked what it has.
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -126,14 +126,26 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
         return Ok(());
     }
     let follower = core.need_follower(&core.catalog.get::<Dsource>(id)?)?;
-    let asked = follower.ask_now(ASK_TIMEOUT);
-    let to = match asked {
-        Ok(position) => position.lsn,
+    let to = if input.asked {
+        receive_all(context, &follower)?.lsn
+    } else {
         // By policy, what was received is good enough.
-        Err(failure) if input.asked => return Err(failure),
-        Err(_) => follower.index.end(),
+        follower.ask_now(ASK_TIMEOUT).map_or_else(|_| follower.index.end(), |end| end.lsn)
     };
     wait_replayed(context, &follower, to)
+}
+
+/// Waits, with progress, until what the source has is received.
+fn receive_all(context: &Context, follower: &Follower) -> Result<Position, Failure> {
+    let mut first = None;
+    follower.receive_all(ASK_TIMEOUT, &mut |status| {
+        if let (Some(received), Some(lag)) = (status.received, status.lag_bytes) {
+            let from = *first.get_or_insert(received);
+            let done = received.0.saturating_sub(from.0);
+            context.progress(done, done + lag, "bytes");
+        }
+        context.check_cancelled()
+    })
 }
 
 /// Waits, with progress, until staging has replayed up to a position.

@@ -186,6 +186,14 @@ impl Archive {
         self.dir.exists(&self.file_name(file)).unwrap_or(false)
     }
 
+    /// How far whole files of a timeline go on from a position in it.
+    pub(crate) fn end_of_whole_files(&self, timeline: u32, from: Lsn) -> Lsn {
+        let at = |number| WalFile { timeline, number, partial: false };
+        let first = self.number_at(from);
+        let missing = (first..).find(|number| !self.holds(&at(*number))).unwrap_or(first);
+        if missing == first { from } else { self.start(&at(missing)) }
+    }
+
     /// Opens a file; `None` when it is not there.
     pub(crate) fn open(&self, file: &WalFile) -> Result<Option<Box<dyn DataFile>>, Failure> {
         let name = self.file_name(file);

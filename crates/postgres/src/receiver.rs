@@ -15,7 +15,7 @@
 use jiff::Timestamp;
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, Lsn};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ use crate::source::Source;
 
 mod stream;
 mod watch;
+
+/// Longest between two looks at how a wait goes.
+const TICK: Duration = Duration::from_millis(200);
 
 /// A proof of completeness: every commit of the source that was flushed up to `lsn` is in the
 /// archive, and no commit with a time up to `time` will still come.
@@ -231,7 +234,33 @@ impl Receiver {
     /// # Errors
     /// `SourceUnreachable` when that does not succeed within `timeout`; the failure of a gap.
     pub fn ask_now(&self, timeout: Duration) -> Result<SyncedTo, Failure> {
-        let deadline = self.shared.clock.elapsed() + timeout;
+        self.ask(timeout, &mut |_| Ok(false))
+    }
+
+    /// As [`Receiver::ask_now`], however much there is to receive: only `silence` for that long ends
+    /// it. `tick` sees how it goes a few times a second.
+    ///
+    /// # Errors
+    /// `SourceUnreachable` when nothing arrives any more; the failure of a gap; what `tick` says.
+    pub fn receive_all(
+        &self,
+        silence: Duration,
+        tick: &mut dyn FnMut(&ReceiverStatus) -> Result<(), Failure>,
+    ) -> Result<SyncedTo, Failure> {
+        let mut last = None;
+        self.ask(silence, &mut |status| {
+            tick(status)?;
+            Ok(std::mem::replace(&mut last, status.received) != status.received)
+        })
+    }
+
+    /// Waits for a proof. `tick` says whether the patience begins anew.
+    fn ask(
+        &self,
+        patience: Duration,
+        tick: &mut dyn FnMut(&ReceiverStatus) -> Result<bool, Failure>,
+    ) -> Result<SyncedTo, Failure> {
+        let mut deadline = self.shared.clock.elapsed() + patience;
         let mut facts = self.shared.facts.lock();
         facts.asked += 1;
         let ticket = facts.asked;
@@ -247,14 +276,18 @@ impl Receiver {
                 ReceiverState::Stopped => return Err(stopped()),
                 _ => {}
             }
+            let anew = MutexGuard::unlocked(&mut facts, || tick(&self.status()))?;
+            if anew {
+                deadline = self.shared.clock.elapsed() + patience;
+            }
             let left = deadline.saturating_sub(self.shared.clock.elapsed());
             if left.is_zero() {
                 return Err(match &facts.state {
                     ReceiverState::Retrying(failure) => failure.clone(),
-                    _ => self.late("did not send its newest log", timeout),
+                    _ => self.late("did not send its newest log", patience),
                 });
             }
-            self.shared.changed.wait_for(&mut facts, left);
+            self.shared.changed.wait_for(&mut facts, left.min(TICK));
         }
     }
 

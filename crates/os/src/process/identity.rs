@@ -103,11 +103,14 @@ impl ProcessId {
         std::fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
     }
 
-    /// The processes it started that still run.
+    /// The processes it started that still run, whichever of its threads did.
     pub fn children(&self) -> Vec<ProcessId> {
-        let path = format!("/proc/{}/task/{}/children", self.pid, self.pid);
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let pids = text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten();
+        let of_task = |task: std::fs::DirEntry| {
+            std::fs::read_to_string(task.path().join("children")).unwrap_or_default()
+        };
+        let children: String = tasks.flatten().map(of_task).collect();
+        let pids = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
         pids.filter_map(ProcessId::of).collect()
     }
 

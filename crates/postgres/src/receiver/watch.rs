@@ -1,12 +1,15 @@
 //! The thread that proves how complete the archive is.
 //!
 //! A *target* is a pair of the source's clock and a later end of its log; once the slot shows that
-//! all of that log is durable here, the pair is a proof. Two details make it one:
+//! all of that log is durable here, or whole files hold it, the pair is a proof. Details that make it
+//! one:
 //! - a commit gets its time shortly before its place in the log: so the log's end is asked for a
 //!   little after the clock ([`SETTLE`]);
 //! - asynchronous commits are flushed up to three rounds of the log writer after they got their
 //!   place: so the flushed end must have passed the written end of that moment, or that long must
-//!   have gone by.
+//!   have gone by;
+//! - `pg_receivewal` confirms when it has read all that was sent, which a busy source may put off for
+//!   minutes; but each file is durable before it gets the name of a whole one.
 
 use jiff::Timestamp;
 use offshoot_types::{ErrorKind, Failure, Lsn};
@@ -198,7 +201,10 @@ fn look_at_slot(
     facts.unconfirmed = None;
     // After a reconnection the log of the last file comes again, so the slot goes back a little;
     // what was confirmed stays durable all the same.
-    let received = facts.received.map_or(restart_lsn, |known| known.max(restart_lsn));
+    let confirmed = facts.received.map_or(restart_lsn, |known| known.max(restart_lsn));
+    let received = facts
+        .timeline
+        .map_or(confirmed, |timeline| shared.spec.archive.end_of_whole_files(timeline, confirmed));
     facts.received = Some(received);
     let mut proved = false;
     while let Some(target) = targets.pop_front_if(|target| target.synced_to.lsn <= received) {

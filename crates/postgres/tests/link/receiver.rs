@@ -1,8 +1,10 @@
 use super::server::{PATIENCE, Server, archive_in, scratch, wait_for};
 use offshoot_os::SystemClock;
+use offshoot_os::process::{ProcessId, Signal};
 use offshoot_postgres::receiver::{Receiver, ReceiverState};
 use offshoot_postgres::slot::{SlotState, slot_state};
 use offshoot_types::{ErrorKind, Lsn};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,6 +105,45 @@ fn an_idle_source_is_proved_again_after_a_restart_of_the_receiver() {
     receiver.ask_now(PATIENCE).unwrap();
     // Sooner than the server says something by itself: every half of wal_sender_timeout.
     assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+}
+
+/// However long it takes, as long as log arrives: the tool is let run for one file at a time.
+#[test]
+fn much_log_is_waited_for_while_it_arrives() {
+    const SILENCE: Duration = Duration::from_secs(2);
+    let server = Server::start(&[]);
+    let place = scratch();
+    let log = place.path().join("log");
+    let receiver = server.receive(&log);
+    receiver.ask_now(PATIENCE).unwrap();
+    let tool = tool_on(&log);
+    tool.signal(Signal::Stop).unwrap();
+    server.sql("CREATE TABLE t AS SELECT i FROM generate_series(1, 3000000) i");
+    let flushed: Lsn = server.sql("SELECT pg_current_wal_flush_lsn()").parse().unwrap();
+    let failure = receiver.ask_now(SILENCE).unwrap_err();
+    assert_eq!(failure.code, ErrorKind::SourceUnreachable, "nothing arrives: {failure}");
+
+    let began = std::time::Instant::now();
+    let files = || std::fs::read_dir(&log).unwrap().count();
+    let synced = receiver.receive_all(SILENCE, &mut |_| {
+        let before = files();
+        tool.signal(Signal::Continue).unwrap();
+        if began.elapsed() < SILENCE * 2 {
+            wait_for("the next file", || files() > before);
+            tool.signal(Signal::Stop).unwrap();
+        }
+        Ok(())
+    });
+    tool.signal(Signal::Continue).unwrap();
+    assert!(synced.unwrap().lsn >= flushed);
+    assert!(began.elapsed() > SILENCE, "{:?}", began.elapsed());
+}
+
+/// The tool of this process that writes below a path.
+fn tool_on(path: &Path) -> ProcessId {
+    let path = path.to_str().unwrap();
+    let writes = |child: &ProcessId| child.arguments().iter().any(|one| one == path);
+    ProcessId::own().unwrap().children().into_iter().find(writes).unwrap()
 }
 
 #[test]
