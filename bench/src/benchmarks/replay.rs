@@ -62,6 +62,8 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
         }
     }
     let figures = &mut record.figures;
+    // Whether a source that never stops writing like this would be followed.
+    figures.at_least("staging_to_load", f64::from(arguments.seconds) / median(&staging), 1.0);
     figures.at_least("staging_to_standby", median(&plain) / median(&staging), 1.0);
     figures.note("log_mb", log_mb);
     figures.note("standby_seconds", plain);

@@ -43,6 +43,12 @@ impl Exports {
         MountOptions { allow_other: self.allow_other, xattrs: false, ..MountOptions::default() }
     }
 
+    /// For received log: the kernel gathers its writes. Nothing of a log counts before it is synced, and
+    /// its records, unlike pages, show by themselves where they are torn.
+    fn log_options(&self) -> MountOptions {
+        MountOptions { write_back: true, ..self.options() }
+    }
+
     /// The files of a dataset, mounted or not.
     pub fn files(&self, dataset: DatasetId) -> Result<Arc<FileSystem>, Failure> {
         let mut open = self.open.lock();
@@ -54,8 +60,17 @@ impl Exports {
         Ok(files)
     }
 
-    /// Mounts a dataset, where it is not mounted yet; where it is then.
+    /// Mounts a database's dataset, where it is not mounted yet; where it is then.
     pub fn mount(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
+        self.mount_with(dataset, &self.options())
+    }
+
+    /// The same for a dataset of received log.
+    pub fn mount_log(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
+        self.mount_with(dataset, &self.log_options())
+    }
+
+    fn mount_with(&self, dataset: DatasetId, options: &MountOptions) -> Result<PathBuf, Failure> {
         let files = self.files(dataset)?;
         let path = self.paths.mount(dataset);
         let mut open = self.open.lock();
@@ -73,7 +88,7 @@ impl Exports {
             }
             _ => {}
         }
-        let mount = Mount::new(files.clone(), &path, &self.options())?;
+        let mount = Mount::new(files.clone(), &path, options)?;
         open.insert(dataset, Export { files, mount: Some(mount) });
         Ok(path)
     }

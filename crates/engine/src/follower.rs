@@ -71,7 +71,7 @@ impl Follower {
         let dataset = dsource
             .log_dataset
             .ok_or_else(|| Failure::internal(format!("'{}' has no log", dsource.name)))?;
-        let directory = core.exports.mount(dataset)?.join(WAL_DIR);
+        let directory = core.exports.mount_log(dataset)?.join(WAL_DIR);
         let files = core.exports.files(dataset)?;
         files.dataset().mark_stream();
         let owner = core.host.owner();
