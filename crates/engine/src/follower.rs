@@ -34,6 +34,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+/// Bytes of log that one step indexes beyond what is known to be received.
+const AHEAD_BYTES: u64 = 16 << 20;
 /// Pause between two rounds.
 const ROUND: Duration = Duration::from_millis(200);
 /// How long the staging standby may take until it answers.
@@ -316,7 +318,9 @@ impl Follower {
     pub fn advance(&self) -> Result<(), Failure> {
         let status = self.status();
         let mut feed = self.feed.lock();
-        let end = self.index.update()?;
+        let known = status.as_ref().and_then(|status| status.received).unwrap_or_default();
+        // Not all that arrives meanwhile: the standby would wait for it.
+        let end = self.index.update_until(Lsn(known.max(self.index.end()).0 + AHEAD_BYTES))?;
         if let Some(status) = &status {
             // The status was taken before the index was updated, so that all it proves is indexed.
             if let Some(synced) = status.synced_to {

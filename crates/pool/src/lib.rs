@@ -31,7 +31,7 @@ mod transaction;
 
 pub use check::{Finding, PoolCheck};
 pub use error::{Error, Result};
-pub use ledger::Reach;
+pub use ledger::{PAPER_LONG, Reach};
 pub use offshoot_cache::BlockData;
 pub use offshoot_format::DecodeError;
 pub use options::PoolOptions;

@@ -16,8 +16,10 @@ use offshoot_types::BlockHash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The longest read, in bytes: longer ones are no faster, and others wait for all of it.
+/// The longest read, in bytes: longer ones are no faster, and others wait for all of it. From a slow
+/// device they are: what counts there is how many they are.
 const RUN_LEN_MAX: u32 = 240 << 10;
+const RUN_LEN_MAX_SLOW: u32 = 1 << 20;
 /// Reads that a caller does one after the other rather than share them.
 const RUNS_ALONE: usize = 8;
 /// Fewest reads of a share, and most shares.
@@ -71,7 +73,7 @@ impl Pool {
         blocks.sort_unstable_by_key(|(_, entry)| entry.place());
         let mut taken = false;
         let beside = |run: &Run<'_>| run.blocks.iter().any(|(of_run, _)| of_run == hash);
-        if let Some(run) = runs(&blocks, RUN_LEN_MAX).find(beside) {
+        if let Some(run) = runs(&blocks, self.run_len_max()).find(beside) {
             self.load_run(&run, &mut |at, content| {
                 if run.blocks[at].0 == *hash {
                     taken = true;
@@ -136,6 +138,10 @@ impl Pool {
         self.load_many(wanted.map(|hash| (0, *hash)), &|_| {}, &mut |_, _| {});
     }
 
+    fn run_len_max(&self) -> u32 {
+        if self.read_time.is_slow() { RUN_LEN_MAX_SLOW } else { RUN_LEN_MAX }
+    }
+
     /// Brings those blocks into the cache that nobody else does, and hands them out with the numbers
     /// they were given.
     fn load_many(
@@ -148,7 +154,7 @@ impl Pool {
         let mut found: Vec<(usize, (BlockHash, Entry))> = wanted.filter_map(found).collect();
         found.sort_unstable_by_key(|(_, (_, entry))| entry.place());
         let (numbers, blocks): (Vec<usize>, Vec<(BlockHash, Entry)>) = found.into_iter().unzip();
-        let runs: Vec<Run<'_>> = runs(&blocks, RUN_LEN_MAX).collect();
+        let runs: Vec<Run<'_>> = runs(&blocks, self.run_len_max()).collect();
         if runs.len() > RUNS_ALONE {
             let share_runs = runs.len().div_ceil(SHARES_MAX).max(SHARE_RUNS_MIN);
             // The first share is the caller's own.
@@ -178,7 +184,7 @@ impl Pool {
         let mut claims = claims.into_iter();
         self.readers.fetch_add(1, Ordering::Relaxed);
         // Again into runs: where others have taken the middle, there is less to read.
-        for run in runs(&ours, RUN_LEN_MAX) {
+        for run in runs(&ours, self.run_len_max()) {
             let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
             let began = self.clock.elapsed();
             self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {

@@ -93,6 +93,15 @@ impl CommitIndex {
     /// # Errors
     /// `DataDamaged` when a WAL file is damaged in the middle.
     pub fn update(&self) -> Result<Lsn, Failure> {
+        self.update_until(Lsn(u64::MAX))
+    }
+
+    /// The same up to a position, or a little further: while log arrives as fast as it is read, there
+    /// is no end.
+    ///
+    /// # Errors
+    /// As [`CommitIndex::update`].
+    pub fn update_until(&self, enough: Lsn) -> Result<Lsn, Failure> {
         let state = &mut *self.state.lock();
         let newest = state.history.newest().id;
         let changed = (1..=2).any(|step| self.archive.has_history(newest + step));
@@ -100,7 +109,7 @@ impl CommitIndex {
             self.follow_history(state)?;
         }
         let mut reader = LogReader::new(&self.archive, state.history.clone());
-        loop {
+        while state.position.is_none_or(|position| position < enough) {
             let Some(position) = state.position else {
                 let Some(number) = self.next_file(state, 0)? else { break };
                 if !self.begin_at(state, &mut reader, number)? {

@@ -5,8 +5,9 @@
 //! neighbour in time came, went or is the present, as those share most with them; later for all others,
 //! since equal content written anywhere can touch anything. The work takes a bounded part of one core.
 //!
-//! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So it is
-//! let go before a long pause, and nothing is looked at while the pool is full.
+//! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So a
+//! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
+//! is kept, as it does not change: whoever lets go has to walk through a whole tree again.
 
 use super::{Kept, LedgerKey, Object, inventory};
 use crate::core::Core;
@@ -26,8 +27,11 @@ const PAUSES_STALE: u32 = 9;
 /// Figures out of date are left alone for this long, or for so many times what they take.
 const STALE_AGE: (Duration, u32) = (Duration::from_secs(5), 50);
 const OTHER_AGE: (Duration, u32) = (Duration::from_secs(600), 1000);
-/// The longest pause in which what was looked at is still kept, for the next to go on from.
-const KEPT_PAUSE_MAX: Duration = Duration::from_millis(500);
+/// The longest pause in which a present state is kept, for the next to go on from: with much room and
+/// with little.
+const KEPT_PAUSE_MAX: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
+/// Little room: less than so many times the pool's reserve.
+const LITTLE_ROOM: u64 = 8;
 /// Figures worked out between two looks at what there is.
 const BATCH: usize = 256;
 /// After a failure: what is damaged must not be read again and again.
@@ -77,7 +81,7 @@ impl Worker<'_> {
             self.suspect.remove(&object.key);
             let pauses = if as_of.is_none() { PAUSES_MISSING } else { PAUSES_STALE };
             let pause = (self.core.clock.elapsed() - begun) * pauses;
-            if pause > KEPT_PAUSE_MAX {
+            if self.lets_go(object.key, pause) {
                 stored = self.core.store.stored_bytes();
             }
             self.rest(pause);
@@ -86,6 +90,13 @@ impl Worker<'_> {
             }
         }
         Ok(())
+    }
+
+    fn lets_go(&self, key: LedgerKey, pause: Duration) -> bool {
+        let store = &self.core.store;
+        let little = store.growth_room() < store.pool().reserve() * LITTLE_ROOM;
+        let longest = if little { KEPT_PAUSE_MAX.1 } else { KEPT_PAUSE_MAX.0 };
+        !matches!(key, LedgerKey::Snapshot(_)) && pause > longest
     }
 
     /// Which objects' figures to work out, with the time of those known.

@@ -88,6 +88,15 @@ fn known_transactions_are_found_by_time_xid_and_position() {
     }
     compare_with_tool(&archive, &log, &index);
 
+    // Piece by piece.
+    let again = index_in(&archive, &place.path().join("pieces"));
+    for enough in [synced.0 - 2 * SEGMENT, synced.0 - SEGMENT].map(Lsn) {
+        let reached = again.update_until(enough).unwrap();
+        assert!(enough <= reached && reached < Lsn(enough.0 + SEGMENT / 2), "{enough} {reached}");
+    }
+    again.update().unwrap();
+    assert_eq!(all(&again), all(&index));
+
     // What is removed is forgotten; the rest is still found.
     let keep = Lsn(archive.start(archive.files().unwrap().last().unwrap()).0);
     index.remove_before(keep).unwrap();
