@@ -29,6 +29,8 @@ use crate::source::Source;
 mod stream;
 mod watch;
 
+/// A stream broken for longer than a restart of the source takes is not waited for.
+const BREAK: Duration = Duration::from_secs(5);
 /// Longest between two looks at how a wait goes.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -124,6 +126,8 @@ struct Facts {
     unconfirmed: Option<Lsn>,
     /// Whether a child of ours runs.
     child_runs: bool,
+    /// Tries to stream that failed so far.
+    failed_tries: u64,
     /// How many callers asked for a proof so far.
     asked: u64,
     /// All who asked up to this number have their proof.
@@ -155,6 +159,7 @@ impl Receiver {
             timeline: None,
             unconfirmed: None,
             child_runs: false,
+            failed_tries: 0,
             asked: 0,
             answered: 0,
             stopping: false,
@@ -229,10 +234,12 @@ impl Receiver {
     }
 
     /// Asks the source for its clock and the end of its log *now* and waits until all of that is
-    /// received. Takes at least 25 ms.
+    /// received. Takes at least 25 ms. Where the stream is broken it is tried again at once, and the
+    /// source is waited for only as long as a restart may take.
     ///
     /// # Errors
-    /// `SourceUnreachable` when that does not succeed within `timeout`; the failure of a gap.
+    /// `SourceUnreachable` when that does not succeed within `timeout`; why the stream cannot be taken
+    /// up, as soon as that is known; the failure of a gap.
     pub fn ask_now(&self, timeout: Duration) -> Result<SyncedTo, Failure> {
         self.ask(timeout, &mut |_| Ok(false))
     }
@@ -264,6 +271,8 @@ impl Receiver {
         let mut facts = self.shared.facts.lock();
         facts.asked += 1;
         let ticket = facts.asked;
+        // One may be under way; the next one begins after the question.
+        let tries_enough = facts.failed_tries + 2;
         self.shared.changed.notify_all();
         loop {
             if facts.answered >= ticket
@@ -274,6 +283,12 @@ impl Receiver {
             match &facts.state {
                 ReceiverState::Gap(failure) => return Err(failure.clone()),
                 ReceiverState::Stopped => return Err(stopped()),
+                ReceiverState::Retrying(failure) => {
+                    let broken_for = self.shared.clock.elapsed().saturating_sub(facts.state_since);
+                    if broken_for > BREAK && facts.failed_tries >= tries_enough {
+                        return Err(failure.clone());
+                    }
+                }
                 _ => {}
             }
             let anew = MutexGuard::unlocked(&mut facts, || tick(&self.status()))?;
@@ -348,11 +363,23 @@ impl Shared {
         facts.stopping || matches!(facts.state, ReceiverState::Gap(_))
     }
 
+    /// Notes a try to stream that failed.
+    fn set_broken(&self, failure: Failure) {
+        self.facts.lock().failed_tries += 1;
+        self.set_state(ReceiverState::Retrying(failure));
+        self.changed.notify_all();
+    }
+
     /// Sleeps, at most until the receiver is stopped.
     fn rest(&self, duration: Duration) {
+        self.rest_while(duration, |_| true);
+    }
+
+    /// Sleeps while something is so, at most until the receiver is stopped.
+    fn rest_while(&self, duration: Duration, wanted: impl Fn(&Facts) -> bool) {
         let deadline = self.clock.elapsed() + duration;
         let mut facts = self.facts.lock();
-        while !facts.stopping {
+        while !facts.stopping && wanted(&facts) {
             let left = deadline.saturating_sub(self.clock.elapsed());
             if left.is_zero() {
                 return;

@@ -31,18 +31,21 @@ pub(super) fn run(shared: &Shared) {
     let mut back_off = BACK_OFF_MIN;
     while !shared.must_end() {
         let began = shared.clock.elapsed();
+        let asked = shared.facts.lock().asked;
         match prepare(shared).and_then(|()| receive(shared)) {
             Ok(()) => return,
             Err(Ended::Gap(failure)) => {
                 shared.set_state(ReceiverState::Gap(failure));
                 return;
             }
-            Err(Ended::Broken(failure)) => shared.set_state(ReceiverState::Retrying(failure)),
+            Err(Ended::Broken(failure)) => shared.set_broken(failure),
         }
         if shared.clock.elapsed().saturating_sub(began) >= STABLE {
             back_off = BACK_OFF_MIN;
         }
-        shared.rest(back_off);
+        shared.rest(BACK_OFF_MIN);
+        // Who has asked since is told what the next try gives.
+        shared.rest_while(back_off - BACK_OFF_MIN, |facts| facts.asked == asked);
         back_off = (back_off * 2).min(BACK_OFF_MAX);
     }
 }

@@ -88,15 +88,7 @@ fn watch(shared: &Shared, session: &Session) -> Result<(), Failure> {
 
 /// Sleeps until the time is over, somebody asks, or the receiver stops.
 fn wait_for_question(shared: &Shared, asked: u64, duration: Duration) {
-    let deadline = shared.clock.elapsed() + duration;
-    let mut facts = shared.facts.lock();
-    while facts.asked == asked && !facts.stopping {
-        let left = deadline.saturating_sub(shared.clock.elapsed());
-        if left.is_zero() {
-            return;
-        }
-        shared.changed.wait_for(&mut facts, left);
-    }
+    shared.rest_while(duration, |facts| facts.asked == asked);
 }
 
 /// The pause of the source's log writer between two rounds.

@@ -70,6 +70,10 @@ fn the_stream_survives_restarts_of_the_source_and_of_itself() {
     });
     let ReceiverState::Retrying(why) = receiver.status().state else { panic!() };
     assert_eq!(why.code, ErrorKind::SourceUnreachable, "{why}");
+    // Who asks is told soon, however long he would wait.
+    let began = std::time::Instant::now();
+    assert_eq!(receiver.ask_now(PATIENCE).unwrap_err().code, ErrorKind::SourceUnreachable);
+    assert!(began.elapsed() < PATIENCE / 4, "{:?}", began.elapsed());
     server.run();
     server.sql("INSERT INTO t SELECT generate_series(1, 30000)");
     let flushed: Lsn = server.sql("SELECT pg_current_wal_flush_lsn()").parse().unwrap();
