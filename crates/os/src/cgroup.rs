@@ -53,11 +53,6 @@ impl MemoryGroup {
         dir.is_dir().then_some(MemoryGroup { dir })
     }
 
-    /// Its directory where it is of version 2, in which a process has one group for all controllers.
-    pub fn unified(&self) -> Option<&Path> {
-        self.dir.join("memory.max").exists().then_some(&self.dir)
-    }
-
     /// Moves a process into the group; its later children are in it too.
     ///
     /// # Errors
