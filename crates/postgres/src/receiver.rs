@@ -275,6 +275,10 @@ impl Receiver {
         let tries_enough = facts.failed_tries + 2;
         self.shared.changed.notify_all();
         loop {
+            // First, as an answer that comes meanwhile must not be slept through.
+            if MutexGuard::unlocked(&mut facts, || tick(&self.status()))? {
+                deadline = self.shared.clock.elapsed() + patience;
+            }
             if facts.answered >= ticket
                 && let Some(synced_to) = facts.synced_to
             {
@@ -290,10 +294,6 @@ impl Receiver {
                     }
                 }
                 _ => {}
-            }
-            let anew = MutexGuard::unlocked(&mut facts, || tick(&self.status()))?;
-            if anew {
-                deadline = self.shared.clock.elapsed() + patience;
             }
             let left = deadline.saturating_sub(self.shared.clock.elapsed());
             if left.is_zero() {

@@ -81,14 +81,9 @@ fn watch(shared: &Shared, session: &Session) -> Result<(), Failure> {
         let waiting = !targets.is_empty() || !streaming;
         pause = if waiting { (pause * 2).min(LOOK.1) } else { ROUND };
         let left = next_round.saturating_sub(shared.clock.elapsed());
-        wait_for_question(shared, asked, pause.min(left));
+        shared.rest_while(pause.min(left), |facts| facts.asked == asked);
     }
     Ok(())
-}
-
-/// Sleeps until the time is over, somebody asks, or the receiver stops.
-fn wait_for_question(shared: &Shared, asked: u64, duration: Duration) {
-    shared.rest_while(duration, |facts| facts.asked == asked);
 }
 
 /// The pause of the source's log writer between two rounds.
