@@ -18,7 +18,7 @@ fn resident_mb() -> u64 {
 }
 
 #[test]
-#[ignore = "measures"]
+#[ignore = "prints figures of a million files, for a release build; smaller ones are checked elsewhere"]
 fn a_dataset_with_a_million_files() {
     let count = std::env::var("FILES").map_or(1_000_000, |text| text.parse().unwrap());
     let test = TestStore::new(StoreOptions::default());
@@ -61,7 +61,7 @@ fn a_dataset_with_a_million_files() {
 }
 
 #[test]
-#[ignore = "measures"]
+#[ignore = "prints figures of a tebibyte, for a release build"]
 fn a_file_of_a_tebibyte() {
     const BLOCK: u64 = 8192;
     let test = TestStore::new(StoreOptions::default());

@@ -46,7 +46,7 @@ fn reclaim(store: &Store) -> Duration {
 }
 
 #[test]
-#[ignore = "measures"]
+#[ignore = "prints figures, checks nothing"]
 fn the_same_deletion_from_pools_of_one_four_and_sixteen_units() {
     for times in [1, 4, 16] {
         let mut options = StoreOptions { background: false, ..StoreOptions::default() };
@@ -71,7 +71,7 @@ fn the_same_deletion_from_pools_of_one_four_and_sixteen_units() {
 }
 
 #[test]
-#[ignore = "measures"]
+#[ignore = "prints figures, checks nothing"]
 fn cached_reads_while_space_is_given_back() {
     let test = TestStore::new(StoreOptions::default());
     let (mut next, mut dice) = (0, Dice::new(5));

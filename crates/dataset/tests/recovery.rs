@@ -42,7 +42,7 @@ fn overwrite(dataset: &Dataset, ino: Ino, mib: u64, dice: &mut Dice) {
 }
 
 #[test]
-#[ignore = "measures"]
+#[ignore = "prints figures, checks nothing"]
 fn opening_by_what_was_synced_and_not_committed() {
     for mib in [0, 16, 64, 256, 1024] {
         let test = TestStore::new(StoreOptions::default());
@@ -62,7 +62,7 @@ fn opening_by_what_was_synced_and_not_committed() {
 }
 
 #[test]
-#[ignore = "measures"]
+#[ignore = "prints figures, checks nothing"]
 fn taking_over_by_what_a_database_had_changed() {
     for mib in [0, 64, 256, 1024] {
         let test = TestStore::new(StoreOptions::default());

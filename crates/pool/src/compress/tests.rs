@@ -52,7 +52,7 @@ fn damaged_content_is_an_error() {
 /// What the choice of the codec rests on: run with OFFSHOOT_SAMPLE naming a directory of database
 /// files to see the ratios of real pages.
 #[test]
-#[ignore = "measures; needs OFFSHOOT_SAMPLE"]
+#[ignore = "prints figures of files that OFFSHOOT_SAMPLE names, checks nothing"]
 fn ratios_of_a_sample() {
     fn visit(dir: &std::path::Path, pages: &mut Vec<Vec<u8>>) {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
