@@ -68,6 +68,7 @@ impl Run {
         let mut dice = Dice::new(seed);
         // Sometimes so little log that commits take its place.
         options.log_file_size = dice.pick(&[64 << 10, 128 << 10, 512 << 10]);
+        options.log_files_max = dice.pick(&[3, 5]);
         options.pool.checkpoint_log_min = dice.pick(&[2 << 10, 16 << 10]);
         options.pool.segment_size = dice.pick(&[256 << 10, 1 << 20]);
         Run {

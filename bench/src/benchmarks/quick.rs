@@ -18,7 +18,7 @@ const SELECTION: &[&str] = &[
      --no-scans --iops 3000 --cache-size 256MiB",
     "provision --small-scale 13 --large-scale 130 --repeats 10",
     "many --defined 20 --running 12 --scale 1",
-    "replay --scale 10 --seconds 15 --repeats 1",
+    "replay --scale 0.1 --seconds 15 --repeats 1",
     "fragmentation --pool-size 6GiB --fill 10,90 --seconds 20 --repeats 1",
 ];
 

@@ -1,8 +1,11 @@
 //! How fast log is replayed: by the staging of a dSource, and by a plain standby of the same source.
 
+use super::load::observe_blocking;
 use super::{engine_options, link::base_backup};
 use crate::arguments::Setting;
+use crate::driver::LoadPlan;
 use crate::figures::megabytes;
+use crate::order_entry::Mix;
 use crate::record::Record;
 use crate::server::Server;
 use crate::stage::{CHECKPOINTS, Stage};
@@ -14,6 +17,8 @@ use offshoot_os::{Clock, SystemClock};
 use std::path::Path;
 use std::time::Duration;
 
+/// Users of the source.
+const USERS: u32 = 10;
 /// Longest that catching up may take.
 const CATCH_UP_SECONDS_MAX: u64 = 3_600;
 
@@ -23,11 +28,15 @@ const CATCH_UP_SECONDS_MAX: u64 = 3_600;
 /// still: the dSource until it has taken a snapshot of the source's last position, the standby until it has replayed up to
 /// there.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
-#[command(after_help = "Example:\n  offshoot bench replay --scale 20 --seconds 30")]
+#[command(after_help = "Examples:\n  offshoot bench replay --scale 0.2 --seconds 30\n  \
+    offshoot bench replay --pgbench 50")]
 pub struct Arguments {
-    /// Size of the source, as pgbench's scale, about 15 MB each
-    #[arg(long, value_name = "SCALE", default_value_t = 50)]
-    scale: u32,
+    /// Size of the order entry data in the source, about 1 GB each, which takes the WRITE mix
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    scale: f64,
+    /// Let the source take pgbench's load, on its data of this scale, about 15 MB each, instead
+    #[arg(long, value_name = "SCALE", conflicts_with = "scale")]
+    pgbench: Option<u32>,
     /// Seconds of writing before both catch up
     #[arg(long, value_name = "N", default_value_t = 60)]
     seconds: u32,
@@ -43,8 +52,12 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let mut settings = CHECKPOINTS.to_vec();
     // The standby has no slot.
     settings.push(("wal_keep_size", "64GB"));
-    let stage = Stage::start(&engine_options(&arguments.setting)?, arguments.scale, &settings)?;
+    let pgbench_scale = arguments.pgbench.unwrap_or(0);
+    let stage = Stage::start(&engine_options(&arguments.setting)?, pgbench_scale, &settings)?;
     let mut record = Record::begin("replay", arguments, stage.scratch.path())?;
+    if arguments.pgbench.is_none() {
+        stage.fill(arguments.scale, arguments.setting.seed)?;
+    }
     stage.link("prod")?;
     stage.ready_snapshot("prod")?;
     let standby = base_backup(&stage, "standby", &["--write-recovery-conf"])?.0.join("data");
@@ -76,11 +89,28 @@ fn write(stage: &Stage, arguments: &Arguments) -> Result<f64> {
     let db = stage.source.connect("postgres")?;
     let position = || db.number("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint");
     let before = position()?;
-    let time = format!("--time={}", arguments.seconds);
-    let spec = stage.source.pgbench(&["--no-vacuum", "--client=10", "--jobs=2", &time]);
-    let output = process::run(&spec, Duration::from_secs(u64::from(arguments.seconds) + 60))?;
-    ensure!(output.success(), "pgbench: {}", output.stderr_text());
+    match arguments.pgbench {
+        Some(_) => write_pgbench(stage, arguments.seconds)?,
+        None => write_orders(stage, arguments)?,
+    }
     Ok(megabytes(position()?.saturating_sub(before).unsigned_abs()))
+}
+
+fn write_pgbench(stage: &Stage, seconds: u32) -> Result<()> {
+    let (clients, time) = (format!("--client={USERS}"), format!("--time={seconds}"));
+    let spec = stage.source.pgbench(&["--no-vacuum", &clients, "--jobs=2", &time]);
+    let output = process::run(&spec, Duration::from_secs(u64::from(seconds) + 60))?;
+    ensure!(output.success(), "pgbench: {}", output.stderr_text());
+    Ok(())
+}
+
+fn write_orders(stage: &Stage, arguments: &Arguments) -> Result<()> {
+    let (seconds, seed) = (arguments.seconds, arguments.setting.seed);
+    let plan =
+        LoadPlan { mix: Mix::Write, users: USERS, seconds, think_ms: (0, 0), rate: None, seed };
+    let load = observe_blocking(&[stage.source.superuser_uri("postgres")], &plan)?.load;
+    ensure!(load.errors == 0, "{} transactions of the source failed", load.errors);
+    Ok(())
 }
 
 /// Seconds the dSource takes from standing still to a snapshot of where the source is now.

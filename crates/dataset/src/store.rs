@@ -37,10 +37,12 @@ const LABEL_LEN_MAX: usize = 1024;
 pub struct StoreOptions {
     /// How the pool works; its `cache_size` is the memory of the shared block cache.
     pub pool: PoolOptions,
-    /// Bytes of one file of the intent log; a multiple of 4096. There are [`Self::log_files`].
+    /// Bytes of one file of the intent log; a multiple of 4096. Fixed when the store is created.
     pub log_file_size: u64,
-    /// Number of files of the intent log, at least 3. Fixed when the store is created.
+    /// Number of files of the intent log at first, at least 3.
     pub log_files: u32,
+    /// Number of files that it grows to when load needs them.
+    pub log_files_max: u32,
     /// A dataset that has changed is committed after this time.
     pub commit_interval: Duration,
     /// Bytes of changed data after which a dataset is committed at once.
@@ -58,8 +60,9 @@ impl Default for StoreOptions {
     fn default() -> Self {
         StoreOptions {
             pool: PoolOptions::default(),
-            log_file_size: 32 << 20,
-            log_files: 4,
+            log_file_size: 16 << 20,
+            log_files: 3,
+            log_files_max: 8,
             commit_interval: Duration::from_secs(5),
             dirty_limit: 64 << 20,
             dirty_bound: 512 << 20,

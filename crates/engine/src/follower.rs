@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use offshoot_domain::{Dsource, DsourceState, Position, SPACING_BYTES, Snapshot, SnapshotKind};
 use offshoot_fs::NewFile;
 use offshoot_postgres::archive::Archive;
+use offshoot_postgres::base_backup::recovery_start;
 use offshoot_postgres::commit_index::CommitIndex;
 use offshoot_postgres::receiver::{
     Receiver, ReceiverSpec, ReceiverState, ReceiverStatus, SyncedTo,
@@ -38,8 +39,10 @@ use std::time::Duration;
 const AHEAD_BYTES: u64 = 16 << 20;
 /// Pause between two rounds.
 const ROUND: Duration = Duration::from_millis(200);
-/// How long the staging standby may take until it answers.
+/// How long the staging standby may take until it answers, or gets on with its recovery.
 const STAGING_READY: Duration = Duration::from_secs(600);
+/// How often it is looked whether it does.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long a standby that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
 /// By how much a commit may lie behind one of a later time: it takes its time before its place in the log.
@@ -170,7 +173,8 @@ impl Follower {
         let data = DataFiles::new(files.clone());
         spec.superusers = superuser::candidates(&data);
         standby::prepare(&data, &control)?;
-        *self.feed.lock() = Some(LogFeed::new(self.log.clone(), files, control.redo_lsn));
+        let from = recovery_start(&data).unwrap_or(control.redo_lsn);
+        *self.feed.lock() = Some(LogFeed::new(self.log.clone(), files, from));
         let server = server::start(spec)?;
         core.servers.keep(&key, server);
         Ok(())
@@ -179,16 +183,26 @@ impl Follower {
     /// Waits until the standby answers (it is consistent then).
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<ReplayState, Failure> {
         let core = self.core()?;
-        let deadline = core.clock.elapsed() + STAGING_READY;
+        let mut deadline = core.clock.elapsed() + STAGING_READY;
+        let (mut look_at, mut recovering) = (Duration::ZERO, None);
         let mut shortage = Shortage::default();
         loop {
             shortage.check(&core, self.starves(&core), STARVES)?;
             let gap = self.gap();
+            let now = core.clock.elapsed();
+            if now >= look_at {
+                look_at = now + LOOK;
+                let found = core.servers.get(&staging_key(self.id));
+                let found = found.and_then(|server| server.lock().recovering());
+                if found > recovering {
+                    (recovering, deadline) = (found, now + STAGING_READY);
+                }
+            }
             match self.replay_state() {
                 Ok(state) => return Ok(state),
                 // The log that it waits for will never come.
                 Err(failure) if gap.is_some() => return Err(gap.unwrap_or(failure)),
-                Err(failure) if core.clock.elapsed() > deadline => return Err(failure),
+                Err(failure) if now > deadline => return Err(failure),
                 Err(failure) if !core.servers.is_running(&staging_key(self.id)) => {
                     return Err(failure);
                 }

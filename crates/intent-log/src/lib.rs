@@ -1,6 +1,6 @@
 //! The intent log: makes synchronous writes durable before the next commit of the pool's root.
 //!
-//! A ring of preallocated files holds records in one sequence. [`IntentLog::append`] only puts a
+//! Preallocated files, each used again once its records are trimmed, hold records in one sequence. [`IntentLog::append`] only puts a
 //! record into memory; [`IntentLog::sync`] writes what is pending and flushes once for everyone who
 //! waits. Records before [`IntentLog::trim`]'s sequence are forgotten, file by file.
 //!
@@ -17,6 +17,8 @@
 //!   before the file's old records are overwritten: replay would else look for those, and end.
 //! - R7: what the device had no room to flush is written anew before it is flushed again: a flush that only
 //!   came later would not tell what was lost.
+//! - R8: a file is as long as the others, filled with zeros and durable, before it gets its name, and its name is
+//!   durable before its first record.
 
 mod error;
 mod log;

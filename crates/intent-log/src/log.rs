@@ -24,7 +24,7 @@ const SPARE_LEN_MAX: usize = 4 << 20;
 pub struct LogUse {
     /// Bytes of files that cannot be reused yet.
     pub used: u64,
-    /// Bytes of all files.
+    /// Bytes of all files, with those that it may still make.
     pub total: u64,
 }
 
@@ -69,37 +69,39 @@ struct State {
     spare: Vec<u8>,
 }
 
+/// Where a log that may grow makes its files.
+struct Growth {
+    disk: Arc<dyn Disk>,
+    /// Bytes of all files, in the end.
+    size_max: u64,
+    /// Bytes that the log may take now: what commits need, which make room in it, is not among them.
+    room: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
 /// The log. All methods may be called from any thread.
 pub struct IntentLog {
     state: Mutex<State>,
     flushed: Condvar,
     file_size: u64,
     generation: u64,
+    growth: Option<Growth>,
 }
 
 pub(crate) fn file_path(number: usize) -> String {
     format!("log/{number:02}.log")
 }
 
+/// A file that is not part of the log yet.
+const NEW_FILE: &str = "log/new";
+
 impl IntentLog {
-    /// Makes the files of an empty log, filled with zeros so that later flushes change no
-    /// allocation. `file_size` is a multiple of 4096, at least 64 KiB; at least three `files`.
+    /// Makes the files of an empty log. `file_size` is a multiple of 4096, at least 64 KiB; at least three `files`.
     pub fn create(disk: &dyn Disk, file_size: u64, files: u32) -> Result<()> {
         let failed = |action: &str, error: &std::io::Error| Error::io(action, error);
         disk.create_dir("log").map_err(|error| failed("create log/", &error))?;
         for number in 0..(files as usize).max(FILES_MIN) {
             let path = file_path(number);
-            // An earlier creation may have been cut short.
-            match disk.remove(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(failed(&path, &error));
-                }
-                _ => {}
-            }
-            let file = disk.create(&path).map_err(|error| failed(&path, &error))?;
-            file.allocate(0, file_size)
-                .and_then(|()| clear_file(&*file, file_size))
-                .map_err(|error| failed(&path, &error))?;
+            make_file(disk, &path, file_size).map_err(|error| failed(&path, &error))?;
         }
         disk.sync_dir("log").map_err(|error| failed("sync log/", &error))?;
         disk.sync_dir("").map_err(|error| failed("sync the pool directory", &error))
@@ -152,7 +154,19 @@ impl IntentLog {
             spare: Vec::new(),
         };
         let flushed = Condvar::new();
-        Ok(IntentLog { state: Mutex::new(state), flushed, file_size: scan.file_size, generation })
+        let (state, file_size) = (Mutex::new(state), scan.file_size);
+        Ok(IntentLog { state, flushed, file_size, generation, growth: None })
+    }
+
+    /// The same log, with more files whenever none is free, up to `size_max` bytes in all, as far as there are `room` bytes
+    /// for them. They stay.
+    pub fn growing(
+        self,
+        disk: Arc<dyn Disk>,
+        size_max: u64,
+        room: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> IntentLog {
+        IntentLog { growth: Some(Growth { disk, size_max, room: Box::new(room) }), ..self }
     }
 
     /// The longest payload of a record, in bytes.
@@ -205,13 +219,17 @@ impl IntentLog {
         Ok(sequence)
     }
 
-    /// Goes on in the next file of the ring.
+    /// Goes on in the file that has been free for longest, or in a new one.
     fn advance(&self, state: &mut State) -> Result<()> {
-        let next = (state.current + 1) % state.files.len();
         // R4: no record that is still needed is overwritten.
-        if state.files[next].begun && state.files[next].last_sequence >= state.trimmed {
-            return Err(Error::Full);
-        }
+        let free =
+            |(_, file): &(usize, &RingFile)| !file.begun || file.last_sequence < state.trimmed;
+        let others = state.files.iter().enumerate().filter(|(number, _)| *number != state.current);
+        let longest = others.filter(free).min_by_key(|(_, file)| file.last_sequence);
+        let next = match longest.map(|(number, _)| number) {
+            Some(number) => number,
+            None => self.grow(state)?,
+        };
         let header = LogFileHeader {
             generation: self.generation,
             first_sequence: state.next_sequence,
@@ -225,6 +243,26 @@ impl IntentLog {
         bytes.resize(LOG_HEADER_LEN as usize, 0);
         state.pending.push(Chunk { file: next, offset: 0, bytes });
         Ok(())
+    }
+
+    /// Adds a file, once for all: no other is made before it is there.
+    fn grow(&self, state: &mut State) -> Result<usize> {
+        let number = state.files.len();
+        let size = self.file_size * (number as u64 + 1);
+        let may = |growth: &&Growth| size <= growth.size_max && (growth.room)() >= self.file_size;
+        let disk = &self.growth.as_ref().filter(may).ok_or(Error::Full)?.disk;
+        // R8: whole and durable before it gets its name, and that before its first record.
+        let made = make_file(&**disk, NEW_FILE, self.file_size).and_then(|handle| {
+            disk.rename(NEW_FILE, &file_path(number))?;
+            disk.sync_dir("log")?;
+            Ok(handle)
+        });
+        let handle = made.map_err(|error| {
+            tracing::warn!(%error, "the intent log cannot grow; commits make room in it instead");
+            Error::Full
+        })?;
+        state.files.push(RingFile { handle, last_sequence: 0, begun: false });
+        Ok(number)
     }
 
     /// Returns when the record and all before it are on the device. One thread writes and flushes
@@ -306,7 +344,8 @@ impl IntentLog {
             }
         };
         let used = state.files.iter().enumerate().map(held).sum();
-        LogUse { used, total: self.file_size * state.files.len() as u64 }
+        let size = self.file_size * state.files.len() as u64;
+        LogUse { used, total: self.growth.as_ref().map_or(0, |growth| growth.size_max).max(size) }
     }
 }
 
@@ -330,6 +369,18 @@ impl State {
         let last = self.pending.len() - 1;
         &mut self.pending[last].bytes
     }
+}
+
+/// Makes a file filled with zeros, so that later flushes change no allocation.
+fn make_file(disk: &dyn Disk, path: &str, len: u64) -> std::io::Result<Arc<dyn DiskFile>> {
+    // An earlier try may have been cut short.
+    match disk.remove(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = disk.create(path)?;
+    file.allocate(0, len).and_then(|()| clear_file(&*file, len))?;
+    Ok(file)
 }
 
 /// Fills a file with zeros, durably.

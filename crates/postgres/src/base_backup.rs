@@ -45,6 +45,7 @@ const WAL_DIRECTORIES: [&str; 2] = ["archive_status", "summaries"];
 
 /// What the source sent, with checksums.
 const MANIFEST: &str = "backup_manifest";
+const LABEL: &str = "backup_label";
 
 /// What to copy and where to.
 pub struct BaseBackupRequest<'a> {
@@ -202,11 +203,9 @@ pub fn log_needed(
     files: &dyn DataDir,
     received: Option<&Received>,
 ) -> Result<(Lsn, Lsn, u32), Failure> {
-    let label = files
-        .read("backup_label")
-        .map_err(|error| incomplete(&format!("backup_label: {error}")))?;
+    let label = files.read(LABEL).map_err(|error| incomplete(&format!("{LABEL}: {error}")))?;
     let (start, timeline) = parse_label(&String::from_utf8_lossy(&label))
-        .ok_or_else(|| incomplete("backup_label names no position"))?;
+        .ok_or_else(|| incomplete(&format!("{LABEL} names no position")))?;
     let of_manifest = |what: String| incomplete(&format!("{MANIFEST}: {what}"));
     let manifest = files.read(MANIFEST).map_err(|error| of_manifest(error.to_string()))?;
     let manifest = Manifest::parse(&manifest).map_err(of_manifest)?;
@@ -215,6 +214,13 @@ pub fn log_needed(
     }
     let end = manifest.end().ok_or_else(|| of_manifest("it names no position".into()))?;
     Ok((start, end, timeline))
+}
+
+/// Where recovery of a base backup that was never started begins, by its `backup_label`; `None` without one. The control
+/// file may be newer: it is copied last, and the source goes on making checkpoints.
+pub fn recovery_start(files: &dyn DataDir) -> Option<Lsn> {
+    let label = files.read(LABEL).ok()?;
+    parse_label(&String::from_utf8_lossy(&label)).map(|(start, _)| start)
 }
 
 /// Replaces the absolute link of a tablespace by a relative one.

@@ -10,7 +10,7 @@ use offshoot_format::operation::Batch;
 use offshoot_intent_log::{IntentLog, VolatileLog};
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
-use offshoot_pool::Pool;
+use offshoot_pool::{Pool, Purpose};
 use offshoot_types::{DatasetId, Txg};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -78,7 +78,10 @@ impl Store {
         store.shared.pool.declare_features()?;
         // Everything of the old log is in durable commits, or known to be lost: its room may be used
         // again.
-        let log = IntentLog::open(&*disk)?;
+        let pool = Arc::clone(&store.shared.pool);
+        let room = move || pool.available_now(Purpose::Growth);
+        let size_max = options.log_file_size * u64::from(options.log_files_max);
+        let log = IntentLog::open(&*disk)?.growing(disk, size_max, room);
         let _ = store.shared.log.set(log);
         if store.shared.options.background {
             let threads = background::start(&store.shared)

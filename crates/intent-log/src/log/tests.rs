@@ -105,6 +105,75 @@ fn a_full_log_refuses_until_it_is_trimmed() {
     assert!(matches!(too_large, Err(Error::TooLarge { .. })));
 }
 
+/// A log that grows to five files.
+fn open_growing(disk: &Arc<SimDisk>) -> IntentLog {
+    IntentLog::open(&**disk).unwrap().growing(Arc::clone(disk) as _, 5 * FILE, || u64::MAX)
+}
+
+#[test]
+fn a_log_grows_only_while_none_of_its_files_is_free() {
+    let disk = new_disk(1);
+    let log = open_growing(&disk);
+    let files = || disk.list("log").unwrap().len();
+    // Each record takes most of a file, so there is one in each.
+    let add_large = || add(&log, &[1; 50_000]);
+    for number in 1..20 {
+        log.sync(add_large().unwrap()).unwrap();
+        log.trim(number);
+    }
+    assert_eq!(files(), 3);
+    while add_large().is_ok() {}
+    assert_eq!((files(), log.next_sequence() - 19), (5, 5));
+    log.sync(u64::MAX).unwrap();
+    assert_eq!(sequences(&disk), [19, 20, 21, 22, 23]);
+    assert_eq!(log.space().used, log.space().total - (FILE - log.state.lock().offset));
+    // Any of them may come next; their order on the disk means nothing.
+    for first in 20..60 {
+        log.trim(first);
+        log.sync(add_large().unwrap()).unwrap();
+        let found = sequences(&disk);
+        assert!(found.ends_with(&[first, first + 1, first + 2, first + 3, first + 4]), "{found:?}");
+    }
+    drop(log);
+    assert_eq!(open_growing(&disk).space().total, 5 * FILE);
+}
+
+#[test]
+fn a_log_without_room_to_grow_is_full() {
+    let disk = new_disk(1);
+    let log =
+        IntentLog::open(&*disk).unwrap().growing(Arc::clone(&disk) as _, 5 * FILE, || FILE - 1);
+    while add(&log, &[1; 50_000]).is_ok() {}
+    assert_eq!((log.next_sequence(), disk.list("log").unwrap().len()), (4, 3));
+}
+
+#[test]
+fn a_crash_while_a_log_grows_loses_nothing() {
+    for seed in 0..400 {
+        let disk = new_disk(seed);
+        let log = open_growing(&disk);
+        disk.crash_after(1 + seed % 40);
+        let mut synced = 0;
+        for number in 1..=5 {
+            let appended = add(&log, &[number as u8; 50_000]);
+            if appended.is_err() || log.sync(number).is_err() {
+                break;
+            }
+            synced = number;
+        }
+        drop(log);
+        disk.crash();
+        let found = sequences(&disk);
+        assert!((synced..=synced + 1).contains(&(found.len() as u64)), "seed {seed}: {found:?}");
+        // It goes on, and grows again.
+        let log = open_growing(&disk);
+        let first = log.next_sequence();
+        while add(&log, &[9; 50_000]).is_ok() {}
+        log.sync(u64::MAX).unwrap();
+        assert_eq!(sequences(&disk), (first..first + 5).collect::<Vec<_>>(), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_new_opening_never_continues_with_records_of_an_older_one() {
     for seed in 0..100 {

@@ -104,6 +104,10 @@ pub(crate) fn vdb(control: &Control, inherited: &Settings, options: &VdbOptions)
             ("full_page_writes", "off"),
             ("restore_command", ""),
             ("shared_buffers", &format!("{buffers}MB")),
+            // The server touches all of it at its start: a 128th of the buffers, where a 32nd is its default.
+            ("wal_buffers", &format!("{}kB", buffers * 8)),
+            // No subscription of the source is left to serve: one process less.
+            ("max_logical_replication_workers", "0"),
             ("maintenance_work_mem", &format!("{maintenance}MB")),
             ("max_wal_size", "1GB"),
             ("min_wal_size", "80MB"),

@@ -111,6 +111,7 @@ fn a_copy_has_at_least_the_room_the_source_had() {
     assert_eq!(written["max_connections"], "300");
     assert_eq!(written["max_worker_processes"], "20");
     assert_eq!(written["shared_buffers"], "512MB");
+    assert_eq!(written["wal_buffers"], "4096kB");
     assert_eq!(written["work_mem"], "7MB");
     assert_eq!(written["full_page_writes"], "off");
 }
