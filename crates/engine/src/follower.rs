@@ -41,6 +41,8 @@ const AHEAD_BYTES: u64 = 16 << 20;
 const ROUND: Duration = Duration::from_millis(200);
 /// How long the staging standby may take until it answers, or gets on with its recovery.
 const STAGING_READY: Duration = Duration::from_secs(600);
+/// How soon it is asked again, at first and in the end.
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 /// How often it is looked whether it does.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long a standby that died is left alone before it is started again.
@@ -183,8 +185,8 @@ impl Follower {
     /// Waits until the standby answers (it is consistent then).
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<ReplayState, Failure> {
         let core = self.core()?;
-        let mut deadline = core.clock.elapsed() + STAGING_READY;
-        let (mut look_at, mut recovering) = (Duration::ZERO, None);
+        let began = core.clock.elapsed();
+        let (mut deadline, mut look_at, mut recovering) = (began + STAGING_READY, began, None);
         let mut shortage = Shortage::default();
         loop {
             shortage.check(&core, self.starves(&core), STARVES)?;
@@ -209,7 +211,8 @@ impl Follower {
                 Err(_) if cancelled() => {
                     return Err(Failure::new(ErrorKind::Cancelled, "the job was cancelled", ""));
                 }
-                Err(_) => core.clock.sleep(Duration::from_millis(20)),
+                // Each refusal is a line in the server's log.
+                Err(_) => core.clock.sleep(((now - began) / 8).clamp(ASK_AGAIN.0, ASK_AGAIN.1)),
             }
         }
     }
