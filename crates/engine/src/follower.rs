@@ -39,6 +39,8 @@ use std::time::Duration;
 const AHEAD_BYTES: u64 = 16 << 20;
 /// Pause between two rounds.
 const ROUND: Duration = Duration::from_millis(200);
+/// The least and the most that the staging standby may use for its buffers, in bytes.
+const BUFFERS: (u64, u64) = (64 << 20, 1 << 30);
 /// How long the staging standby may take until it answers, or gets on with its recovery.
 const STAGING_READY: Duration = Duration::from_secs(600);
 /// How soon it is asked again, at first and in the end.
@@ -174,7 +176,9 @@ impl Follower {
         room::favour_vital(&files)?;
         let data = DataFiles::new(files.clone());
         spec.superusers = superuser::candidates(&data);
-        standby::prepare(&data, &control)?;
+        // Four times as fast with 256 MiB as with 64 where log touches 1 GB at random; a quiet source's takes little of it.
+        let buffers = (core.store.stats().cache.size / 8).clamp(BUFFERS.0, BUFFERS.1);
+        standby::prepare(&data, &control, buffers)?;
         let from = recovery_start(&data).unwrap_or(control.redo_lsn);
         *self.feed.lock() = Some(LogFeed::new(self.log.clone(), files, from));
         let server = server::start(spec)?;

@@ -24,7 +24,7 @@ const SPARE_LEN_MAX: usize = 4 << 20;
 pub struct LogUse {
     /// Bytes of files that cannot be reused yet.
     pub used: u64,
-    /// Bytes of all files, with those that it may still make.
+    /// Bytes of all files, with those that it may still make; without them once there was no room for one.
     pub total: u64,
 }
 
@@ -65,6 +65,8 @@ struct State {
     refused_len: u64,
     flushing: bool,
     failed: Option<String>,
+    /// The last try to add a file had no room, or failed.
+    stunted: bool,
     /// Bytes of buffers to reuse, so that steady syncing allocates nothing.
     spare: Vec<u8>,
 }
@@ -151,6 +153,7 @@ impl IntentLog {
             refused_len: 0,
             flushing: false,
             failed: None,
+            stunted: false,
             spare: Vec::new(),
         };
         let flushed = Condvar::new();
@@ -249,18 +252,23 @@ impl IntentLog {
     fn grow(&self, state: &mut State) -> Result<usize> {
         let number = state.files.len();
         let size = self.file_size * (number as u64 + 1);
-        let may = |growth: &&Growth| size <= growth.size_max && (growth.room)() >= self.file_size;
-        let disk = &self.growth.as_ref().filter(may).ok_or(Error::Full)?.disk;
+        let growth = self.growth.as_ref().filter(|growth| size <= growth.size_max);
+        let growth = growth.ok_or(Error::Full)?;
+        state.stunted = true;
+        if (growth.room)() < self.file_size {
+            return Err(Error::Full);
+        }
         // R8: whole and durable before it gets its name, and that before its first record.
-        let made = make_file(&**disk, NEW_FILE, self.file_size).and_then(|handle| {
-            disk.rename(NEW_FILE, &file_path(number))?;
-            disk.sync_dir("log")?;
+        let made = make_file(&*growth.disk, NEW_FILE, self.file_size).and_then(|handle| {
+            growth.disk.rename(NEW_FILE, &file_path(number))?;
+            growth.disk.sync_dir("log")?;
             Ok(handle)
         });
         let handle = made.map_err(|error| {
             tracing::warn!(%error, "the intent log cannot grow; commits make room in it instead");
             Error::Full
         })?;
+        state.stunted = false;
         state.files.push(RingFile { handle, last_sequence: 0, begun: false });
         Ok(number)
     }
@@ -345,7 +353,8 @@ impl IntentLog {
         };
         let used = state.files.iter().enumerate().map(held).sum();
         let size = self.file_size * state.files.len() as u64;
-        LogUse { used, total: self.growth.as_ref().map_or(0, |growth| growth.size_max).max(size) }
+        let growth = self.growth.as_ref().filter(|_| !state.stunted);
+        LogUse { used, total: growth.map_or(0, |growth| growth.size_max).max(size) }
     }
 }
 

@@ -17,13 +17,14 @@ use crate::control::Control;
 use crate::data_dir::DataDir;
 use crate::session::Session;
 
-/// Makes an adopted base backup (or a stopped staging directory) start as the staging standby.
+/// Makes an adopted base backup (or a stopped staging directory) start as the staging standby, with so many bytes of
+/// buffers.
 ///
 /// # Errors
 /// `Internal` when a file cannot be written.
-pub fn prepare(dir: &dyn DataDir, control: &Control) -> Result<(), Failure> {
+pub fn prepare(dir: &dyn DataDir, control: &Control, buffers: u64) -> Result<(), Failure> {
     config::remove_leftovers(dir)?;
-    let settings = purpose::staging(control, &Settings::new());
+    let settings = purpose::staging(control, &Settings::new(), buffers);
     config::write_purpose(dir, "a staging standby", &settings)?;
     crate::access::write_private(dir)?;
     config::write_file(dir, "standby.signal", "")

@@ -143,8 +143,10 @@ fn a_log_without_room_to_grow_is_full() {
     let disk = new_disk(1);
     let log =
         IntentLog::open(&*disk).unwrap().growing(Arc::clone(&disk) as _, 5 * FILE, || FILE - 1);
+    assert_eq!(log.space().total, 5 * FILE);
     while add(&log, &[1; 50_000]).is_ok() {}
     assert_eq!((log.next_sequence(), disk.list("log").unwrap().len()), (4, 3));
+    assert_eq!(log.space().total, 3 * FILE, "commits make room early enough");
 }
 
 #[test]

@@ -17,6 +17,13 @@ const COMMON: &[(&str, &str)] = &[
     ("log_checkpoints", "off"),
 ];
 
+/// A write goes to the engine at once: the background writer does it, so that whoever needs a buffer finds a clean one.
+const CLEAN_BUFFERS: &[(&str, &str)] = &[
+    ("bgwriter_delay", "10ms"),
+    ("bgwriter_lru_maxpages", "1000"),
+    ("bgwriter_lru_multiplier", "4"),
+];
+
 fn common() -> Settings {
     COMMON.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
@@ -36,8 +43,9 @@ fn set_minimums(settings: &mut Settings, control: &Control, inherited: &Settings
     }
 }
 
-/// The staging standby: replays all the time with little memory; nobody sees it.
-pub(crate) fn staging(control: &Control, inherited: &Settings) -> Settings {
+/// The staging standby: replays all the time, in so many bytes of buffers; nobody sees it. What it replays touches pages
+/// all over the database, and each that it has no buffer for costs a write to the engine and a read.
+pub(crate) fn staging(control: &Control, inherited: &Settings, buffers: u64) -> Settings {
     let mut settings = common();
     set_minimums(&mut settings, control, inherited);
     set(
@@ -52,7 +60,9 @@ pub(crate) fn staging(control: &Control, inherited: &Settings) -> Settings {
             ("max_standby_archive_delay", "1s"),
             ("max_standby_streaming_delay", "1s"),
             ("max_logical_replication_workers", "0"),
-            ("shared_buffers", "64MB"),
+            ("shared_buffers", &format!("{}MB", buffers / MIB)),
+            // It writes no log.
+            ("wal_buffers", "64kB"),
             ("max_wal_size", "1GB"),
             ("full_page_writes", "off"),
             ("autovacuum", "off"),
@@ -60,6 +70,7 @@ pub(crate) fn staging(control: &Control, inherited: &Settings) -> Settings {
             ("log_min_messages", "fatal"),
         ],
     );
+    set(&mut settings, CLEAN_BUFFERS);
     settings
 }
 
@@ -111,13 +122,9 @@ pub(crate) fn vdb(control: &Control, inherited: &Settings, options: &VdbOptions)
             ("maintenance_work_mem", &format!("{maintenance}MB")),
             ("max_wal_size", "1GB"),
             ("min_wal_size", "80MB"),
-            // A write goes to the engine at once: the background writer does it, so that a backend that
-            // needs a buffer finds a clean one.
-            ("bgwriter_delay", "10ms"),
-            ("bgwriter_lru_maxpages", "1000"),
-            ("bgwriter_lru_multiplier", "4"),
         ],
     );
+    set(&mut settings, CLEAN_BUFFERS);
     for (name, value) in &options.settings {
         settings.insert(name.to_lowercase(), value.clone());
     }

@@ -116,7 +116,7 @@ fn staged(scratch: &Scratch, bin: &Path, source: &Source) -> PathBuf {
     let adopted = config::adopt(&dir, bin, user().as_ref(), &Settings::new()).unwrap();
     assert_eq!(adopted.inherited["work_mem"], "5MB");
     share_wal(&source.data, &staging);
-    standby::prepare(&dir, &control(bin, &staging)).unwrap();
+    standby::prepare(&dir, &control(bin, &staging), 64 << 20).unwrap();
     staging
 }
 
@@ -143,6 +143,11 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
             expected += u64::from(count);
             assert_eq!(rows(&mut shop), expected);
             println!("{count} rows replayed {took:?} after they were shared");
+        }
+        let begin = Instant::now();
+        while !server.recovering().is_some_and(|file| file.starts_with("00000001")) {
+            assert!(begin.elapsed() < DEADLINE, "its title does not say what it replays");
+            std::thread::sleep(Duration::from_millis(20));
         }
         drop(shop);
         assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
@@ -178,7 +183,7 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
 /// A running standby goes over to a timeline that appears while it runs.
 fn follow_new_timeline(scratch: &Scratch, bin: &Path, staging: &Path, new: &Server, wanted: u64) {
     let copy = scratch.copy(staging, "follower");
-    standby::prepare(&plain(&copy), &control(bin, &copy)).unwrap();
+    standby::prepare(&plain(&copy), &control(bin, &copy), 64 << 20).unwrap();
     let mut spec = scratch.spec(bin, &copy, "follower");
     spec.superusers = vec![BOSS.to_owned()];
     let mut server = server::start(spec).unwrap();
