@@ -97,7 +97,7 @@ pub struct Testbed {
     pub engine: Engine,
     /// The source.
     pub source: Source,
-    /// What the pool took before anything was in it, in bytes.
+    /// [`Testbed::taken_bytes`] before anything was in the pool.
     pub empty_bytes: u64,
     /// Where everything lies.
     pub scratch: Scratch,
@@ -154,8 +154,9 @@ impl Testbed {
     fn assemble(scratch: Scratch, source: SourceOptions, mut engine: Engine) -> Result<Self> {
         let source = Source::start(&scratch, source)?;
         engine.restart()?;
-        let pool: PoolStatus = engine.ask(["pool", "status"])?;
-        Ok(Testbed { engine, source, empty_bytes: pool.used_bytes, scratch })
+        let mut bed = Testbed { engine, source, empty_bytes: 0, scratch };
+        bed.empty_bytes = bed.taken_bytes()?;
+        Ok(bed)
     }
 
     /// Links the source.
@@ -310,6 +311,18 @@ impl Testbed {
     /// What the command says.
     pub fn pool(&self) -> Result<PoolStatus> {
         self.engine.ask(["pool", "status"])
+    }
+
+    /// What the pool takes without its intent log, which load makes grow and nothing shrinks, in bytes.
+    ///
+    /// # Errors
+    /// What the command says, or when the log cannot be listed.
+    pub fn taken_bytes(&self) -> Result<u64> {
+        let mut taken = self.pool()?.used_bytes;
+        for file in std::fs::read_dir(self.engine.pool().join("log"))? {
+            taken = taken.saturating_sub(file?.metadata()?.len());
+        }
+        Ok(taken)
     }
 
     /// Runs a command that must be refused as the contract says: exit code 1, a code, a message, and
