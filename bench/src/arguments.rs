@@ -4,6 +4,8 @@ use crate::benchmarks::{
     clone_size, compare, fill, fragmentation, io, link, load, many, moments, pgbench, provision,
     quick, replay, scripts, suite,
 };
+use crate::stage::Stage;
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -26,6 +28,35 @@ pub enum BenchCommand {
     CloneSize(clone_size::Arguments),
     Many(many::Arguments),
     Moments(moments::Arguments),
+}
+
+/// What the source is filled with.
+#[derive(Debug, Clone, Args, serde::Serialize)]
+pub struct SourceData {
+    /// Size of the order entry data in the source, about 1 GB each
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    scale: f64,
+    /// Fill the source with pgbench's data of this scale, about 15 MB each, instead
+    #[arg(long, value_name = "SCALE", conflicts_with = "scale")]
+    pub pgbench: Option<u32>,
+}
+
+impl SourceData {
+    /// pgbench's scale for [`Stage::start`]: 0 where there is none of its data.
+    pub fn pgbench_scale(&self) -> u32 {
+        self.pgbench.unwrap_or(0)
+    }
+
+    /// Fills the source with what [`Stage::start`] did not.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn fill(&self, stage: &Stage, seed: u64) -> Result<()> {
+        match self.pgbench {
+            Some(_) => Ok(()),
+            None => stage.fill(self.scale, seed).map(drop),
+        }
+    }
 }
 
 /// What every benchmark takes.

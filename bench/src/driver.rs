@@ -40,6 +40,13 @@ pub struct LoadPlan {
     pub seed: u64,
 }
 
+impl LoadPlan {
+    /// Users that begin the next transaction as soon as one is done.
+    pub fn closed_loop(mix: Mix, users: u32, seconds: u32, seed: u64) -> LoadPlan {
+        LoadPlan { mix, users, seconds, think_ms: (0, 0), rate: None, seed }
+    }
+}
+
 /// Latencies and errors of one kind of transaction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Latency {

@@ -1,7 +1,7 @@
 //! The rate of a link against `pg_basebackup` to the same disk, and what the pool then holds.
 
 use super::engine_options;
-use crate::arguments::Setting;
+use crate::arguments::{Setting, SourceData};
 use crate::figures::megabytes;
 use crate::record::Record;
 use crate::stage::Stage;
@@ -17,12 +17,9 @@ use std::time::Duration;
 #[command(after_help = "Example:\n  offshoot bench link --scale 0.2 --repeats 3\n  \
     offshoot bench link --pgbench 100")]
 pub struct Arguments {
-    /// Size of the order entry data in the source, about 1 GB each
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
-    scale: f64,
-    /// Fill the source with pgbench's data of this scale, about 15 MB each, instead
-    #[arg(long, value_name = "SCALE", conflicts_with = "scale")]
-    pgbench: Option<u32>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    data: SourceData,
     /// How often each is done, in turn
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeats: u32,
@@ -32,12 +29,10 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
-    let scale = arguments.pgbench.unwrap_or(0);
-    let stage = Stage::start(&engine_options(&arguments.setting)?, scale, &[])?;
+    let (data, setting) = (&arguments.data, &arguments.setting);
+    let stage = Stage::start(&engine_options(setting)?, data.pgbench_scale(), &[])?;
     let mut record = Record::begin("link", arguments, stage.scratch.path())?;
-    if arguments.pgbench.is_none() {
-        stage.fill(arguments.scale, arguments.setting.seed)?;
-    }
+    data.fill(&stage, setting.seed)?;
     let source_mb = megabytes(stage.source.data_bytes());
     let (mut backup, mut link, mut pool) = (Vec::new(), Vec::new(), Vec::new());
     let mut steps: BTreeMap<String, Vec<f64>> = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use super::load::observe_blocking;
 use super::{engine_options, link::base_backup};
-use crate::arguments::Setting;
+use crate::arguments::{Setting, SourceData};
 use crate::driver::LoadPlan;
 use crate::figures::megabytes;
 use crate::order_entry::Mix;
@@ -24,19 +24,16 @@ const CATCH_UP_SECONDS_MAX: u64 = 3_600;
 
 /// Measure how fast a dSource catches up with its source, against a plain standby
 ///
-/// Both stand still while the source is written to. Then each receives and replays the same log while the other stands
+/// Both stand still while the source takes the WRITE mix of order entry, or pgbench's load on pgbench's data. Then each receives and replays the same log while the other stands
 /// still: the dSource until it has taken a snapshot of the source's last position, the standby until it has replayed up to
 /// there.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Examples:\n  offshoot bench replay --scale 0.2 --seconds 30\n  \
     offshoot bench replay --pgbench 50")]
 pub struct Arguments {
-    /// Size of the order entry data in the source, about 1 GB each, which takes the WRITE mix
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
-    scale: f64,
-    /// Let the source take pgbench's load, on its data of this scale, about 15 MB each, instead
-    #[arg(long, value_name = "SCALE", conflicts_with = "scale")]
-    pgbench: Option<u32>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    data: SourceData,
     /// Seconds of writing before both catch up
     #[arg(long, value_name = "N", default_value_t = 60)]
     seconds: u32,
@@ -52,12 +49,10 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let mut settings = CHECKPOINTS.to_vec();
     // The standby has no slot.
     settings.push(("wal_keep_size", "64GB"));
-    let pgbench_scale = arguments.pgbench.unwrap_or(0);
-    let stage = Stage::start(&engine_options(&arguments.setting)?, pgbench_scale, &settings)?;
+    let (data, setting) = (&arguments.data, &arguments.setting);
+    let stage = Stage::start(&engine_options(setting)?, data.pgbench_scale(), &settings)?;
     let mut record = Record::begin("replay", arguments, stage.scratch.path())?;
-    if arguments.pgbench.is_none() {
-        stage.fill(arguments.scale, arguments.setting.seed)?;
-    }
+    data.fill(&stage, setting.seed)?;
     stage.link("prod")?;
     stage.ready_snapshot("prod")?;
     let standby = base_backup(&stage, "standby", &["--write-recovery-conf"])?.0.join("data");
@@ -89,7 +84,7 @@ fn write(stage: &Stage, arguments: &Arguments) -> Result<f64> {
     let db = stage.source.connect("postgres")?;
     let position = || db.number("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint");
     let before = position()?;
-    match arguments.pgbench {
+    match arguments.data.pgbench {
         Some(_) => write_pgbench(stage, arguments.seconds)?,
         None => write_orders(stage, arguments)?,
     }
@@ -105,9 +100,7 @@ fn write_pgbench(stage: &Stage, seconds: u32) -> Result<()> {
 }
 
 fn write_orders(stage: &Stage, arguments: &Arguments) -> Result<()> {
-    let (seconds, seed) = (arguments.seconds, arguments.setting.seed);
-    let plan =
-        LoadPlan { mix: Mix::Write, users: USERS, seconds, think_ms: (0, 0), rate: None, seed };
+    let plan = LoadPlan::closed_loop(Mix::Write, USERS, arguments.seconds, arguments.setting.seed);
     let load = observe_blocking(&[stage.source.superuser_uri("postgres")], &plan)?.load;
     ensure!(load.errors == 0, "{} transactions of the source failed", load.errors);
     Ok(())

@@ -1,8 +1,9 @@
 //! The whole life of virtual databases, at several sizes and kinds of load.
 
-use super::load::{LoadArguments, add_load_figures, observe_blocking};
+use super::load::{add_load_figures, observe_blocking};
 use super::{engine_options, provision};
 use crate::arguments::Setting;
+use crate::driver::LoadPlan;
 use crate::order_entry::Mix;
 use crate::record::{EngineCache, Measurement, Record};
 use crate::stage::Stage;
@@ -130,7 +131,7 @@ impl Run<'_> {
         let uris = [self.stage.source.superuser_uri("postgres")];
         let (linked, observed) = std::thread::scope(|scope| {
             let link = scope.spawn(|| self.stage.link("prod"));
-            let observed = observe_blocking(&uris, &self.load().plan(self.arguments.setting.seed));
+            let observed = observe_blocking(&uris, &self.plan());
             let linked = link.join();
             (linked.unwrap_or_else(|_| anyhow::bail!("the link panicked")), observed)
         });
@@ -155,7 +156,7 @@ impl Run<'_> {
         record: &mut Record,
     ) -> Result<()> {
         let before = self.stage.pool()?.cache;
-        let observed = observe_blocking(uris, &self.load().plan(self.arguments.setting.seed))?;
+        let observed = observe_blocking(uris, &self.plan())?;
         let after = self.stage.pool()?;
         record.measured(Measurement {
             variant: variant.to_owned(),
@@ -168,14 +169,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn load(&self) -> LoadArguments {
-        LoadArguments {
-            mix: self.mix,
-            seconds: self.arguments.seconds,
-            users: self.arguments.users,
-            think: (0, 0),
-            rate: None,
-        }
+    fn plan(&self) -> LoadPlan {
+        let Arguments { users, seconds, setting, .. } = self.arguments;
+        LoadPlan::closed_loop(self.mix, *users, *seconds, setting.seed)
     }
 
     fn conditions(&self) -> BTreeMap<String, String> {

@@ -105,14 +105,7 @@ fn both_drivers_leave_the_same_picture() {
         assert_eq!(start["customers"], filled.sizes.customers as i64);
         assert_eq!(start["orders"], filled.sizes.orders as i64);
 
-        let plan = LoadPlan {
-            mix: Mix::OltpQueries,
-            users: 4,
-            seconds: 3,
-            think_ms: (0, 0),
-            rate: None,
-            seed: 7,
-        };
+        let plan = LoadPlan::closed_loop(Mix::OltpQueries, 4, 3, 7);
         let felt = drive(std::slice::from_ref(&uri), &plan).await.unwrap();
         assert_eq!(felt.errors, 0, "{:?}", felt.error_texts);
         assert_eq!(felt.by_kind.len(), Transaction::ALL.len(), "each kind was done");

@@ -45,8 +45,6 @@ const BUFFERS: (u64, u64) = (64 << 20, 1 << 30);
 const STAGING_READY: Duration = Duration::from_secs(600);
 /// How soon it is asked again, at first and in the end.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
-/// How often it is looked whether it does.
-const LOOK: Duration = Duration::from_secs(1);
 /// How long a standby that died is left alone before it is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
 /// By how much a commit may lie behind one of a later time: it takes its time before its place in the log.
@@ -179,7 +177,7 @@ impl Follower {
         // Four times as fast with 256 MiB as with 64 where log touches 1 GB at random; a quiet source's takes little of it.
         let buffers = (core.store.stats().cache.size / 8).clamp(BUFFERS.0, BUFFERS.1);
         standby::prepare(&data, &control, buffers)?;
-        let from = recovery_start(&data).unwrap_or(control.redo_lsn);
+        let from = recovery_start(&data)?.unwrap_or(control.redo_lsn);
         *self.feed.lock() = Some(LogFeed::new(self.log.clone(), files, from));
         let server = server::start(spec)?;
         core.servers.keep(&key, server);
@@ -190,34 +188,36 @@ impl Follower {
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<ReplayState, Failure> {
         let core = self.core()?;
         let began = core.clock.elapsed();
-        let (mut deadline, mut look_at, mut recovering) = (began + STAGING_READY, began, None);
+        let (mut deadline, mut recovering) = (began + STAGING_READY, None);
         let mut shortage = Shortage::default();
         loop {
             shortage.check(&core, self.starves(&core), STARVES)?;
             let gap = self.gap();
-            let now = core.clock.elapsed();
-            if now >= look_at {
-                look_at = now + LOOK;
-                let found = core.servers.get(&staging_key(self.id));
-                let found = found.and_then(|server| server.lock().recovering());
-                if found > recovering {
-                    (recovering, deadline) = (found, now + STAGING_READY);
-                }
-            }
-            match self.replay_state() {
+            let failure = match self.replay_state() {
                 Ok(state) => return Ok(state),
-                // The log that it waits for will never come.
-                Err(failure) if gap.is_some() => return Err(gap.unwrap_or(failure)),
-                Err(failure) if now > deadline => return Err(failure),
-                Err(failure) if !core.servers.is_running(&staging_key(self.id)) => {
-                    return Err(failure);
-                }
-                Err(_) if cancelled() => {
-                    return Err(Failure::new(ErrorKind::Cancelled, "the job was cancelled", ""));
-                }
-                // Each refusal is a line in the server's log.
-                Err(_) => core.clock.sleep(((now - began) / 8).clamp(ASK_AGAIN.0, ASK_AGAIN.1)),
+                Err(failure) => failure,
+            };
+            // The log that it waits for will never come.
+            if let Some(gap) = gap {
+                return Err(gap);
             }
+            let now = core.clock.elapsed();
+            let Some(server) = core.servers.get(&staging_key(self.id)) else { return Err(failure) };
+            let (running, found) = {
+                let mut server = server.lock();
+                (server.running(), server.recovering())
+            };
+            if found > recovering {
+                (recovering, deadline) = (found, now + STAGING_READY);
+            }
+            if now > deadline || !running {
+                return Err(failure);
+            }
+            if cancelled() {
+                return Err(Failure::new(ErrorKind::Cancelled, "the job was cancelled", ""));
+            }
+            // Each refusal is a line in the server's log.
+            core.clock.sleep(((now - began) / 8).clamp(ASK_AGAIN.0, ASK_AGAIN.1));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The ring of files, group commit and replay.
+//! The files and their reuse, group commit and replay.
 
 use crate::scan::{Replay, scan};
 use crate::{Error, Result};

@@ -203,9 +203,7 @@ pub fn log_needed(
     files: &dyn DataDir,
     received: Option<&Received>,
 ) -> Result<(Lsn, Lsn, u32), Failure> {
-    let label = files.read(LABEL).map_err(|error| incomplete(&format!("{LABEL}: {error}")))?;
-    let (start, timeline) = parse_label(&String::from_utf8_lossy(&label))
-        .ok_or_else(|| incomplete(&format!("{LABEL} names no position")))?;
+    let (start, timeline) = read_label(files)?;
     let of_manifest = |what: String| incomplete(&format!("{MANIFEST}: {what}"));
     let manifest = files.read(MANIFEST).map_err(|error| of_manifest(error.to_string()))?;
     let manifest = Manifest::parse(&manifest).map_err(of_manifest)?;
@@ -218,9 +216,21 @@ pub fn log_needed(
 
 /// Where recovery of a base backup that was never started begins, by its `backup_label`; `None` without one. The control
 /// file may be newer: it is copied last, and the source goes on making checkpoints.
-pub fn recovery_start(files: &dyn DataDir) -> Option<Lsn> {
-    let label = files.read(LABEL).ok()?;
-    parse_label(&String::from_utf8_lossy(&label)).map(|(start, _)| start)
+///
+/// # Errors
+/// `SourceRefused` when there is one that cannot be read or names no position.
+pub fn recovery_start(files: &dyn DataDir) -> Result<Option<Lsn>, Failure> {
+    match files.exists(LABEL) {
+        Ok(false) => Ok(None),
+        _ => read_label(files).map(|(start, _)| Some(start)),
+    }
+}
+
+/// The start position and timeline that the `backup_label` names.
+fn read_label(files: &dyn DataDir) -> Result<(Lsn, u32), Failure> {
+    let label = files.read(LABEL).map_err(|error| incomplete(&format!("{LABEL}: {error}")))?;
+    parse_label(&String::from_utf8_lossy(&label))
+        .ok_or_else(|| incomplete(&format!("{LABEL} names no position")))
 }
 
 /// Replaces the absolute link of a tablespace by a relative one.

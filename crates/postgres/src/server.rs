@@ -163,10 +163,9 @@ impl Server {
     /// The name of the log file that a server in recovery replays, by the title of its process: it answers nothing until
     /// it is consistent.
     pub fn recovering(&self) -> Option<String> {
-        let titles = self.process_id().children().into_iter().flat_map(|child| child.arguments());
-        titles
-            .filter_map(|title| Some(title.split_once(" recovering ")?.1.trim().to_owned()))
-            .next()
+        let mut titles =
+            self.process_id().children().into_iter().flat_map(|child| child.arguments());
+        titles.find_map(|title| Some(title.split_once(" recovering ")?.1.trim().to_owned()))
     }
 
     /// Whether the postmaster runs.
