@@ -20,7 +20,7 @@ test: ## format, tidy, clippy and every test; ends within 45 minutes whatever ha
 	@scripts/test.sh
 
 bench: ## the benchmarks, a selection in ten minutes (BENCH_ARGS='provision --repeats 50' for one of them)
-	@$(SETUP) demo
+	@$(SETUP) bench
 	cargo build --release -p offshoot-cli
 	$(TARGET_DIR)/release/offshoot bench $(or $(BENCH_ARGS),quick)
 

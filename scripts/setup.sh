@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Offshoot needs on Debian 12 and Ubuntu 24.04 and is not there yet.
 #
-#   scripts/setup.sh demo|test
+#   scripts/setup.sh demo|test|bench
 #
 # As root apt is called directly, otherwise through sudo. It never creates or starts a database
 # cluster: the packages' habit of doing so is switched off before a server is installed.
@@ -43,6 +43,14 @@ if [ "$purpose" = test ]; then
   command -v python3 >/dev/null || missing+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
   command -v c++ >/dev/null || missing+=(g++)
+fi
+if [ "$purpose" = bench ]; then
+  command -v fio >/dev/null || missing+=(fio)
+  # Without root no volume of these can be made, and what needs one is left out.
+  if [ "$(id -u)" = 0 ]; then
+    [ -x /sbin/mkfs.xfs ] || missing+=(xfsprogs)
+    [ -x /sbin/mkfs.btrfs ] || missing+=(btrfs-progs)
+  fi
 fi
 
 # 2. Install them.

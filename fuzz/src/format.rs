@@ -12,7 +12,7 @@ use offshoot_format::log::{FileHeaderState, LogFileHeader, SECTOR_LEN, Sector, S
 use offshoot_format::operation::{Batch, Operation, encode_batch_header};
 use offshoot_format::root::{self, LogExtent, RootSlot};
 use offshoot_format::segment::{
-    BlockKind, Codec, Frame, decode_segment_header, encode_segment_header,
+    BlockKind, Codec, Frame, Layout, decode_segment_header, encode_segment_header,
 };
 use offshoot_format::table::{self, Record, TableEntry};
 use offshoot_format::tree::{
@@ -69,14 +69,14 @@ fn root_seeds() -> Vec<Vec<u8>> {
 
 fn segment(bytes: &[u8]) {
     for bytes in [bytes.to_vec(), sealed(bytes, 0..28, 28)] {
-        if let Ok((pool_id, number)) = decode_segment_header(&bytes) {
-            let again = encode_segment_header(&pool_id, number);
-            assert_eq!(decode_segment_header(&again), Ok((pool_id, number)));
+        if let Ok((pool_id, number, layout)) = decode_segment_header(&bytes) {
+            let again = encode_segment_header(&pool_id, number, layout);
+            assert_eq!(decode_segment_header(&again), Ok((pool_id, number, layout)));
         }
     }
     for bytes in [bytes.to_vec(), sealed(bytes, 4..48, 0)] {
         if let Ok(frame) = Frame::decode(&bytes) {
-            assert!(Frame::room(frame.stored_len) > frame.stored_len);
+            assert!(frame.codec.layout().room(frame.stored_len) > frame.stored_len);
             assert_eq!(Frame::decode(&frame.encode()), Ok(frame));
         }
     }
@@ -85,7 +85,8 @@ fn segment(bytes: &[u8]) {
 fn segment_seeds() -> Vec<Vec<u8>> {
     let (hash, kind, codec) = (BlockHash([3; 32]), BlockKind::Node, Codec::Zstd);
     let frame = Frame { hash, kind, codec, stored_len: 900, raw_len: 8192 };
-    vec![encode_segment_header(&[7; 16], 2)[..32].to_vec(), frame.encode().to_vec()]
+    let header = |layout| encode_segment_header(&[7; 16], 2, layout)[..32].to_vec();
+    vec![header(Layout::Frames), header(Layout::Pages), frame.encode().to_vec()]
 }
 
 fn table(bytes: &[u8]) {

@@ -5,7 +5,7 @@ use crate::{Target, sealed};
 use offshoot_dataset::{DatasetId, Ino, NewInode, ScrubState, Store, StoreOptions, check};
 use offshoot_format::log::{LOG_HEADER_LEN, SECTOR_LEN, SectorHeader};
 use offshoot_format::operation::Operation;
-use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN};
+use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN, Layout};
 use offshoot_format::{root, table};
 use offshoot_intent_log::VolatileLog;
 use offshoot_os::SystemClock;
@@ -152,7 +152,7 @@ fn put_right(path: &str, content: &[u8]) -> Vec<u8> {
                 let head = sealed(head, 4..FRAME_LEN as usize, 0);
                 let Ok(frame) = Frame::decode(&head) else { break };
                 content[at..at + head.len()].copy_from_slice(&head);
-                at += Frame::room(frame.stored_len) as usize;
+                at += Layout::Frames.room(frame.stored_len) as usize;
             }
         }
         _ => log_put_right(&mut content),

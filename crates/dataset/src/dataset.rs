@@ -93,6 +93,7 @@ pub struct Dataset {
     deleted: AtomicBool,
     replaying: AtomicBool,
     importance: Importance,
+    past_cache: AtomicBool,
     /// Bytes by which files grew without content so far; see `admission.rs`.
     promised: AtomicU64,
     quota: RwLock<Option<Arc<Quota>>>,
@@ -130,6 +131,7 @@ impl Dataset {
             deleted: AtomicBool::new(false),
             replaying: AtomicBool::new(replaying),
             importance: Importance::default(),
+            past_cache: AtomicBool::new(false),
             promised: AtomicU64::new(0),
             quota: RwLock::default(),
         })
@@ -161,6 +163,12 @@ impl Dataset {
     /// Bytes allocated by files at the last commit.
     pub(crate) fn logical_bytes(&self) -> u64 {
         self.blocks.load(Ordering::Relaxed) * BLOCK_SIZE as u64
+    }
+
+    /// Keeps what is committed from now on out of the cache, or no longer: content that nobody reads soon
+    /// would take the place of what others read.
+    pub fn write_past_cache(&self, past: bool) {
+        self.past_cache.store(past, Ordering::Relaxed);
     }
 
     /// Memory of changed layers, in bytes.

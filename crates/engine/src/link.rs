@@ -232,7 +232,8 @@ fn copy(context: &Context) -> Result<(), Failure> {
     let source = source_of(core, &dsource)?;
     let tools = core.host.tools(facts.major)?;
     let target = core.paths.data_dir(staging);
-    let files = DataFiles::new(core.exports.files(staging)?);
+    let staged = core.exports.files(staging)?;
+    let files = DataFiles::new(staged.clone());
     let request = BaseBackupRequest {
         tools: &tools,
         source: &source,
@@ -243,11 +244,14 @@ fn copy(context: &Context) -> Result<(), Failure> {
     if request.needs_target() {
         core.exports.mount(staging)?;
     }
+    staged.dataset().write_past_cache(true);
     let backup = take_base_backup(
         &request,
         &|progress| context.progress(progress.done_bytes, progress.total_bytes, "bytes"),
         &|| context.is_cancelled(),
-    )?;
+    );
+    staged.dataset().write_past_cache(false);
+    let backup = backup?;
     if request.needs_target() {
         // What the tool made belongs to the engine's user; from here on it is the servers'.
         let (uid, gid) = core.host.owner();

@@ -5,10 +5,12 @@ use crate::{DecodeError, Reader};
 /// The version this engine writes; it reads no other.
 pub const VERSION: u32 = 1;
 /// Feature flags this engine knows. A pool with any other is refused.
-pub const KNOWN_FEATURES: u64 = LOG_SECTORS;
+pub const KNOWN_FEATURES: u64 = LOG_SECTORS | PAGE_SEGMENTS;
 /// The intent log is made of sectors that tell damage from a torn write; a dataset can be marked as one that
 /// has lost operations.
 pub const LOG_SECTORS: u64 = 1;
+/// There may be segments of pages.
+pub const PAGE_SEGMENTS: u64 = 2;
 /// Length of an encoded label in bytes.
 pub const LEN: usize = 40;
 

@@ -1,10 +1,15 @@
-//! Segment files: a header, then blocks one after another, each behind a frame header.
+//! Segment files: a header, then blocks one after another, each behind a frame header; or whole pages
+//! without any, so that the room of each can be given back to the device by itself.
 
 use crate::{DecodeError, Reader};
 use offshoot_types::BlockHash;
 
-/// Length of a segment's header in bytes; the first frame follows it.
+/// Length of a segment's header in bytes.
 pub const HEADER_LEN: u32 = 64;
+/// Length of each block of a segment of pages, in bytes: not compressed, and data.
+pub const PAGE_LEN: u32 = 8192;
+/// The unit in which a device gives room back, in bytes: pages begin at multiples of it.
+const DEVICE_PAGE: u32 = 4096;
 /// Length of a frame's header in bytes; the stored content follows it.
 pub const FRAME_LEN: u32 = 48;
 /// Frames begin at multiples of this, in bytes.
@@ -14,7 +19,8 @@ pub const SEGMENT_LEN_MAX: u64 = 1 << 26;
 /// The largest number of a segment: that of the next one is a number too.
 pub const SEGMENT_MAX: u32 = u32::MAX - 1;
 
-const SEGMENT_MAGIC: &[u8; 8] = b"OFSSEGM1";
+const FRAMES_MAGIC: &[u8; 8] = b"OFSSEGM1";
+const PAGES_MAGIC: &[u8; 8] = b"OFSSEGP1";
 const FRAME_MAGIC: u16 = 0x0FB1;
 
 /// What a block is for.
@@ -37,6 +43,41 @@ pub enum Codec {
     Zstd = 1,
     /// One LZ4 block.
     Lz4 = 2,
+    /// As it is, in a segment of pages: [`PAGE_LEN`] bytes of data.
+    Page = 3,
+}
+
+/// How blocks lie in a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Layout {
+    /// Each behind a frame header, at a multiple of [`FRAME_ALIGN`].
+    #[default]
+    Frames,
+    /// [`PAGE_LEN`] bytes each and nothing else: what a page is called is the hash of it.
+    Pages,
+}
+
+impl Layout {
+    /// Where the first block begins, in bytes.
+    pub fn begin(self) -> u32 {
+        match self {
+            Layout::Frames => HEADER_LEN,
+            Layout::Pages => DEVICE_PAGE,
+        }
+    }
+
+    /// Bytes before a block's stored content.
+    pub fn frame_len(self) -> u32 {
+        match self {
+            Layout::Frames => FRAME_LEN,
+            Layout::Pages => 0,
+        }
+    }
+
+    /// The room of a block with `stored_len` bytes: header, content, padding.
+    pub fn room(self, stored_len: u32) -> u32 {
+        (self.frame_len() + stored_len).next_multiple_of(FRAME_ALIGN)
+    }
 }
 
 impl BlockKind {
@@ -49,38 +90,49 @@ impl BlockKind {
 impl Codec {
     /// The codec of a number on disk.
     pub fn from_u8(number: u8) -> Option<Codec> {
-        [Codec::Raw, Codec::Zstd, Codec::Lz4].into_iter().find(|codec| *codec as u8 == number)
+        let all = [Codec::Raw, Codec::Zstd, Codec::Lz4, Codec::Page];
+        all.into_iter().find(|codec| *codec as u8 == number)
+    }
+
+    /// In what segments its blocks lie.
+    pub fn layout(self) -> Layout {
+        if self == Codec::Page { Layout::Pages } else { Layout::Frames }
     }
 }
 
-/// The header of a segment file.
-pub fn encode_segment_header(pool_id: &[u8; 16], number: u32) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER_LEN as usize);
-    bytes.extend_from_slice(SEGMENT_MAGIC);
+/// The header of a segment file, with zeros up to its first block.
+pub fn encode_segment_header(pool_id: &[u8; 16], number: u32, layout: Layout) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(layout.begin() as usize);
+    bytes.extend_from_slice(match layout {
+        Layout::Frames => FRAMES_MAGIC,
+        Layout::Pages => PAGES_MAGIC,
+    });
     bytes.extend_from_slice(&number.to_le_bytes());
     bytes.extend_from_slice(pool_id);
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());
-    bytes.resize(HEADER_LEN as usize, 0);
+    bytes.resize(layout.begin() as usize, 0);
     bytes
 }
 
-/// Checks the header of a segment file; returns (pool id, number).
-pub fn decode_segment_header(bytes: &[u8]) -> Result<([u8; 16], u32), DecodeError> {
+/// Checks the header of a segment file; returns (pool id, number, layout).
+pub fn decode_segment_header(bytes: &[u8]) -> Result<([u8; 16], u32, Layout), DecodeError> {
     let mut reader = Reader::new("segment header", bytes);
     let covered = bytes.get(..28).unwrap_or_default();
-    if &reader.array()? != SEGMENT_MAGIC {
-        return Err(reader.error("it does not begin with OFSSEGM1"));
-    }
+    let layout = match &reader.array()? {
+        FRAMES_MAGIC => Layout::Frames,
+        PAGES_MAGIC => Layout::Pages,
+        _ => return Err(reader.error("it begins neither with OFSSEGM1 nor with OFSSEGP1")),
+    };
     let number = reader.u32()?;
     let pool_id = reader.array()?;
     if reader.u32()? != crc32c::crc32c(covered) {
         return Err(reader.error("wrong checksum"));
     }
-    Ok((pool_id, number))
+    Ok((pool_id, number, layout))
 }
 
-/// What precedes a block's stored content.
+/// What is known of a stored block; in a segment of frames it precedes the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// The block's name.
@@ -96,11 +148,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The room of a block with `stored_len` bytes: header, content, padding.
-    pub fn room(stored_len: u32) -> u32 {
-        (FRAME_LEN + stored_len).next_multiple_of(FRAME_ALIGN)
-    }
-
     /// The header's bytes.
     pub fn encode(&self) -> [u8; FRAME_LEN as usize] {
         let mut bytes = [0; FRAME_LEN as usize];
@@ -127,7 +174,9 @@ impl Frame {
         }
         let (kind, codec) = (reader.u8()?, reader.u8()?);
         let kind = BlockKind::from_u8(kind).ok_or_else(|| reader.error("unknown kind"))?;
-        let codec = Codec::from_u8(codec).ok_or_else(|| reader.error("unknown codec"))?;
+        // A page has no frame.
+        let codec = Codec::from_u8(codec).filter(|codec| codec.layout() == Layout::Frames);
+        let codec = codec.ok_or_else(|| reader.error("unknown codec"))?;
         let (stored_len, raw_len) = (reader.u32()?, reader.u32()?);
         if !(1..=1 << 16).contains(&stored_len) || !(1..=1 << 16).contains(&raw_len) {
             return Err(reader.error("impossible length"));

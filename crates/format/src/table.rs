@@ -2,7 +2,7 @@
 //!
 //! Records are absolute, not differences, so applying one twice does no harm.
 
-use crate::segment::{BlockKind, Codec, HEADER_LEN, SEGMENT_LEN_MAX, SEGMENT_MAX};
+use crate::segment::{BlockKind, Codec, Layout, PAGE_LEN, SEGMENT_LEN_MAX, SEGMENT_MAX};
 use crate::{DecodeError, Reader};
 use offshoot_types::BlockHash;
 
@@ -23,7 +23,7 @@ const NODE_FLAG: u8 = 0x80;
 pub struct TableEntry {
     /// The segment file's number.
     pub segment: u32,
-    /// Where its frame begins, in bytes.
+    /// Where its frame begins, or the page, in bytes.
     pub offset: u32,
     /// Bytes stored, without the frame.
     pub stored_len: u32,
@@ -93,9 +93,13 @@ impl Record {
                     .ok_or_else(|| reader.error("unknown codec"))?;
                 let kind = if flags & NODE_FLAG != 0 { BlockKind::Node } else { BlockKind::Data };
                 let lengths = 1..=1 << 16;
+                let layout = codec.layout();
+                let page = (stored_len, raw_len, kind) == (PAGE_LEN, PAGE_LEN, BlockKind::Data)
+                    && offset % PAGE_LEN == layout.begin() % PAGE_LEN;
                 // Number 0: it is in no segment.
                 if segment > SEGMENT_MAX
-                    || (segment > 0 && offset < HEADER_LEN)
+                    || (segment > 0 && offset < layout.begin())
+                    || (layout == Layout::Pages && !page)
                     || u64::from(offset) >= SEGMENT_LEN_MAX
                     || !lengths.contains(&stored_len)
                     || !lengths.contains(&raw_len)

@@ -10,7 +10,7 @@ use crate::table::{Entry, Table};
 use crate::{Error, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::root::RootSlot;
-use offshoot_format::segment::{BlockKind, FRAME_LEN, Frame, HEADER_LEN, decode_segment_header};
+use offshoot_format::segment::{BlockKind, Frame, HEADER_LEN, Layout, decode_segment_header};
 use offshoot_os::disk::{Disk, DiskFile, DiskLock, read_exact_at};
 use offshoot_types::BlockHash;
 use parking_lot::Mutex;
@@ -123,9 +123,7 @@ impl PoolCheck {
         let place = entry.place();
         let mut stored = vec![0; place.stored_len as usize];
         self.file(place.segment)
-            .and_then(|file| {
-                read_exact_at(&*file, u64::from(place.offset + FRAME_LEN), &mut stored)
-            })
+            .and_then(|file| read_exact_at(&*file, u64::from(place.content()), &mut stored))
             .map_err(|error| error.to_string())
             .and_then(|()| verify(hash, &entry, stored))
             .map_err(|detail| Error::Damaged { hash: *hash, detail })
@@ -185,12 +183,13 @@ impl PoolCheck {
                 return;
             }
         };
+        let layout = entries.first().map_or(Layout::Frames, |(_, entry)| entry.place().layout);
         match decode_segment_header(&header) {
-            Ok(found) if found == (self.pool_id, number) => {}
+            Ok(found) if found == (self.pool_id, number, layout) => {}
             Ok(_) => self.add(&object, "its header is that of another segment or pool"),
             Err(error) => self.add(&object, error.to_string()),
         }
-        let mut end = HEADER_LEN;
+        let mut end = layout.begin();
         for (hash, entry) in entries {
             let place = entry.place();
             if place.offset < end {
@@ -227,19 +226,23 @@ fn verify_frame(
     entry: &Entry,
 ) -> std::result::Result<(), String> {
     let place = entry.place();
-    let mut bytes = vec![0; (FRAME_LEN + place.stored_len) as usize];
+    let frame_len = place.layout.frame_len();
+    let mut bytes = vec![0; (frame_len + place.stored_len) as usize];
     read_exact_at(file, u64::from(place.offset), &mut bytes).map_err(|error| error.to_string())?;
-    let stored = bytes.split_off(FRAME_LEN as usize);
+    let stored = bytes.split_off(frame_len as usize);
     verify(hash, entry, stored)?;
     check_frame(&bytes, hash, entry)
 }
 
-/// Compares a frame with what the table says of it.
+/// Compares a frame with what the table says of it; a page has none.
 pub(crate) fn check_frame(
     bytes: &[u8],
     hash: &BlockHash,
     entry: &Entry,
 ) -> std::result::Result<(), String> {
+    if entry.place().layout == Layout::Pages {
+        return Ok(());
+    }
     let frame = Frame::decode(bytes).map_err(|error| error.to_string())?;
     let place = entry.place();
     let (kind, codec) = (entry.kind(), entry.codec());

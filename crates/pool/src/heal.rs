@@ -4,7 +4,7 @@ use crate::pool::{Pool, verify};
 use crate::table::{Entry, Move, Place};
 use crate::transaction::name_of;
 use crate::{BlockData, Purpose, Result};
-use offshoot_format::segment::{FRAME_ALIGN, FRAME_LEN, Frame};
+use offshoot_format::segment::{BlockKind, FRAME_ALIGN, FRAME_LEN, Frame, Layout, PAGE_LEN};
 use offshoot_types::BlockHash;
 use std::ops::ControlFlow;
 
@@ -47,17 +47,21 @@ impl Pool {
         tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<u64> {
         let mut healed = 0;
-        for (segment, begin, end) in self.segments.dead_ranges() {
-            let mut at = begin.next_multiple_of(FRAME_ALIGN);
+        for (segment, layout, begin, end) in self.segments.dead_ranges() {
+            let mut at = begin.max(layout.begin()).next_multiple_of(FRAME_ALIGN);
             while at < end && !self.faults.lock().is_empty() {
                 let until = end.min(at + WINDOW_LEN);
                 // With the whole of a frame that begins at the end.
-                let bytes = self.segments.read_run(segment, at, end.min(until + FRAME_LEN));
+                let bytes =
+                    self.segments.read_run(segment, at, end.min(until + layout.frame_len()));
                 let bytes = bytes.unwrap_or_default();
                 // Given back to the device already, most often.
                 let empty = bytes.iter().all(|byte| *byte == 0);
                 if !empty {
-                    healed += self.heal_from(segment, at, &bytes)?;
+                    healed += match layout {
+                        Layout::Frames => self.heal_from_frames(segment, at, &bytes)?,
+                        Layout::Pages => self.heal_from_pages(&bytes)?,
+                    };
                 }
                 if tell(if empty { 0 } else { u64::from(until - at) }).is_break() {
                     return Ok(healed);
@@ -68,8 +72,20 @@ impl Pool {
         Ok(healed)
     }
 
+    /// The same for pages, one after another.
+    fn heal_from_pages(&self, bytes: &[u8]) -> Result<u64> {
+        let mut healed = 0;
+        for page in bytes.chunks_exact(PAGE_LEN as usize) {
+            let hash = name_of(BlockKind::Data, page);
+            if self.is_damaged(&hash) {
+                healed += u64::from(self.heal(&hash, page)?);
+            }
+        }
+        Ok(healed)
+    }
+
     /// The same for the frames that begin in `bytes`, which lie at `begin` of a segment.
-    fn heal_from(&self, segment: u32, begin: u32, bytes: &[u8]) -> Result<u64> {
+    fn heal_from_frames(&self, segment: u32, begin: u32, bytes: &[u8]) -> Result<u64> {
         let mut healed = 0;
         let frames = bytes.windows(FRAME_LEN as usize).step_by(FRAME_ALIGN as usize);
         for (offset, header) in (begin..).step_by(FRAME_ALIGN as usize).zip(frames) {
@@ -77,7 +93,8 @@ impl Pool {
             if !self.is_damaged(&frame.hash) {
                 continue;
             }
-            let place = Place { segment, offset, stored_len: frame.stored_len };
+            let (stored_len, layout) = (frame.stored_len, Layout::Frames);
+            let place = Place { segment, offset, stored_len, layout };
             let entry = Entry::uncommitted(place, frame.raw_len, frame.kind, frame.codec);
             let stored = self.segments.read(place).ok();
             let content = stored.and_then(|stored| verify(&frame.hash, &entry, stored).ok());

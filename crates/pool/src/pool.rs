@@ -9,7 +9,6 @@ use crate::transaction::{BlockPin, Transaction, name_of};
 use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Purpose, Result};
 use offshoot_cache::BlockCache;
 use offshoot_format::DecodeError;
-use offshoot_format::segment::FRAME_LEN;
 use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, DiskLock};
 use offshoot_types::{BlockHash, Txg};
@@ -363,11 +362,12 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// A block's frame and stored bytes of those of the run.
+    /// A block's frame, if it has one, and stored bytes of those of the run.
     pub(crate) fn cut<'b>(&self, bytes: &'b [u8], place: Place) -> Option<(&'b [u8], &'b [u8])> {
         let from = place.offset.checked_sub(self.begin)? as usize;
-        let block = bytes.get(from..from + (FRAME_LEN + place.stored_len) as usize)?;
-        Some(block.split_at(FRAME_LEN as usize))
+        let frame_len = place.layout.frame_len();
+        let block = bytes.get(from..from + (frame_len + place.stored_len) as usize)?;
+        Some(block.split_at(frame_len as usize))
     }
 }
 

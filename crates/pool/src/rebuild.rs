@@ -1,17 +1,20 @@
 //! Making the block table anew from the segments, when its own files are damaged.
 //!
 //! Frames are found by walking each file, and after a hole or damage by looking for the next frame at
-//! every possible place; a frame counts only if its content has the hash it names. References are
+//! every possible place; a frame counts only if its content has the hash it names. Pages are called by the
+//! hash of what is there. References are
 //! then counted by walking from the root. A block that something refers to and that is nowhere stays in
 //! the table as lost, with its references.
 
 use crate::pool::{NodeChildren, verify};
 use crate::segments;
 use crate::table::{Entry, Place, Table};
+use crate::transaction::name_of;
 use crate::{Error, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::{
-    BlockKind, FRAME_ALIGN, FRAME_LEN, Frame, HEADER_LEN, SEGMENT_LEN_MAX, decode_segment_header,
+    BlockKind, Codec, FRAME_ALIGN, FRAME_LEN, Frame, Layout, PAGE_LEN, SEGMENT_LEN_MAX,
+    decode_segment_header,
 };
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use offshoot_types::BlockHash;
@@ -39,10 +42,13 @@ pub(crate) fn rebuild(
         let len = file.len().map_err(io)?.min(SEGMENT_LEN_MAX);
         let mut bytes = vec![0; len as usize];
         read_exact_at(&*file, 0, &mut bytes).map_err(io)?;
-        if decode_segment_header(&bytes).is_ok_and(|header| header == (*pool_id, number)) {
-            find_blocks(number, &bytes, &mut found);
-            files.insert(number, path);
+        match decode_segment_header(&bytes) {
+            Ok((pool, of, _)) if (pool, of) != (*pool_id, number) => continue,
+            Ok((_, _, Layout::Frames)) => find_frames(number, &bytes, &mut found),
+            Ok((_, _, Layout::Pages)) => find_pages(number, &bytes, &mut found),
+            Err(_) => continue,
         }
+        files.insert(number, path);
     }
     let mut refs: HashMap<BlockHash, u32, BlockHashBuilder> = HashMap::default();
     let mut stack = vec![root];
@@ -86,19 +92,35 @@ fn read_block(
 ) -> std::result::Result<Vec<u8>, String> {
     let place = entry.place();
     let mut stored = vec![0; place.stored_len as usize];
-    read_exact_at(&**file, u64::from(place.offset + FRAME_LEN), &mut stored)
+    read_exact_at(&**file, u64::from(place.content()), &mut stored)
         .map_err(|error| error.to_string())?;
     verify(hash, entry, stored)
 }
 
-/// Finds the sound blocks of a segment.
-fn find_blocks(segment: u32, bytes: &[u8], found: &mut Found) {
-    let mut at = HEADER_LEN;
+/// Takes each page of a segment for a block: what it is called nothing else may be.
+fn find_pages(segment: u32, bytes: &[u8], found: &mut Found) {
+    let layout = Layout::Pages;
+    let pages = bytes.get(layout.begin() as usize..).unwrap_or_default();
+    for (page, offset) in
+        pages.chunks_exact(PAGE_LEN as usize).zip((layout.begin()..).step_by(PAGE_LEN as usize))
+    {
+        if page.iter().any(|byte| *byte != 0) {
+            let place = Place { segment, offset, stored_len: PAGE_LEN, layout };
+            let entry = Entry::uncommitted(place, PAGE_LEN, BlockKind::Data, Codec::Page);
+            found.insert(name_of(BlockKind::Data, page), entry);
+        }
+    }
+}
+
+/// Finds the sound blocks of a segment of frames.
+fn find_frames(segment: u32, bytes: &[u8], found: &mut Found) {
+    let mut at = Layout::Frames.begin();
     while let Some(header) = bytes.get(at as usize..(at + FRAME_LEN) as usize) {
         let block = Frame::decode(header).ok().and_then(|frame| {
             let begin = (at + FRAME_LEN) as usize;
             let stored = bytes.get(begin..begin + frame.stored_len as usize)?;
-            let place = Place { segment, offset: at, stored_len: frame.stored_len };
+            let (stored_len, layout) = (frame.stored_len, Layout::Frames);
+            let place = Place { segment, offset: at, stored_len, layout };
             let entry = Entry::uncommitted(place, frame.raw_len, frame.kind, frame.codec);
             verify(&frame.hash, &entry, stored.to_vec()).ok()?;
             Some((frame.hash, entry))

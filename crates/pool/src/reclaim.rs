@@ -4,8 +4,9 @@ use crate::journal::{RECORD_LEN, write_checkpoint};
 use crate::pool::{Pool, verify};
 use crate::segments::SegmentSummary;
 use crate::table::{Move, Place};
+use crate::transaction::name_of;
 use crate::{Error, Purpose, Result};
-use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN};
+use offshoot_format::segment::{BlockKind, Codec, Frame, Layout, PAGE_LEN};
 use offshoot_types::BlockHash;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::Ordering;
@@ -246,25 +247,23 @@ impl Pool {
         let (mut moved, mut batch) = (false, 0);
         let batch_max = MOVE_BATCH_LEN.min(self.available(Purpose::Freeing) / 4);
         let mut window = Window::default();
-        let mut at = HEADER_LEN;
+        let mut at = of.layout.begin();
         while at < of.len {
             if let Some(end) = self.segments.dead_until(of.number, at) {
                 at = end;
                 continue;
             }
-            let frame =
-                window.get(self, of, at, FRAME_LEN).and_then(|bytes| Frame::decode(bytes).ok());
-            let Some(frame) = frame else {
+            let Some(frame) = window.frame(self, of, at) else {
                 // Without its header the next block cannot be found. Blocks moved so far are safe.
                 self.segments.mark_damaged(of.number);
                 let detail = format!("segment {} has no frame at byte {at}", of.number);
                 self.add_structure_fault(BlockHash::ZERO, &detail);
                 break;
             };
-            let place = Place { segment: of.number, offset: at, stored_len: frame.stored_len };
+            let (stored_len, layout) = (frame.stored_len, of.layout);
+            let place = Place { segment: of.number, offset: at, stored_len, layout };
             at = place.end();
-            let Some(bytes) = window.get(self, of, place.offset, place.room()) else { continue };
-            let stored = &bytes[FRAME_LEN as usize..(FRAME_LEN + frame.stored_len) as usize];
+            let Some(stored) = window.get(self, of, place.content(), stored_len) else { continue };
             if let Some(to) = self.copy_block(&frame, place, stored)? {
                 moves.push((frame.hash, Move { from: place, to, codec: frame.codec }));
                 batch += u64::from(place.room());
@@ -335,6 +334,21 @@ struct Window {
 }
 
 impl Window {
+    /// What is known of the block that begins at `at`; of a page, what it would be called as it is.
+    fn frame(&mut self, pool: &Pool, of: &SegmentSummary, at: u32) -> Option<Frame> {
+        match of.layout {
+            Layout::Frames => {
+                let bytes = self.get(pool, of, at, Layout::Frames.frame_len())?;
+                Frame::decode(bytes).ok()
+            }
+            Layout::Pages => {
+                let (kind, codec) = (BlockKind::Data, Codec::Page);
+                let hash = name_of(kind, self.get(pool, of, at, PAGE_LEN)?);
+                Some(Frame { hash, kind, codec, stored_len: PAGE_LEN, raw_len: PAGE_LEN })
+            }
+        }
+    }
+
     /// `len` bytes at `at`, read ahead when they are not in memory.
     fn get(&mut self, pool: &Pool, of: &SegmentSummary, at: u32, len: u32) -> Option<&[u8]> {
         let end = at.checked_add(len).filter(|end| *end <= of.len)?;

@@ -15,7 +15,7 @@ use crate::threads::{in_parallel, threads_for};
 use crate::{Error, PoolOptions, Result};
 use offshoot_cache::BlockCache;
 use offshoot_format::label::{self, Label};
-use offshoot_format::segment::{BlockKind, HEADER_LEN};
+use offshoot_format::segment::{BlockKind, Layout};
 use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, read_exact_at};
 use offshoot_types::BlockHash;
@@ -40,6 +40,7 @@ struct SegmentUse {
     live: u64,
     end: u32,
     blocks: u64,
+    layout: Layout,
 }
 
 impl SegmentUse {
@@ -47,6 +48,7 @@ impl SegmentUse {
         self.live += other.live;
         self.end = self.end.max(other.end);
         self.blocks += other.blocks;
+        self.layout = self.layout.max(other.layout);
     }
 }
 
@@ -249,6 +251,7 @@ impl Settled {
         of.live += u64::from(place.room());
         of.end = of.end.max(place.end());
         of.blocks += 1;
+        of.layout = place.layout;
         true
     }
 
@@ -300,7 +303,7 @@ fn adopt_segments(
         };
         let file = disk.open(&path).map_err(io)?;
         let len = file.len().map_err(io)?;
-        segments.adopt(number, of.end, of.live);
+        segments.adopt(number, of.layout, of.end, of.live);
         if len >= u64::from(of.end) {
             found.push(number);
             if len > u64::from(of.end) {
@@ -317,18 +320,19 @@ fn adopt_segments(
 
 /// Finds the gaps between the blocks of each segment.
 fn find_dead_ranges(table: &Table, segments: &Segments, uses: &BTreeMap<u32, SegmentUse>) {
-    let gappy = |of: &SegmentUse| u64::from(of.end - HEADER_LEN) > of.live;
+    let gappy = |of: &SegmentUse| u64::from(of.end - of.layout.begin()) > of.live;
     let mut rest: VecDeque<(u32, SegmentUse)> =
         uses.iter().filter(|(_, of)| gappy(of)).map(|(number, of)| (*number, *of)).collect();
     let threads = table_threads(table);
     while !rest.is_empty() {
-        let mut numbers = Vec::new();
+        let (mut numbers, mut begins) = (Vec::new(), Vec::new());
         let mut count = 0;
         while let Some((number, of)) = rest.front()
             && (count == 0 || count + of.blocks <= PLACES_MAX)
         {
             count += of.blocks;
             numbers.push(*number);
+            begins.push(of.layout.begin());
             rest.pop_front();
         }
         let found = table.visit_on(threads, || Places::of(&numbers), Places::add);
@@ -336,7 +340,7 @@ fn find_dead_ranges(table: &Table, segments: &Segments, uses: &BTreeMap<u32, Seg
             for index in (share..numbers.len()).step_by(threads) {
                 let mut blocks: Vec<_> =
                     found.iter().flat_map(|places| &places.blocks[index]).copied().collect();
-                add_gaps(segments, numbers[index], &mut blocks);
+                add_gaps(segments, numbers[index], begins[index], &mut blocks);
             }
         });
     }
@@ -366,10 +370,10 @@ impl Places<'_> {
     }
 }
 
-/// Adds what lies between the blocks of a segment to what is dead of it.
-fn add_gaps(segments: &Segments, number: u32, blocks: &mut [(u32, u32)]) {
+/// Adds what lies between the blocks of a segment, the first of which would be at `at`, to what is dead
+/// of it.
+fn add_gaps(segments: &Segments, number: u32, mut at: u32, blocks: &mut [(u32, u32)]) {
     blocks.sort_unstable();
-    let mut at = HEADER_LEN;
     for &(begin, end) in &*blocks {
         if begin > at {
             segments.add_dead(number, at, begin);

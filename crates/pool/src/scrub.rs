@@ -6,7 +6,7 @@
 
 use crate::check::{check_frame, recount};
 use crate::pool::{Pool, Run, runs, verify};
-use crate::table::{Entry, Place};
+use crate::table::Entry;
 use crate::{Error, Result, ScrubState};
 use offshoot_types::BlockHash;
 use std::ops::ControlFlow;
@@ -181,8 +181,7 @@ impl Pool {
             },
         };
         // Its content is right; is its frame, by which alone it is found when the table is made anew?
-        let Place { segment, offset, .. } = entry.place();
-        let frame = self.segments.read_frame(segment, offset);
+        let frame = self.segments.read_frame(entry.place());
         let moved = || self.table.get(hash).is_none_or(|now| now.place() != entry.place());
         if frame.is_none_or(|frame| check_frame(&frame, hash, entry).is_ok()) || moved() {
             return Ok(self.found_sound(hash));

@@ -1,8 +1,8 @@
 //! Segment files: appending blocks, reading them back, knowing what of each file is dead.
 //!
-//! Blocks are appended to one open segment through a buffer in memory. A full buffer is written by
-//! whoever filled it, outside the lock; [`Segments::flush`] writes the rest and syncs. Until a buffer
-//! is written, reads are answered from it.
+//! Blocks are appended to one open segment of their layout through a buffer in memory. A full buffer is
+//! written by whoever filled it, outside the lock; [`Segments::flush`] writes the rest and syncs. Until a
+//! buffer is written, reads are answered from it.
 //!
 //! A place that [`Segments::append`] returned counts as live until [`Segments::release`].
 
@@ -11,7 +11,7 @@ mod dead;
 use crate::table::Place;
 use crate::{Error, PoolOptions, Result};
 use dead::DeadRanges;
-use offshoot_format::segment::{FRAME_LEN, Frame, HEADER_LEN, encode_segment_header};
+use offshoot_format::segment::{Frame, Layout, encode_segment_header};
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, VecDeque};
@@ -39,6 +39,7 @@ pub(crate) fn number_of(name: &str) -> Option<u32> {
 /// One segment file.
 pub(crate) struct Segment {
     pub(crate) number: u32,
+    layout: Layout,
     /// Bytes that can be read from the file; what follows is in a buffer.
     written: AtomicU32,
     state: Mutex<SegmentState>,
@@ -48,7 +49,7 @@ pub(crate) struct Segment {
 struct SegmentState {
     /// Bytes appended.
     len: u32,
-    /// Bytes of frames that the table refers to.
+    /// Bytes of blocks that the table refers to.
     live: u64,
     dead: DeadRanges,
     /// Bytes given back by holes.
@@ -65,6 +66,7 @@ struct SegmentState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentSummary {
     pub(crate) number: u32,
+    pub(crate) layout: Layout,
     pub(crate) len: u32,
     pub(crate) live: u64,
     pub(crate) punched: u64,
@@ -83,22 +85,28 @@ struct Pending {
 }
 
 impl Pending {
-    /// Leaves a hole in the file instead of a buffer for which there was no room, where nothing in
-    /// it is live any more: the commit it was for has been undone, and what comes behind it must not
-    /// wait for room that only a deletion may bring.
-    fn pass_over(&self, error: std::io::Error) -> std::io::Result<()> {
+    /// Writes it; leaves a hole in the file where nothing in it is live any more: the commit it was for has
+    /// been undone, and what comes behind it must not wait for room that only a deletion may bring.
+    fn write(&self) -> std::io::Result<()> {
         let end = self.begin + self.bytes.len() as u32;
-        let first = self.begin.max(HEADER_LEN);
+        let first = self.begin.max(self.segment.layout.begin());
         let (dead_to, useless) = {
             let state = self.segment.state.lock();
             (state.dead.end_at(first), state.sealed && state.live == 0)
         };
-        if error.kind() != std::io::ErrorKind::StorageFull || dead_to.is_none_or(|to| to < end) {
-            return Err(error);
+        if dead_to.is_none_or(|to| to < end) {
+            return self.file.write_at(u64::from(self.begin), &self.bytes);
+        }
+        // A file that is about to be deleted needs nothing.
+        if useless {
+            return Ok(());
         }
         let header = &self.bytes[..(first - self.begin) as usize];
-        // A file that is about to be deleted needs none.
-        if header.is_empty() || useless { Ok(()) } else { self.file.write_at(0, header) }
+        if !header.is_empty() {
+            self.file.write_at(0, header)?;
+        }
+        // What is read together with blocks before it ends here.
+        self.file.set_len(u64::from(end))
     }
 }
 
@@ -115,7 +123,8 @@ type Unsynced = BTreeMap<u32, (Arc<dyn DiskFile>, u32, u32)>;
 
 #[derive(Default)]
 struct Appender {
-    open: Option<Open>,
+    /// By layout.
+    open: [Option<Open>; 2],
     pending: VecDeque<Pending>,
     /// Written but not synced: a file with the range.
     unsynced: Unsynced,
@@ -125,9 +134,14 @@ struct Appender {
 }
 
 impl Appender {
-    /// Hands the buffer over for writing.
-    fn push_buffer(&mut self) {
-        if let Some(open) = &mut self.open
+    /// Hands the buffers over for writing.
+    fn push_buffers(&mut self) {
+        self.push_buffer(Layout::Frames);
+        self.push_buffer(Layout::Pages);
+    }
+
+    fn push_buffer(&mut self, layout: Layout) {
+        if let Some(open) = &mut self.open[layout as usize]
             && !open.buffer.is_empty()
         {
             let bytes = std::mem::take(&mut open.buffer);
@@ -144,7 +158,7 @@ impl Appender {
 
     fn find(&self, place: Place, buffer: &mut [u8]) -> bool {
         let copy = |begin: u32, bytes: &[u8], buffer: &mut [u8]| {
-            let from = (place.offset + FRAME_LEN).checked_sub(begin).map(|from| from as usize);
+            let from = place.content().checked_sub(begin).map(|from| from as usize);
             let found = from.and_then(|from| bytes.get(from..from + buffer.len()));
             found.map(|found| buffer.copy_from_slice(found)).is_some()
         };
@@ -154,7 +168,7 @@ impl Appender {
                 return true;
             }
         }
-        self.open.as_ref().is_some_and(|open| {
+        self.open[place.layout as usize].as_ref().is_some_and(|open| {
             open.segment.number == place.segment && copy(open.begin, &open.buffer, buffer)
         })
     }
@@ -212,20 +226,23 @@ impl Segments {
 
     /// Adds a block; its place counts as live from now on.
     pub(crate) fn append(&self, frame: &Frame, stored: &[u8]) -> Result<Place> {
-        let room = Frame::room(frame.stored_len);
+        let layout = frame.codec.layout();
+        let room = layout.room(frame.stored_len);
         let (place, full) = {
             let mut appender = self.appender.lock();
-            let fits = appender.open.as_ref().is_some_and(|open| {
+            let fits = appender.open[layout as usize].as_ref().is_some_and(|open| {
                 open.begin + open.buffer.len() as u32 + room <= self.segment_size
             });
             if !fits {
-                self.begin_segment(&mut appender)?;
+                self.begin_segment(&mut appender, layout)?;
             }
-            let Some(open) = &mut appender.open else {
+            let Some(open) = &mut appender.open[layout as usize] else {
                 return Err(Error::Failed("no segment is open".into()));
             };
             let offset = open.begin + open.buffer.len() as u32;
-            open.buffer.extend_from_slice(&frame.encode());
+            if layout == Layout::Frames {
+                open.buffer.extend_from_slice(&frame.encode());
+            }
             open.buffer.extend_from_slice(stored);
             let padded = (offset + room - open.begin) as usize;
             open.buffer.resize(padded, 0);
@@ -234,11 +251,11 @@ impl Segments {
                 state.len = offset + room;
                 state.live += u64::from(room);
             }
-            let place =
-                Place { segment: open.segment.number, offset, stored_len: frame.stored_len };
+            let (segment, stored_len) = (open.segment.number, frame.stored_len);
+            let place = Place { segment, offset, stored_len, layout };
             let full = open.buffer.len() >= BUFFER_LEN;
             if full {
-                appender.push_buffer();
+                appender.push_buffer(layout);
             }
             (place, full.then_some(appender.pending.len()))
         };
@@ -257,9 +274,9 @@ impl Segments {
         Ok(place)
     }
 
-    /// Seals the open segment and begins the next.
-    fn begin_segment(&self, appender: &mut Appender) -> Result<()> {
-        self.seal(appender);
+    /// Seals the open segment of this layout and begins the next.
+    fn begin_segment(&self, appender: &mut Appender, layout: Layout) -> Result<()> {
+        self.seal(appender, layout);
         let number = appender.next_number;
         let path = path_of(number);
         let file = match self.disk.create(&path) {
@@ -274,18 +291,19 @@ impl Segments {
         appender.new_names = true;
         let segment = Arc::new(Segment {
             number,
+            layout,
             written: AtomicU32::new(0),
-            state: Mutex::new(SegmentState { len: HEADER_LEN, ..SegmentState::default() }),
+            state: Mutex::new(SegmentState { len: layout.begin(), ..SegmentState::default() }),
         });
-        let buffer = encode_segment_header(&self.pool_id, number);
+        let buffer = encode_segment_header(&self.pool_id, number, layout);
         self.all.write().insert(number, segment.clone());
-        appender.open = Some(Open { segment, file, begin: 0, buffer });
+        appender.open[layout as usize] = Some(Open { segment, file, begin: 0, buffer });
         Ok(())
     }
 
-    fn seal(&self, appender: &mut Appender) {
-        appender.push_buffer();
-        if let Some(open) = appender.open.take() {
+    fn seal(&self, appender: &mut Appender, layout: Layout) {
+        appender.push_buffer(layout);
+        if let Some(open) = appender.open[layout as usize].take() {
             let mut state = open.segment.state.lock();
             state.sealed = true;
             let ranges = state.dead.punchable();
@@ -295,18 +313,20 @@ impl Segments {
         }
     }
 
-    /// Seals the open segment when at least half of it, and `min` bytes, or more than `dead_max` of
+    /// Seals an open segment when at least half of it, and `min` bytes, or more than `dead_max` of
     /// it are dead: its space is given back only then.
     pub(crate) fn seal_if_mostly_dead(&self, min: u32, dead_max: u64) {
         let mut appender = self.appender.lock();
-        let Some(open) = &appender.open else { return };
-        let state = open.segment.state.lock();
-        let (len, live) = (u64::from(state.len - HEADER_LEN), state.live);
-        drop(state);
-        if len > 0
-            && (live == 0 || (len >= u64::from(min) && live * 2 < len) || len - live > dead_max)
-        {
-            self.seal(&mut appender);
+        for layout in [Layout::Frames, Layout::Pages] {
+            let Some(open) = &appender.open[layout as usize] else { continue };
+            let state = open.segment.state.lock();
+            let (len, live) = (u64::from(state.len - layout.begin()), state.live);
+            drop(state);
+            if len > 0
+                && (live == 0 || (len >= u64::from(min) && live * 2 < len) || len - live > dead_max)
+            {
+                self.seal(&mut appender, layout);
+            }
         }
     }
 
@@ -317,10 +337,8 @@ impl Segments {
                 return Ok(());
             };
             let number = pending.segment.number;
-            let written = pending.file.write_at(u64::from(pending.begin), &pending.bytes);
-            written
-                .or_else(|error| pending.pass_over(error))
-                .map_err(|error| Error::io(format!("write '{}'", path_of(number)), &error))?;
+            let written = pending.write();
+            written.map_err(|error| Error::io(format!("write '{}'", path_of(number)), &error))?;
             let end = pending.begin + pending.bytes.len() as u32;
             // Readable in the file before it leaves the queue: a reader looks here, then there.
             pending.segment.written.store(end, Ordering::Release);
@@ -346,7 +364,7 @@ impl Segments {
     /// syncing failed otherwise: what is on the device is then unknown.
     pub(crate) fn flush(&self) -> std::result::Result<Result<()>, Error> {
         let _writing = self.writing.lock();
-        self.appender.lock().push_buffer();
+        self.appender.lock().push_buffers();
         if let Err(error) = self.write_pending() {
             return Ok(Err(error));
         }
@@ -382,7 +400,8 @@ impl Segments {
     /// until now and not synced before is relied upon, and a new segment is begun.
     fn give_up(&self, unsynced: &Unsynced) {
         let mut appender = self.appender.lock();
-        self.seal(&mut appender);
+        self.seal(&mut appender, Layout::Frames);
+        self.seal(&mut appender, Layout::Pages);
         let pending = appender.pending.iter().map(|of| (of.segment.number, of.begin));
         let written = unsynced.iter().map(|(number, (_, begin, _))| (*number, *begin));
         let mut unkept = self.unkept.write();
@@ -420,7 +439,7 @@ impl Segments {
             return Ok(());
         }
         let file = self.reader(&segment)?;
-        read_exact_at(&*file, u64::from(place.offset + FRAME_LEN), buffer)
+        read_exact_at(&*file, u64::from(place.content()), buffer)
     }
 
     /// Reads a range of a file whose blocks are all written; `None` when they are not, or on errors.
@@ -447,9 +466,9 @@ impl Segments {
         }
     }
 
-    /// A block's frame; `None` when it is not written yet, or cannot be read.
-    pub(crate) fn read_frame(&self, number: u32, offset: u32) -> Option<Vec<u8>> {
-        self.read_run(number, offset, offset.checked_add(FRAME_LEN)?)
+    /// A block's frame, nothing if it has none; `None` when it is not written yet, or cannot be read.
+    pub(crate) fn read_frame(&self, place: Place) -> Option<Vec<u8>> {
+        self.read_run(place.segment, place.offset, place.content())
     }
 
     fn reader(&self, segment: &Segment) -> std::io::Result<Arc<dyn DiskFile>> {
@@ -572,9 +591,10 @@ impl Segments {
 
     /// Takes over a file found at open: `len` bytes of it are referred to by the table, `live` of them
     /// in use. The dead ranges are given by [`Segments::add_dead`].
-    pub(crate) fn adopt(&self, number: u32, len: u32, live: u64) {
+    pub(crate) fn adopt(&self, number: u32, layout: Layout, len: u32, live: u64) {
         let state = SegmentState { len, live, sealed: true, ..SegmentState::default() };
-        let segment = Segment { number, written: AtomicU32::new(len), state: Mutex::new(state) };
+        let (written, state) = (AtomicU32::new(len), Mutex::new(state));
+        let segment = Segment { number, layout, written, state };
         self.all.write().insert(number, Arc::new(segment));
         let mut appender = self.appender.lock();
         appender.next_number = appender.next_number.max(number.saturating_add(1));
@@ -597,7 +617,9 @@ impl Segments {
         let file = self.disk.open(&path);
         let file = file.map_err(|error| Error::io(format!("open '{path}'"), &error))?;
         segment.state.lock().sealed = false;
-        self.appender.lock().open = Some(Open { segment, file, begin: len, buffer: Vec::new() });
+        let layout = segment.layout as usize;
+        let open = Open { segment, file, begin: len, buffer: Vec::new() };
+        self.appender.lock().open[layout] = Some(open);
         Ok(())
     }
 
@@ -614,13 +636,14 @@ impl Segments {
         }
     }
 
-    /// All dead ranges of the files: (segment, begin, end).
-    pub(crate) fn dead_ranges(&self) -> Vec<(u32, u32, u32)> {
+    /// All dead ranges of the files: (segment, its layout, begin, end).
+    pub(crate) fn dead_ranges(&self) -> Vec<(u32, Layout, u32, u32)> {
         let segments: Vec<Arc<Segment>> = self.all.read().values().cloned().collect();
-        let of = |segment: Arc<Segment>| -> Vec<(u32, u32, u32)> {
+        let of = |segment: Arc<Segment>| -> Vec<(u32, Layout, u32, u32)> {
+            let (number, layout) = (segment.number, segment.layout);
             let state = segment.state.lock();
             let ranges = state.dead.ranges();
-            ranges.map(|(begin, end)| (segment.number, begin, end)).collect()
+            ranges.map(|(begin, end)| (number, layout, begin, end)).collect()
         };
         segments.into_iter().flat_map(of).collect()
     }
@@ -651,6 +674,7 @@ impl Segments {
             let state = segment.state.lock();
             SegmentSummary {
                 number: segment.number,
+                layout: segment.layout,
                 len: state.len,
                 live: state.live,
                 punched: state.punched,
@@ -675,6 +699,7 @@ impl Segments {
     pub(crate) fn buffered(&self) -> u64 {
         let appender = self.appender.lock();
         let pending: usize = appender.pending.iter().map(|pending| pending.bytes.len()).sum();
-        (pending + appender.open.as_ref().map_or(0, |open| open.buffer.len())) as u64
+        let open = appender.open.iter().flatten().map(|open| open.buffer.len());
+        (pending + open.sum::<usize>()) as u64
     }
 }

@@ -27,7 +27,7 @@
 mod shard;
 
 use crate::threads::in_parallel;
-use offshoot_format::segment::{BlockKind, Codec, Frame};
+use offshoot_format::segment::{BlockKind, Codec, Layout};
 use offshoot_format::table::{Record, TableEntry};
 use offshoot_types::BlockHash;
 use parking_lot::RwLock;
@@ -46,19 +46,26 @@ const DYING: u32 = 1 << 30;
 /// The segment that lost blocks are in: numbers begin at 1.
 const NOWHERE: u32 = 0;
 
-/// Where a block's frame is.
+/// Where a block is: its frame, or its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) segment: u32,
     pub(crate) offset: u32,
     /// Stored bytes without the frame.
     pub(crate) stored_len: u32,
+    /// How blocks lie in the segment.
+    pub(crate) layout: Layout,
 }
 
 impl Place {
-    /// Bytes the frame takes in its segment.
+    /// Bytes the block takes in its segment.
     pub(crate) fn room(&self) -> u32 {
-        Frame::room(self.stored_len)
+        self.layout.room(self.stored_len)
+    }
+
+    /// Where its stored content begins.
+    pub(crate) fn content(&self) -> u32 {
+        self.offset + self.layout.frame_len()
     }
 
     pub(crate) fn end(&self) -> u32 {
@@ -91,7 +98,7 @@ impl Entry {
     /// A block of the durable table.
     pub(crate) fn committed(durable: &TableEntry) -> Entry {
         let TableEntry { segment, offset, stored_len, raw_len, kind, codec, refs } = *durable;
-        let place = Place { segment, offset, stored_len };
+        let place = Place { segment, offset, stored_len, layout: codec.layout() };
         let mut entry = Entry::uncommitted(place, raw_len, kind, codec);
         entry.bits |= COMMITTED;
         (entry.refs, entry.pins) = (refs, 0);
@@ -100,7 +107,7 @@ impl Entry {
 
     /// A block that is nowhere, with the references that nodes hold on it.
     pub(crate) fn lost(refs: u32) -> Entry {
-        let place = Place { segment: NOWHERE, offset: 0, stored_len: 1 };
+        let place = Place { segment: NOWHERE, offset: 0, stored_len: 1, layout: Layout::Frames };
         let mut entry = Entry::uncommitted(place, 1, BlockKind::Data, Codec::Raw);
         entry.set_committed(true);
         (entry.refs, entry.pins) = (refs, 0);
@@ -118,7 +125,7 @@ impl Entry {
 
     /// What the durable table says with this many references.
     pub(crate) fn durable(&self, refs: u32) -> TableEntry {
-        let Place { segment, offset, stored_len } = self.place();
+        let Place { segment, offset, stored_len, .. } = self.place();
         let (raw_len, kind, codec) = (self.raw_len(), self.kind(), self.codec());
         TableEntry { segment, offset, stored_len, raw_len, kind, codec, refs }
     }
@@ -128,6 +135,7 @@ impl Entry {
             segment: self.segment,
             offset: self.bits & OFFSET_MASK,
             stored_len: u32::from(self.stored) + 1,
+            layout: self.codec().layout(),
         }
     }
 

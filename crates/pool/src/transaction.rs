@@ -51,6 +51,7 @@ pub(crate) struct Difference {
 pub struct Transaction {
     pub(crate) pool: Arc<Pool>,
     purpose: Purpose,
+    past_cache: bool,
     /// Every block this transaction pinned, once; with children: a node no commit has counted yet.
     held: Mutex<HashMap<BlockHash, Option<Children>, BlockHashBuilder>>,
     nodes_written: AtomicUsize,
@@ -59,7 +60,14 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn new(pool: Arc<Pool>, purpose: Purpose) -> Transaction {
         let nodes_written = AtomicUsize::new(0);
-        Transaction { pool, purpose, held: Mutex::default(), nodes_written }
+        Transaction { pool, purpose, past_cache: false, held: Mutex::default(), nodes_written }
+    }
+
+    /// Data blocks it stores are not put into the cache: nobody reads them soon.
+    #[must_use]
+    pub fn past_cache(mut self) -> Transaction {
+        self.past_cache = true;
+        self
     }
 
     /// Stores a data block: [`BlockHash::ZERO`] for zeros only (nothing stored), the same hash as
@@ -196,7 +204,7 @@ impl Transaction {
         let (entry, found) = self.pool.table.insert_or_pin(hash, new);
         if found {
             self.pool.segments.release(place);
-        } else {
+        } else if kind == BlockKind::Node || !self.past_cache {
             self.pool.cache.insert(hash, content.clone());
         }
         Ok((entry, found))
@@ -313,11 +321,11 @@ impl Pool {
         purpose: Purpose,
     ) -> Result<(Place, Codec)> {
         self.check_usable()?;
-        let (codec, compressed) = compress(content);
+        let (codec, compressed) = compress(kind, content);
         let stored = compressed.as_deref().unwrap_or(content);
         let (stored_len, raw_len) = (stored.len() as u32, content.len() as u32);
         let frame = Frame { hash, kind, codec, stored_len, raw_len };
-        self.take_room(u64::from(Frame::room(stored_len)), purpose)?;
+        self.take_room(u64::from(codec.layout().room(stored_len)), purpose)?;
         Ok((self.segments.append(&frame, stored)?, codec))
     }
 

@@ -252,8 +252,8 @@ fn compaction_moves_blocks_and_keeps_them_readable() {
     let second = write_tree(&transaction, 2, &all[1000..]).unwrap();
     let root = transaction.write_node(&node(3, &[first, second])).unwrap();
     pool.commit(transaction, root, b"").unwrap();
-    // Every fifth block stays.
-    let kept: Vec<u64> = all.iter().copied().filter(|number| number % 5 == 0).collect();
+    // Every 15th block stays.
+    let kept: Vec<u64> = all.iter().copied().filter(|number| number % 15 == 0).collect();
     let root = commit_tree(&pool, 4, &kept).unwrap();
     let before = pool.stats();
     reclaim(&pool);

@@ -105,13 +105,13 @@ fn many_read_the_same_blocks_at_the_same_time() {
     }
 }
 
-/// A place within a block's bytes.
-fn inside(disk: &SimDisk, block: BlockHash) -> (String, u64) {
+/// A place within the bytes of a block that is stored as it is.
+fn inside(disk: &SimDisk, content: &[u8]) -> (String, u64) {
     let names = disk.list("segments").unwrap();
     let found = names.iter().find_map(|name| {
-        let (path, hash) = (format!("segments/{name}"), block.0);
-        let at = disk.content(&path)?.windows(32).position(|window| window == hash)?;
-        Some((path, at as u64 + 32 + 100))
+        let path = format!("segments/{name}");
+        let at = disk.content(&path)?.windows(32).position(|window| *window == content[..32])?;
+        Some((path, at as u64 + 100))
     });
     found.unwrap()
 }
@@ -121,7 +121,7 @@ fn a_damaged_block_among_many_is_an_error_and_a_fault() {
     let disk = SimDisk::new(1);
     let (pool, hashes) = scattered(&disk, 20);
     let bad = hashes[11];
-    let (path, at) = inside(&disk, bad);
+    let (path, at) = inside(&disk, &expected(11));
     disk.flip_bit(&path, at, 3);
     let read = || {
         pool.read_many(&hashes, 5, &|_| {}, |index, block| {
@@ -168,7 +168,7 @@ fn a_slow_device_is_asked_for_a_block_with_its_neighbours() {
     let all: Vec<BlockHash> = (0..24)
         .map(|number| BlockHash(*blake3::hash(&Random(number).bytes(8192)).as_bytes()))
         .collect();
-    let (path, at) = inside(&disk, all[7]);
+    let (path, at) = inside(&disk, &Random(7).bytes(8192));
     disk.flip_bit(&path, at, 3);
     let mut taken = Vec::new();
     let around = |hash: &BlockHash, taken: &mut Vec<u8>| {

@@ -143,7 +143,10 @@ impl Dataset {
         snapshot: Option<&SnapshotRequest>,
     ) -> Result<(Vec<Work>, TreeState, Option<SnapshotId>)> {
         // From the reserve if need be: this data was let in when there was room (`admit`).
-        let transaction = self.shared.pool.begin_freeing();
+        let mut transaction = self.shared.pool.begin_freeing();
+        if self.past_cache.load(Ordering::Relaxed) {
+            transaction = transaction.past_cache();
+        }
         let mut work: Vec<Work> = Vec::with_capacity(state.frozen.len());
         for inode in state.frozen.values() {
             let inode_state = inode.state.read();

@@ -184,7 +184,12 @@ fn find_due(shared: &Shared, state: &ScheduleState, now_ms: u64) -> Option<Arc<D
         }
     }
     if shared.weight.load(Ordering::Relaxed) > options.dirty_bound / 2 {
-        let heaviest = loaded.iter().filter(|dataset| free(dataset.id()));
+        // What is light beside one that is being committed makes no room: it would be committed
+        // again and again, for nothing.
+        let most = loaded.iter().map(|dataset| dataset.dirty_bytes()).max()?;
+        let heavy =
+            |dataset: &&Arc<Dataset>| dataset.dirty_bytes() > most / 4 && free(dataset.id());
+        let heaviest = loaded.iter().filter(heavy);
         return heaviest.max_by_key(|dataset| dataset.dirty_bytes()).map(Arc::clone);
     }
     None
@@ -214,3 +219,6 @@ fn run_prefetcher(shared: &Shared) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,8 +74,9 @@ impl Store {
         if store.shared.pool.root().txg == Txg(0) && IntentLog::replay(&*disk).is_err() {
             IntentLog::create(&*disk, options.log_file_size, options.log_files)?;
         }
-        store.replay(&*disk, survivors)?;
+        // Before the first commit, which may write what older engines do not know.
         store.shared.pool.declare_features()?;
+        store.replay(&*disk, survivors)?;
         // Everything of the old log is in durable commits, or known to be lost: its room may be used
         // again.
         let pool = Arc::clone(&store.shared.pool);

@@ -6,7 +6,7 @@ use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use std::io::IoSlice;
 
-fn options() -> StoreOptions {
+pub(super) fn options() -> StoreOptions {
     let mut options = StoreOptions {
         log_file_size: 64 << 10,
         log_files: 3,

@@ -1,6 +1,7 @@
 use super::*;
 
-const PLACE: Place = Place { segment: 9, offset: OFFSET_MASK - 7, stored_len: 65_536 };
+const PLACE: Place =
+    Place { segment: 9, offset: OFFSET_MASK - 7, stored_len: 65_536, layout: Layout::Frames };
 
 fn hash(byte: u8) -> BlockHash {
     BlockHash([byte; 32])

@@ -77,8 +77,11 @@ impl Random {
     }
 }
 
-/// The content of block `number`: half compressible, never zeros.
+/// The content of block `number`: half compressible, never zeros; of every 16th a page that is not.
 pub fn content(number: u64) -> Vec<u8> {
+    if number % 16 == 11 {
+        return Random(number << 32).bytes(8192);
+    }
     let mut bytes = Random(number).bytes(1024);
     bytes.extend_from_slice(&[number as u8; 1024]);
     bytes[0] |= 1;
