@@ -4,7 +4,7 @@ use crate::host::filesystem_of;
 use crate::limits::{Cage, Limits};
 use crate::server::Server;
 use crate::stage::Stage;
-use crate::volume::{Sharing, Volume, run};
+use crate::volume::{Filesystem, Volume, run};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{CacheStatus, VdbList};
 use offshoot_demo::bytes_below;
@@ -90,15 +90,15 @@ impl Origin {
     /// # Errors
     /// What this machine lacks.
     pub fn prepare(&mut self, variant: Variant, copies: usize) -> Result<()> {
-        let sharing = match variant {
-            Variant::Xfs => Sharing::Xfs,
-            Variant::Btrfs => Sharing::Btrfs,
+        let filesystem = match variant {
+            Variant::Xfs => Filesystem::Xfs,
+            Variant::Btrfs => Filesystem::Btrfs,
             Variant::Plain | Variant::PlainFpwOff | Variant::Vdb => return Ok(()),
         };
         let data = self.stage.source.data_dir();
         // Each copy may be rewritten once, and has a log of its own.
         let bytes = (bytes_below(&data) + (1 << 30)) * (copies as u64 + 1) + (1 << 30);
-        let volume = Volume::make(&self.stage.scratch, sharing, bytes)?;
+        let volume = Volume::make(&self.stage.scratch, filesystem, bytes)?;
         let template = volume.make_template()?;
         run(Spec::new("cp").args(["-a", "--reflink=never"]).arg(data.join(".")).arg(&template))?;
         self.limits.devices.extend(whole_device(&volume.mount));

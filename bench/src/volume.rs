@@ -1,4 +1,4 @@
-//! A filesystem in a file: what snapshots of XFS and btrfs would give a user.
+//! A filesystem in a file: a bounded one, or what snapshots of XFS and btrfs would give a user.
 
 use anyhow::{Context, Result, ensure};
 use offshoot_demo::Scratch;
@@ -10,30 +10,39 @@ use std::time::Duration;
 /// Longest a command that makes, copies or mounts may take.
 const COMMAND_SECONDS_MAX: u64 = 3_600;
 
-/// Filesystems that share blocks between copies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
-    /// `cp --reflink` on XFS.
+/// What a volume is made as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filesystem {
+    /// Copies do not share blocks.
+    Ext4,
+    /// They do by `cp --reflink`.
     Xfs,
-    /// Snapshots of btrfs.
+    /// They do as snapshots.
     Btrfs,
 }
 
-impl Sharing {
+impl Filesystem {
     /// Whether this machine lets us make such a filesystem.
     ///
     /// # Errors
     /// What is missing.
     pub fn possible(self) -> Result<()> {
         ensure!(rustix::process::geteuid().is_root(), "loop devices and mounts need root");
-        let missing = format!("mkfs.{0} is missing (Debian: {0}progs or {0}-progs)", self.name());
+        let package = match self {
+            Filesystem::Ext4 => "e2fsprogs",
+            Filesystem::Xfs => "xfsprogs",
+            Filesystem::Btrfs => "btrfs-progs",
+        };
+        let missing = format!("mkfs.{} is missing (Debian: {package})", self.name());
         run(Spec::new(format!("mkfs.{}", self.name())).arg("-V")).map(drop).context(missing)
     }
 
     fn name(self) -> &'static str {
         match self {
-            Sharing::Xfs => "xfs",
-            Sharing::Btrfs => "btrfs",
+            Filesystem::Ext4 => "ext4",
+            Filesystem::Xfs => "xfs",
+            Filesystem::Btrfs => "btrfs",
         }
     }
 }
@@ -44,7 +53,7 @@ pub struct Volume {
     /// Where it is mounted.
     pub mount: PathBuf,
     image: PathBuf,
-    sharing: Sharing,
+    filesystem: Filesystem,
 }
 
 impl Volume {
@@ -52,9 +61,9 @@ impl Volume {
     ///
     /// # Errors
     /// What a command says: the tools are missing, or loop devices are not allowed here.
-    pub fn make(scratch: &Scratch, sharing: Sharing, bytes: u64) -> Result<Self> {
-        sharing.possible()?;
-        let name = sharing.name();
+    pub fn make(scratch: &Scratch, filesystem: Filesystem, bytes: u64) -> Result<Self> {
+        filesystem.possible()?;
+        let name = filesystem.name();
         let image = scratch.path().join(format!("{name}.image"));
         let mount = scratch.path().join(name);
         File::create(&image)?.set_len(bytes)?;
@@ -68,7 +77,7 @@ impl Volume {
         // Detached now, a device lives until its last user has gone: until the unmount.
         run(Spec::new("losetup").arg("--detach").arg(device))?;
         mounted.context("mounting a loop device")?;
-        Ok(Volume { mount, image, sharing })
+        Ok(Volume { mount, image, filesystem })
     }
 
     /// Makes the directory that copies are made of.
@@ -77,9 +86,9 @@ impl Volume {
     /// What the command says.
     pub fn make_template(&self) -> Result<PathBuf> {
         let template = self.mount.join("template");
-        match self.sharing {
-            Sharing::Xfs => std::fs::create_dir(&template)?,
-            Sharing::Btrfs => {
+        match self.filesystem {
+            Filesystem::Ext4 | Filesystem::Xfs => std::fs::create_dir(&template)?,
+            Filesystem::Btrfs => {
                 run(Spec::new("btrfs").args(["subvolume", "create"]).arg(&template))?;
             }
         }
@@ -91,11 +100,11 @@ impl Volume {
     /// # Errors
     /// What the command says.
     pub fn share(&self, from: &Path, to: &Path) -> Result<()> {
-        match self.sharing {
-            Sharing::Xfs => {
+        match self.filesystem {
+            Filesystem::Ext4 | Filesystem::Xfs => {
                 run(Spec::new("cp").args(["-a", "--reflink=always"]).arg(from).arg(to))?;
             }
-            Sharing::Btrfs => {
+            Filesystem::Btrfs => {
                 run(Spec::new("btrfs").args(["subvolume", "snapshot"]).arg(from).arg(to))?;
             }
         }
@@ -107,9 +116,9 @@ impl Volume {
     /// # Errors
     /// What the command says.
     pub fn remove(&self, copy: &Path) -> Result<()> {
-        match self.sharing {
-            Sharing::Xfs => std::fs::remove_dir_all(copy)?,
-            Sharing::Btrfs => {
+        match self.filesystem {
+            Filesystem::Ext4 | Filesystem::Xfs => std::fs::remove_dir_all(copy)?,
+            Filesystem::Btrfs => {
                 run(Spec::new("btrfs").args(["subvolume", "delete"]).arg(copy))?;
             }
         }

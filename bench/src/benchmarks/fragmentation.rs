@@ -10,7 +10,7 @@ use crate::host::filesystem_of;
 use crate::record::{Chart, Line, Record};
 use crate::stage::{Stage, source_options};
 use crate::statistics::{mean, median};
-use crate::volume::{Sharing, Volume};
+use crate::volume::{Filesystem, Volume};
 use anyhow::{Context, Result, ensure};
 use offshoot_demo::{Database, Engine, Scratch, Source};
 use offshoot_os::process::Spec;
@@ -27,13 +27,16 @@ const WRITERS: u32 = 8;
 /// Overwrite a pool at random while it is filled to 10, 25, 50, 75 and 90 %
 ///
 /// Eight writers, 8 KiB, random data. Each level begins on a fresh pool of a bounded size. The steady
-/// state is the mean of the last 50 seconds. Needs root and XFS (Debian package xfsprogs).
+/// state is the mean of the last 50 seconds. Needs root and fio.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench fragmentation --pool-size 4GiB --seconds 120")]
 pub struct Arguments {
     /// Size of the filesystem that the pool is alone on
     #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = super::size)]
     pool_size: u64,
+    /// What that filesystem is
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = Filesystem::Ext4)]
+    filesystem: Filesystem,
     /// How full the pool is made, in percent
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_value = "10,25,50,75,90",
           value_parser = clap::value_parser!(u32).range(1..=95))]
@@ -134,7 +137,7 @@ fn level(arguments: &Arguments, percent: u32, record: &mut Record) -> Result<Lev
 impl Bounded {
     fn make(arguments: &Arguments) -> Result<Self> {
         let scratch = Scratch::new("bench")?;
-        let volume = Volume::make(&scratch, Sharing::Xfs, arguments.pool_size)?;
+        let volume = Volume::make(&scratch, arguments.filesystem, arguments.pool_size)?;
         let source = Source::start(&scratch, source_options(1, &[])?)?;
         let options = engine_options(&arguments.setting)?;
         let mut engine = Engine::prepare(volume.mount.join("pool"), options);

@@ -3,7 +3,7 @@
 use super::{measure, name_of};
 use crate::arguments::{BenchCommand, Setting};
 use crate::record::Record;
-use crate::volume::Sharing;
+use crate::volume::Filesystem;
 use anyhow::{Context, Result};
 use clap::Parser;
 use offshoot_os::{Clock, SystemClock};
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let mut all = Record::begin("quick", &SELECTION, Path::new("/var/tmp"))?;
     for words in SELECTION {
         if name_of(words) == "fragmentation"
-            && let Err(error) = Sharing::Xfs.possible()
+            && let Err(error) = Filesystem::Ext4.possible()
         {
             all.note(format!("{words} left out: {error:#}"));
             continue;

@@ -36,7 +36,6 @@ fn link_during_checkpoints(bed: &Testbed) -> Result<()> {
         (linked, counted.unwrap_or_else(|_| anyhow::bail!("the checkpoints panicked")))
     });
     let (dsource, checkpoints) = (linked?, checkpoints?);
-    eprintln!("CHECKPOINTS {checkpoints}");
     ensure!(checkpoints > 5, "only {checkpoints} checkpoints during the link");
     bed.wait_ready(&dsource.snapshots[0])?;
     let vdb = bed.provision("copy", "prod", &["--latest"])?;
