@@ -7,6 +7,7 @@ use crate::blocks::{NodeSink, NodeSource};
 use crate::layer::RangeSet;
 use crate::{Error, Result};
 use offshoot_format::tree::{MAP_FAN_OUT, MapView, encode_map};
+use offshoot_pool::BlockData;
 use offshoot_types::BlockHash;
 
 const FAN_OUT: u64 = MAP_FAN_OUT as u64;
@@ -77,15 +78,20 @@ impl BlockMap {
     ) -> Result<usize> {
         let slot = (index % FAN_OUT) as usize;
         let count = found.len().min(MAP_FAN_OUT - slot);
-        let mut hash = self.root;
+        let (mut hash, mut parent) = (self.root, None::<BlockData>);
         for height in (1..=self.height).rev() {
             if hash.is_zero() {
                 break;
             }
-            let bytes = source.read_node(&hash)?;
+            let siblings = || {
+                let view = parent.as_ref().and_then(|parent| MapView::new(parent).ok());
+                view.map_or(vec![], |view| view.to_array().to_vec())
+            };
+            let bytes = source.read_node_among(&hash, &siblings)?;
             let view = checked_view(&bytes, height)?;
             if height > 1 {
                 hash = view.get((index / span(height - 1) % FAN_OUT) as usize);
+                parent = Some(bytes);
                 continue;
             }
             for (offset, found) in found[..count].iter_mut().enumerate() {

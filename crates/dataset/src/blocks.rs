@@ -10,6 +10,16 @@ use std::sync::Arc;
 pub(crate) trait NodeSource {
     /// A node's bytes. `Missing` when a commit has replaced it meanwhile.
     fn read_node(&self, hash: &BlockHash) -> Result<BlockData>;
+
+    /// The same; the others of `siblings` may be read with it.
+    fn read_node_among(
+        &self,
+        hash: &BlockHash,
+        siblings: &dyn Fn() -> Vec<BlockHash>,
+    ) -> Result<BlockData> {
+        let _ = siblings;
+        self.read_node(hash)
+    }
 }
 
 /// Reads and writes nodes.
@@ -39,6 +49,23 @@ impl PoolReader {
 
 impl NodeSource for PoolReader {
     fn read_node(&self, hash: &BlockHash) -> Result<BlockData> {
+        self.read(hash)
+    }
+
+    fn read_node_among(
+        &self,
+        hash: &BlockHash,
+        siblings: &dyn Fn() -> Vec<BlockHash>,
+    ) -> Result<BlockData> {
+        if self.pool.are_worth_their_neighbours(&[*hash]) {
+            // What one commit wrote of a file lies together.
+            let mut node = None;
+            let mut take = |content: &[u8]| node = Some(BlockData::new(content));
+            self.pool.read_around(hash, &siblings(), self.owner, &mut take);
+            if let Some(node) = node {
+                return Ok(node);
+            }
+        }
         self.read(hash)
     }
 }

@@ -50,10 +50,11 @@ impl ReadTime {
 }
 
 impl Pool {
-    /// Whether [`Pool::read_around`] is the way to read a block: it is not in memory, and the device is
-    /// slow.
-    pub fn is_worth_its_neighbours(&self, hash: &BlockHash) -> bool {
-        !hash.is_zero() && self.read_time.is_slow() && !self.cache.contains(hash)
+    /// Whether these blocks are to be read with what lies beside them ([`Pool::read_around`],
+    /// [`Pool::prefetch`]): one of them is not in memory, and the device is slow.
+    pub fn are_worth_their_neighbours(&self, hashes: &[BlockHash]) -> bool {
+        let missing = |hash: &BlockHash| !hash.is_zero() && !self.cache.contains(hash);
+        self.read_time.is_slow() && hashes.iter().any(missing)
     }
 
     /// Hands a block to `take`, and brings those of `near` into the cache that are beside it on disk, with

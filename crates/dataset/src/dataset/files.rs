@@ -22,6 +22,9 @@ const READ_BLOCKS: usize = 128;
 const SHORT_READ_BLOCKS: usize = 4;
 /// What a single block is read with from a slow device: an aligned piece of the file.
 const AROUND_BLOCKS: usize = 16;
+/// Blocks of a sequential read that are read at once from a device that is slow: compressed about 1 MiB,
+/// the longest read of the pool.
+const GROUP_BLOCKS: u64 = 384;
 /// Bytes of one operation; longer writes are several.
 const WRITE_LEN_MAX: usize = 1 << 20;
 /// How often a read looks again for a block that was replaced meanwhile.
@@ -291,15 +294,31 @@ impl Dataset {
             let (at, part) = part_of(index, offset, buffer);
             copy_out(content, at, part);
         };
-        if count == 1 && committed != 0 && pool.is_worth_its_neighbours(&wanted[0]) {
-            let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
-            map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
-            if pool.read_around(&wanted[0], &near, self.id.0, &mut |content| take(0, content)) {
-                return Ok(());
+        let wanted = &wanted[..count];
+        if committed != 0 && pool.are_worth_their_neighbours(wanted) {
+            if let [only] = wanted {
+                let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
+                map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
+                if pool.read_around(only, &near, self.id.0, &mut |content| take(0, content)) {
+                    return Ok(());
+                }
+            } else if count >= READ_BLOCKS / 2 {
+                self.read_groups(map, first, first + count as u64)?;
             }
         }
         let share = |blocks| self.shared.prefetch.request(Request::Blocks(blocks));
-        pool.read_many(&wanted[..count], self.id.0, &share, take)?;
+        pool.read_many(wanted, self.id.0, &share, take)?;
+        Ok(())
+    }
+
+    /// Brings all of the groups into the cache that blocks of a sequential read are in. Groups begin at
+    /// fixed blocks: of several requests under way at once, the first of a group reads it for the others.
+    fn read_groups(&self, map: BlockMap, first: u64, end: u64) -> Result<()> {
+        for group in first / GROUP_BLOCKS..end.div_ceil(GROUP_BLOCKS) {
+            let mut hashes = [BlockHash::ZERO; GROUP_BLOCKS as usize];
+            map.lookup(&self.reader, group * GROUP_BLOCKS, &mut hashes)?;
+            self.reader.pool.prefetch(&hashes);
+        }
         Ok(())
     }
 
