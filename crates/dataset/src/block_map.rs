@@ -19,6 +19,10 @@ pub(crate) struct BlockMap {
     pub(crate) root: BlockHash,
 }
 
+/// Nodes that are read at once: one more costs the device little, all 128 would cost a database that is
+/// far larger than the cache much.
+const SIBLINGS: usize = 16;
+
 impl BlockMap {
     pub(crate) const EMPTY: BlockMap = BlockMap { height: 0, root: BlockHash::ZERO };
 }
@@ -78,20 +82,24 @@ impl BlockMap {
     ) -> Result<usize> {
         let slot = (index % FAN_OUT) as usize;
         let count = found.len().min(MAP_FAN_OUT - slot);
-        let (mut hash, mut parent) = (self.root, None::<BlockData>);
+        let (mut hash, mut parent) = (self.root, None::<(BlockData, usize)>);
         for height in (1..=self.height).rev() {
             if hash.is_zero() {
                 break;
             }
             let siblings = || {
-                let view = parent.as_ref().and_then(|parent| MapView::new(parent).ok());
-                view.map_or(vec![], |view| view.to_array().to_vec())
+                let (parent, slot) = parent.as_ref()?;
+                let first = slot - slot % SIBLINGS;
+                let view = MapView::new(parent).ok()?;
+                Some((first..first + SIBLINGS).map(|slot| view.get(slot)).collect())
             };
+            let siblings = || siblings().unwrap_or_default();
             let bytes = source.read_node_among(&hash, &siblings)?;
             let view = checked_view(&bytes, height)?;
             if height > 1 {
-                hash = view.get((index / span(height - 1) % FAN_OUT) as usize);
-                parent = Some(bytes);
+                let slot = (index / span(height - 1) % FAN_OUT) as usize;
+                hash = view.get(slot);
+                parent = Some((bytes, slot));
                 continue;
             }
             for (offset, found) in found[..count].iter_mut().enumerate() {

@@ -11,7 +11,7 @@ pub(crate) trait NodeSource {
     /// A node's bytes. `Missing` when a commit has replaced it meanwhile.
     fn read_node(&self, hash: &BlockHash) -> Result<BlockData>;
 
-    /// The same; the others of `siblings` may be read with it.
+    /// The same; the others of `siblings`, of which it is one, may be read with it.
     fn read_node_among(
         &self,
         hash: &BlockHash,
@@ -57,7 +57,7 @@ impl NodeSource for PoolReader {
         hash: &BlockHash,
         siblings: &dyn Fn() -> Vec<BlockHash>,
     ) -> Result<BlockData> {
-        if self.pool.are_worth_their_neighbours(&[*hash]) {
+        if self.pool.misses(&[*hash]) {
             // What one commit wrote of a file lies together.
             let mut node = None;
             let mut take = |content: &[u8]| node = Some(BlockData::new(content));

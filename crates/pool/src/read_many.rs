@@ -16,10 +16,10 @@ use offshoot_types::BlockHash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The longest read, in bytes: longer ones are no faster, and others wait for all of it. From a slow
-/// device they are: what counts there is how many they are.
+/// The longest read that somebody waits for, in bytes: longer ones are no faster, and all of it is waited
+/// for. From a slow device they are, as ahead of a reader: what counts there is how many they are.
 const RUN_LEN_MAX: u32 = 240 << 10;
-const RUN_LEN_MAX_SLOW: u32 = 1 << 20;
+const RUN_LEN_MAX_AHEAD: u32 = 1 << 20;
 /// Reads that a caller does one after the other rather than share them.
 const RUNS_ALONE: usize = 8;
 /// Fewest reads of a share, and most shares.
@@ -50,11 +50,15 @@ impl ReadTime {
 }
 
 impl Pool {
-    /// Whether these blocks are to be read with what lies beside them ([`Pool::read_around`],
-    /// [`Pool::prefetch`]): one of them is not in memory, and the device is slow.
-    pub fn are_worth_their_neighbours(&self, hashes: &[BlockHash]) -> bool {
-        let missing = |hash: &BlockHash| !hash.is_zero() && !self.cache.contains(hash);
-        self.read_time.is_slow() && hashes.iter().any(missing)
+    /// Whether one of these blocks is not in memory.
+    pub fn misses(&self, hashes: &[BlockHash]) -> bool {
+        hashes.iter().any(|hash| !hash.is_zero() && !self.cache.contains(hash))
+    }
+
+    /// Whether [`Pool::read_around`] is the way to read a block: it is not in memory, and the device is
+    /// slow.
+    pub fn is_worth_its_neighbours(&self, hash: &BlockHash) -> bool {
+        self.read_time.is_slow() && self.misses(&[*hash])
     }
 
     /// Hands a block to `take`, and brings those of `near` into the cache that are beside it on disk, with
@@ -74,8 +78,9 @@ impl Pool {
         blocks.sort_unstable_by_key(|(_, entry)| entry.place());
         let mut taken = false;
         let beside = |run: &Run<'_>| run.blocks.iter().any(|(of_run, _)| of_run == hash);
-        if let Some(run) = runs(&blocks, self.run_len_max()).find(beside) {
-            self.load_run(&run, &mut |at, content| {
+        let len_max = self.run_len_max();
+        if let Some(run) = runs(&blocks, len_max).find(beside) {
+            self.load_run(&run, len_max, &mut |at, content| {
                 if run.blocks[at].0 == *hash {
                     taken = true;
                     self.cache.count_miss(owner);
@@ -110,7 +115,7 @@ impl Pool {
         if missing.len() > 1 {
             let wanted = missing.iter().map(|index| (*index, hashes[*index]));
             let mut taken = vec![false; hashes.len()];
-            self.load_many(wanted, share, &mut |index, block| {
+            self.load_many(wanted, self.run_len_max(), share, &mut |index, block| {
                 self.cache.count_miss(owner);
                 taken[index] = true;
                 take(index, block);
@@ -135,12 +140,18 @@ impl Pool {
     /// Brings blocks into the cache, neighbours on disk with one read. Holes, cached, missing and
     /// damaged blocks are passed over. Runs on the caller's thread; not counted as hits or misses.
     pub fn prefetch(&self, hashes: &[BlockHash]) {
+        self.prefetch_with(hashes, &|_| {});
+    }
+
+    /// The same; of blocks in many places `share` gets sets, as in [`Pool::read_many`].
+    pub fn prefetch_with(&self, hashes: &[BlockHash], share: &dyn Fn(Vec<BlockHash>)) {
         let wanted = hashes.iter().filter(|hash| !hash.is_zero() && !self.cache.contains(hash));
-        self.load_many(wanted.map(|hash| (0, *hash)), &|_| {}, &mut |_, _| {});
+        let wanted = wanted.map(|hash| (0, *hash));
+        self.load_many(wanted, RUN_LEN_MAX_AHEAD, share, &mut |_, _| {});
     }
 
     fn run_len_max(&self) -> u32 {
-        if self.read_time.is_slow() { RUN_LEN_MAX_SLOW } else { RUN_LEN_MAX }
+        if self.read_time.is_slow() { RUN_LEN_MAX_AHEAD } else { RUN_LEN_MAX }
     }
 
     /// Brings those blocks into the cache that nobody else does, and hands them out with the numbers
@@ -148,6 +159,7 @@ impl Pool {
     fn load_many(
         &self,
         wanted: impl Iterator<Item = (usize, BlockHash)>,
+        len_max: u32,
         share: &dyn Fn(Vec<BlockHash>),
         take: &mut dyn FnMut(usize, &[u8]),
     ) {
@@ -155,7 +167,7 @@ impl Pool {
         let mut found: Vec<(usize, (BlockHash, Entry))> = wanted.filter_map(found).collect();
         found.sort_unstable_by_key(|(_, (_, entry))| entry.place());
         let (numbers, blocks): (Vec<usize>, Vec<(BlockHash, Entry)>) = found.into_iter().unzip();
-        let runs: Vec<Run<'_>> = runs(&blocks, self.run_len_max()).collect();
+        let runs: Vec<Run<'_>> = runs(&blocks, len_max).collect();
         if runs.len() > RUNS_ALONE {
             let share_runs = runs.len().div_ceil(SHARES_MAX).max(SHARE_RUNS_MIN);
             // The first share is the caller's own.
@@ -167,14 +179,14 @@ impl Pool {
         let mut numbers = numbers.as_slice();
         for run in &runs {
             let (of_run, others) = numbers.split_at(run.blocks.len());
-            self.load_run(run, &mut |at, block| take(of_run[at], block));
+            self.load_run(run, len_max, &mut |at, block| take(of_run[at], block));
             numbers = others;
         }
     }
 
     /// Brings those blocks of a run into the cache that nobody else loads, and hands them out with
     /// where in the run they are.
-    fn load_run(&self, run: &Run<'_>, take: &mut dyn FnMut(usize, &[u8])) {
+    fn load_run(&self, run: &Run<'_>, len_max: u32, take: &mut dyn FnMut(usize, &[u8])) {
         let (mut claims, mut ours) = (Vec::new(), Vec::new());
         for (at, block) in run.blocks.iter().enumerate() {
             if let Some(claim) = self.cache.claim(&block.0) {
@@ -185,7 +197,7 @@ impl Pool {
         let mut claims = claims.into_iter();
         self.readers.fetch_add(1, Ordering::Relaxed);
         // Again into runs: where others have taken the middle, there is less to read.
-        for run in runs(&ours, self.run_len_max()) {
+        for run in runs(&ours, len_max) {
             let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
             let began = self.clock.elapsed();
             self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {

@@ -22,9 +22,9 @@ const READ_BLOCKS: usize = 128;
 const SHORT_READ_BLOCKS: usize = 4;
 /// What a single block is read with from a slow device: an aligned piece of the file.
 const AROUND_BLOCKS: usize = 16;
-/// Blocks of a sequential read that are read at once from a device that is slow: compressed about 1 MiB,
-/// the longest read of the pool.
-const GROUP_BLOCKS: u64 = 384;
+/// Blocks of a sequential read that are read at once: compressed about 700 KiB, below the longest read of
+/// the pool.
+const GROUP_BLOCKS: u64 = 256;
 /// Bytes of one operation; longer writes are several.
 const WRITE_LEN_MAX: usize = 1 << 20;
 /// How often a read looks again for a block that was replaced meanwhile.
@@ -295,20 +295,23 @@ impl Dataset {
             copy_out(content, at, part);
         };
         let wanted = &wanted[..count];
-        if committed != 0 && pool.are_worth_their_neighbours(wanted) {
-            if let [only] = wanted {
-                let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
-                map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
-                if pool.read_around(only, &near, self.id.0, &mut |content| take(0, content)) {
-                    return Ok(());
-                }
-            } else if count >= READ_BLOCKS / 2 {
-                self.read_groups(map, first, first + count as u64)?;
+        if committed != 0 && count == 1 && pool.is_worth_its_neighbours(&wanted[0]) {
+            let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
+            map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
+            if pool.read_around(&wanted[0], &near, self.id.0, &mut |content| take(0, content)) {
+                return Ok(());
             }
         }
-        let share = |blocks| self.shared.prefetch.request(Request::Blocks(blocks));
-        pool.read_many(wanted, self.id.0, &share, take)?;
+        if committed != 0 && count >= READ_BLOCKS / 2 && pool.misses(wanted) {
+            self.read_groups(map, first, first + count as u64)?;
+        }
+        pool.read_many(wanted, self.id.0, &|blocks| self.offer(blocks), take)?;
         Ok(())
+    }
+
+    /// Has others bring blocks into the cache.
+    fn offer(&self, blocks: Vec<BlockHash>) {
+        self.shared.prefetch.request(Request::Blocks(blocks));
     }
 
     /// Brings all of the groups into the cache that blocks of a sequential read are in. Groups begin at
@@ -317,7 +320,7 @@ impl Dataset {
         for group in first / GROUP_BLOCKS..end.div_ceil(GROUP_BLOCKS) {
             let mut hashes = [BlockHash::ZERO; GROUP_BLOCKS as usize];
             map.lookup(&self.reader, group * GROUP_BLOCKS, &mut hashes)?;
-            self.reader.pool.prefetch(&hashes);
+            self.reader.pool.prefetch_with(&hashes, &|blocks| self.offer(blocks));
         }
         Ok(())
     }
