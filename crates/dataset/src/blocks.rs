@@ -57,16 +57,14 @@ impl NodeSource for PoolReader {
         hash: &BlockHash,
         siblings: &dyn Fn() -> Vec<BlockHash>,
     ) -> Result<BlockData> {
-        if self.pool.misses(&[*hash]) {
-            // What one commit wrote of a file lies together.
-            let mut node = None;
-            let mut take = |content: &[u8]| node = Some(BlockData::new(content));
-            self.pool.read_around(hash, &siblings(), self.owner, &mut take);
-            if let Some(node) = node {
-                return Ok(node);
-            }
+        if let Some(node) = self.pool.read_cached(hash, self.owner) {
+            return Ok(node);
         }
-        self.read(hash)
+        // What one commit wrote of a file lies together.
+        let mut node = None;
+        let mut take = |content: &[u8]| node = Some(BlockData::new(content));
+        self.pool.read_around(hash, &siblings(), self.owner, &mut take);
+        node.map_or_else(|| self.read(hash), Ok)
     }
 }
 

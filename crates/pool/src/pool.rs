@@ -94,7 +94,7 @@ impl Pool {
     /// # Errors
     /// `Damaged` (also kept in [`Pool::faults`]), `Missing` when nothing refers to it any more, `Io`.
     pub fn read(&self, hash: &BlockHash, owner: u64) -> Result<BlockData> {
-        match self.cache.get(hash, owner) {
+        match self.read_cached(hash, owner) {
             Some(block) => Ok(block),
             None => self.cache.get_or_load(hash, owner, || {
                 self.readers.fetch_add(1, Ordering::Relaxed);
@@ -103,6 +103,11 @@ impl Pool {
                 loaded
             }),
         }
+    }
+
+    /// A block that is in memory.
+    pub fn read_cached(&self, hash: &BlockHash, owner: u64) -> Option<BlockData> {
+        self.cache.get(hash, owner)
     }
 
     /// Reads a block from disk and verifies it.
