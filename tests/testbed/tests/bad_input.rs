@@ -91,7 +91,8 @@ fn a_server_version_that_is_not_here_is_named() {
 
 #[test]
 fn a_source_that_dies_during_the_link_leaves_nothing() {
-    let mut bed = Testbed::with(SourceOptions { scale: 20, ..options(&[]) }).unwrap();
+    // Large enough to die while it is copied: what has been copied waits for its source to come back.
+    let mut bed = Testbed::with(SourceOptions { scale: 60, ..options(&[]) }).unwrap();
     let uri = bed.source.link_uri();
     let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
     let env = [("PGPASSWORD", bed.source.link_password())];
