@@ -24,9 +24,9 @@ const CATCH_UP_SECONDS_MAX: u64 = 3_600;
 
 /// Measure how fast a dSource catches up with its source, against a plain standby
 ///
-/// Both stand still while the source takes the WRITE mix of order entry, or pgbench's load on pgbench's data. Then each receives and replays the same log while the other stands
-/// still: the dSource until it has taken a snapshot of the source's last position, the standby until it has replayed up to
-/// there.
+/// Both stand still while the source takes the WRITE mix of order entry, or pgbench's load on pgbench's data. Then
+/// each receives and replays the same log while the other stands still: the dSource until it has taken a snapshot of
+/// the source's last position, the standby until it has replayed up to there.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Examples:\n  offshoot bench replay --scale 0.2 --seconds 30\n  \
     offshoot bench replay --pgbench 50")]

@@ -48,6 +48,14 @@ fn checked_view(bytes: &[u8], height: u8) -> Result<MapView<'_>> {
     Ok(view)
 }
 
+/// What is read with the node that a parent has in a slot; nothing with a root.
+fn siblings(of: Option<&(BlockData, usize)>) -> Vec<BlockHash> {
+    let view = of.and_then(|(parent, slot)| Some((MapView::new(parent).ok()?, *slot)));
+    let Some((view, slot)) = view else { return Vec::new() };
+    let first = slot - slot % SIBLINGS;
+    (first..first + SIBLINGS).map(|slot| view.get(slot)).collect()
+}
+
 impl BlockMap {
     /// Fills `found` with the hashes of the blocks from `first` on.
     pub(crate) fn lookup(
@@ -87,14 +95,7 @@ impl BlockMap {
             if hash.is_zero() {
                 break;
             }
-            let siblings = || {
-                let (parent, slot) = parent.as_ref()?;
-                let first = slot - slot % SIBLINGS;
-                let view = MapView::new(parent).ok()?;
-                Some((first..first + SIBLINGS).map(|slot| view.get(slot)).collect())
-            };
-            let siblings = || siblings().unwrap_or_default();
-            let bytes = source.read_node_among(&hash, &siblings)?;
+            let bytes = source.read_node_among(&hash, &|| siblings(parent.as_ref()))?;
             let view = checked_view(&bytes, height)?;
             if height > 1 {
                 let slot = (index / span(height - 1) % FAN_OUT) as usize;

@@ -58,6 +58,9 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// Each of them, where its number says.
+    pub const ALL: [Layout; 2] = [Layout::Frames, Layout::Pages];
+
     /// Where the first block begins, in bytes.
     pub fn begin(self) -> u32 {
         match self {

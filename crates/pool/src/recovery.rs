@@ -325,14 +325,13 @@ fn find_dead_ranges(table: &Table, segments: &Segments, uses: &BTreeMap<u32, Seg
         uses.iter().filter(|(_, of)| gappy(of)).map(|(number, of)| (*number, *of)).collect();
     let threads = table_threads(table);
     while !rest.is_empty() {
-        let (mut numbers, mut begins) = (Vec::new(), Vec::new());
+        let mut numbers = Vec::new();
         let mut count = 0;
         while let Some((number, of)) = rest.front()
             && (count == 0 || count + of.blocks <= PLACES_MAX)
         {
             count += of.blocks;
             numbers.push(*number);
-            begins.push(of.layout.begin());
             rest.pop_front();
         }
         let found = table.visit_on(threads, || Places::of(&numbers), Places::add);
@@ -340,7 +339,8 @@ fn find_dead_ranges(table: &Table, segments: &Segments, uses: &BTreeMap<u32, Seg
             for index in (share..numbers.len()).step_by(threads) {
                 let mut blocks: Vec<_> =
                     found.iter().flat_map(|places| &places.blocks[index]).copied().collect();
-                add_gaps(segments, numbers[index], begins[index], &mut blocks);
+                let number = numbers[index];
+                add_gaps(segments, number, uses[&number].layout.begin(), &mut blocks);
             }
         });
     }

@@ -124,7 +124,7 @@ type Unsynced = BTreeMap<u32, (Arc<dyn DiskFile>, u32, u32)>;
 #[derive(Default)]
 struct Appender {
     /// By layout.
-    open: [Option<Open>; 2],
+    open: [Option<Open>; Layout::ALL.len()],
     pending: VecDeque<Pending>,
     /// Written but not synced: a file with the range.
     unsynced: Unsynced,
@@ -136,8 +136,7 @@ struct Appender {
 impl Appender {
     /// Hands the buffers over for writing.
     fn push_buffers(&mut self) {
-        self.push_buffer(Layout::Frames);
-        self.push_buffer(Layout::Pages);
+        Layout::ALL.into_iter().for_each(|layout| self.push_buffer(layout));
     }
 
     fn push_buffer(&mut self, layout: Layout) {
@@ -317,7 +316,7 @@ impl Segments {
     /// it are dead: its space is given back only then.
     pub(crate) fn seal_if_mostly_dead(&self, min: u32, dead_max: u64) {
         let mut appender = self.appender.lock();
-        for layout in [Layout::Frames, Layout::Pages] {
+        for layout in Layout::ALL {
             let Some(open) = &appender.open[layout as usize] else { continue };
             let state = open.segment.state.lock();
             let (len, live) = (u64::from(state.len - layout.begin()), state.live);
@@ -400,8 +399,7 @@ impl Segments {
     /// until now and not synced before is relied upon, and a new segment is begun.
     fn give_up(&self, unsynced: &Unsynced) {
         let mut appender = self.appender.lock();
-        self.seal(&mut appender, Layout::Frames);
-        self.seal(&mut appender, Layout::Pages);
+        Layout::ALL.into_iter().for_each(|layout| self.seal(&mut appender, layout));
         let pending = appender.pending.iter().map(|of| (of.segment.number, of.begin));
         let written = unsynced.iter().map(|(number, (_, begin, _))| (*number, *begin));
         let mut unkept = self.unkept.write();
