@@ -1,7 +1,7 @@
 //! What grows with the number of VDBs: the time of each operation, and memory.
 
 use super::engine_options;
-use super::provision::memory_of_engine;
+use super::provision::memory_at_rest;
 use crate::arguments::Setting;
 use crate::figures::{megabytes, millis};
 use crate::host::{proportional_bytes, resident_bytes};
@@ -55,14 +55,14 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let snapshot = stage.ready_snapshot("prod")?.id.to_string();
     stage.engine.command(["dsource", "pause", "prod"])?;
     let mut operations = Operations::default();
-    let (none, engine_none) = (memory_of_engine(&stage), memory_of_process(&stage));
+    let (none, engine_none) = (memory_at_rest(&stage), memory_of_process(&stage));
     let mut all = none;
     for number in 1..=arguments.defined {
         let runs = number <= arguments.running;
         one(&stage, arguments, &snapshot, number, runs, &mut operations)
             .with_context(|| format!("VDB {number}"))?;
         if number == arguments.running {
-            all = memory_of_engine(&stage);
+            all = memory_at_rest(&stage);
             let servers = f64::from(arguments.running);
             let engine = memory_of_process(&stage).saturating_sub(engine_none);
             let figures = &mut record.figures;
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
         }
     }
     all_answer(&stage, arguments.running)?;
-    let grown = memory_of_engine(&stage).saturating_sub(all);
+    let grown = memory_at_rest(&stage).saturating_sub(all);
     let stopped = f64::from((arguments.defined - arguments.running).max(1));
     record.figures.note("memory of each stopped VDB, mb", megabytes(grown) / stopped);
     report(&mut record, operations);

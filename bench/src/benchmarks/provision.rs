@@ -11,6 +11,10 @@ use anyhow::{Context, Result, ensure};
 use offshoot_demo::Source;
 use offshoot_os::process::Child;
 use offshoot_os::{Clock, SystemClock};
+use std::time::Duration;
+
+/// How long memory is given to come to rest.
+const REST_SECONDS: u32 = 30;
 
 /// Measure the time from a request to the first answered query of the VDB
 ///
@@ -87,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     });
     let (mut all, mut each, mut idle_mb) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..arguments.at_once_repeats {
-        let before = memory_of_engine(&stage);
+        let before = memory_at_rest(&stage);
         let together = at_once(&stage, "small", &ready[0], arguments.at_once)?;
         all.push(together.total_ms);
         each.extend(together.each_ms);
@@ -121,7 +125,7 @@ pub struct Together {
     pub total_ms: f64,
     /// From the request to the answer of each.
     pub each_ms: Vec<f64>,
-    /// Memory of the engine and of everything it started, while all of them idle.
+    /// Memory of the engine and of everything it started, while all of them idle and at rest.
     memory_bytes: u64,
 }
 
@@ -138,7 +142,7 @@ pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<
     });
     let total_ms = millis(SystemClock.elapsed() - began);
     let each_ms: Vec<f64> = results.into_iter().collect::<Result<_>>().context("all at once")?;
-    let memory_bytes = memory_of_engine(stage);
+    let memory_bytes = memory_at_rest(stage);
     for name in &names {
         stage.engine.command(["vdb", "delete", name])?;
     }
@@ -147,7 +151,7 @@ pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<
 }
 
 /// Memory of the engine and of all processes that belong to its pool; of what they share, once.
-pub fn memory_of_engine(stage: &Stage) -> u64 {
+fn memory_of_engine(stage: &Stage) -> u64 {
     let pool = stage.engine.pool();
     let named = pool.to_string_lossy();
     let processes = stage.scratch.processes().into_iter().filter(|process| {
@@ -156,6 +160,19 @@ pub fn memory_of_engine(stage: &Stage) -> u64 {
     });
     // One that has just ended takes nothing.
     processes.map(|process| proportional_bytes(process.pid).unwrap_or(0)).sum()
+}
+
+/// The same once it no longer falls: what starting servers took for a moment has been given back.
+pub fn memory_at_rest(stage: &Stage) -> u64 {
+    let mut memory = memory_of_engine(stage);
+    for _ in 0..REST_SECONDS {
+        SystemClock.sleep(Duration::from_secs(1));
+        let before = std::mem::replace(&mut memory, memory_of_engine(stage));
+        if memory as f64 > before as f64 * 0.995 {
+            break;
+        }
+    }
+    memory
 }
 
 /// Steady writes by pgbench until the child is killed.
