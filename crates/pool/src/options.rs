@@ -12,6 +12,9 @@ pub struct PoolOptions {
     pub reserve: Option<u64>,
     /// The most the pool may take of the device, in bytes. `None`: all of it.
     pub capacity: Option<u64>,
+    /// Bytes of dead pages that wait for new ones to be written over them. `None`: a 64th of the pool when less than
+    /// half of it is left.
+    pub spare: Option<u64>,
     /// How much of the reserve is held in a file, in bytes, so that others cannot take it; it counts
     /// as free. 0: none.
     pub ballast: u64,
@@ -33,6 +36,7 @@ impl Default for PoolOptions {
             segment_size: 64 << 20,
             reserve: None,
             capacity: None,
+            spare: None,
             ballast: 0,
             background: true,
             compaction_rate: 64 << 20,

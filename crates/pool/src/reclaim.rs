@@ -32,6 +32,10 @@ const DEAD_SHARE_SHORT: u64 = 2;
 const ROOMY_SHARE: u64 = 10;
 /// It no longer spares the device when less than this share is left: writers wait for it.
 const HASTE_SHARE: u64 = 64;
+/// Dead pages are kept to be written over when less than this share of the pool is left, and this share of the pool
+/// at most.
+const SPARE_BELOW_SHARE: u64 = 2;
+const SPARE_SHARE: u64 = 64;
 /// How long the thread rests when nothing is left to do.
 const REST: Duration = Duration::from_millis(500);
 
@@ -122,6 +126,7 @@ impl Pool {
             tried(self.flush_segments().map(|()| true))?;
         }
         let deleted = self.segments.delete_dead()?;
+        self.segments.keep_spares(if short { 0 } else { self.spares_wanted() });
         // A hole may need room itself: what the filesystem notes of it.
         let punch = || self.segments.punch(PUNCH_STEP);
         let punches_left = tried(self.with_ballast(punch))?;
@@ -196,8 +201,9 @@ impl Pool {
         let dead_share = self.dead_share_wanted();
         let punches = self.segments.can_punch();
         let worth = |of: &SegmentSummary| {
-            // Holes give their space back already; below an eighth the file itself is a burden.
-            let taken = u64::from(of.len).saturating_sub(of.punched);
+            // Holes give their space back already, and dead pages that are written over; below an eighth the file
+            // itself is a burden.
+            let taken = u64::from(of.len).saturating_sub(of.punched + of.spare);
             let dead = taken.saturating_sub(of.live);
             // What was moved gives its room back batch by batch.
             let needed = if punches { 0 } else { of.live };
@@ -219,6 +225,14 @@ impl Pool {
         }
         let deleted = self.segments.delete_dead()?;
         Ok(moved || deleted)
+    }
+
+    /// Bytes of dead pages to be kept for new ones: where there is much room, these are better off side by side.
+    fn spares_wanted(&self) -> u64 {
+        let total = self.room.total();
+        let tight = self.available(Purpose::Growth) < total / SPARE_BELOW_SHARE;
+        let share = if tight { total / SPARE_SHARE } else { 0 };
+        self.options.spare.unwrap_or(share)
     }
 
     /// What share of a segment must be dead for compaction, in 64ths: the less room is left, the less.

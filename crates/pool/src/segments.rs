@@ -7,6 +7,7 @@
 //! A place that [`Segments::append`] returned counts as live until [`Segments::release`].
 
 mod dead;
+mod spare;
 
 use crate::table::Place;
 use crate::{Error, PoolOptions, Result};
@@ -14,6 +15,7 @@ use dead::DeadRanges;
 use offshoot_format::segment::{Frame, Layout, encode_segment_header};
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use parking_lot::{Mutex, RwLock};
+use spare::Spares;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -55,6 +57,8 @@ struct SegmentState {
     /// Bytes given back by holes.
     punched: u64,
     sealed: bool,
+    /// Nothing in it is live, and nothing will be.
+    deleted: bool,
     /// Compaction met damage; it must not be tried again and again.
     damaged: bool,
     /// Live bytes when compaction found nothing it could move; it waits until that changes.
@@ -70,6 +74,8 @@ pub(crate) struct SegmentSummary {
     pub(crate) len: u32,
     pub(crate) live: u64,
     pub(crate) punched: u64,
+    /// Bytes of dead pages that wait to be written over.
+    pub(crate) spare: u64,
     pub(crate) sealed: bool,
     /// Whether compaction may have something to do.
     pub(crate) movable: bool,
@@ -187,8 +193,11 @@ pub(crate) struct Segments {
     readers: Mutex<VecDeque<u32>>,
     /// Dead ranges whose pages can be given back: (segment, begin, end), merged and aligned.
     punches: Mutex<Vec<(u32, u32, u32)>>,
-    /// From where on the blocks of a segment are not to be relied upon: the device had no room when
-    /// they were flushed. None of them is committed.
+    /// Dead pages that may be written over, and how many bytes of them are kept for it.
+    spares: Mutex<Spares>,
+    spare_max: AtomicU64,
+    /// From where on the blocks of a segment that are not committed are not to be relied upon: the device
+    /// had no room when they were flushed.
     unkept: RwLock<BTreeMap<u32, u32>>,
     /// The device makes no holes.
     no_holes: AtomicBool,
@@ -212,6 +221,8 @@ impl Segments {
             writing: Mutex::new(()),
             readers: Mutex::default(),
             punches: Mutex::default(),
+            spares: Mutex::default(),
+            spare_max: AtomicU64::new(0),
             unkept: RwLock::default(),
             no_holes: AtomicBool::new(false),
             keep_dead: AtomicBool::new(false),
@@ -227,6 +238,12 @@ impl Segments {
     pub(crate) fn append(&self, frame: &Frame, stored: &[u8]) -> Result<Place> {
         let layout = frame.codec.layout();
         let room = layout.room(frame.stored_len);
+        if layout == Layout::Pages
+            && let Some(place) = self.write_over(stored)
+        {
+            self.appended.fetch_add(u64::from(room), Ordering::Relaxed);
+            return Ok(place);
+        }
         let (place, full) = {
             let mut appender = self.appender.lock();
             let fits = appender.open[layout as usize].as_ref().is_some_and(|open| {
@@ -308,7 +325,7 @@ impl Segments {
             let ranges = state.dead.punchable();
             drop(state);
             let number = open.segment.number;
-            self.punches.lock().extend(ranges.map(|(begin, end)| (number, begin, end)));
+            ranges.for_each(|(begin, end)| self.offer(number, layout, begin, end));
         }
     }
 
@@ -409,7 +426,7 @@ impl Segments {
         }
     }
 
-    /// Whether a flush that returned well after the block was appended has made it durable.
+    /// Whether a flush that returned well after a block, not committed yet, was appended has made it durable.
     pub(crate) fn is_kept(&self, place: Place) -> bool {
         let unkept = self.unkept.read();
         unkept.get(&place.segment).is_none_or(|from| place.offset < *from)
@@ -488,16 +505,18 @@ impl Segments {
 
     /// Gives a place back. Nothing durable may refer to it any more (see ORDER 4 in `commit`).
     pub(crate) fn release(&self, place: Place) {
-        let Some(segment) = self.get(place.segment) else { return };
+        if let Some((begin, end)) = self.bury(place) {
+            self.offer(place.segment, place.layout, begin, end);
+        }
+    }
+
+    /// Counts a place as dead. What may be given back to the device for it.
+    fn bury(&self, place: Place) -> Option<(u32, u32)> {
+        let segment = self.get(place.segment)?;
         let mut state = segment.state.lock();
         state.live = state.live.saturating_sub(u64::from(place.room()));
-        let punch = state.dead.add(place.offset, place.end());
-        if state.sealed
-            && let Some((begin, end)) = punch
-        {
-            drop(state);
-            self.punches.lock().push((place.segment, begin, end));
-        }
+        let whole_pages = state.dead.add(place.offset, place.end());
+        whole_pages.filter(|_| state.sealed)
     }
 
     /// Whether [`Segments::punch`] gives room back.
@@ -571,7 +590,18 @@ impl Segments {
         if self.keep_dead.load(Ordering::Acquire) {
             return Ok(false);
         }
-        for &number in &dead {
+        let mut deleted = false;
+        for number in dead {
+            // Unless a page of it was written over meanwhile.
+            let still_dead = self.get(number).is_some_and(|segment| {
+                let mut state = segment.state.lock();
+                state.deleted = state.live == 0;
+                state.deleted
+            });
+            if !still_dead {
+                continue;
+            }
+            deleted = true;
             let path = path_of(number);
             self.all.write().remove(&number);
             self.unkept.write().remove(&number);
@@ -584,7 +614,7 @@ impl Segments {
                 _ => {}
             }
         }
-        Ok(!dead.is_empty())
+        Ok(deleted)
     }
 
     /// Takes over a file found at open: `len` bytes of it are referred to by the table, `live` of them
@@ -667,6 +697,7 @@ impl Segments {
     }
 
     pub(crate) fn summaries(&self) -> Vec<SegmentSummary> {
+        let spares = self.spares.lock();
         let all = self.all.read();
         let summary = |segment: &Arc<Segment>| {
             let state = segment.state.lock();
@@ -676,6 +707,7 @@ impl Segments {
                 len: state.len,
                 live: state.live,
                 punched: state.punched,
+                spare: spares.bytes_of(segment.number),
                 sealed: state.sealed,
                 movable: !state.damaged && state.stuck_at != Some(state.live),
             }

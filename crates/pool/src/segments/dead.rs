@@ -33,6 +33,19 @@ impl DeadRanges {
         (first < last).then_some((first, last))
     }
 
+    /// Takes a range out that is dead as a whole: it is used again.
+    pub(super) fn remove(&mut self, begin: u32, end: u32) {
+        let Some((&from, &to)) = self.ranges.range(..=begin).next_back() else { return };
+        debug_assert!(end <= to, "{begin} to {end} is not dead");
+        self.ranges.remove(&from);
+        if from < begin {
+            self.ranges.insert(from, begin);
+        }
+        if end < to {
+            self.ranges.insert(end, to);
+        }
+    }
+
     /// The end of the range that covers `offset`.
     pub(super) fn end_at(&self, offset: u32) -> Option<u32> {
         let (_, &end) = self.ranges.range(..=offset).next_back()?;
@@ -69,6 +82,18 @@ mod tests {
         assert_eq!(dead.add(0, 100), Some((0, 4096)));
         assert_eq!(dead.add(9000, 20_480), Some((8192, 20_480)));
         assert_eq!(dead.punchable().collect::<Vec<_>>(), [(0, 20_480)]);
+    }
+
+    #[test]
+    fn what_is_used_again_is_dead_no_more_until_it_is_added() {
+        let mut dead = DeadRanges::default();
+        dead.add(4096, 20_480);
+        dead.remove(8192, 12_288);
+        assert_eq!(dead.ranges().collect::<Vec<_>>(), [(4096, 8192), (12_288, 20_480)]);
+        dead.remove(12_288, 20_480);
+        dead.remove(4096, 8192);
+        assert_eq!(dead.ranges().count(), 0);
+        assert_eq!(dead.add(4096, 12_288), Some((4096, 12_288)));
     }
 
     #[test]
