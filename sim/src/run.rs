@@ -71,6 +71,7 @@ impl Run {
         options.log_files_max = dice.pick(&[3, 5]);
         options.pool.checkpoint_log_min = dice.pick(&[2 << 10, 16 << 10]);
         options.pool.segment_size = dice.pick(&[256 << 10, 1 << 20]);
+        options.pool.spare = dice.pick(&[Some(0), Some(64 << 10), Some(1 << 20)]);
         Run {
             steps: Vec::new(),
             datasets: BTreeMap::new(),

@@ -318,6 +318,7 @@ impl Pool {
             reclaim_queue: self.dead.lock().len() as u64,
             segments: self.segments.summaries().len() as u64,
             compacted: load(&self.compacted),
+            written_over: self.segments.written_over(),
             checkpoints: load(&self.checkpoints),
             table_memory: self.table.memory(),
             cache: self.cache.stats(),

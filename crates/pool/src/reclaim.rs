@@ -38,6 +38,8 @@ const SPARE_BELOW_SHARE: u64 = 2;
 const SPARE_SHARE: u64 = 64;
 /// How long the thread rests when nothing is left to do.
 const REST: Duration = Duration::from_millis(500);
+/// Rests with nothing written meanwhile after which the pool is quiet: what is kept for new pages is given back.
+const QUIET_RESTS: u32 = 20;
 
 /// The thread that does [`Pool::reclaim_step`] again and again.
 #[derive(Default)]
@@ -73,20 +75,38 @@ impl Background {
     }
 }
 
+/// How a step goes about it.
+#[derive(Clone, Copy, PartialEq)]
+enum Pace {
+    /// Somebody waits for it.
+    Asked,
+    /// In the background of others' work.
+    Busy,
+    /// Nobody has written anything for a while.
+    Quiet,
+}
+
 fn run(pool: &Weak<Pool>, signal: &(Mutex<bool>, Condvar)) {
+    let (mut rests, mut added) = (0, 0);
     loop {
         let more = match pool.upgrade() {
             None => return,
-            Some(pool) => pool.step(true).unwrap_or_else(|error| {
-                if pool.check_usable().is_ok() {
-                    tracing::warn!(%error, "reclaiming space failed; it is tried again");
-                }
-                false
-            }),
+            Some(pool) => {
+                let before = std::mem::replace(&mut added, pool.segments.added());
+                rests = if before == added { rests } else { 0 };
+                let pace = if rests < QUIET_RESTS { Pace::Busy } else { Pace::Quiet };
+                pool.step(pace).unwrap_or_else(|error| {
+                    if pool.check_usable().is_ok() {
+                        tracing::warn!(%error, "reclaiming space failed; it is tried again");
+                    }
+                    false
+                })
+            }
         };
         let mut stopped = signal.0.lock();
         if !*stopped && !more {
             signal.1.wait_for(&mut stopped, REST);
+            rests += 1;
         }
         if *stopped {
             return;
@@ -98,11 +118,11 @@ impl Pool {
     /// One bounded piece of background work: releases children of dead nodes, punches holes, deletes
     /// dead segments, compacts one segment, writes a checkpoint when due. Whether more is left.
     pub fn reclaim_step(&self) -> Result<bool> {
-        self.step(false)
+        self.step(Pace::Asked)
     }
 
     /// A part that fails for want of room does not keep back the others: they may bring some.
-    fn step(&self, paced: bool) -> Result<bool> {
+    fn step(&self, pace: Pace) -> Result<bool> {
         self.check_usable()?;
         self.settle_root()?;
         let mut full = Ok(());
@@ -126,12 +146,13 @@ impl Pool {
             tried(self.flush_segments().map(|()| true))?;
         }
         let deleted = self.segments.delete_dead()?;
-        self.segments.keep_spares(if short { 0 } else { self.spares_wanted() });
+        let no_spares = short || pace == Pace::Quiet;
+        self.segments.keep_spares(if no_spares { 0 } else { self.spares_wanted() });
         // A hole may need room itself: what the filesystem notes of it.
         let punch = || self.segments.punch(PUNCH_STEP);
         let punches_left = tried(self.with_ballast(punch))?;
         // What is to be buried first is dead then, and need not be moved.
-        let compacted = !(buried && dead_left) && tried(self.compact_one(paced))?;
+        let compacted = !(buried && dead_left) && tried(self.compact_one(pace != Pace::Asked))?;
         self.correct_room();
         self.restore_ballast();
         full.map(|()| dead_left || punches_left || deleted || compacted)

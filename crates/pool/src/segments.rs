@@ -203,8 +203,9 @@ pub(crate) struct Segments {
     no_holes: AtomicBool,
     /// Nothing is given back to the device now: it is unknown whether the newest root needs it.
     pub(crate) keep_dead: AtomicBool,
-    /// Bytes appended since the pool was opened.
-    pub(crate) appended: AtomicU64,
+    /// Bytes of blocks added since the pool was opened, and of those that were written over dead ones.
+    added: AtomicU64,
+    written_over: AtomicU64,
 }
 
 impl Segments {
@@ -226,7 +227,8 @@ impl Segments {
             unkept: RwLock::default(),
             no_holes: AtomicBool::new(false),
             keep_dead: AtomicBool::new(false),
-            appended: AtomicU64::new(0),
+            added: AtomicU64::new(0),
+            written_over: AtomicU64::new(0),
         }
     }
 
@@ -241,7 +243,8 @@ impl Segments {
         if layout == Layout::Pages
             && let Some(place) = self.write_over(stored)
         {
-            self.appended.fetch_add(u64::from(room), Ordering::Relaxed);
+            self.added.fetch_add(u64::from(room), Ordering::Relaxed);
+            self.written_over.fetch_add(u64::from(room), Ordering::Relaxed);
             return Ok(place);
         }
         let (place, full) = {
@@ -275,7 +278,7 @@ impl Segments {
             }
             (place, full.then_some(appender.pending.len()))
         };
-        self.appended.fetch_add(u64::from(room), Ordering::Relaxed);
+        self.added.fetch_add(u64::from(room), Ordering::Relaxed);
         if let Some(pending) = full {
             let writing = if pending > PENDING_MAX {
                 Some(self.writing.lock())
@@ -662,6 +665,16 @@ impl Segments {
             drop(state);
             self.punches.lock().push((number, begin, end));
         }
+    }
+
+    /// Bytes of blocks added since the pool was opened.
+    pub(crate) fn added(&self) -> u64 {
+        self.added.load(Ordering::Relaxed)
+    }
+
+    /// Of these, bytes of pages that were written over dead ones.
+    pub(crate) fn written_over(&self) -> u64 {
+        self.written_over.load(Ordering::Relaxed)
     }
 
     /// All dead ranges of the files: (segment, its layout, begin, end).

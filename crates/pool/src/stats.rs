@@ -39,6 +39,8 @@ pub struct PoolStats {
     pub segments: u64,
     /// Bytes that compaction moved since the pool was opened.
     pub compacted: u64,
+    /// Bytes of pages that were written over dead ones since the pool was opened.
+    pub written_over: u64,
     /// Checkpoints of the table written since the pool was opened.
     pub checkpoints: u64,
     /// Memory of the block table.

@@ -39,9 +39,10 @@ struct Run {
     history: BTreeMap<u64, Trees>,
     acknowledged: u64,
     attempted: u64,
-    /// Bytes compacted and checkpoints written by the workload, so that the test can tell that the
-    /// crashes hit those too.
+    /// Bytes compacted and written over, and checkpoints written by the workload, so that the test can tell
+    /// that the crashes hit those too.
     compacted: u64,
+    written_over: u64,
     checkpoints: u64,
 }
 
@@ -56,6 +57,7 @@ impl Run {
             acknowledged: 0,
             attempted: 0,
             compacted: 0,
+            written_over: 0,
             checkpoints: 0,
         }
     }
@@ -118,7 +120,11 @@ impl Run {
                     drop(pool);
                     pool = open(&self.disk)?;
                 }
-                _ => self.commit(&pool)?,
+                _ => {
+                    let before = pool.stats().written_over;
+                    self.commit(&pool)?;
+                    self.written_over += pool.stats().written_over - before;
+                }
             }
         }
         Ok(())
@@ -210,10 +216,11 @@ fn undisturbed(seed: u64) -> (Run, u64) {
 
 #[test]
 fn every_operation_may_be_the_last() {
-    let (mut runs, mut compacted, mut checkpoints) = (0, 0, 0);
+    let (mut runs, mut compacted, mut written_over, mut checkpoints) = (0, 0, 0, 0);
     for seed in seeds(8) {
         let (run, operations) = undisturbed(seed);
         compacted += run.compacted;
+        written_over += run.written_over;
         checkpoints += run.checkpoints;
         for at in 1..=operations + 1 {
             if let Err(broken) = run_until(seed, at, &|_| {}, false) {
@@ -222,8 +229,12 @@ fn every_operation_may_be_the_last() {
             runs += 1;
         }
     }
-    println!("{runs} crashes, {compacted} bytes compacted, {checkpoints} checkpoints");
-    assert!((runs > 300 && compacted > 0 && checkpoints > 0) || seeds(8).end < 8);
+    println!(
+        "{runs} crashes, {compacted} bytes compacted, {written_over} over, {checkpoints} checkpoints"
+    );
+    assert!(
+        (runs > 300 && compacted > 0 && written_over > 0 && checkpoints > 0) || seeds(8).end < 8
+    );
 }
 
 /// What breaks, over many crashes, on a disk with a defect.

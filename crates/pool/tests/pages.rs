@@ -2,45 +2,12 @@
 
 mod testpool;
 
-use offshoot_format::segment::{Layout, PAGE_LEN, decode_segment_header};
+use offshoot_format::segment::{Layout, PAGE_LEN};
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
-use offshoot_pool::{Error, Pool, PoolCheck, Result};
-use offshoot_types::BlockHash;
+use offshoot_pool::{Error, PoolCheck};
 use std::sync::Arc;
 use testpool::*;
-
-/// A page of the size of the device's, begun anew by each number.
-fn page(number: u64) -> Vec<u8> {
-    Random(number << 32).bytes(PAGE_LEN as usize)
-}
-
-/// Replaces the root by a tree of these pages, and of a compressible block for each.
-fn commit_pages(
-    pool: &Arc<Pool>,
-    salt: u32,
-    numbers: impl Iterator<Item = u64>,
-) -> Result<BlockHash> {
-    let transaction = pool.begin();
-    let mut children = Vec::new();
-    for number in numbers {
-        children.push(transaction.write_data(&page(number))?);
-        children.push(transaction.write_data(&content(number))?);
-    }
-    let root = transaction.write_node(&node(salt, &children))?;
-    pool.commit(transaction, root, b"")?;
-    Ok(root)
-}
-
-/// The contents of the segments of pages, by their paths.
-fn page_segments(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
-    let paths = disk.list("segments").unwrap().into_iter().map(|name| format!("segments/{name}"));
-    let contents = paths.map(|path| (path.clone(), disk.content(&path).unwrap()));
-    let of_pages = |bytes: &[u8]| {
-        decode_segment_header(bytes).is_ok_and(|(_, _, layout)| layout == Layout::Pages)
-    };
-    contents.filter(|(_, bytes)| of_pages(bytes)).collect()
-}
 
 /// Where a page lies: the segment's path, and the byte it begins at.
 fn places(disk: &SimDisk, number: u64) -> Vec<(String, u64)> {
@@ -53,12 +20,6 @@ fn places(disk: &SimDisk, number: u64) -> Vec<(String, u64)> {
         found.extend(of.map(|(_, at)| (path.clone(), at)));
     }
     found
-}
-
-fn assert_reads(pool: &Pool, root: &BlockHash, numbers: impl Iterator<Item = u64>) {
-    pool.clear_cache();
-    let expected: Vec<_> = numbers.flat_map(|number| [page(number), content(number)]).collect();
-    assert!(read_tree(pool, root).unwrap() == expected);
 }
 
 #[test]

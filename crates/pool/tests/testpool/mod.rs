@@ -1,6 +1,7 @@
 //! A pool on a simulated disk, and nodes simple enough to check by hand.
 #![allow(dead_code)] // each test binary uses its own part
 
+use offshoot_format::segment::{Layout, PAGE_LEN, decode_segment_header};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
@@ -36,6 +37,7 @@ pub fn options() -> PoolOptions {
         cache_size: 4 << 20,
         segment_size: 256 << 10,
         reserve: Some(1 << 20),
+        spare: Some(128 << 10),
         background: false,
         checkpoint_log_min: 4 << 10,
         ..PoolOptions::default()
@@ -144,4 +146,42 @@ pub fn seeds(few: u64) -> std::ops::Range<u64> {
 pub fn scrub(pool: &Pool) -> ScrubState {
     let tell = &mut |_: &ScrubState| ControlFlow::Continue(());
     pool.scrub(ScrubState::default(), u64::MAX, tell).unwrap()
+}
+
+/// A page of the size of the device's, begun anew by each number.
+pub fn page(number: u64) -> Vec<u8> {
+    Random(number << 32).bytes(PAGE_LEN as usize)
+}
+
+/// Replaces the root by a tree of these pages, and of a compressible block for each.
+pub fn commit_pages(
+    pool: &Arc<Pool>,
+    salt: u32,
+    numbers: impl Iterator<Item = u64>,
+) -> Result<BlockHash> {
+    let transaction = pool.begin();
+    let mut children = Vec::new();
+    for number in numbers {
+        children.push(transaction.write_data(&page(number))?);
+        children.push(transaction.write_data(&content(number))?);
+    }
+    let root = transaction.write_node(&node(salt, &children))?;
+    pool.commit(transaction, root, b"")?;
+    Ok(root)
+}
+
+/// The contents of the segments of pages, by their paths.
+pub fn page_segments(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
+    let paths = disk.list("segments").unwrap().into_iter().map(|name| format!("segments/{name}"));
+    let contents = paths.map(|path| (path.clone(), disk.content(&path).unwrap()));
+    let of_pages = |bytes: &[u8]| {
+        decode_segment_header(bytes).is_ok_and(|(_, _, layout)| layout == Layout::Pages)
+    };
+    contents.filter(|(_, bytes)| of_pages(bytes)).collect()
+}
+
+pub fn assert_reads(pool: &Pool, root: &BlockHash, numbers: impl Iterator<Item = u64>) {
+    pool.clear_cache();
+    let expected: Vec<_> = numbers.flat_map(|number| [page(number), content(number)]).collect();
+    assert!(read_tree(pool, root).unwrap() == expected);
 }

@@ -1,0 +1,237 @@
+//! Dead pages that new ones are written over: nothing durable is ever among them.
+
+mod testpool;
+
+use offshoot_format::segment::PAGE_LEN;
+use offshoot_os::disk::Disk;
+use offshoot_os::disk::sim::SimDisk;
+use offshoot_pool::{Error, Pool, PoolCheck, PoolOptions, Result};
+use offshoot_types::BlockHash;
+use std::sync::Arc;
+use testpool::*;
+
+/// Every dead page waits for a new one.
+fn open_keeping(disk: &Arc<SimDisk>) -> Result<Arc<Pool>> {
+    open_with(disk, &PoolOptions { spare: Some(64 << 20), ..options() })
+}
+
+fn create_keeping(disk: &Arc<SimDisk>) -> Arc<Pool> {
+    Pool::create(&**disk, &options()).unwrap();
+    open_keeping(disk).unwrap()
+}
+
+#[test]
+fn new_pages_take_the_places_of_dead_ones() {
+    let disk = SimDisk::new(1);
+    let pool = create_keeping(&disk);
+    commit_pages(&pool, 1, 0..400).unwrap();
+    commit_pages(&pool, 2, (0..400).step_by(2)).unwrap();
+    reclaim(&pool);
+    let files = page_segments(&disk).len();
+    let numbers = || (0..400).step_by(2).chain(1000..1190);
+    let root = commit_pages(&pool, 3, numbers()).unwrap();
+    // All but those of the segment that is not sealed yet.
+    let over = pool.stats().written_over / u64::from(PAGE_LEN);
+    assert!(over > 180, "{over} of 190");
+    assert!(page_segments(&disk).len() <= files + 1, "more files than before");
+    assert_reads(&pool, &root, numbers());
+    assert_sound(&pool, "written over");
+    drop(pool);
+    disk.crash();
+    let pool = open_keeping(&disk).unwrap();
+    assert_reads(&pool, &root, numbers());
+    assert_eq!(scrub(&pool).damaged, 0);
+    assert_sound(&pool, "opened again");
+    drop(pool);
+    let mut check = PoolCheck::open(disk.clone() as Arc<dyn Disk>, Arc::new(Nodes)).unwrap();
+    check.verify_segments(&mut |_, _| {});
+    check.count_references();
+    let findings = check.into_findings();
+    assert!(findings.is_empty(), "{findings:?}");
+}
+
+#[test]
+fn segments_of_nothing_else_go_and_what_is_left_is_given_back_when_it_is_to_be() {
+    let disk = SimDisk::new(1);
+    let pool = create_keeping(&disk);
+    commit_pages(&pool, 1, 0..400).unwrap();
+    commit_pages(&pool, 2, (0..400).step_by(2)).unwrap();
+    reclaim(&pool);
+    let kept = pool.stats().used;
+    drop(pool);
+    // Another time none is kept.
+    let pool = open_with(&disk, &PoolOptions { spare: Some(0), ..options() }).unwrap();
+    reclaim(&pool);
+    let given_back = kept - pool.stats().used;
+    assert!(given_back > 180 * u64::from(PAGE_LEN), "{given_back}");
+    drop(pool);
+    let pool = open_keeping(&disk).unwrap();
+    commit_pages(&pool, 3, 0..400).unwrap();
+    pool.commit(pool.begin(), BlockHash::ZERO, b"").unwrap();
+    reclaim(&pool);
+    assert_eq!(page_segments(&disk).len(), 0, "deleted, spare pages or not");
+    let root = commit_pages(&pool, 4, 0..100).unwrap();
+    assert_reads(&pool, &root, 0..100);
+    assert_sound(&pool, "begun anew");
+}
+
+/// A run that replaces pages by new ones, commit after commit.
+struct Run {
+    disk: Arc<SimDisk>,
+    random: Random,
+    /// The pages of each commit, by its number.
+    history: Vec<Vec<u64>>,
+    /// The last commit that was acknowledged.
+    acknowledged: usize,
+    next: u64,
+    written_over: u64,
+}
+
+impl Run {
+    fn new(seed: u64) -> Run {
+        let disk = SimDisk::new(seed);
+        Pool::create(&*disk, &options()).unwrap();
+        let (random, history) = (Random(seed ^ 0x5AFE), vec![vec![]]);
+        Run { disk, random, history, acknowledged: 0, next: 1, written_over: 0 }
+    }
+
+    /// Commits the pages of the commit before with about a third of them replaced.
+    fn commit(&mut self, pool: &Arc<Pool>) -> Result<()> {
+        let mut pages = self.history[self.acknowledged].clone();
+        pages.resize(70, 0);
+        for page in &mut pages {
+            if *page == 0 || self.random.below(3) == 0 {
+                *page = self.next;
+                self.next += 1;
+            }
+        }
+        self.history.truncate(self.acknowledged + 1);
+        self.history.push(pages.clone());
+        let before = pool.stats().written_over;
+        let committed = commit_pages(pool, self.acknowledged as u32, pages.into_iter());
+        self.written_over += pool.stats().written_over - before;
+        committed.map(|_| self.acknowledged += 1)
+    }
+
+    fn work(&mut self, steps: usize) -> Result<()> {
+        let pool = open_keeping(&self.disk)?;
+        for step in 0..steps {
+            self.commit(&pool)?;
+            if step % 2 == 1 {
+                while pool.reclaim_step()? {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What the pool holds is the last commit, or the one on its way.
+    fn verify(&mut self, context: &str) {
+        let pool = open_keeping(&self.disk).unwrap();
+        let root = pool.root().hash;
+        let of_root = |number: usize| {
+            let pages = self.history.get(number)?;
+            let expected = pages.iter().flat_map(|number| [page(*number), content(*number)]);
+            let found = if root.is_zero() { vec![] } else { read_tree(&pool, &root).ok()? };
+            (found == expected.collect::<Vec<_>>()).then_some(number)
+        };
+        let found = of_root(self.acknowledged).or_else(|| of_root(self.acknowledged + 1));
+        self.acknowledged = found.unwrap_or_else(|| panic!("{context}: neither commit is there"));
+        assert_sound(&pool, context);
+        assert_eq!(scrub(&pool).damaged, 0, "{context}");
+    }
+}
+
+#[test]
+fn power_lost_at_any_operation_finds_every_page() {
+    let mut written_over = 0;
+    for seed in seeds(2) {
+        let mut undisturbed = Run::new(seed);
+        let before = undisturbed.disk.operations();
+        undisturbed.work(7).unwrap();
+        written_over += undisturbed.written_over;
+        for at in 1..=undisturbed.disk.operations() - before {
+            let mut run = Run::new(seed);
+            run.disk.crash_after(at);
+            let _ = run.work(7);
+            run.disk.crash();
+            run.verify(&format!("seed {seed}, power lost at operation {at}"));
+            run.work(3).unwrap();
+            run.disk.crash();
+            run.verify(&format!("seed {seed}, after operation {at}"));
+        }
+    }
+    assert!(written_over > 0);
+}
+
+/// ORDER 1: a page that was written over is synced before the root that needs it.
+#[test]
+fn order_1_without_the_flush_pages_are_missing() {
+    let missing = (0..20).filter(|seed| {
+        let mut run = Run::new(*seed);
+        run.work(4).unwrap();
+        run.disk.ignore_syncs("segments/");
+        run.work(2).unwrap();
+        assert!(run.written_over > 0);
+        run.disk.crash();
+        let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.verify("")));
+        verified.is_err()
+    });
+    assert!(missing.count() > 0);
+}
+
+/// ORDER 4: while nobody knows which root the device has, what either needs is left alone.
+#[test]
+fn a_root_in_doubt_keeps_its_pages() {
+    for seed in 0..60 {
+        let mut run = Run::new(seed);
+        run.work(4).unwrap();
+        let pool = open_keeping(&run.disk).unwrap();
+        run.disk.refuse_syncs(Some("root."));
+        for salt in 100..104 {
+            let pages = run.next..run.next + 60;
+            run.next += 60;
+            assert!(commit_pages(&pool, salt, pages.clone()).is_err());
+            run.history.truncate(run.acknowledged + 1);
+            run.history.push(pages.collect());
+            let _ = pool.reclaim_step();
+        }
+        drop(pool);
+        run.disk.refuse_syncs(None);
+        run.disk.crash();
+        let pool = open_keeping(&run.disk).unwrap();
+        let root = pool.root().hash;
+        assert!(read_tree(&pool, &root).is_ok(), "seed {seed}");
+        assert_sound(&pool, "after the crash");
+    }
+}
+
+/// A device that promised more than it has loses what was written over dead pages, and nothing beside it.
+#[test]
+fn after_a_flush_without_room_the_pages_beside_are_relied_upon() {
+    for seed in 0..30 {
+        let mut run = Run::new(seed);
+        run.work(6).unwrap();
+        let pool = open_keeping(&run.disk).unwrap();
+        while pool.reclaim_step().unwrap() {}
+        for _ in 0..2 {
+            run.commit(&pool).unwrap();
+            while pool.reclaim_step().unwrap() {}
+        }
+        run.disk.refuse_syncs(Some("segments/"));
+        for _ in 0..3 {
+            assert!(matches!(run.commit(&pool), Err(Error::Full { .. })));
+        }
+        run.disk.refuse_syncs(None);
+        let before = pool.stats();
+        // Those that were committed are found stored, and none of them is stored again.
+        for _ in 0..3 {
+            run.commit(&pool).unwrap();
+        }
+        assert!(pool.stats().dedup_saved > before.dedup_saved);
+        drop(pool);
+        run.disk.crash();
+        run.verify(&format!("seed {seed}"));
+        run.work(4).unwrap();
+        run.verify(&format!("seed {seed}, later"));
+    }
+}
