@@ -216,6 +216,7 @@ fn after_a_flush_without_room_the_pages_beside_are_relied_upon() {
         // Those that were committed are found stored, and none of them is stored again.
         for _ in 0..3 {
             run.commit(&pool).unwrap();
+            while pool.reclaim_step().unwrap() {}
         }
         assert!(pool.stats().dedup_saved > before.dedup_saved);
         drop(pool);
