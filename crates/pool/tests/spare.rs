@@ -10,9 +10,10 @@ use offshoot_types::BlockHash;
 use std::sync::Arc;
 use testpool::*;
 
-/// Every dead page waits for a new one.
+/// Every dead page waits for a new one. The table is not written anew, which would hide a record that is missing.
 fn open_keeping(disk: &Arc<SimDisk>) -> Result<Arc<Pool>> {
-    open_with(disk, &PoolOptions { spare: Some(64 << 20), ..options() })
+    let (spare, checkpoint_log_min) = (Some(64 << 20), 64 << 20);
+    open_with(disk, &PoolOptions { spare, checkpoint_log_min, ..options() })
 }
 
 fn create_keeping(disk: &Arc<SimDisk>) -> Arc<Pool> {
