@@ -210,8 +210,11 @@ impl Follower {
             if found > recovering {
                 (recovering, deadline) = (found, now + STAGING_READY);
             }
-            if now > deadline || !running {
+            if !running {
                 return Err(failure);
+            }
+            if now > deadline {
+                return Err(self.unreachable().unwrap_or(failure));
             }
             if cancelled() {
                 return Err(Failure::new(ErrorKind::Cancelled, "the job was cancelled", ""));
@@ -225,6 +228,14 @@ impl Follower {
     fn gap(&self) -> Option<Failure> {
         match self.status()?.state {
             ReceiverState::Gap(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Why the source gives no log, while it gives none.
+    fn unreachable(&self) -> Option<Failure> {
+        match self.status()?.state {
+            ReceiverState::Retrying(failure) => Some(failure),
             _ => None,
         }
     }
