@@ -146,8 +146,7 @@ impl Pool {
             tried(self.flush_segments().map(|()| true))?;
         }
         let deleted = self.segments.delete_dead()?;
-        let no_spares = short || pace == Pace::Quiet;
-        self.segments.keep_spares(if no_spares { 0 } else { self.spares_wanted() });
+        self.segments.keep_spares(if short { 0 } else { self.spares_wanted(pace) });
         // A hole may need room itself: what the filesystem notes of it.
         let punch = || self.segments.punch(PUNCH_STEP);
         let punches_left = tried(self.with_ballast(punch))?;
@@ -249,11 +248,15 @@ impl Pool {
     }
 
     /// Bytes of dead pages to be kept for new ones: where there is much room, these are better off side by side.
-    fn spares_wanted(&self) -> u64 {
+    fn spares_wanted(&self, pace: Pace) -> u64 {
         let total = self.room.total();
         let tight = self.available(Purpose::Growth) < total / SPARE_BELOW_SHARE;
-        let share = if tight { total / SPARE_SHARE } else { 0 };
-        self.options.spare.unwrap_or(share)
+        match pace {
+            Pace::Busy if tight => self.options.spare.unwrap_or(total / SPARE_SHARE),
+            // Whoever asks wants all of it back.
+            Pace::Busy | Pace::Asked => self.options.spare.unwrap_or(0),
+            Pace::Quiet => 0,
+        }
     }
 
     /// What share of a segment must be dead for compaction, in 64ths: the less room is left, the less.
