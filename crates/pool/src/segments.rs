@@ -191,7 +191,8 @@ pub(crate) struct Segments {
     writing: Mutex<()>,
     /// Segments with an open reading handle, oldest first.
     readers: Mutex<VecDeque<u32>>,
-    /// Dead ranges whose pages can be given back: (segment, begin, end), merged and aligned.
+    /// Dead ranges whose pages can be given back: (segment, begin, end), merged and aligned. None of them is
+    /// among the spare pages.
     punches: Mutex<Vec<(u32, u32, u32)>>,
     /// Dead pages that may be written over, and how many bytes of them are kept for it.
     spares: Mutex<Spares>,
@@ -508,13 +509,13 @@ impl Segments {
 
     /// Gives a place back. Nothing durable may refer to it any more (see ORDER 4 in `commit`).
     pub(crate) fn release(&self, place: Place) {
-        if let Some((begin, end)) = self.bury(place) {
+        if let Some((begin, end)) = self.count_dead(place) {
             self.offer(place.segment, place.layout, begin, end);
         }
     }
 
     /// Counts a place as dead. What may be given back to the device for it.
-    fn bury(&self, place: Place) -> Option<(u32, u32)> {
+    fn count_dead(&self, place: Place) -> Option<(u32, u32)> {
         let segment = self.get(place.segment)?;
         let mut state = segment.state.lock();
         state.live = state.live.saturating_sub(u64::from(place.room()));
@@ -553,6 +554,11 @@ impl Segments {
             if end > segment.written.load(Ordering::Acquire) {
                 // Not in the file yet; it will be after the next flush.
                 self.punches.lock().push((number, begin, end));
+                continue;
+            }
+            // What is here is not among the spare pages, so nothing came to life again; should it ever, it must not be lost.
+            if segment.state.lock().dead.end_at(begin).is_none_or(|to| to < end) {
+                tracing::error!(number, begin, end, "not made a hole: something lives there");
                 continue;
             }
             let len = u64::from(end - begin);

@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 /// that was written to.
 const SHARE_MIN: u32 = 128;
 
-/// The dead pages of all segments that are neither given back nor written over yet.
+/// The dead pages of all segments that are neither given back nor written over yet. Each is here once, or on its way to
+/// become a hole, never both.
 #[derive(Default)]
 pub(super) struct Spares {
     /// Where they begin, by segment.
@@ -85,7 +86,7 @@ impl Segments {
         let (place, file) = self.take_spare()?;
         if file.write_at(u64::from(place.offset), page).is_err() {
             // A filesystem that writes elsewhere may have no room. Not tried again.
-            self.bury(place);
+            self.count_dead(place);
             self.punches.lock().push((place.segment, place.offset, place.end()));
             return None;
         }
