@@ -248,10 +248,14 @@ impl Pool {
 
     /// Whether a block is where a flush can make it durable, or has.
     pub(crate) fn is_kept(&self, hash: &BlockHash) -> bool {
-        let is_kept =
-            || self.table.get(hash).is_none_or(|entry| self.segments.is_kept(entry.place()));
+        let is_kept = || self.table.get(hash).is_none_or(|entry| self.keeps(&entry));
         // As a rule: no look-up for each block of a commit.
         self.segments.all_kept() || is_kept()
+    }
+
+    /// The same of what the table says of it: what is committed is durable.
+    pub(crate) fn keeps(&self, entry: &Entry) -> bool {
+        entry.is_committed() || self.segments.is_kept(entry.place())
     }
 
     pub(crate) fn flush_segments(&self) -> Result<()> {

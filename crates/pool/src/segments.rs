@@ -16,7 +16,7 @@ use offshoot_format::segment::{Frame, Layout, encode_segment_header};
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use parking_lot::{Mutex, RwLock};
 use spare::Spares;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -197,9 +197,9 @@ pub(crate) struct Segments {
     /// Dead pages that may be written over, and how many bytes of them are kept for it.
     spares: Mutex<Spares>,
     spare_max: AtomicU64,
-    /// From where on the blocks of a segment that are not committed are not to be relied upon: the device
-    /// had no room when they were flushed.
-    unkept: RwLock<BTreeMap<u32, u32>>,
+    /// Segments whose blocks, but for the committed ones, are not to be relied upon: the device had no room
+    /// when they were flushed.
+    unkept: RwLock<BTreeSet<u32>>,
     /// The device makes no holes.
     no_holes: AtomicBool,
     /// Nothing is given back to the device now: it is unknown whether the newest root needs it.
@@ -241,11 +241,10 @@ impl Segments {
     pub(crate) fn append(&self, frame: &Frame, stored: &[u8]) -> Result<Place> {
         let layout = frame.codec.layout();
         let room = layout.room(frame.stored_len);
+        self.added.fetch_add(u64::from(room), Ordering::Relaxed);
         if layout == Layout::Pages
             && let Some(place) = self.write_over(stored)
         {
-            self.added.fetch_add(u64::from(room), Ordering::Relaxed);
-            self.written_over.fetch_add(u64::from(room), Ordering::Relaxed);
             return Ok(place);
         }
         let (place, full) = {
@@ -279,7 +278,6 @@ impl Segments {
             }
             (place, full.then_some(appender.pending.len()))
         };
-        self.added.fetch_add(u64::from(room), Ordering::Relaxed);
         if let Some(pending) = full {
             let writing = if pending > PENDING_MAX {
                 Some(self.writing.lock())
@@ -421,19 +419,14 @@ impl Segments {
     fn give_up(&self, unsynced: &Unsynced) {
         let mut appender = self.appender.lock();
         Layout::ALL.into_iter().for_each(|layout| self.seal(&mut appender, layout));
-        let pending = appender.pending.iter().map(|of| (of.segment.number, of.begin));
-        let written = unsynced.iter().map(|(number, (_, begin, _))| (*number, *begin));
-        let mut unkept = self.unkept.write();
-        for (number, begin) in written.chain(pending) {
-            let from = unkept.entry(number).or_insert(begin);
-            *from = begin.min(*from);
-        }
+        let pending = appender.pending.iter().map(|of| of.segment.number);
+        // As a whole: of a page that is being written over, nobody here knows yet.
+        self.unkept.write().extend(unsynced.keys().copied().chain(pending));
     }
 
     /// Whether a flush that returned well after a block, not committed yet, was appended has made it durable.
     pub(crate) fn is_kept(&self, place: Place) -> bool {
-        let unkept = self.unkept.read();
-        unkept.get(&place.segment).is_none_or(|from| place.offset < *from)
+        !self.unkept.read().contains(&place.segment)
     }
 
     /// Whether that is so for all blocks.

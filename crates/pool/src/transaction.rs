@@ -176,7 +176,7 @@ impl Transaction {
         if let Some(entry) = self.pool.table.pin_stored(&hash) {
             saved();
             self.hold(hash, entry, children);
-            if !entry.is_committed() && !self.pool.segments.is_kept(entry.place()) {
+            if !self.pool.keeps(&entry) {
                 self.store_again(hash, &entry, content)?;
             }
             if self.pool.is_damaged(&hash) && !self.pool.heal(&hash, content)? {

@@ -3,9 +3,8 @@
 mod testpool;
 
 use offshoot_format::segment::PAGE_LEN;
-use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
-use offshoot_pool::{Error, Pool, PoolCheck, PoolOptions, Result};
+use offshoot_pool::{Error, Pool, PoolOptions, Result};
 use offshoot_types::BlockHash;
 use std::sync::Arc;
 use testpool::*;
@@ -44,11 +43,7 @@ fn new_pages_take_the_places_of_dead_ones() {
     assert_eq!(scrub(&pool).damaged, 0);
     assert_sound(&pool, "opened again");
     drop(pool);
-    let mut check = PoolCheck::open(disk.clone() as Arc<dyn Disk>, Arc::new(Nodes)).unwrap();
-    check.verify_segments(&mut |_, _| {});
-    check.count_references();
-    let findings = check.into_findings();
-    assert!(findings.is_empty(), "{findings:?}");
+    assert_check_finds_nothing(&disk);
 }
 
 #[test]
@@ -217,7 +212,7 @@ fn after_a_flush_without_room_the_pages_beside_are_relied_upon() {
         // Those that were committed are found stored, and none of them is stored again.
         for _ in 0..3 {
             run.commit(&pool).unwrap();
-            while pool.reclaim_step().unwrap() {}
+            reclaim(&pool);
         }
         assert!(pool.stats().dedup_saved > before.dedup_saved);
         drop(pool);

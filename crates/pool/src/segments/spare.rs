@@ -47,7 +47,7 @@ impl Spares {
             let open = self.open.take().map(|(number, _, pages)| (number, pages));
             let Some((number, pages)) = open.or_else(|| self.pages.pop_first()) else { break };
             self.count -= pages.len() as u64;
-            taken.extend(pages.into_iter().map(|begin| (number, begin, begin + PAGE_LEN)));
+            taken.extend(holes(number, pages));
         }
         taken
     }
@@ -59,6 +59,11 @@ impl Spares {
         let others = self.pages.get(&number).map_or(0, Vec::len);
         (open + others) as u64 * u64::from(PAGE_LEN)
     }
+}
+
+/// What is to become a hole for these pages of a segment.
+fn holes(number: u32, pages: Vec<u32>) -> impl Iterator<Item = (u32, u32, u32)> {
+    pages.into_iter().map(move |begin| (number, begin, begin + PAGE_LEN))
 }
 
 impl Segments {
@@ -95,6 +100,7 @@ impl Segments {
         let first = (file, place.offset, place.end());
         let (_, begin, end) = appender.unsynced.entry(place.segment).or_insert(first);
         (*begin, *end) = (place.offset.min(*begin), place.end().max(*end));
+        self.written_over.fetch_add(u64::from(place.room()), Ordering::Relaxed);
         Some(place)
     }
 
@@ -140,8 +146,11 @@ impl Segments {
         pages.sort_unstable_by(|one, other| other.cmp(one));
         match self.disk.open(&super::path_of(number)) {
             Ok(file) => spares.open = Some((number, file, pages)),
-            // Deleted meanwhile, or in the way of whoever reads it next.
-            Err(_) => spares.count -= pages.len() as u64,
+            // Deleted meanwhile, or it does not open now.
+            Err(_) => {
+                spares.count -= pages.len() as u64;
+                self.punches.lock().extend(holes(number, pages));
+            }
         }
         Some(())
     }
@@ -149,9 +158,7 @@ impl Segments {
     /// Makes a dead page live, unless its segment is about to go, or not to be relied upon.
     fn revive(&self, place: Place) -> bool {
         let Some(segment) = self.get(place.segment) else { return false };
-        if place.end() > segment.written.load(Ordering::Acquire)
-            || self.unkept.read().contains_key(&place.segment)
-        {
+        if place.end() > segment.written.load(Ordering::Acquire) || !self.is_kept(place) {
             return false;
         }
         let mut state = segment.state.lock();

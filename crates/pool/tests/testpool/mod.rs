@@ -6,7 +6,7 @@ use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use offshoot_pool::{
-    DecodeError, NodeChildren, Pool, PoolOptions, Result, ScrubState, Transaction,
+    DecodeError, NodeChildren, Pool, PoolCheck, PoolOptions, Result, ScrubState, Transaction,
 };
 use offshoot_types::BlockHash;
 use std::ops::ControlFlow;
@@ -184,4 +184,13 @@ pub fn assert_reads(pool: &Pool, root: &BlockHash, numbers: impl Iterator<Item =
     pool.clear_cache();
     let expected: Vec<_> = numbers.flat_map(|number| [page(number), content(number)]).collect();
     assert!(read_tree(pool, root).unwrap() == expected);
+}
+
+/// The offline check of a pool that nobody has open.
+pub fn assert_check_finds_nothing(disk: &Arc<SimDisk>) {
+    let mut check = PoolCheck::open(disk.clone() as Arc<dyn Disk>, Arc::new(Nodes)).unwrap();
+    check.verify_segments(&mut |_, _| {});
+    check.count_references();
+    let findings = check.into_findings();
+    assert!(findings.is_empty(), "{findings:?}");
 }
