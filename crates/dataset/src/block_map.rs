@@ -9,6 +9,7 @@ use crate::{Error, Result};
 use offshoot_format::tree::{MAP_FAN_OUT, MapView, encode_map};
 use offshoot_pool::BlockData;
 use offshoot_types::BlockHash;
+use std::ops::Range;
 
 const FAN_OUT: u64 = MAP_FAN_OUT as u64;
 
@@ -131,6 +132,30 @@ impl BlockMap {
         next_in(source, self.root, self.height, 0, from, data)
     }
 
+    /// The blocks that differ from `other`'s, in ascending ranges; those with less than `gap` alike
+    /// between them are joined. What is alike is not read: the cost follows what differs.
+    pub(crate) fn differing(
+        &self,
+        source: &dyn NodeSource,
+        other: &BlockMap,
+        gap: u64,
+    ) -> Result<Vec<Range<u64>>> {
+        let mut found = Differing { source, gap, ranges: Vec::new() };
+        found.compare(*self, *other, self.height.max(other.height), 0)?;
+        Ok(found.ranges)
+    }
+
+    /// The maps of the 128 parts of this one, taken as one of `height`.
+    fn parts(&self, source: &dyn NodeSource, height: u8) -> Result<[BlockMap; MAP_FAN_OUT]> {
+        if self.height < height {
+            let mut parts = [BlockMap::EMPTY; MAP_FAN_OUT];
+            parts[0] = *self;
+            return Ok(parts);
+        }
+        let children = read_map(source, self.root, height)?;
+        Ok(children.map(|root| BlockMap { height: height - 1, root }))
+    }
+
     /// Data blocks, and the number behind the last one.
     pub(crate) fn count(&self, source: &dyn NodeSource) -> Result<(u64, u64)> {
         let (blocks, mut end) = (count(source, self.root, self.height)?, 0);
@@ -178,6 +203,41 @@ impl BlockMap {
             map.height -= 1;
         }
         Ok((map, grown))
+    }
+}
+
+/// A comparison of two maps.
+struct Differing<'a> {
+    source: &'a dyn NodeSource,
+    gap: u64,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Differing<'_> {
+    /// Compares what two maps, taken as of `height`, say of the blocks from `base` on.
+    fn compare(&mut self, one: BlockMap, other: BlockMap, height: u8, base: u64) -> Result<()> {
+        // A hash of the same height names the same content; a hole is one at any height.
+        if one.root == other.root && (one.height == other.height || one.root.is_zero()) {
+            return Ok(());
+        }
+        if height == 0 {
+            self.add(base);
+            return Ok(());
+        }
+        let ones = one.parts(self.source, height)?;
+        let others = other.parts(self.source, height)?;
+        let width = span(height - 1);
+        for (slot, (one, other)) in ones.into_iter().zip(others).enumerate() {
+            self.compare(one, other, height - 1, base + slot as u64 * width)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, block: u64) {
+        match self.ranges.last_mut() {
+            Some(last) if block - last.end < self.gap.max(1) => last.end = block + 1,
+            _ => self.ranges.push(block..block + 1),
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 mod admission;
 mod changes;
 mod commit;
+mod comparing;
 mod copying;
 mod durability;
 mod files;

@@ -33,6 +33,10 @@ pub enum Readiness {
     Ready {
         /// The clean image in the store.
         image: SnapshotId,
+        /// Whether every check that there is was made of all of it, so that another image needs
+        /// checking only where it differs from this one.
+        #[serde(default)]
+        proven: bool,
     },
     /// It could not be recovered or did not pass the checks.
     Failed {
@@ -69,8 +73,16 @@ impl Snapshot {
     /// The clean image, where the snapshot is ready.
     pub fn ready_image(&self) -> Option<SnapshotId> {
         match self.readiness {
-            Readiness::Ready { image } => Some(image),
+            Readiness::Ready { image, .. } => Some(image),
             Readiness::Pending | Readiness::Failed { .. } => None,
+        }
+    }
+
+    /// The same where all of it was checked.
+    pub fn proven_image(&self) -> Option<SnapshotId> {
+        match self.readiness {
+            Readiness::Ready { image, proven: true } => Some(image),
+            _ => None,
         }
     }
 

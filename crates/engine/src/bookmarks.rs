@@ -183,7 +183,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
                 redo: resolved.position.lsn,
                 kind: SnapshotKind::Bookmark,
                 taken_at: now,
-                readiness: Readiness::Ready { image },
+                readiness: Readiness::Ready { image, proven: false },
                 ..base.clone()
             })?;
         }

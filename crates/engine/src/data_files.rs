@@ -4,6 +4,7 @@ use crate::paths::DATA_DIR;
 use offshoot_fs::{File, FileSystem, NewFile, PathError};
 use offshoot_postgres::data_dir::{DataDir, DataFile};
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,6 +27,12 @@ impl DataFiles {
 
     fn path(&self, path: &str) -> PathBuf {
         PathBuf::from(self.directory).join(path)
+    }
+
+    /// The blocks of a file that may differ from those of the same file in `other`; `None`: there is
+    /// none.
+    pub fn differing(&self, path: &str, other: &DataFiles) -> io::Result<Option<Vec<Range<u64>>>> {
+        self.files.differing_blocks(self.path(path), &other.files).map_err(os_error)
     }
 
     /// Permissions for what is made, with the owner of the directory.

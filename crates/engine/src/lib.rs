@@ -44,6 +44,7 @@ mod paths;
 mod policies;
 mod pool_jobs;
 mod ports;
+mod proof;
 mod provision;
 mod readiness;
 mod restart;

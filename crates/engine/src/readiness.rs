@@ -3,20 +3,17 @@
 
 use crate::core::{Context, Core, job_key};
 use crate::opening::{self, DATASET};
+use crate::proof::{self, Proof};
 use crate::provision::major_of;
 use crate::snapshots;
 use offshoot_domain::{Owner, Readiness, Snapshot};
-use offshoot_postgres::check_image::{check_running, check_stopped};
-use offshoot_postgres::server::StopMode;
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long crash recovery of a VDB's image may take.
-const RECOVERY_DEADLINE: Duration = Duration::from_secs(3600);
-/// How long a check may take.
-const CHECK_DEADLINE: Duration = Duration::from_secs(6 * 3600);
+pub const RECOVERY_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// The workflow's name.
 const KIND: &str = "snapshot_ready";
@@ -24,8 +21,7 @@ const KIND: &str = "snapshot_ready";
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Key under which jobs note the image they made.
 pub const IMAGE: &str = "image";
-const CHECKED: &str = "checked_dataset";
-const DAMAGE: &str = "damage";
+const PROOF: &str = "proof";
 
 /// The workflow.
 pub fn workflow() -> Workflow<Core> {
@@ -35,7 +31,7 @@ pub fn workflow() -> Workflow<Core> {
         .step("recover", recover, opening::unmount_clone)
         .step("image", take_image, drop_image)
         .check("close", opening::delete_clone)
-        .step("check", check, drop_checked)
+        .step("check", check, proof::clear)
         .point_of_no_return()
         .check("publish", publish)
 }
@@ -107,38 +103,9 @@ pub fn drop_image(context: &Context) -> Result<(), Failure> {
 }
 
 fn check(context: &Context) -> Result<(), Failure> {
-    let core = context.app();
     let snapshot = snapshot_of(context)?;
-    let major = major_of(core, snapshot.owner)?;
-    let image: SnapshotId = context.need(IMAGE)?;
-    let dataset = core.store.clone_snapshot(image).map_err(|e| e.failure())?;
-    context.set(CHECKED, &dataset)?;
-    core.exports.mount(dataset)?;
-    let tools = core.host.tools(major)?;
-    let (bin, dir) = (&tools.installation.bin_dir, core.paths.data_dir(dataset));
-    let mut found = check_stopped(bin, &dir, tools.user.as_ref(), CHECK_DEADLINE)?;
-    if found.sound() {
-        let key = job_key(context.job_id());
-        opening::start_private(core, &key, major, dataset, RECOVERY_DEADLINE)?;
-        let shared = core.servers.get(&key).ok_or_else(|| Failure::internal("no server"))?;
-        let running = check_running(&shared.lock(), CHECK_DEADLINE)?;
-        found.damage.extend(running.damage);
-        found.unchecked.extend(running.unchecked);
-    }
-    for what in &found.unchecked {
-        tracing::warn!(snapshot = %snapshot.id, what, "not checked");
-    }
-    context.set(DAMAGE, &found.damage)?;
-    drop_checked(context)
-}
-
-fn drop_checked(context: &Context) -> Result<(), Failure> {
-    let core = context.app();
-    core.servers.stop(&job_key(context.job_id()), StopMode::Immediate)?;
-    match context.get(CHECKED)? {
-        Some(dataset) => opening::delete_dataset(core, dataset),
-        None => Ok(()),
-    }
+    context.set(PROOF, &proof::prove(context, &snapshot, context.need(IMAGE)?)?)?;
+    proof::clear(context)
 }
 
 fn publish(context: &Context) -> Result<(), Failure> {
@@ -147,13 +114,13 @@ fn publish(context: &Context) -> Result<(), Failure> {
         // Deleted meanwhile; nobody will come for the image.
         return drop_image(context);
     };
-    let damage: Vec<String> = context.need(DAMAGE)?;
-    if damage.is_empty() {
-        let image = context.need(IMAGE)?;
+    let found: Proof = context.need(PROOF)?;
+    if found.damage.is_empty() {
+        let ready = Readiness::Ready { image: context.need(IMAGE)?, proven: found.whole };
         core.clear(&snapshot.id.to_string(), "proof");
-        return snapshots::set_readiness(core, snapshot.id, Readiness::Ready { image });
+        return snapshots::set_readiness(core, snapshot.id, ready);
     }
-    let reason = damage.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
+    let reason = found.damage.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
     mark_failed(core, &snapshot, &reason)?;
     drop_image(context)
 }

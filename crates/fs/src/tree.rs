@@ -9,6 +9,7 @@ use crate::{
 };
 use offshoot_types::Ino;
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -191,6 +192,28 @@ impl FileSystem {
         done?;
         self.watchers.entry_changed(parent, name);
         Ok(())
+    }
+
+    /// The blocks of a file that may differ from those of the file of the same path in `other`, another
+    /// dataset of the same store: see [`crate::Dataset::differing_blocks`]. `None`: there is no such
+    /// file in `other`.
+    ///
+    /// # Errors
+    /// A [`PathError`].
+    pub fn differing_blocks(
+        &self,
+        path: impl AsRef<Path>,
+        other: &FileSystem,
+    ) -> Result<Option<Vec<Range<u64>>>> {
+        let path = path.as_ref();
+        if !other.exists(path)? {
+            return Ok(None);
+        }
+        let compare = || {
+            let (ino, other_ino) = (self.resolve(path)?.ino, other.resolve(path)?.ino);
+            self.dataset().differing_blocks(ino, other.dataset(), other_ino)
+        };
+        compare().map(Some).map_err(PathError::at("compare", path))
     }
 
     /// Opens an existing file.

@@ -43,10 +43,19 @@ pub struct Control {
     pub backup_end_required: bool,
     /// Bytes of a WAL segment.
     pub wal_segment_bytes: u64,
+    /// Pages of one file of a relation.
+    pub segment_pages: u64,
     /// Whether data pages have checksums.
     pub data_checksums: bool,
     /// Settings a standby must have at least as large, by their names in `postgresql.conf`.
     pub minimum_settings: Vec<(&'static str, u32)>,
+}
+
+impl Control {
+    /// Whether it opens without recovery.
+    pub fn is_stopped_cleanly(&self) -> bool {
+        matches!(self.state, ClusterState::ShutDown | ClusterState::ShutDownInRecovery)
+    }
 }
 
 /// Settings that limit what can be replayed: the name in the configuration and in the tool's output.
@@ -127,6 +136,7 @@ pub fn parse(text: &str) -> Result<Control, Failure> {
         min_recovery_lsn: lsn("Minimum recovery ending location")?,
         backup_end_required: field("End-of-backup record required")? == "yes",
         wal_segment_bytes: number("Bytes per WAL segment")?,
+        segment_pages: number("Blocks per segment of large relation")?,
         data_checksums: number("Data page checksum version")? != 0,
         minimum_settings,
     })
@@ -141,4 +151,4 @@ fn damaged(why: &str) -> Failure {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -80,7 +80,7 @@ fn snapshot(id: u64, owner: impl Into<Owner>) -> Snapshot {
         timeline: 1,
         kind: SnapshotKind::Manual,
         taken_at: now(),
-        readiness: Readiness::Ready { image: SnapshotId(id + 1) },
+        readiness: Readiness::Ready { image: SnapshotId(id + 1), proven: false },
     }
 }
 

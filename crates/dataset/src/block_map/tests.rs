@@ -59,3 +59,48 @@ fn updates_give_what_a_map_gives() {
         }
     }
 }
+
+#[test]
+fn what_differs_is_what_two_models_say() {
+    let mut state = 7u64;
+    let mut dice = move |sides: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % sides
+    };
+    for run in 0..60 {
+        let nodes = MemoryNodes::default();
+        let far = [1, 2, 128, 129, 20_000, 1 << 31][run % 6];
+        let mut fill = |map: BlockMap, mut model: BTreeMap<u64, BlockHash>, count: u64| {
+            for _ in 0..count {
+                let zero = dice(4) == 0;
+                let hash = if zero { BlockHash::ZERO } else { hash(dice(1000) + 1) };
+                model.insert(dice(far), hash);
+            }
+            model.retain(|index, _| run % 4 > 0 || *index < far / 2 + 1);
+            let changes: Vec<_> = model.iter().map(|(index, hash)| (*index, *hash)).collect();
+            model.retain(|_, hash| !hash.is_zero());
+            let size = model.last_key_value().map_or(0, |(last, _)| last + 1);
+            let mut cleared = RangeSet::default();
+            cleared.insert(0, u64::MAX);
+            let (map, _) = map.update(&nodes, &cleared, &changes, size).unwrap();
+            (map, model)
+        };
+        let (one, ones) = fill(BlockMap::EMPTY, BTreeMap::new(), 300);
+        let (other, others) = fill(one, ones.clone(), [0, 1, 5, 400][run % 4]);
+        let mut expected: Vec<u64> = ones.keys().chain(others.keys()).copied().collect();
+        expected.retain(|index| ones.get(index) != others.get(index));
+        expected.sort_unstable();
+        expected.dedup();
+        for (a, b) in [(one, other), (other, one)] {
+            let found = a.differing(&nodes, &b, 1).unwrap();
+            assert!(found.windows(2).all(|pair| pair[0].end < pair[1].start), "{found:?}");
+            assert_eq!(found.into_iter().flatten().collect::<Vec<_>>(), expected);
+            let joined = a.differing(&nodes, &b, 100).unwrap();
+            assert!(joined.windows(2).all(|pair| pair[0].end + 100 <= pair[1].start));
+            assert!(expected.iter().all(|block| joined.iter().any(|one| one.contains(block))));
+            let edges = joined.iter().flat_map(|one| [one.start, one.end - 1]);
+            assert!(edges.into_iter().all(|edge| expected.binary_search(&edge).is_ok()));
+        }
+        assert!(one.differing(&nodes, &one, 1).unwrap().is_empty());
+    }
+}

@@ -20,7 +20,7 @@ fn range(from: u64, to: u64) -> LogRange {
 const PENDING: Readiness = Readiness::Pending;
 
 fn ready(image: u64) -> Readiness {
-    Readiness::Ready { image: SnapshotId(image) }
+    Readiness::Ready { image: SnapshotId(image), proven: false }
 }
 
 fn snapshot(id: u64, redo: u64, lsn: u64, readiness: Readiness) -> Snapshot {

@@ -99,6 +99,7 @@ fn a_copy_has_at_least_the_room_the_source_had() {
         redo_lsn: Default::default(),
         timeline: 1,
         min_recovery_lsn: Default::default(),
+        segment_pages: 131_072,
         backup_end_required: false,
         wal_segment_bytes: 16 << 20,
         data_checksums: true,

@@ -1,6 +1,6 @@
 use super::*;
 
-const SAMPLE: &str = "\
+pub(crate) const SAMPLE: &str = "\
 pg_control version number:            1300
 Database system identifier:           7300000000000000001
 Database cluster state:               in archive recovery
@@ -16,6 +16,7 @@ max_worker_processes setting:         8
 max_wal_senders setting:              10
 max_prepared_xacts setting:           5
 max_locks_per_xact setting:           64
+Blocks per segment of large relation: 131072
 Bytes per WAL segment:                16777216
 Data page checksum version:           1
 ";
@@ -31,6 +32,7 @@ fn the_tools_output_is_understood() {
     assert_eq!(control.timeline, 3);
     assert!(control.backup_end_required && control.data_checksums);
     assert_eq!(control.wal_segment_bytes, 16 << 20);
+    assert_eq!(control.segment_pages, 131_072);
     assert!(control.minimum_settings.contains(&("max_prepared_transactions", 5)));
 }
 

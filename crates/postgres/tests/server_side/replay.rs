@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use offshoot_os::process::Spec;
-use offshoot_postgres::check_image::{check_running, check_stopped};
+use offshoot_postgres::check_image::check_running;
 use offshoot_postgres::config::{self, Settings, VdbOptions};
 use offshoot_postgres::recovery::{self, Recovered, Target, Timeline};
 use offshoot_postgres::server::{self, Server, StopMode};
@@ -13,6 +13,7 @@ use offshoot_postgres::{access, control, settle, standby, superuser, vdb_role};
 use offshoot_types::{ErrorKind, Failure, Lsn};
 
 use crate::cluster::*;
+use crate::image::{check_stopped, scope};
 
 /// A running source with an application's database, roles and a subscription.
 struct Source {
@@ -220,12 +221,13 @@ fn make_vdb(scratch: &Scratch, bin: &Path, mut recovered: Recovered, rows: u64) 
     assert_eq!(report.warnings, Vec::<String>::new());
     let again = settle::settle(&mut recovered.server, &dir).unwrap();
     assert_eq!(again, settle::SettleReport::default());
-    let findings = check_running(&recovered.server, DEADLINE).unwrap();
+    let all = || scope(bin, &data, |_| None);
+    let findings = check_running(&recovered.server, &all(), DEADLINE, &mut |_| Ok(())).unwrap();
     assert!(findings.sound(), "{findings:?}");
     assert_eq!(findings.unchecked.is_empty(), has_amcheck(bin), "{findings:?}");
     assert!(recovered.server.stop(StopMode::Fast, DEADLINE).unwrap());
     recovery::finish(&dir).unwrap();
-    assert!(check_stopped(bin, &data, user().as_ref(), DEADLINE).unwrap().sound());
+    assert!(check_stopped(bin, &data, &all()).unwrap().sound());
     assert_eq!(control(bin, &data).state, control::ClusterState::ShutDown);
 
     config::write_vdb(&dir, &control(bin, &data), &VdbOptions::default()).unwrap();

@@ -184,7 +184,7 @@ fn make_snapshots(
             // Retention leaves these alone.
             kind: SnapshotKind::Manual,
             taken_at: now,
-            readiness: Readiness::Ready { image: id },
+            readiness: Readiness::Ready { image: id, proven: false },
         });
     }
     catalog.transaction(|tx| records.iter().try_for_each(|one| tx.put(one)))?;

@@ -31,7 +31,7 @@ fn snapshot(id: u64, at: u64, kind: SnapshotKind, readiness: Readiness) -> Snaps
 
 fn ready(id: u64, at: u64) -> Snapshot {
     let image = SnapshotId(1_000_000 + id);
-    snapshot(id, at, SnapshotKind::Policy, Readiness::Ready { image })
+    snapshot(id, at, SnapshotKind::Policy, Readiness::Ready { image, proven: false })
 }
 
 fn only(change: impl FnOnce(&mut Retention)) -> Retention {
@@ -181,7 +181,7 @@ fn snapshots() -> impl Strategy<Value = Vec<Snapshot>> {
             let readiness = match (kind, readiness) {
                 (SnapshotKind::RecoveryPoint, _) | (_, 0) => Readiness::Pending,
                 (_, 1) => Readiness::Failed { reason: "test".to_owned() },
-                _ => Readiness::Ready { image: SnapshotId(1000 + id) },
+                _ => Readiness::Ready { image: SnapshotId(1000 + id), proven: false },
             };
             snapshot(id, MONDAY_MS + at, kind, readiness)
         };

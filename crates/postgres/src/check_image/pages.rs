@@ -1,0 +1,207 @@
+//! Checksums of pages, and the files that have them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+use offshoot_types::{ErrorKind, Failure};
+
+use super::checksum::{PAGE_LEN, is_sound};
+use super::{Findings, Tick};
+use crate::base_backup::TABLESPACES_DIR;
+use crate::control::Control;
+use crate::data_dir::{DataDir, DataFile, read_full};
+
+/// Pages read at once.
+const READ_PAGES: u64 = 128;
+
+/// Which pages of the files of relations a check looks at: ascending ranges of pages by the path of the
+/// file, below the data directory as PostgreSQL names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    files: BTreeMap<String, Vec<Range<u64>>>,
+    /// Pages of a file of a relation, but the last.
+    segment_pages: u64,
+}
+
+impl Scope {
+    /// Everything of an image that `changed` does not leave out: it is told of each file of a relation
+    /// and answers the pages to look at, `None` for all.
+    ///
+    /// # Errors
+    /// Those of `changed`, and of the file system.
+    pub fn of(
+        control: &Control,
+        data: &dyn DataDir,
+        mut changed: impl FnMut(&str) -> io::Result<Option<Vec<Range<u64>>>>,
+    ) -> io::Result<Scope> {
+        let mut files = BTreeMap::new();
+        for path in relation_files(data)? {
+            let mut pages = match changed(&path)? {
+                Some(pages) => pages,
+                None => Vec::from([0..data.open(&path)?.size()?.div_ceil(PAGE_LEN as u64)]),
+            };
+            pages.retain(|range| !range.is_empty());
+            files.insert(path, pages);
+        }
+        Ok(Scope { files, segment_pages: control.segment_pages })
+    }
+
+    /// How much it is, in bytes.
+    pub fn bytes(&self) -> u64 {
+        bytes_in(self.files.values().flatten())
+    }
+
+    /// How much of it is a relation's main fork, in bytes.
+    pub(super) fn bytes_of(&self, path: &str) -> u64 {
+        bytes_in(self.of_relation(path).iter().flatten())
+    }
+
+    /// The pages of a relation's main fork by their numbers in it, whatever its files; `None`: it has
+    /// none here.
+    pub(super) fn of_relation(&self, path: &str) -> Option<Vec<Range<u64>>> {
+        let mut found = self.files.get(path)?.clone();
+        for segment in 1.. {
+            let Some(pages) = self.files.get(&format!("{path}.{segment}")) else { break };
+            let base = segment * self.segment_pages;
+            found.extend(pages.iter().map(|one| base + one.start..base + one.end));
+        }
+        Some(found)
+    }
+}
+
+fn bytes_in<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> u64 {
+    ranges.map(|pages| pages.end - pages.start).sum::<u64>() * PAGE_LEN as u64
+}
+
+/// Verifies the page checksums of what `scope` holds of a cleanly stopped image. `tick` hears how many
+/// bytes were read and may end the check. What cannot be read is damage, too.
+///
+/// # Errors
+/// `WrongState` when the image was not stopped cleanly, and what `tick` answers.
+pub fn check_pages(
+    control: &Control,
+    data: &dyn DataDir,
+    scope: &Scope,
+    tick: &mut Tick<'_>,
+) -> Result<Findings, Failure> {
+    let mut findings = Findings::default();
+    if !control.is_stopped_cleanly() {
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            "the image was not stopped cleanly",
+            "start it and stop it again",
+        ));
+    }
+    if !control.data_checksums {
+        findings.unchecked.push("the source has no page checksums".to_owned());
+        return Ok(findings);
+    }
+    for (path, ranges) in &scope.files {
+        let mut check = PageCheck { path, scope, findings: &mut findings };
+        match data.open(path) {
+            Ok(file) => check.file(&*file, ranges, tick)?,
+            Err(error) => check.damaged(&format!("cannot be opened: {error}")),
+        }
+    }
+    Ok(findings)
+}
+
+/// The check of one file.
+struct PageCheck<'a> {
+    path: &'a str,
+    scope: &'a Scope,
+    findings: &'a mut Findings,
+}
+
+impl PageCheck<'_> {
+    fn damaged(&mut self, what: &str) {
+        self.findings.add_damage(format!("{}: {what}", self.path));
+    }
+
+    fn file(
+        &mut self,
+        file: &dyn DataFile,
+        ranges: &[Range<u64>],
+        tick: &mut Tick<'_>,
+    ) -> Result<(), Failure> {
+        match file.size() {
+            Ok(size) if size.is_multiple_of(PAGE_LEN as u64) => {}
+            Ok(_) => self.damaged("its last page is cut short"),
+            Err(error) => self.damaged(&error.to_string()),
+        }
+        let mut buffer = vec![0; READ_PAGES as usize * PAGE_LEN];
+        for range in ranges {
+            for first in range.clone().step_by(READ_PAGES as usize) {
+                let pages = READ_PAGES.min(range.end - first) as usize;
+                let part = buffer.get_mut(..pages * PAGE_LEN).unwrap_or_default();
+                match read_full(file, first * PAGE_LEN as u64, part) {
+                    Ok(read) => self.pages(first, part.get(..read).unwrap_or_default()),
+                    Err(error) => self.damaged(&format!("page {first} and on: {error}")),
+                }
+                tick((pages * PAGE_LEN) as u64)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks whole pages, the first of them the `first`th of the file.
+    fn pages(&mut self, first: u64, pages: &[u8]) {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        let segment = segment_of(name).unwrap_or_default();
+        let base = segment.saturating_mul(self.scope.segment_pages);
+        for (number, page) in (first..).zip(pages.chunks_exact(PAGE_LEN)) {
+            if !is_sound(page, base.saturating_add(number)) {
+                self.damaged(&format!("page {number}: wrong checksum"));
+            }
+        }
+    }
+}
+
+/// The files of relations, all forks and segments.
+fn relation_files(data: &dyn DataDir) -> io::Result<Vec<String>> {
+    let mut directories = vec!["global".to_owned()];
+    directories.extend(data.list("base")?.into_iter().map(|name| format!("base/{name}")));
+    for oid in data.list("pg_tblspc")? {
+        // A link is not followed where a path ends.
+        let moved = format!("{TABLESPACES_DIR}/{oid}");
+        let place = if data.exists(&moved)? { moved } else { format!("pg_tblspc/{oid}") };
+        for version in directory(data, &place)? {
+            let databases = directory(data, &format!("{place}/{version}"))?;
+            let path = |database| format!("pg_tblspc/{oid}/{version}/{database}");
+            directories.extend(databases.into_iter().map(path));
+        }
+    }
+    let mut files = Vec::new();
+    for path in directories {
+        let names = directory(data, &path)?.into_iter();
+        let relations = names.filter(|name| segment_of(name).is_some());
+        files.extend(relations.map(|name| format!("{path}/{name}")));
+    }
+    Ok(files)
+}
+
+/// The names in a directory; none where it is something else, such as a link out of the image.
+fn directory(data: &dyn DataDir, path: &str) -> io::Result<Vec<String>> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    match data.list(path) {
+        Err(error) if matches!(error.kind(), NotADirectory | NotFound) => Ok(Vec::new()),
+        names => names,
+    }
+}
+
+/// The segment that a file holds, where its name is that of a relation's: `16384`, `16384.1`,
+/// `16384_fsm`, `16384_vm.2`.
+fn segment_of(name: &str) -> Option<u64> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (fork, segment) = match name.split_once('.') {
+        Some((fork, segment)) if is_number(segment) => (fork, segment.parse().ok()?),
+        Some(_) => return None,
+        None => (name, 0),
+    };
+    let (number, kind) = fork.split_once('_').unwrap_or((fork, "init"));
+    (is_number(number) && matches!(kind, "fsm" | "vm" | "init")).then_some(segment)
+}
+
+#[cfg(test)]
+mod tests;

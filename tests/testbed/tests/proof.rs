@@ -1,0 +1,107 @@
+//! A snapshot is ready once it is checked. What an earlier check has seen is not looked at again, and
+//! damage in what is new is found.
+
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{Snapshot, SnapshotState, Status};
+use offshoot_demo::{Database, SourceOptions, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+const PAGE: u64 = 8192;
+
+/// The bytes that each check so far has read, in order.
+fn checked(bed: &Testbed) -> Result<Vec<u64>> {
+    let log = std::fs::read_to_string(bed.engine.log())?;
+    let lines = log.lines().filter(|line| line.contains("checked what no earlier check has seen"));
+    let bytes = |line: &str| line.split_once("bytes=")?.1.split(' ').next()?.parse().ok();
+    lines.map(|line| bytes(line).context("a check says how much it read")).collect()
+}
+
+/// Takes a snapshot; how many bytes its check read.
+fn take(bed: &Testbed, object: &str) -> Result<u64> {
+    let before = checked(bed)?.len();
+    bed.wait_ready(&bed.snapshot(object)?)?;
+    let all = checked(bed)?;
+    ensure!(all.len() == before + 1, "one check more than {before}: {all:?}");
+    all.last().copied().context("a check")
+}
+
+/// Two tables: one of 16 MB that stays, and one that changes.
+fn fill(source: &Database) -> Result<()> {
+    source.execute("CREATE TABLE stays AS SELECT i, repeat(md5(i::text), 30) t FROM generate_series(1, 16000) i")?;
+    source.execute("CREATE INDEX stays_i ON stays (i)")?;
+    source.execute("CREATE TABLE moves (i int PRIMARY KEY, t text) WITH (fillfactor = 50)")?;
+    source.execute(
+        "INSERT INTO moves SELECT i, repeat(md5(i::text), 20) FROM generate_series(1, 8000) i",
+    )?;
+    source.execute("VACUUM ANALYZE")
+}
+
+fn only_what_changed_is_checked(bed: &Testbed) -> Result<()> {
+    let first = take(bed, "prod")?;
+    let all = *checked(bed)?.first().context("the check of the link")?;
+    ensure!(all > 24 << 20, "{all} bytes of all");
+    ensure!(first < all / 4, "{first} bytes of {all} after nothing but VACUUM's leftovers");
+    let source = bed.source.connect("postgres")?;
+    source.execute("UPDATE moves SET t = t || '!' WHERE i IN (17, 4000, 7999)")?;
+    let few = take(bed, "prod")?;
+    // Three pages, with those around them, the index, and what catalogs and visibility need.
+    ensure!((3 * PAGE..4 << 20).contains(&few), "{few} bytes of {all} for three rows");
+    Ok(())
+}
+
+fn table_file(bed: &Testbed, vdb: &str, table: &str) -> Result<PathBuf> {
+    let path = bed.open(vdb)?.text(&format!("SELECT pg_relation_filepath('{table}')"))?;
+    let mounted = bed.scratch.mounts().into_iter().map(|mount| mount.join("data").join(&path));
+    mounted.into_iter().find(|path| path.exists()).context("the table's file")
+}
+
+fn damage_in_what_is_new_is_found(bed: &Testbed) -> Result<()> {
+    bed.provision("dev", "prod", &[])?;
+    let few = take(bed, "dev")?;
+    ensure!(few < 4 << 20, "{few} bytes: a VDB's first snapshot begins with its parent's");
+    let dev = bed.open("dev")?;
+    dev.execute(
+        "CREATE TABLE fresh AS SELECT i, repeat('x', 500) t FROM generate_series(1, 500) i",
+    )?;
+    dev.execute("CHECKPOINT")?;
+    let file = std::fs::File::options().write(true).open(table_file(bed, "dev", "fresh")?)?;
+    file.write_all_at(b"not what PostgreSQL wrote", 3 * PAGE + 4000)?;
+    file.sync_all()?;
+    let snapshot = bed.snapshot("dev")?;
+    let id = snapshot.id.to_string();
+    let shown = || -> Result<Snapshot> { bed.engine.ask(["snapshot", "show", &id]) };
+    wait_until("the check ends", PATIENCE, || Ok(shown()?.state != SnapshotState::Pending))?;
+    let failed = shown()?;
+    let error = failed.error.clone().unwrap_or_default();
+    ensure!(failed.state == SnapshotState::Failed, "{failed:?}");
+    ensure!(error.contains("page 3: wrong checksum"), "{error}");
+    let status: Status = bed.engine.ask(["status"])?;
+    ensure!(status.faults.iter().any(|fault| fault.object == id), "{:?}", status.faults);
+    bed.refused(&["vdb", "provision", "no", "--from", "dev", "--snapshot", &id]);
+    // The next one is compared with the last that passed, not with this one.
+    dev.execute("INSERT INTO fresh SELECT 1, 'more'")?;
+    let next = bed.snapshot("dev")?.id.to_string();
+    let next = || -> Result<Snapshot> { bed.engine.ask(["snapshot", "show", &next]) };
+    wait_until("the check ends", PATIENCE, || Ok(next()?.state != SnapshotState::Pending))?;
+    ensure!(next()?.state == SnapshotState::Failed, "the damage is still there: {:?}", next()?);
+    dev.execute("DROP TABLE fresh; CHECKPOINT")?;
+    take(bed, "dev")?;
+    Ok(())
+}
+
+#[test]
+fn a_check_reads_what_is_new_and_finds_its_damage() {
+    let options = SourceOptions { bin_dir: find_newest().unwrap(), scale: 0, settings: vec![] };
+    let bed = Testbed::with(options).unwrap();
+    let course = || -> Result<()> {
+        fill(&bed.source.connect("postgres")?)?;
+        bed.link("prod")?;
+        wait_until("the link's snapshot is checked", PATIENCE, || Ok(!checked(&bed)?.is_empty()))?;
+        only_what_changed_is_checked(&bed)?;
+        damage_in_what_is_new_is_found(&bed)
+    };
+    let result = course();
+    with_log(&bed.engine, result).unwrap();
+}
