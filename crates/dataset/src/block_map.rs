@@ -132,15 +132,16 @@ impl BlockMap {
         next_in(source, self.root, self.height, 0, from, data)
     }
 
-    /// The blocks that differ from `other`'s, in ascending ranges; those with less than `gap` alike
-    /// between them are joined. What is alike is not read: the cost follows what differs.
+    /// The blocks that differ from `other`'s, in ascending ranges: at most `ranges_max`, for which those
+    /// nearest to each other are joined with what is alike between them. Subtrees that are alike are not
+    /// read: the cost follows what differs.
     pub(crate) fn differing(
         &self,
         source: &dyn NodeSource,
         other: &BlockMap,
-        gap: u64,
+        ranges_max: usize,
     ) -> Result<Vec<Range<u64>>> {
-        let mut found = Differing { source, gap, ranges: Vec::new() };
+        let mut found = Differing { source, ranges_max, gap: 1, ranges: Vec::new() };
         found.compare(*self, *other, self.height.max(other.height), 0)?;
         Ok(found.ranges)
     }
@@ -209,6 +210,8 @@ impl BlockMap {
 /// A comparison of two maps.
 struct Differing<'a> {
     source: &'a dyn NodeSource,
+    ranges_max: usize,
+    /// Ranges with fewer blocks between them are joined.
     gap: u64,
     ranges: Vec<Range<u64>>,
 }
@@ -234,9 +237,18 @@ impl Differing<'_> {
     }
 
     fn add(&mut self, block: u64) {
+        self.push(block..block + 1);
+        while self.ranges.len() > self.ranges_max.max(1) {
+            self.gap = self.gap.saturating_mul(2);
+            let ranges = std::mem::take(&mut self.ranges);
+            ranges.into_iter().for_each(|range| self.push(range));
+        }
+    }
+
+    fn push(&mut self, range: Range<u64>) {
         match self.ranges.last_mut() {
-            Some(last) if block - last.end < self.gap.max(1) => last.end = block + 1,
-            _ => self.ranges.push(block..block + 1),
+            Some(last) if range.start - last.end < self.gap => last.end = range.end,
+            _ => self.ranges.push(range),
         }
     }
 }

@@ -6,13 +6,13 @@ use crate::{Error, Result};
 use offshoot_types::{BLOCK_SIZE, Ino};
 use std::ops::Range;
 
-/// Alike blocks between two that differ, below which one range holds both.
-const GAP_BLOCKS: u64 = 32;
+/// Ranges answered for one file; more are joined.
+const RANGES_MAX: usize = 4096;
 
 impl Dataset {
     /// The blocks of a file that may differ from those of a file of `other`, a dataset of the same
-    /// store: ascending ranges that leave out nothing that differs, but hold single blocks that do
-    /// not. The trees are compared by their hashes, so the cost follows what differs, not the size.
+    /// store: ascending ranges that leave out nothing that differs, but hold blocks that do not where
+    /// there would be very many. The trees are compared by their hashes, so the cost follows what differs, not the size.
     pub fn differing_blocks(
         &self,
         ino: Ino,
@@ -26,7 +26,7 @@ impl Dataset {
             let (Some(map), Some(other_map)) = (map, other_map) else {
                 return Ok(if blocks == 0 { Vec::new() } else { vec![0..blocks] });
             };
-            match map.differing(&self.reader, &other_map, GAP_BLOCKS) {
+            match map.differing(&self.reader, &other_map, RANGES_MAX) {
                 Ok(mut ranges) => {
                     ranges.iter_mut().for_each(|range| range.end = range.end.min(blocks));
                     ranges.retain(|range| !range.is_empty());

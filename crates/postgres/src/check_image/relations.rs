@@ -10,6 +10,9 @@ use super::{Findings, Scope, Tick};
 use crate::server::Server;
 use crate::session::{Session, quote_identifier, quote_text};
 
+/// Ranges of pages that one question names.
+const QUERY_RANGES: usize = 4096;
+
 /// Verifies heaps and B-tree indexes of all databases of a running, settled server that takes
 /// writes: of heaps the pages in `scope`, of indexes those that have any there. The extension it needs
 /// is installed where missing and removed afterwards.
@@ -140,11 +143,18 @@ impl DatabaseCheck<'_> {
             if unchanged || (is_heap == "t" && heap_check.is_empty()) {
                 continue;
             }
-            let sql = match is_heap.as_str() {
-                "t" => heap_query(&schema, oid, pages.as_deref()),
-                _ => format!("SELECT NULL FROM {schema}.bt_index_check({oid}, false)"),
-            };
-            self.relation(name, &sql)?;
+            match (is_heap.as_str(), pages) {
+                ("t", Some(pages)) => {
+                    for pages in pages.chunks(QUERY_RANGES) {
+                        self.relation(name, &pages_query(&schema, oid, pages))?;
+                    }
+                }
+                ("t", None) => self.relation(name, &heap_query(&schema, oid))?,
+                _ => {
+                    let sql = format!("SELECT NULL FROM {schema}.bt_index_check({oid}, false)");
+                    self.relation(name, &sql)?;
+                }
+            }
             tick(self.scope.bytes_of(path))?;
         }
         Ok(())
@@ -167,18 +177,21 @@ impl DatabaseCheck<'_> {
     }
 }
 
-/// Asks for what is wrong in a heap, in these pages of it or all. The server may have cut the heap since
-/// the pages were named.
-fn heap_query(schema: &str, oid: &str, pages: Option<&[Range<u64>]>) -> String {
-    let wrong = "SELECT 'block ' || blkno || coalesce(' item ' || offnum, '') || ': ' || msg";
-    let Some(pages) = pages else {
-        return format!("{wrong} FROM {schema}.verify_heapam({oid}, check_toast := false) LIMIT 5");
-    };
+/// What is said of something wrong in a heap.
+const WRONG: &str = "SELECT 'block ' || blkno || coalesce(' item ' || offnum, '') || ': ' || msg";
+
+/// Asks for what is wrong in a heap.
+fn heap_query(schema: &str, oid: &str) -> String {
+    format!("{WRONG} FROM {schema}.verify_heapam({oid}, check_toast := false) LIMIT 5")
+}
+
+/// The same of some pages. The server may have cut the heap since they were named.
+fn pages_query(schema: &str, oid: &str, pages: &[Range<u64>]) -> String {
     let array = |numbers: Vec<String>| format!("'{{{}}}'::bigint[]", numbers.join(","));
     let firsts = array(pages.iter().map(|one| one.start.to_string()).collect());
     let lasts = array(pages.iter().map(|one| (one.end - 1).to_string()).collect());
     format!(
-        "{wrong} FROM (SELECT first, least(last, pages - 1) AS last \
+        "{WRONG} FROM (SELECT first, least(last, pages - 1) AS last \
            FROM unnest({firsts}, {lasts}) AS part (first, last), \
              (SELECT pg_relation_size({oid}) / current_setting('block_size')::int AS pages) heap \
            WHERE first < pages OFFSET 0) part, \
