@@ -40,3 +40,36 @@ fn a_second_clone_reads_without_the_disk_what_the_first_has_read() {
     assert!(hits >= blocks, "{hits} hits for {blocks} blocks");
     assert!(used_then <= used + used / 20, "no second copy: {used_then} bytes after {used}");
 }
+
+#[test]
+fn what_differs_between_clones_is_told_without_reading_it() {
+    let test = TestStore::new(small_options());
+    let original = test.store.create_dataset().unwrap();
+    let dataset = test.store.dataset(original).unwrap();
+    let ino = make_file(&dataset, b"table");
+    let block = |number: u64| number * 8192;
+    dataset.write(ino, 0, &Dice::new(7).bytes(block(1000) as usize)).unwrap();
+    let opened = |snapshot| {
+        let id = test.store.clone_snapshot(snapshot).unwrap();
+        test.store.dataset(id).unwrap()
+    };
+    let before = opened(test.store.snapshot(original).unwrap());
+    let differing = |one: &offshoot_dataset::Dataset| {
+        let ranges = one.differing_blocks(ino, &before, ino).unwrap();
+        ranges.iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
+    };
+    let changed = || differing(&opened(test.store.snapshot(original).unwrap()));
+    assert_eq!(changed(), []);
+    dataset.write(ino, block(17) + 5, b"x").unwrap();
+    dataset.write(ino, block(300), &Dice::new(8).bytes(block(2) as usize)).unwrap();
+    assert_eq!(differing(&dataset), [(0, 1000)], "nothing is known of what is not committed");
+    assert_eq!(changed(), [(17, 18), (300, 302)]);
+    // What has its old content again does not differ; what is longer does.
+    let old = before.read(ino, block(300), 8192).unwrap();
+    dataset.write(ino, block(300), &old).unwrap();
+    dataset.write(ino, block(1000), b"short").unwrap();
+    assert_eq!(changed(), [(17, 18), (301, 302), (1000, 1001)]);
+    let cut = offshoot_dataset::SetAttr { size: Some(block(301)), ..Default::default() };
+    dataset.setattr(ino, &cut).unwrap();
+    assert_eq!(changed(), [(17, 18)], "there is nothing behind the end");
+}

@@ -52,6 +52,19 @@ fn hot_paths() {
         report(what, count, start);
     }
     let start = Instant::now();
+    std::thread::scope(|scope| {
+        for seed in 0..2 {
+            let dataset = &dataset;
+            scope.spawn(move || {
+                let (mut dice, mut buffer) = (Dice::new(seed), vec![0; 8192]);
+                for _ in 0..count {
+                    dataset.read_into(ino, dice.roll(blocks) * 8192, &mut buffer).unwrap();
+                }
+            });
+        }
+    });
+    report("the same by two threads, of both", 2 * count, start);
+    let start = Instant::now();
     for block in 0..blocks {
         dataset.read_into(ino, block * 8192, &mut buffer).unwrap();
     }

@@ -10,8 +10,9 @@ pub(crate) mod facts;
 mod precheck;
 pub(crate) mod refusal;
 pub(crate) mod session;
+mod tls;
 
-pub use address::{SourceAddress, TlsMode};
+pub use address::{SourceAddress, TlsFiles, TlsMode};
 pub use credentials::Password;
 pub use facts::{SourceFacts, SourceTablespace, read_facts};
 pub use precheck::{Precheck, precheck};

@@ -9,4 +9,5 @@ mod link {
     mod precheck;
     mod receiver;
     mod server;
+    mod tls;
 }

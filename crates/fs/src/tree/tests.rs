@@ -286,3 +286,19 @@ fn directories_list_dots_and_hand_down_their_group() {
     assert_eq!(fs.lookup(sub.ino, b"..").unwrap().ino, dir.ino);
     assert_eq!(fs.lookup(Ino::ROOT, b"..").unwrap().ino, Ino::ROOT);
 }
+
+#[test]
+fn files_of_two_datasets_are_compared_by_path() {
+    let pool = Pool::new();
+    let (one, other) = (pool.fs(), pool.fs());
+    for fs in [&one, &other] {
+        fs.create_dirs("a", DIRECTORY).unwrap();
+        fs.write_file("a/same", &[7; 30_000], OWNED).unwrap();
+        fs.dataset().commit().unwrap();
+    }
+    one.write_file("a/new", &[7; 30_000], OWNED).unwrap();
+    assert_eq!(one.differing_blocks("a/same", &other).unwrap(), Some(vec![]));
+    assert_eq!(one.differing_blocks("a/new", &other).unwrap(), None);
+    assert!(other.differing_blocks("a/new", &one).is_err(), "it must be here");
+    assert!(one.differing_blocks("a", &other).is_err(), "a directory has no blocks");
+}

@@ -3,6 +3,7 @@
 use offshoot_types::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::PathBuf;
 
 use super::Password;
 
@@ -14,10 +15,63 @@ pub enum TlsMode {
     Disable,
     /// Encryption only where the server insists.
     Allow,
-    /// Encryption where the server offers it (for the log and backup streams; control statements go
-    /// without).
+    /// Encryption where the server offers it.
     #[default]
     Prefer,
+    /// Encryption. Whose server it is is asked only where a root certificate is given, as with
+    /// [`TlsMode::VerifyCa`].
+    Require,
+    /// Encryption with a server whose certificate the root certificate vouches for.
+    VerifyCa,
+    /// The same, and the certificate names the host.
+    VerifyFull,
+}
+
+impl TlsMode {
+    const ALL: [TlsMode; 6] = [
+        TlsMode::Disable,
+        TlsMode::Allow,
+        TlsMode::Prefer,
+        TlsMode::Require,
+        TlsMode::VerifyCa,
+        TlsMode::VerifyFull,
+    ];
+
+    /// As libpq calls it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TlsMode::Disable => "disable",
+            TlsMode::Allow => "allow",
+            TlsMode::Prefer => "prefer",
+            TlsMode::Require => "require",
+            TlsMode::VerifyCa => "verify-ca",
+            TlsMode::VerifyFull => "verify-full",
+        }
+    }
+}
+
+/// Files of certificates and keys in PEM, on the engine's host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct TlsFiles {
+    /// The certificates that vouch for servers (`sslrootcert`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// The certificate of the role that logs in (`sslcert`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// Its key (`sslkey`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+}
+
+impl TlsFiles {
+    /// Those that are given, by their parameters' names.
+    fn named(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let all =
+            [("sslrootcert", &self.root), ("sslcert", &self.certificate), ("sslkey", &self.key)];
+        all.into_iter().filter_map(|(name, file)| Some((name, file.as_ref()?)))
+    }
 }
 
 /// Where a source is and who logs in; never holds a password, so it may be stored and shown.
@@ -31,8 +85,11 @@ pub struct SourceAddress {
     pub user: String,
     /// The database that SQL statements run in.
     pub database: String,
-    /// The encryption asked for.
+    /// The encryption asked for; over a socket there is none.
     pub tls: TlsMode,
+    /// What it is done with.
+    #[serde(default)]
+    pub tls_files: TlsFiles,
 }
 
 impl SourceAddress {
@@ -60,6 +117,7 @@ impl SourceAddress {
             user: decode(user)?,
             database: decode(path)?,
             tls: TlsMode::default(),
+            tls_files: TlsFiles::default(),
         };
         let mut password = password.filter(|password| !password.is_empty()).map(Password::new);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -85,6 +143,9 @@ impl SourceAddress {
             "dbname" => self.database = value,
             "password" => *password = Some(Password::new(value)),
             "sslmode" => self.tls = parse_tls(&value)?,
+            "sslrootcert" => self.tls_files.root = Some(parse_file(key, value)?),
+            "sslcert" => self.tls_files.certificate = Some(parse_file(key, value)?),
+            "sslkey" => self.tls_files.key = Some(parse_file(key, value)?),
             // Harmless here: our own timeouts and names apply.
             "application_name" | "connect_timeout" => {}
             _ => return Err(invalid(format!("the parameter '{key}' is not supported"))),
@@ -106,6 +167,19 @@ impl SourceAddress {
         if self.database.is_empty() {
             self.database = "postgres".to_owned();
         }
+        if self.tls_files.certificate.is_some() != self.tls_files.key.is_some() {
+            return Err(invalid("sslcert and sslkey go together"));
+        }
+        if matches!(self.tls, TlsMode::VerifyCa | TlsMode::VerifyFull)
+            && self.tls_files.root.is_none()
+        {
+            return Err(Failure::new(
+                ErrorKind::InvalidInput,
+                format!("sslmode={} needs sslrootcert", self.tls.as_str()),
+                "name the file, on the engine's host, of the certificates that vouch for the source: \
+                 &sslrootcert=/etc/ssl/certs/ca-certificates.crt",
+            ));
+        }
         for text in [&self.host, &self.user, &self.database] {
             if text.contains('\0') {
                 return Err(invalid("the URI contains a zero byte"));
@@ -117,21 +191,21 @@ impl SourceAddress {
     /// The connection string of libpq for child processes, without a password. The keep-alive
     /// settings end a connection whose peer has vanished within about half a minute.
     pub fn conninfo(&self, application_name: &str) -> String {
-        let tls = match self.tls {
-            TlsMode::Disable => "disable",
-            TlsMode::Allow => "allow",
-            TlsMode::Prefer => "prefer",
-        };
-        format!(
-            "host={} port={} user={} dbname={} sslmode={tls} application_name={} \
+        let mut text = format!(
+            "host={} port={} user={} dbname={} sslmode={} application_name={} \
              connect_timeout=5 keepalives_idle=10 keepalives_interval=5 keepalives_count=3 \
              tcp_user_timeout=25000",
             quote(&self.host),
             self.port,
             quote(&self.user),
             quote(&self.database),
+            self.tls.as_str(),
             quote(application_name),
-        )
+        );
+        for (name, file) in self.tls_files.named() {
+            text.push_str(&format!(" {name}={}", quote(&file.to_string_lossy())));
+        }
+        text
     }
 }
 
@@ -149,11 +223,15 @@ impl fmt::Display for SourceAddress {
         } else {
             write!(f, "postgresql://{user}@{}:{}/{database}", encode(&self.host), self.port)?;
         }
-        match self.tls {
-            TlsMode::Disable => write!(f, "{separator}sslmode=disable"),
-            TlsMode::Allow => write!(f, "{separator}sslmode=allow"),
-            TlsMode::Prefer => Ok(()),
+        if self.tls != TlsMode::default() {
+            write!(f, "{separator}sslmode={}", self.tls.as_str())?;
+            separator = '&';
         }
+        for (name, file) in self.tls_files.named() {
+            write!(f, "{separator}{name}={}", encode(&file.to_string_lossy()))?;
+            separator = '&';
+        }
+        Ok(())
     }
 }
 
@@ -186,17 +264,17 @@ fn parse_port(text: &str) -> Result<u16, Failure> {
 }
 
 fn parse_tls(mode: &str) -> Result<TlsMode, Failure> {
-    match mode {
-        "disable" => Ok(TlsMode::Disable),
-        "allow" => Ok(TlsMode::Allow),
-        "prefer" => Ok(TlsMode::Prefer),
-        "require" | "verify-ca" | "verify-full" => Err(Failure::new(
-            ErrorKind::InvalidInput,
-            format!("sslmode={mode} is not supported yet: control statements go without TLS"),
-            "leave sslmode out and reach the source through a private network or a tunnel",
-        )),
-        _ => Err(invalid(format!("'{mode}' is not an sslmode"))),
+    let found = TlsMode::ALL.into_iter().find(|one| one.as_str() == mode);
+    found.ok_or_else(|| invalid(format!("'{mode}' is not an sslmode")))
+}
+
+fn parse_file(key: &str, value: String) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(value);
+    if path.is_absolute() && !path.to_string_lossy().contains('\0') {
+        return Ok(path);
     }
+    let message = format!("{key} must be a path from the root of the engine's host");
+    Err(invalid(message))
 }
 
 fn invalid(message: impl Into<String>) -> Failure {

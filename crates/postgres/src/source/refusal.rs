@@ -5,7 +5,7 @@ use std::error::Error;
 use tokio_postgres::error::SqlState;
 
 use super::session::identifier;
-use super::{Source, SourceAddress};
+use super::{Source, SourceAddress, TlsMode};
 
 /// Explains why a session could not be opened.
 pub(super) fn of_connect(error: &tokio_postgres::Error, source: &Source) -> Failure {
@@ -18,7 +18,7 @@ pub(super) fn of_connect(error: &tokio_postgres::Error, source: &Source) -> Fail
                 "give it with --password-file, PGPASSWORD or ~/.pgpass",
             );
         }
-        return unreachable(address, &text);
+        return of_tls(&text, address).unwrap_or_else(|| unreachable(address, &text));
     };
     let text = database_error.message();
     let code = database_error.code();
@@ -92,6 +92,8 @@ pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
             format!("{address}: all WAL senders are in use"),
             "ALTER SYSTEM SET max_wal_senders = 20; then restart the source",
         )
+    } else if let Some(failure) = of_tls(line, address) {
+        failure
     } else if UNREACHABLE.iter().any(|part| says(part)) {
         unreachable(address, line)
     } else {
@@ -117,6 +119,35 @@ const UNREACHABLE: [&str; 14] = [
     "disconnected",
 ];
 
+/// What libpq and the TLS library say when there is no TLS with the server, and what mends it.
+const TLS: [(&str, &str); 8] = [
+    (
+        "does not support",
+        "turn it on there: ALTER SYSTEM SET ssl = on; or leave sslmode out of the URI",
+    ),
+    ("UnknownIssuer", VOUCH),
+    ("certificate verify failed", VOUCH),
+    ("NotValidForName", NAME),
+    ("not valid for name", NAME),
+    ("does not match host name", NAME),
+    ("Expired", "renew the source's certificate"),
+    (
+        "certificate",
+        "check the source's certificate (ssl_cert_file) and sslrootcert, sslcert and sslkey",
+    ),
+];
+const VOUCH: &str =
+    "give with sslrootcert the file of the authority that signed the source's certificate";
+const NAME: &str = "name the host in the URI as the source's certificate does (subject alternative \
+                    name), or use sslmode=verify-ca";
+
+/// Explains why there is no TLS with the source; `None`: that is not what the text says.
+fn of_tls(text: &str, address: &SourceAddress) -> Option<Failure> {
+    let about = ["TLS", "SSL", "certificate"].iter().any(|part| text.contains(part));
+    let hint = TLS.iter().find(|(part, _)| about && text.contains(part)).map(|(_, hint)| *hint);
+    hint.map(|hint| refused(format!("{address}: {text}"), hint))
+}
+
 /// The role lacks REPLICATION.
 pub(super) fn no_replication(address: &SourceAddress) -> Failure {
     refused(
@@ -141,6 +172,13 @@ fn not_admitted(address: &SourceAddress, text: &str) -> Failure {
                 "check the role on the source: CREATE ROLE {} LOGIN REPLICATION PASSWORD '…';",
                 identifier(&address.user)
             ),
+        );
+    }
+    let wants_tls = text.contains("no encryption") || text.contains("SSL off");
+    if wants_tls && matches!(address.tls, TlsMode::Disable) {
+        return refused(
+            format!("{address}: pg_hba.conf of the source does not admit this without TLS"),
+            "leave sslmode=disable out of the URI, or ask for sslmode=require",
         );
     }
     let replication = text.contains("replication connection");

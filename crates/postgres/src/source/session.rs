@@ -10,10 +10,13 @@ use std::time::Duration;
 use offshoot_types::{ErrorKind, Failure};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, SimpleQueryMessage, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::Source;
-use super::refusal;
+use super::{Source, SourceAddress, TlsMode, refusal, tls};
 
 /// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,11 +45,8 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| Failure::internal(format!("cannot make a runtime: {error}")))?;
-        let config = configure(source);
-        let connecting =
-            async { tokio::time::timeout(CONNECT_TIMEOUT, config.connect(NoTls)).await };
-        match runtime.block_on(connecting) {
-            Ok(Ok((client, connection))) => {
+        match runtime.block_on(connect(source)) {
+            Ok((client, connection)) => {
                 let connection = runtime.spawn(async move {
                     if let Err(error) = connection.await {
                         tracing::debug!("the connection to the source ended: {error}");
@@ -60,23 +60,10 @@ impl Session {
                     broken: Cell::new(false),
                 })
             }
-            Ok(Err(error)) => {
-                runtime.shutdown_background();
-                Err(refusal::of_connect(&error, source))
-            }
-            Err(_) => {
+            Err(failure) => {
                 // A name look-up that hangs must not hold us.
                 runtime.shutdown_background();
-                Err(Failure::new(
-                    ErrorKind::SourceUnreachable,
-                    format!(
-                        "{} does not answer within {} s",
-                        source.address,
-                        CONNECT_TIMEOUT.as_secs()
-                    ),
-                    "check host and port, that the server listens there (listen_addresses), and \
-                     the firewalls between",
-                ))
+                Err(failure)
             }
         }
     }
@@ -183,6 +170,54 @@ impl Drop for Session {
     }
 }
 
+type Connection =
+    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// Connects in the ways that the source's `sslmode` allows, one after the other while the server admits
+/// no such connection.
+async fn connect(source: &Source) -> Result<(Client, Connection), Failure> {
+    let tls = tls::connector(&source.address)?;
+    let mut refused = None;
+    for mode in ways(&source.address) {
+        let mut config = configure(source);
+        config.ssl_mode(*mode);
+        match tokio::time::timeout(CONNECT_TIMEOUT, config.connect(tls.clone())).await {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(error)) => {
+                let not_so = error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
+                let failure = refused.get_or_insert_with(|| refusal::of_connect(&error, source));
+                if !not_so {
+                    return Err(failure.clone());
+                }
+            }
+            Err(_) => return Err(silent(&source.address)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| silent(&source.address)))
+}
+
+/// With or without TLS, in the order of libpq.
+fn ways(address: &SourceAddress) -> &'static [SslMode] {
+    if address.host.starts_with('/') {
+        return &[SslMode::Disable];
+    }
+    match address.tls {
+        TlsMode::Disable => &[SslMode::Disable],
+        TlsMode::Allow => &[SslMode::Disable, SslMode::Require],
+        TlsMode::Prefer => &[SslMode::Prefer, SslMode::Disable],
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => &[SslMode::Require],
+    }
+}
+
+fn silent(address: &SourceAddress) -> Failure {
+    Failure::new(
+        ErrorKind::SourceUnreachable,
+        format!("{address} does not answer within {} s", CONNECT_TIMEOUT.as_secs()),
+        "check host and port, that the server listens there (listen_addresses), and the firewalls \
+         between",
+    )
+}
+
 fn configure(source: &Source) -> tokio_postgres::Config {
     let address = &source.address;
     let mut config = tokio_postgres::Config::new();
@@ -192,7 +227,6 @@ fn configure(source: &Source) -> tokio_postgres::Config {
         .user(&address.user)
         .dbname(&address.database)
         .application_name("offshoot")
-        .ssl_mode(tokio_postgres::config::SslMode::Disable)
         .connect_timeout(CONNECT_TIMEOUT)
         .keepalives_idle(Duration::from_secs(10))
         .tcp_user_timeout(Duration::from_secs(25));

@@ -21,6 +21,8 @@ fn every_form_reads_back_what_it_shows() {
         "postgresql://u@[::1]:5433/d",
         "postgresql://u@/d?host=/run/postgresql&port=5433",
         "postgresql:///?host=h&user=u&dbname=d&sslmode=allow",
+        "postgresql://u@h/d?sslmode=require&sslcert=/a%20b/c&sslkey=/k",
+        "postgresql://u@h/d?sslmode=verify-full&sslrootcert=/etc/roots%26.crt",
     ] {
         let (address, password) = SourceAddress::parse(uri).unwrap();
         assert_eq!(password, None);
@@ -40,8 +42,9 @@ fn wrong_uris_are_refused_with_a_reason() {
         ("postgresql://u@h:x/d", "'x' is not a port"),
         ("postgresql://u@[::1/d", "brackets"),
         ("postgresql://u@a,b/d", "several hosts"),
-        ("postgresql://u@h/d?sslmode=require", "not supported yet"),
-        ("postgresql://u@h/d?sslmode=verify-full", "not supported yet"),
+        ("postgresql://u@h/d?sslmode=verify-full", "needs sslrootcert"),
+        ("postgresql://u@h/d?sslrootcert=root.crt", "from the root"),
+        ("postgresql://u@h/d?sslcert=/c", "go together"),
         ("postgresql://u@h/d?sslmode=maybe", "not an sslmode"),
         ("postgresql://u@h/d?options=-c", "'options' is not supported"),
         ("postgresql://u@h/%zz", "hexadecimal"),
