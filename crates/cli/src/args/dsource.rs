@@ -31,11 +31,14 @@ pub enum DsourceCommand {
 /// Link a source database: copy it once and follow its log from then on
 ///
 /// The role needs REPLICATION and CONNECT. Its password is looked for in --password-file, the URI, PGPASSWORD
-/// and ~/.pgpass (or PGPASSFILE), in this order.
+/// and ~/.pgpass (or PGPASSFILE), in this order. sslmode, sslrootcert, sslcert and sslkey in the URI mean what
+/// they mean to PostgreSQL's own programs; their files lie on the engine's host.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  offshoot dsource link prod \
+#[command(after_help = "Examples:\n  offshoot dsource link prod \
                         --source postgresql://replicator@db:5432/postgres \\\n      \
-                        --password-file secret.txt --snapshot-every 10min")]
+                        --password-file secret.txt --snapshot-every 10min\n  \
+                        offshoot dsource link prod --source \\\n      \
+                        'postgresql://replicator@db/postgres?sslmode=verify-full&sslrootcert=/etc/db-ca.crt'")]
 pub struct LinkArgs {
     /// The name to give it
     pub name: String,

@@ -24,7 +24,7 @@ impl Dataset {
             let (other_map, _) = other.committed_map(other_ino)?;
             // What is not committed has no hash yet.
             let (Some(map), Some(other_map)) = (map, other_map) else {
-                return Ok(if blocks == 0 { Vec::new() } else { vec![0..blocks] });
+                return Ok(std::iter::once(0..blocks).filter(|all| !all.is_empty()).collect());
             };
             match map.differing(&self.reader, &other_map, RANGES_MAX) {
                 Ok(mut ranges) => {

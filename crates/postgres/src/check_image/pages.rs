@@ -37,11 +37,14 @@ impl Scope {
     ) -> io::Result<Scope> {
         let mut files = BTreeMap::new();
         for path in relation_files(data)? {
-            let mut pages = match changed(&path)? {
+            let pages = match changed(&path)? {
                 Some(pages) => pages,
-                None => Vec::from([0..data.open(&path)?.size()?.div_ceil(PAGE_LEN as u64)]),
+                None => {
+                    let all = 0..data.open(&path)?.size()?.div_ceil(PAGE_LEN as u64);
+                    std::iter::once(all).collect()
+                }
             };
-            pages.retain(|range| !range.is_empty());
+            let pages = pages.into_iter().filter(|range| !range.is_empty()).collect();
             files.insert(path, pages);
         }
         Ok(Scope { files, segment_pages: control.segment_pages })

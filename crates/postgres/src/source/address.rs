@@ -228,7 +228,8 @@ impl fmt::Display for SourceAddress {
             separator = '&';
         }
         for (name, file) in self.tls_files.named() {
-            write!(f, "{separator}{name}={}", encode(&file.to_string_lossy()))?;
+            let file = encode(&file.to_string_lossy()).replace("%2F", "/");
+            write!(f, "{separator}{name}={file}")?;
             separator = '&';
         }
         Ok(())

@@ -120,12 +120,13 @@ const UNREACHABLE: [&str; 14] = [
 ];
 
 /// What libpq and the TLS library say when there is no TLS with the server, and what mends it.
-const TLS: [(&str, &str); 8] = [
+const TLS: [(&str, &str); 9] = [
     (
         "does not support",
         "turn it on there: ALTER SYSTEM SET ssl = on; or leave sslmode out of the URI",
     ),
     ("UnknownIssuer", VOUCH),
+    ("CaUsedAsEndEntity", VOUCH),
     ("certificate verify failed", VOUCH),
     ("NotValidForName", NAME),
     ("not valid for name", NAME),

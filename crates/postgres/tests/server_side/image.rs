@@ -1,5 +1,7 @@
 //! Checks find damage, and only damage.
 
+#![allow(clippy::single_range_in_vec_init)] // one range of pages is meant
+
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+#![allow(clippy::single_range_in_vec_init)] // one range of pages is meant
+
 use super::*;
 use crate::data_dir::PlainDir;
 
