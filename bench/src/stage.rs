@@ -120,7 +120,21 @@ impl Stage {
     /// When it fails or is not ready in time.
     pub fn ready_snapshot(&self, dsource: &str) -> Result<Snapshot> {
         let first = self.dsource(dsource)?.snapshots.into_iter().next();
-        let id = first.context("a link ends in a snapshot")?.id.to_string();
+        self.wait_ready(&first.context("a link ends in a snapshot")?)
+    }
+
+    /// Takes a snapshot and waits until it is proved to open.
+    ///
+    /// # Errors
+    /// What the command says, or when it fails or is not ready in time.
+    pub fn take_snapshot(&self, dsource: &str) -> Result<Snapshot> {
+        self.engine.command(["snapshot", "take", dsource])?;
+        let last = self.dsource(dsource)?.snapshots.into_iter().next_back();
+        self.wait_ready(&last.context("the snapshot taken is not listed")?)
+    }
+
+    fn wait_ready(&self, snapshot: &Snapshot) -> Result<Snapshot> {
+        let id = snapshot.id.to_string();
         let deadline = SystemClock.elapsed() + Duration::from_secs(READY_SECONDS_MAX);
         loop {
             let shown: Snapshot = self.engine.ask(["snapshot", "show", &id])?;

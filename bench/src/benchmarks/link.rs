@@ -1,4 +1,5 @@
-//! The rate of a link against `pg_basebackup` to the same disk, and what the pool then holds.
+//! The rate of a link against `pg_basebackup` to the same disk, what the pool then holds, and how long it takes
+//! until snapshots are ready.
 
 use super::engine_options;
 use crate::arguments::{Setting, SourceData};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measure the rate of a link against pg_basebackup, and what the pool then holds
+/// Measure the rate of a link against pg_basebackup, what the pool then holds, and when snapshots are ready
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench link --scale 0.2 --repeats 3\n  \
     offshoot bench link --pgbench 100")]
@@ -50,8 +51,11 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             stage.engine.command(["dsource", "unlink", "prod"])?;
         }
     }
+    let (first, later) = until_ready(&stage, arguments.repeats)?;
     let figures = &mut record.figures;
     figures.note("source_mb", source_mb);
+    figures.note("first_snapshot_ready_after_seconds", first);
+    figures.note("later_snapshot_ready_after_seconds", later);
     figures.at_least("link_to_pg_basebackup", median(&link) / median(&backup), 0.8);
     figures.note("pg_basebackup_mb_per_s", backup);
     figures.note("link_mb_per_s", link);
@@ -60,6 +64,26 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
         figures.note(format!("seconds_of_{step}"), seconds);
     }
     Ok(record)
+}
+
+/// Seconds from a link's end until its snapshot is ready, and from asking for another, after a row was written
+/// at the source, until that is.
+fn until_ready(stage: &Stage, repeats: u32) -> Result<(f64, Vec<f64>)> {
+    let source = stage.source.connect("postgres")?;
+    source.execute("CREATE TABLE written (n int PRIMARY KEY)")?;
+    stage.link("prod")?;
+    let seconds_since = |began: Duration| (SystemClock.elapsed() - began).as_secs_f64();
+    let began = SystemClock.elapsed();
+    stage.ready_snapshot("prod")?;
+    let (first, mut later) = (seconds_since(began), Vec::new());
+    for n in 0..repeats {
+        source.execute(&format!("INSERT INTO written VALUES ({n})"))?;
+        let began = SystemClock.elapsed();
+        stage.take_snapshot("prod")?;
+        later.push(seconds_since(began));
+    }
+    stage.engine.command(["dsource", "unlink", "prod"])?;
+    Ok((first, later))
 }
 
 /// Makes a plain base backup in `data` of a directory, made durable as the tool does by default; the directory

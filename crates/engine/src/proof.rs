@@ -11,7 +11,7 @@ use crate::opening;
 use crate::provision::major_of;
 use crate::readiness::RECOVERY_DEADLINE;
 use offshoot_domain::{Snapshot, Timeflow};
-use offshoot_postgres::check_image::{Findings, Scope, check_pages, check_running};
+use offshoot_postgres::check_image::{Scope, check_pages, check_running};
 use offshoot_postgres::control::{self, Control};
 use offshoot_postgres::server::StopMode;
 use offshoot_types::{DatasetId, Failure, SnapshotId};
@@ -50,28 +50,34 @@ pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Resul
     // Before a server writes to the clone.
     let scope = scope(context, snapshot, &control, &files)?;
     let started = core.elapsed_ms();
-    let (mut done, total) = (0, 2 * scope.bytes());
-    let mut tick = |bytes| {
-        done += bytes;
-        context.progress(done, total, "bytes");
+    let (small, large) = scope.split();
+    let (bytes, mut done) = (scope.bytes(), 0);
+    let mut tick = |bytes_more| {
+        done = bytes.min(done + bytes_more);
+        context.progress(done, bytes, "bytes");
         context.check_cancelled()
     };
-    let pages = check_pages(&control, &files, &scope, &mut tick)?;
-    let mut running = Findings::default();
-    if pages.sound() {
+    let mut found = check_pages(&control, &files, &small, &mut tick)?;
+    let mut whole = true;
+    if found.sound() {
         let key = job_key(context.job_id());
         opening::start_private(core, &key, major, dataset, RECOVERY_DEADLINE)?;
         let shared = core.servers.get(&key).ok_or_else(|| Failure::internal("no server"))?;
-        running = check_running(&shared.lock(), &scope, CHECK_DEADLINE, &mut tick)?;
+        let running = check_running(&shared.lock(), &scope, CHECK_DEADLINE, &mut tick)?;
+        // Where a source has no page checksums, nothing is left unchecked by that.
+        whole = running.unchecked.is_empty();
+        found.extend(running);
     }
-    for what in pages.unchecked.iter().chain(&running.unchecked) {
+    // The server has verified the checksums of what it read: one reading of heaps is enough.
+    if found.sound() && control.data_checksums {
+        found.extend(check_pages(&control, &files, &large.without(&found.read), &mut tick)?);
+    }
+    for what in &found.unchecked {
         tracing::warn!(snapshot = %snapshot.id, what, "not checked");
     }
-    let (bytes, ms) = (scope.bytes(), core.elapsed_ms() - started);
+    let ms = core.elapsed_ms() - started;
     tracing::info!(snapshot = %snapshot.id, bytes, ms, "checked what no earlier check has seen");
-    // Where a source has no page checksums, none is left unchecked.
-    let whole = running.unchecked.is_empty();
-    Ok(Proof { damage: pages.damage.into_iter().chain(running.damage).collect(), whole })
+    Ok(Proof { damage: found.damage, whole })
 }
 
 /// Ends what a check has begun; nothing having begun is no error.

@@ -9,6 +9,7 @@ pub use pages::{Scope, check_pages};
 pub use relations::check_running;
 
 use offshoot_types::Failure;
+use std::collections::BTreeSet;
 
 /// Most lines kept of what is wrong: a damaged image is damaged.
 const DAMAGE_LINES_MAX: usize = 50;
@@ -23,12 +24,22 @@ pub struct Findings {
     pub damage: Vec<String>,
     /// What could not be checked and why (no `amcheck` here, no page checksums …).
     pub unchecked: Vec<String>,
+    /// Relations of whose main forks a server has read all pages that were to be checked, by the paths
+    /// of their first files. Where pages have checksums it has verified them.
+    pub read: BTreeSet<String>,
 }
 
 impl Findings {
     /// Whether nothing wrong was found.
     pub fn sound(&self) -> bool {
         self.damage.is_empty()
+    }
+
+    /// Takes over what another check found.
+    pub fn extend(&mut self, other: Findings) {
+        other.damage.into_iter().for_each(|line| self.add_damage(line));
+        self.unchecked.extend(other.unchecked);
+        self.read.extend(other.read);
     }
 
     fn add_damage(&mut self, line: String) {

@@ -12,8 +12,10 @@ pub type Rows = Vec<Vec<Option<String>>>;
 
 /// Overrides whatever a role or a database of the source has set (these come before the settings a
 /// session asks for itself): libraries this host may not have, triggers, limits, and logging that
-/// would write what the engine does into the log.
+/// would write what the engine does into the log. Damaged pages are never passed over.
 const OVERRIDES: &[&str] = &[
+    "ignore_checksum_failure=off",
+    "zero_damaged_pages=off",
     "session_preload_libraries=",
     "local_preload_libraries=",
     "session_replication_role=replica",

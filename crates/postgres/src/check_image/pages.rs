@@ -1,6 +1,6 @@
 //! Checksums of pages, and the files that have them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
@@ -14,6 +14,9 @@ use crate::data_dir::{DataDir, DataFile, read_full};
 
 /// Pages read at once.
 const READ_PAGES: u64 = 128;
+
+/// Files with at most so much to check are small: those of catalogs, mostly.
+const SMALL_BYTES: u64 = 8 << 20;
 
 /// Which pages of the files of relations a check looks at: ascending ranges of pages by the path of the
 /// file, below the data directory as PostgreSQL names it.
@@ -55,6 +58,27 @@ impl Scope {
         bytes_in(self.files.values().flatten())
     }
 
+    /// The small files, which tell enough for a server to be started on them, and the others.
+    pub fn split(&self) -> (Scope, Scope) {
+        let is_small = |pages: &[Range<u64>]| bytes_in(pages.iter()) <= SMALL_BYTES;
+        let part = |small: bool| Scope {
+            files: (self.files.iter().filter(|(_, pages)| is_small(pages) == small))
+                .map(|(path, pages)| (path.clone(), pages.clone()))
+                .collect(),
+            segment_pages: self.segment_pages,
+        };
+        (part(true), part(false))
+    }
+
+    /// Without the main forks of these relations, given by the paths of their first files.
+    pub fn without(mut self, relations: &BTreeSet<String>) -> Scope {
+        self.files.retain(|path, _| {
+            let (first, _) = path.rsplit_once('.').unwrap_or((path, ""));
+            !relations.contains(path) && !relations.contains(first)
+        });
+        self
+    }
+
     /// How much of it is a relation's main fork, in bytes.
     pub(super) fn bytes_of(&self, path: &str) -> u64 {
         bytes_in(self.of_relation(path).iter().flatten())
@@ -77,7 +101,8 @@ fn bytes_in<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> u64 {
     ranges.map(|pages| pages.end - pages.start).sum::<u64>() * PAGE_LEN as u64
 }
 
-/// Verifies the page checksums of what `scope` holds of a cleanly stopped image. `tick` hears how many
+/// Verifies the page checksums of what `scope` holds of an image that was stopped cleanly, as `control`
+/// says; a server that was started on it since does no harm, as it writes whole pages. `tick` hears how many
 /// bytes were read and may end the check. What cannot be read is damage, too.
 ///
 /// # Errors
