@@ -185,6 +185,7 @@ max_worker_processes setting:         8
 max_wal_senders setting:              10
 max_prepared_xacts setting:           5
 max_locks_per_xact setting:           64
+Blocks per segment of large relation:  131072
 Bytes per WAL segment:                16777216
 Data page checksum version:           1
 ";

@@ -4,9 +4,11 @@
 mod checksum;
 mod pages;
 mod relations;
+mod scope;
 
-pub use pages::{Scope, check_pages};
+pub use pages::check_pages;
 pub use relations::check_running;
+pub use scope::Scope;
 
 use offshoot_types::Failure;
 use std::collections::BTreeSet;

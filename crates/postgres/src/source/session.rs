@@ -184,11 +184,11 @@ async fn connect(source: &Source) -> Result<(Client, Connection), Failure> {
         match tokio::time::timeout(CONNECT_TIMEOUT, config.connect(tls.clone())).await {
             Ok(Ok(connected)) => return Ok(connected),
             Ok(Err(error)) => {
-                let not_so = error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
-                let failure = refused.get_or_insert_with(|| refusal::of_connect(&error, source));
-                if !not_so {
-                    return Err(failure.clone());
+                let failure = refusal::of_connect(&error, source);
+                if error.code() != Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) {
+                    return Err(failure);
                 }
+                refused.get_or_insert(failure);
             }
             Err(_) => return Err(silent(&source.address)),
         }

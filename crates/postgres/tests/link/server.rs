@@ -9,8 +9,9 @@ use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;
 use offshoot_postgres::source::{Password, Session, Source, SourceFacts, read_facts};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The password of the superuser and of `linker`.
@@ -55,42 +56,42 @@ fn check(spec: Spec) -> String {
     output.stdout_text()
 }
 
-/// A cluster made by initdb, once; servers run copies of it.
-fn template() -> &'static Path {
-    static TEMPLATE: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let dir = TEMPLATE.get_or_init(|| {
-        let dir = scratch();
-        let secret = dir.path().join("password");
-        std::fs::write(&secret, PASSWORD).unwrap();
-        give_to_tools(&secret);
-        check(
-            tools()
-                .spec("initdb")
-                .args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"])
-                .args(["--username=postgres", "--data-checksums", "--wal-segsize=1"])
-                .arg(format!("--pwfile={}", secret.display()))
-                .arg(dir.path().join("data"))
-                .stdout(Sink::Null),
-        );
-        dir
-    });
-    // A static is never dropped: the directory is removed when the process ends.
+/// A cluster made by an installation's initdb, once; its servers run copies of it.
+fn template(tools: &Tools) -> PathBuf {
+    static TEMPLATES: Mutex<BTreeMap<PathBuf, tempfile::TempDir>> = Mutex::new(BTreeMap::new());
+    // A static is never dropped: the directories are removed when the process ends.
     extern "C" fn remove() {
-        if let Some(path) = PATH.get() {
-            let _ = std::fs::remove_dir_all(path);
-        }
+        TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        // SAFETY: the function touches only a static path.
+    let mut templates = TEMPLATES.lock().unwrap();
+    if templates.is_empty() {
+        // SAFETY: the function touches only a static that outlives the process's last thread.
         unsafe { libc::atexit(remove) };
-        dir.path().to_owned()
-    });
-    static DATA: OnceLock<PathBuf> = OnceLock::new();
-    DATA.get_or_init(|| dir.path().join("data"))
+    }
+    let of = tools.installation.bin_dir.clone();
+    let dir = templates.entry(of).or_insert_with(|| new_cluster(tools));
+    dir.path().join("data")
+}
+
+fn new_cluster(tools: &Tools) -> tempfile::TempDir {
+    let dir = scratch();
+    let secret = dir.path().join("password");
+    std::fs::write(&secret, PASSWORD).unwrap();
+    give_to_tools(&secret);
+    check(
+        tools
+            .spec("initdb")
+            .args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"])
+            .args(["--username=postgres", "--data-checksums", "--wal-segsize=1"])
+            .arg(format!("--pwfile={}", secret.display()))
+            .arg(dir.path().join("data"))
+            .stdout(Sink::Null),
+    );
+    dir
 }
 
 pub struct Server {
+    pub tools: Tools,
     pub dir: tempfile::TempDir,
     pub port: u16,
     child: Option<Child>,
@@ -99,12 +100,14 @@ pub struct Server {
 impl Server {
     /// A running server with the role `linker` (REPLICATION) and some extra settings.
     pub fn start(settings: &[&str]) -> Server {
+        Server::of(tools(), settings)
+    }
+
+    /// The same of another installation than the newest.
+    pub fn of(tools: Tools, settings: &[&str]) -> Server {
         let dir = scratch();
-        let data = dir.path().join("data");
-        check(Spec::new("cp").arg("-a").arg(template()).arg(&data));
-        let mut server = Server { dir, port: unused_port().unwrap(), child: None };
-        server.configure(settings);
-        server.run();
+        check(Spec::new("cp").arg("-a").arg(template(&tools)).arg(dir.path().join("data")));
+        let server = Server::run_in(tools, dir, settings);
         server.sql(&format!(
             "CREATE ROLE linker LOGIN REPLICATION PASSWORD '{}'",
             PASSWORD.replace('\'', "''")
@@ -114,7 +117,11 @@ impl Server {
 
     /// A server on a copy of another one's data.
     pub fn on(dir: tempfile::TempDir, settings: &[&str]) -> Server {
-        let mut server = Server { dir, port: unused_port().unwrap(), child: None };
+        Server::run_in(tools(), dir, settings)
+    }
+
+    fn run_in(tools: Tools, dir: tempfile::TempDir, settings: &[&str]) -> Server {
+        let mut server = Server { tools, dir, port: unused_port().unwrap(), child: None };
         server.configure(settings);
         server.run();
         server
@@ -145,7 +152,8 @@ impl Server {
     /// Starts the stopped server and waits until it answers.
     pub fn run(&mut self) {
         assert!(self.child.is_none());
-        let spec = tools()
+        let spec = self
+            .tools
             .spec("postgres")
             .arg("-D")
             .arg(self.data())
@@ -208,9 +216,9 @@ impl Server {
     /// A receiver into a directory, which is made where it is missing.
     pub fn receiver_spec(&self, directory: &Path) -> ReceiverSpec {
         let facts = self.facts();
-        tools().own_directory(directory).unwrap();
+        self.tools.own_directory(directory).unwrap();
         ReceiverSpec {
-            tools: tools(),
+            tools: self.tools.clone(),
             source: self.source("linker"),
             system_identifier: facts.system_identifier,
             slot: "offshoot_test".to_owned(),

@@ -1,11 +1,11 @@
 //! Sources that insist on TLS.
 
-use super::server::{
-    PASSWORD, PATIENCE, Server, give_to_tools, installations, scratch, tools, wait_for,
-};
+use super::server::{PASSWORD, PATIENCE, Server, give_to_tools, installations, scratch, wait_for};
 use offshoot_os::SystemClock;
+use offshoot_os::process::{Spec, run};
 use offshoot_postgres::base_backup::{BaseBackupRequest, take_base_backup};
 use offshoot_postgres::data_dir::PlainDir;
+use offshoot_postgres::installation::{Installation, Tools};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;
 use offshoot_postgres::source::{Password, Source, precheck};
@@ -38,6 +38,17 @@ fn certificate(by: &Issuer<'_, KeyPair>, names: &[&str], role: &str) -> (String,
     (params.signed_by(&key, by).unwrap().pem(), key.serialize_pem())
 }
 
+/// Those of the newest installation that was built with TLS; not each is.
+fn tools_with_tls() -> Tools {
+    let knows_tls = |found: &Installation| {
+        let program = found.program("pg_config").display().to_string();
+        let built = run(&Spec::new(program).arg("--configure"), PATIENCE).unwrap();
+        ["--with-ssl", "--with-openssl"].iter().any(|option| built.stdout_text().contains(option))
+    };
+    let found = installations().into_iter().find(knows_tls);
+    Tools::new(found.expect("a PostgreSQL server that was built with TLS")).unwrap()
+}
+
 impl Secured {
     /// The server's certificate names `names`.
     fn start(names: &[&str]) -> Secured {
@@ -46,7 +57,7 @@ impl Secured {
         let (server_pem, server_key) = certificate(&ours, names, "a server");
         let (role_pem, role_key) = certificate(&ours, &[], "bare");
         let files = scratch();
-        let server = Server::start(&[]);
+        let server = Server::of(tools_with_tls(), &[]);
         for (place, name, text) in [
             (server.data(), "server.crt", &server_pem),
             (server.data(), "server.key", &server_key),
@@ -187,9 +198,10 @@ fn everything_that_a_link_asks_goes_over_tls() {
     let senders = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_replication USING (pid)";
     assert_eq!(secured.server.sql(senders), "t");
     let target = place.path().join("copy");
-    tools().own_directory(&target).unwrap();
+    let tools = &secured.server.tools;
+    tools.own_directory(&target).unwrap();
     let request = BaseBackupRequest {
-        tools: &tools(),
+        tools,
         source: &source,
         facts: &facts,
         target: &target,
