@@ -6,7 +6,8 @@ use std::time::Duration;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::Failure;
 
-use super::{Findings, Scope, Tick};
+use super::scope::{Scope, bytes_in};
+use super::{Findings, Tick};
 use crate::server::Server;
 use crate::session::{Session, quote_identifier, quote_text};
 
@@ -143,22 +144,27 @@ impl DatabaseCheck<'_> {
             if unchanged || (is_heap == "t" && heap_check.is_empty()) {
                 continue;
             }
-            match (is_heap.as_str(), pages) {
+            let bytes = match (is_heap.as_str(), pages) {
                 ("t", Some(pages)) => {
                     for pages in pages.chunks(QUERY_RANGES) {
                         self.relation(name, &pages_query(&schema, oid, pages))?;
                     }
                     self.findings.read.insert(path.clone());
+                    bytes_in(pages.iter())
                 }
-                ("t", None) => self.relation(name, &heap_query(&schema, oid))?,
-                // Pages that were deleted from an index are not read.
+                ("t", None) => {
+                    self.relation(name, &heap_query(&schema, oid))?;
+                    0
+                }
+                // It is read once more, for its checksums: pages that were deleted from it are not
+                // read here.
                 _ => {
                     let sql = format!("SELECT NULL FROM {schema}.bt_index_check({oid}, false)");
                     self.relation(name, &sql)?;
+                    0
                 }
-            }
-            // An index is read once more, for its checksums.
-            tick(if is_heap == "t" { self.scope.bytes_of(path) } else { 0 })?;
+            };
+            tick(bytes)?;
         }
         Ok(())
     }

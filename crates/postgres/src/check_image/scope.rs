@@ -73,11 +73,6 @@ impl Scope {
         self
     }
 
-    /// How much of it is a relation's main fork, in bytes.
-    pub(super) fn bytes_of(&self, path: &str) -> u64 {
-        bytes_in(self.of_relation(path).iter().flatten())
-    }
-
     /// The pages of a relation's main fork by their numbers in it, whatever its files; `None`: it has
     /// none here.
     pub(super) fn of_relation(&self, path: &str) -> Option<Vec<Range<u64>>> {
@@ -91,7 +86,8 @@ impl Scope {
     }
 }
 
-fn bytes_in<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> u64 {
+/// How much some pages are, in bytes.
+pub(super) fn bytes_in<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> u64 {
     ranges.map(|pages| pages.end - pages.start).sum::<u64>() * PAGE_LEN as u64
 }
 

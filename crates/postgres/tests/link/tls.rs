@@ -164,11 +164,8 @@ fn another_host_s_certificate_is_refused_where_names_count() {
     let own = format!("sslmode=verify-full&sslrootcert={}", secured.file("server.crt"));
     assert!(secured.refusal(&own).hint.contains("verify-ca"));
     // The database's own tools are told the same, and decide alike.
-    let tools = Source::parse(
-        &format!("{}?sslmode=verify-full&{root}", secured.server.uri("linker")),
-        Some(Password::new(PASSWORD)),
-    );
-    assert!(precheck(&tools.unwrap(), &installations()).into_result().is_err());
+    let source = secured.source(&format!("sslmode=verify-full&{root}")).unwrap();
+    assert!(precheck(&source, &installations()).into_result().is_err());
 }
 
 #[test]

@@ -60,6 +60,6 @@ fn a_relation_has_the_pages_of_all_its_files() {
         |path: &str| Ok((path != "base/5/16384.1").then(Vec::new).or(Some(vec![1..2, 3..4])));
     let some = Scope::of(&control, &data, some).unwrap();
     assert_eq!(some.of_relation("base/5/16384"), Some(vec![5..6, 7..8]));
-    assert_eq!(some.bytes_of("base/5/16384"), 2 * PAGE_LEN as u64);
+    assert_eq!(bytes_in(some.of_relation("base/5/16384").iter().flatten()), 2 * PAGE_LEN as u64);
     assert_eq!(some.of_relation("global/1260"), Some(vec![]));
 }
