@@ -1,0 +1,165 @@
+//! Catalogs as earlier engines left them: each must open, with everything in it.
+
+use jiff::Timestamp;
+use offshoot_catalog::{Catalog, JobState, StepState};
+use offshoot_domain::{
+    Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow, Vdb, VdbState,
+};
+use offshoot_types::{BookmarkId, DatasetId, DsourceId, JobId, SnapshotId, TimeflowId, VdbId};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+const VERSION_1: &str = include_str!("fixtures/version1.sql");
+
+fn restored(dump: &str) -> (TempDir, Catalog) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("catalog.db");
+    Connection::open(&path).unwrap().execute_batch(dump).unwrap();
+    let catalog = Catalog::open(&path).expect("a catalog of an earlier engine opens");
+    (dir, catalog)
+}
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+#[test]
+fn version_1_keeps_its_dsources() {
+    let (_dir, catalog) = restored(VERSION_1);
+    let dsources = catalog.list::<Dsource>().unwrap();
+    let named: Vec<_> = dsources.iter().map(|one| (one.id, one.name.as_str())).collect();
+    assert_eq!(named, [(DsourceId(1), "prod"), (DsourceId(2), "other")]);
+    let prod = &dsources[0];
+    assert_eq!((prod.state, &prod.problem), (DsourceState::Active, &None));
+    assert_eq!(prod.connector, "postgres");
+    assert_eq!(prod.source, "postgresql://offshoot@127.0.0.1:5999/shop?sslmode=disable");
+    assert_eq!(prod.server_version, "15.18 (Debian 15.18-0+deb12u1)");
+    assert_eq!(prod.major_version(), Some(15));
+    assert_eq!(prod.system_identifier, 7_711_328_676_957_158_221);
+    assert_eq!((prod.timeline, prod.wal_segment_bytes), (1, 16 << 20));
+    assert_eq!(prod.slot.as_deref(), Some("offshoot_1_1a2082ee78c"));
+    assert_eq!(prod.created_at, time("2026-11-23T11:33:41.292320192Z"));
+    assert_eq!(prod.log_dataset, Some(DatasetId(1)));
+    assert_eq!(prod.staging_dataset, Some(DatasetId(2)));
+    assert_eq!(prod.timeflow, Some(TimeflowId(1)));
+    let synced = prod.synced_to.expect("it was synchronised");
+    assert_eq!(synced.lsn.to_string(), "0/50000A0");
+    assert_eq!(synced.time, time("2026-11-23T11:34:03.766979Z"));
+    let policy = &prod.policy;
+    assert_eq!(policy.snapshots.every_ms, Some(600_000));
+    assert_eq!((policy.retention.keep_all_ms, policy.retention.log_ms), (86_400_000, 604_800_000));
+    assert_eq!(policy.retention.weekly_ms, 31_536_000_000);
+
+    assert_eq!(dsources[1].state, DsourceState::Paused);
+    assert_eq!(dsources[1].policy, Policy::default());
+    let secret = catalog.secret("dsource-1/source-password").unwrap();
+    assert_eq!(secret.expect("its password").reveal(), "secret");
+}
+
+#[test]
+fn version_1_keeps_its_vdbs() {
+    let (_dir, catalog) = restored(VERSION_1);
+    let vdbs = catalog.list::<Vdb>().unwrap();
+    let states: Vec<_> = vdbs.iter().map(|one| (one.id.0, one.name.as_str(), one.state)).collect();
+    assert_eq!(
+        states,
+        [
+            (1, "dev", VdbState::Running),
+            (2, "then", VdbState::Running),
+            (3, "by-xid", VdbState::Stopped),
+            (7, "half", VdbState::Provisioning),
+        ]
+    );
+    let dev = &vdbs[0];
+    assert_eq!(
+        (dev.parent.owner, dev.parent.name.as_str()),
+        (Owner::Dsource(DsourceId(1)), "prod")
+    );
+    let moment = dev.moment.expect("it was opened");
+    assert_eq!((moment.snapshot, moment.lsn.to_string()), (SnapshotId(5), "0/301B6E8".to_owned()));
+    assert_eq!(moment.time, time("2026-11-23T11:33:49.891770007Z"));
+    assert_eq!((dev.port, dev.user.as_str()), (6601, "offshoot"));
+    assert_eq!(dev.settings["log_line_prefix"], "%m [%p] ");
+    assert_eq!(dev.settings["work_mem"], "8MB");
+    assert_eq!(dev.memory_bytes, Some(512 << 20));
+    assert_eq!(dev.policy.quota_bytes, Some(2 << 30));
+    assert_eq!((dev.dataset, dev.timeflow), (Some(DatasetId(16)), Some(TimeflowId(6))));
+    assert_eq!((dev.timings.total_ms, dev.timings.start_ms), (887, 743));
+    assert_eq!(
+        vdbs.iter().map(|one| one.keep_source_logins).collect::<Vec<_>>(),
+        [false, false, true, false]
+    );
+    assert_eq!((vdbs[3].moment, vdbs[3].dataset), (None, None));
+    let password = catalog.secret("vdb-1/password").unwrap().expect("its password");
+    assert_eq!(password.reveal().len(), 32);
+    assert_eq!(catalog.secret("vdb-3/database").unwrap().expect("its database").reveal(), "shop");
+}
+
+#[test]
+fn version_1_keeps_its_histories() {
+    let (_dir, catalog) = restored(VERSION_1);
+    let snapshots = catalog.list::<Snapshot>().unwrap();
+    let found: Vec<_> =
+        snapshots.iter().map(|one| (one.id.0, one.owner.to_string(), one.kind)).collect();
+    let expected = [
+        (1, "dsource-1", SnapshotKind::Link),
+        (3, "dsource-1", SnapshotKind::Policy),
+        (5, "vdb-1", SnapshotKind::Manual),
+        (6, "dsource-1", SnapshotKind::Manual),
+        (7, "vdb-1", SnapshotKind::Policy),
+        (9, "vdb-1", SnapshotKind::Policy),
+        (12, "vdb-1", SnapshotKind::Policy),
+        (15, "dsource-2", SnapshotKind::Link),
+    ];
+    assert_eq!(found, expected.map(|(id, owner, kind)| (id, owner.to_owned(), kind)));
+    let link = &snapshots[0];
+    assert_eq!(
+        (link.position.lsn.to_string(), link.redo.to_string()),
+        ("0/3000000".to_owned(), "0/2000028".to_owned())
+    );
+    assert_eq!((link.timeflow, link.timeline), (TimeflowId(1), 1));
+    assert_eq!(link.proven_image(), Some(SnapshotId(2)));
+
+    let timeflows = catalog.list::<Timeflow>().unwrap();
+    let ids: Vec<_> = timeflows.iter().map(|one| one.id.0).collect();
+    assert_eq!(ids, [1, 2, 3, 4, 6, 7, 8]);
+    assert_eq!(timeflows[0].log[0].from.lsn.to_string(), "0/2000028");
+    let rewound = &timeflows[4];
+    assert_eq!((rewound.parent, rewound.ended_at), (Some(TimeflowId(2)), None));
+    let origin = rewound.origin.as_ref().expect("it branched off");
+    assert_eq!(
+        (origin.snapshot, origin.position.lsn.to_string()),
+        (SnapshotId(5), "0/301B6E8".to_owned())
+    );
+
+    let bookmarks = catalog.list_of::<Bookmark>(DsourceId(1)).unwrap();
+    assert_eq!((bookmarks[0].id, bookmarks[0].name.as_str()), (BookmarkId(1), "before-release"));
+    assert_eq!(bookmarks[0].position.lsn.to_string(), "0/301B210");
+    assert_eq!(catalog.list_of::<Bookmark>(VdbId(1)).unwrap()[0].name.as_str(), "seeded");
+}
+
+#[test]
+fn version_1_keeps_its_jobs_and_faults() {
+    let (_dir, catalog) = restored(VERSION_1);
+    let jobs = catalog.jobs(100).unwrap();
+    assert_eq!(jobs.len(), 30);
+    let failed: Vec<_> = jobs.iter().filter(|job| job.state == JobState::Failed).collect();
+    assert_eq!(failed[0].kind, "dsource_sync");
+    assert!(failed[0].error.as_ref().unwrap().message.contains("Connection refused"));
+
+    let unsettled = catalog.unsettled_jobs().unwrap();
+    let [half] = &unsettled[..] else { panic!("one job was under way: {unsettled:?}") };
+    assert_eq!(
+        (half.id, half.kind.as_str(), half.object.as_str()),
+        (JobId(30), "vdb_provision", "half")
+    );
+    let recover = half.steps.iter().find(|step| step.name == "recover").expect("the step");
+    assert_eq!(recover.state, StepState::Running);
+    assert_eq!(half.input["vdb"], "vdb-7");
+    assert!(half.bag.contains_key("dataset"), "what it made is known: {:?}", half.bag);
+
+    let faults = catalog.faults().unwrap();
+    assert_eq!((faults[0].object.as_str(), faults[0].topic.as_str()), ("prod", "source"));
+    assert!(!catalog.events(100).unwrap().is_empty());
+    assert_eq!(catalog.allocate::<Vdb>().unwrap(), VdbId(8), "no id is given twice");
+}
