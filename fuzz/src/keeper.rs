@@ -1,7 +1,7 @@
 //! Messages between an engine and its keeper, both ends, over real sockets.
 
 use crate::Target;
-use offshoot_fuse::keeper::{Keeper, keep};
+use offshoot_keeper::{Keeper, keep};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -62,7 +62,7 @@ fn answers(bytes: &[u8]) {
 }
 
 fn seeds() -> Vec<Vec<u8>> {
-    // As `crates/fuse` encodes them, in the machine's order: what, version, key.
+    // As `crates/keeper` encodes them, in the machine's order: what, version, key.
     let message = |what: u32, key: u64| {
         [&what.to_ne_bytes()[..], &1u32.to_ne_bytes(), &key.to_ne_bytes()].concat()
     };

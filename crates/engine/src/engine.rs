@@ -96,7 +96,7 @@ fn workflows() -> Vec<Workflow<Core>> {
 /// When its socket cannot be made.
 pub fn keep(pool: &std::path::Path) -> Result<(), Failure> {
     let paths = Paths::prepare(pool)?;
-    offshoot_fuse::keeper::keep(&keeping::socket(paths.runtime()))
+    offshoot_keeper::keep(&keeping::socket(paths.runtime()))
         .map_err(|error| Failure::internal(format!("the keeper cannot keep: {error}")))
 }
 

@@ -105,7 +105,7 @@ impl Exports {
         let kept = VolatileLog::create().map(Arc::new).and_then(|volatile| {
             // First the log, which counts as incomplete at first: what is held can be taken over.
             mount.survive(volatile.clone());
-            self.keeping.hold(dataset, device, volatile.as_fd())
+            self.keeping.hold(dataset, &[device, volatile.as_fd()])
         });
         if let Err(error) = kept {
             tracing::warn!(%dataset, %error, "the mount will not outlive the engine");
@@ -131,7 +131,7 @@ impl Exports {
         });
         self.keeping.renew(|keeper| {
             for (dataset, device, volatile) in held {
-                keeper.hold(dataset.0, device, volatile.as_fd())?;
+                keeper.hold(dataset.0, &[device, volatile.as_fd()])?;
             }
             Ok(())
         });

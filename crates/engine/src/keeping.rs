@@ -1,7 +1,7 @@
 //! The engine's side of the keeper: what it holds, and whether it is there.
 
 use crate::paths::Paths;
-use offshoot_fuse::keeper::{Held, Keeper};
+use offshoot_keeper::{Held, Keeper};
 use offshoot_os::process::Spec;
 use offshoot_types::DatasetId;
 use parking_lot::Mutex;
@@ -101,16 +101,11 @@ impl Keeping {
         }
     }
 
-    /// Has a mount held.
-    pub fn hold(
-        &self,
-        dataset: DatasetId,
-        device: BorrowedFd<'_>,
-        memory: BorrowedFd<'_>,
-    ) -> io::Result<()> {
+    /// Has what serves a dataset held.
+    pub fn hold(&self, dataset: DatasetId, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let keeper = self.keeper.lock();
         let keeper = keeper.as_ref().ok_or(io::ErrorKind::NotConnected)?;
-        keeper.hold(dataset.0, device, memory)
+        keeper.hold(dataset.0, fds)
     }
 
     /// Has a mount held no longer.

@@ -1,7 +1,6 @@
 //! Where things lie: the pool directory's parts, mount points, runtime directories of servers.
 
 use crate::keeping;
-use offshoot_fuse::keeper;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -151,7 +150,7 @@ fn remove_deserted(dir: &Path, own: &Path, age: Duration) {
         let socket = keeping::socket(&entry.path());
         let made = std::fs::symlink_metadata(&socket).and_then(|found| found.modified());
         let old = made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since >= age));
-        if old && keeper::remove_deserted(&socket) {
+        if old && offshoot_keeper::remove_deserted(&socket) {
             remove_empty(&entry.path());
         }
     }

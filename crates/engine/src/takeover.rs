@@ -11,7 +11,7 @@ use crate::provision::major_of;
 use crate::{room, servers};
 use offshoot_dataset::VolatileLog;
 use offshoot_domain::{Vdb, VdbState};
-use offshoot_fuse::keeper::{Held, Keeper};
+use offshoot_keeper::{Held, Keeper};
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_postgres::server;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
@@ -36,8 +36,12 @@ impl Survivors {
     /// Asks the keeper.
     pub fn of(keeping: &Keeping) -> Survivors {
         let mut survivors = Survivors::default();
-        for Held { key, device, memory } in keeping.held() {
+        for Held { key, mut descriptors } in keeping.held() {
             let dataset = DatasetId(key);
+            let (Some(memory), Some(device)) = (descriptors.pop(), descriptors.pop()) else {
+                tracing::warn!(%dataset, "left by another version");
+                continue;
+            };
             match VolatileLog::open(memory) {
                 Ok(log) => survivors.logs.push((dataset, Arc::new(log))),
                 Err(error) => tracing::warn!(%dataset, %error, "left by another version"),

@@ -13,7 +13,7 @@
 //! (`docs/decisions/2026-11-22-synchronous-writes-past-the-page-cache.md`).
 //!
 //! # Outliving the process
-//! A mount can be held by the [`keeper`] and gone on with by another process: [`Mount::device`],
+//! A mount goes on in another process while somebody (the keeper) holds its connection to the kernel: [`Mount::device`],
 //! [`Mount::survive`], [`Mount::take_over`].
 //!
 //! # Why the kernel's write-back cache is off
@@ -33,7 +33,6 @@
 mod adapter;
 mod attributes;
 mod error;
-pub mod keeper;
 mod kernel;
 mod mount;
 mod mount_table;

@@ -382,7 +382,7 @@ pub fn check_host() -> Result<(), MountError> {
             );
         }
     }
-    if rustix::process::geteuid().is_root() {
+    if process::User::own_is_root() {
         return Ok(());
     }
     if !Path::new("/etc/mtab").exists() {

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods)] // tests measure time themselves
 
 use offshoot_filesystem_tests::{Server, is_mounted, read_during_writes, synchronous_writer};
-use offshoot_fuse::keeper;
+use offshoot_keeper::keep;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -29,7 +29,7 @@ impl Kept {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("keeper");
         let path = socket.clone();
-        let keeper = std::thread::spawn(move || keeper::keep(&path));
+        let keeper = std::thread::spawn(move || keep(&path));
         let deadline = Instant::now() + Duration::from_secs(20);
         while !socket.exists() {
             assert!(Instant::now() < deadline, "no keeper");

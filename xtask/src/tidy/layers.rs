@@ -31,6 +31,8 @@ const TABLE: &[Row] = &[
     row("offshoot-pool", 1, &["offshoot-cache"]),
     row("offshoot-intent-log", 1, &[]),
     row("offshoot-dataset", 1, &["offshoot-pool", "offshoot-intent-log"]),
+    // The keeper holds descriptors, whatever they are: neither mounts nor datasets.
+    Row { name: "offshoot-keeper", layer: 1, beside: &[], only: &["offshoot-os"] },
     row("offshoot-fs", 2, &[]),
     row("offshoot-fuse", 2, &["offshoot-fs"]),
     // The domain is pure: no I/O, no store, no clock.

@@ -58,9 +58,14 @@ impl User {
         Ok(Some(User { name: name.to_owned(), uid, gid, groups }))
     }
 
+    /// The user whose rights this process has.
+    pub fn own_uid() -> u32 {
+        // SAFETY: plain system call.
+        unsafe { libc::geteuid() }
+    }
+
     /// Whether this process runs as root.
     pub fn own_is_root() -> bool {
-        // SAFETY: plain system call.
-        unsafe { libc::geteuid() == 0 }
+        User::own_uid() == 0
     }
 }

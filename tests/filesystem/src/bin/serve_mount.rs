@@ -13,8 +13,8 @@
 
 use offshoot_dataset::{DatasetId, SnapshotId, Store, StoreOptions};
 use offshoot_fs::{FileSystem, NewFile, VolatileLog};
-use offshoot_fuse::keeper::{Held, Keeper};
 use offshoot_fuse::{Mount, MountOptions};
+use offshoot_keeper::{Held, Keeper};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::{Disk, LinuxDisk};
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl Server {
             mount.survive(volatile.clone());
             self.store.commit_all()?;
             let device = mount.device().ok_or("the kernel does not send requests again")?;
-            keeper.hold(dataset.0, device, volatile.as_fd())?;
+            keeper.hold(dataset.0, &[device, volatile.as_fd()])?;
             return Ok(());
         };
         let fs = FileSystem::new(self.store.dataset(dataset)?);
@@ -182,9 +182,10 @@ fn serve(args: &[String]) -> Result<()> {
     let mut device = None;
     let mut survivors = Vec::new();
     for held in keeper.as_ref().map(Keeper::list).transpose()?.unwrap_or_default() {
-        let Held { key, device: of_mount, memory } = held;
+        let Held { key, mut descriptors } = held;
+        let memory = descriptors.pop().ok_or("the keeper holds nothing")?;
         survivors.push((DatasetId(key), Arc::new(VolatileLog::open(memory)?)));
-        device = Some(of_mount);
+        device = descriptors.pop();
     }
     let store = Store::take_over(disk, &options, Arc::new(SystemClock), &survivors)?;
     let dataset = match store.datasets().first() {

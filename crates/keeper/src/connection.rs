@@ -1,23 +1,8 @@
-//! The keeper: a small process that holds what must outlive an engine.
-//!
-//! A mount ends when nobody holds its connection to the kernel any more. So a process that does next
-//! to nothing, and therefore does not die, holds the connections of an engine's mounts and the
-//! volatile logs of their datasets. The next engine asks for them.
-//!
-//! ```text
-//! message   0 4 what     request: HOLD key (2 descriptors) · DROP key · LIST · ENGINE
-//!           4 4 version  answer:  DONE · HELD key (2 descriptors), for LIST, DONE at its end ·
-//!           8 8 key               DONE with the engine's pid as key, for ENGINE
-//! ```
-//! An engine is who has sent HOLD or LIST. Without an engine the keeper ends at once when it holds
-//! nothing, else after [`PATIENCE`]: the programs that wait get errors then.
+//! An engine's connection to its keeper.
 
-mod process;
-
-pub use process::keep;
-
+use crate::protocol::{DONE, DROP, ENGINE, HELD, HOLD, LIST, MESSAGE_LEN, message, parse};
 use offshoot_os::descriptors;
-use offshoot_os::process::{Sink, Spec};
+use offshoot_os::process::{Sink, Spec, User};
 use offshoot_os::{Clock, SystemClock};
 use parking_lot::Mutex;
 use std::io;
@@ -26,53 +11,22 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long programs wait for an engine before the keeper gives up.
-pub const PATIENCE: Duration = Duration::from_secs(600);
-
-const VERSION: u32 = 1;
-const MESSAGE_LEN: usize = 16;
 /// How long an answer, or a keeper that is being started, may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-const HOLD: u32 = 1;
-const DROP: u32 = 2;
-const LIST: u32 = 3;
-const ENGINE: u32 = 4;
-const DONE: u32 = 16;
-const HELD: u32 = 17;
-
-/// A mount that the keeper holds.
+/// What the keeper holds under one number.
 #[derive(Debug)]
 pub struct Held {
-    /// What the engine knows it by: the dataset's number.
+    /// The number.
     pub key: u64,
-    /// The connection to the kernel.
-    pub device: OwnedFd,
-    /// The memory of the dataset's volatile log.
-    pub memory: OwnedFd,
+    /// The descriptors, in the order in which they were given.
+    pub descriptors: Vec<OwnedFd>,
 }
 
 /// An engine's connection to its keeper.
 #[derive(Debug)]
 pub struct Keeper {
     stream: Mutex<UnixStream>,
-}
-
-fn message(what: u32, key: u64) -> [u8; MESSAGE_LEN] {
-    let mut bytes = [0; MESSAGE_LEN];
-    bytes[..4].copy_from_slice(&what.to_ne_bytes());
-    bytes[4..8].copy_from_slice(&VERSION.to_ne_bytes());
-    bytes[8..].copy_from_slice(&key.to_ne_bytes());
-    bytes
-}
-
-/// What, and the key; nothing for a message of another version.
-fn parse(bytes: &[u8; MESSAGE_LEN]) -> Option<(u32, u64)> {
-    let word =
-        |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let mut key = [0; 8];
-    key.copy_from_slice(&bytes[8..]);
-    (word(4) == VERSION).then(|| (word(0), u64::from_ne_bytes(key)))
 }
 
 fn invalid(reason: &str) -> io::Error {
@@ -88,13 +42,13 @@ impl Keeper {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
-        if descriptors::peer(&stream)?.uid != rustix::process::geteuid().as_raw() {
+        if descriptors::peer(&stream)?.uid != User::own_uid() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         Ok(Keeper { stream: Mutex::new(stream) })
     }
 
-    /// Starts a keeper: `command` runs [`keep`] on this socket. It outlives this process.
+    /// Starts a keeper: `command` runs [`keep`](crate::keep) on this socket. It outlives this process.
     ///
     /// # Errors
     /// That it did not answer in time.
@@ -117,15 +71,18 @@ impl Keeper {
         }
     }
 
-    /// Has it hold a mount from now on.
+    /// Has it hold one to four descriptors under a number from now on, in place of what it held there.
     ///
     /// # Errors
-    /// The connection's.
-    pub fn hold(&self, key: u64, device: BorrowedFd<'_>, memory: BorrowedFd<'_>) -> io::Result<()> {
-        self.ask(HOLD, key, &[device, memory]).map(drop)
+    /// The connection's; `InvalidInput` for another count of descriptors.
+    pub fn hold(&self, key: u64, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        if fds.is_empty() || fds.len() > descriptors::DESCRIPTORS_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "one to four descriptors"));
+        }
+        self.ask(HOLD, key, fds).map(drop)
     }
 
-    /// Has it close its descriptors of a mount.
+    /// Has it close what it holds under a number.
     ///
     /// # Errors
     /// The connection's.
@@ -142,10 +99,10 @@ impl Keeper {
         descriptors::send(&stream, &message(LIST, 0), &[])?;
         let mut held = Vec::new();
         loop {
-            let (what, key, mut fds) = receive(&stream)?;
-            match (what, fds.pop(), fds.pop()) {
-                (DONE, ..) => return Ok(held),
-                (HELD, Some(memory), Some(device)) => held.push(Held { key, device, memory }),
+            let (what, key, descriptors) = receive(&stream)?;
+            match what {
+                DONE => return Ok(held),
+                HELD if !descriptors.is_empty() => held.push(Held { key, descriptors }),
                 _ => return Err(invalid("the keeper answers something else")),
             }
         }
@@ -198,6 +155,3 @@ fn receive(stream: &UnixStream) -> io::Result<(u32, u64, Vec<OwnedFd>)> {
     let (what, key) = parse(&bytes).ok_or_else(|| invalid("a keeper of another version"))?;
     Ok((what, key, fds))
 }
-
-#[cfg(test)]
-mod tests;

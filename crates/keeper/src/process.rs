@@ -1,12 +1,15 @@
 //! The keeper's own process.
 
-use super::{DONE, DROP, ENGINE, HELD, HOLD, LIST, MESSAGE_LEN, PATIENCE, message, parse};
-use offshoot_os::descriptors;
+use crate::protocol::{
+    DONE, DROP, ENGINE, HELD, HOLD, LIST, MESSAGE_LEN, PATIENCE, message, parse,
+};
+use offshoot_os::descriptors::{self, DESCRIPTORS_MAX};
+use offshoot_os::process::User;
 use offshoot_os::{Clock, SystemClock};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +20,7 @@ const FIRST_ENGINE: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
 struct State {
-    held: BTreeMap<u64, [OwnedFd; 2]>,
+    held: BTreeMap<u64, Vec<OwnedFd>>,
     /// The processes of engines that are connected; more than one only for a moment.
     engines: Vec<i32>,
     served: bool,
@@ -84,7 +87,7 @@ fn wait_until_useless(shared: &Shared) {
         };
         let waited = SystemClock.elapsed().saturating_sub(alone_since);
         if waited >= patience {
-            tracing::warn!(mounts = state.held.len(), "no engine comes: the mounts end");
+            tracing::warn!(held = state.held.len(), "no engine comes: what is held ends");
             return;
         }
         shared.changed.wait_for(&mut state, patience - waited);
@@ -94,7 +97,7 @@ fn wait_until_useless(shared: &Shared) {
 /// One connection, of an engine or of somebody who asks for it.
 fn serve(shared: &Shared, stream: &UnixStream) {
     let Ok(peer) = descriptors::peer(stream) else { return };
-    let own = rustix::process::geteuid().as_raw();
+    let own = User::own_uid();
     if peer.uid != own && peer.uid != 0 {
         return;
     }
@@ -133,14 +136,15 @@ fn answer(
     let mut told = 0;
     match what {
         HOLD => {
-            let pair = <[OwnedFd; 2]>::try_from(fds);
-            let pair = pair.map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-            state.held.insert(key, pair);
+            if fds.is_empty() || fds.len() > DESCRIPTORS_MAX {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            state.held.insert(key, fds);
         }
         DROP => drop(state.held.remove(&key)),
         LIST => {
-            for (key, [device, memory]) in &state.held {
-                let fds = [device.as_fd(), memory.as_fd()];
+            for (key, fds) in &state.held {
+                let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
                 descriptors::send(stream, &message(HELD, *key), &fds)?;
             }
         }
