@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: collects what every rule finds.
 
+mod circles;
 mod layers;
 mod rules;
 mod source;
@@ -35,15 +36,22 @@ pub fn run() -> Result<Vec<Finding>> {
         collect(&root.join(top), &mut paths)?;
     }
     paths.sort();
+    let mut sources = Vec::new();
+    let mut crates = Vec::new();
     for path in paths {
         let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
         if name.ends_with(".rs") {
             let text = std::fs::read_to_string(&path).with_context(|| format!("reading {name}"))?;
             findings.extend(rules::check(&name, &text));
-        } else if name.ends_with("/Cargo.toml") {
+            sources.push(circles::Source { path: name, text });
+        } else if let Some(directory) = name.strip_suffix("/Cargo.toml") {
             let text = std::fs::read_to_string(&path).with_context(|| format!("reading {name}"))?;
             findings.extend(rules::check_manifest(&name, &text));
+            crates.push(directory.to_owned());
         }
+    }
+    for directory in crates {
+        findings.extend(circles::check(&directory, &sources));
     }
     Ok(findings)
 }
