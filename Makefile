@@ -1,5 +1,5 @@
 # Everything a newcomer needs. Each target installs what it lacks first and skips what is there.
-.PHONY: help demo test bench build setup fmt
+.PHONY: help demo quick test test-full bench build setup fmt
 SHELL := /bin/bash
 # rustup puts cargo there; a shell that was open before does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -8,16 +8,24 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SETUP := timeout --foreground --kill-after=20 900 scripts/setup.sh
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 demo: ## a sample PostgreSQL, an engine and three virtual databases (DEMO_ARGS=--exit ends by itself)
 	@$(SETUP) demo
 	cargo build --release -p offshoot-cli
 	$(TARGET_DIR)/release/offshoot demo $(DEMO_ARGS)
 
-test: ## format, tidy, clippy and every test; ends within 45 minutes whatever happens
+quick: ## format, tidy, clippy and the unit tests inside the crates: what to run after each change
+	@$(SETUP) test
+	@scripts/test.sh --quick
+
+test: ## format, tidy, dependencies, clippy and every test; ends within 45 minutes whatever happens
 	@$(SETUP) test
 	@scripts/test.sh
+
+test-full: ## the same, with the long forms of the tests that have one: hours
+	@$(SETUP) test
+	@scripts/test.sh --full
 
 bench: ## the benchmarks, a selection in ten minutes (BENCH_ARGS='provision --repeats 50' for one of them)
 	@$(SETUP) bench

@@ -31,7 +31,7 @@ for suite in "${suites[@]}"; do
 done
 
 serve=$target/debug/serve_mount
-timeout --kill-after=10 900 cargo build --quiet -p offshoot-filesystem-tests --bin serve_mount || exit 1
+timeout --kill-after=10 900 cargo build --quiet --workspace --bin serve_mount || exit 1
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/offshoot-filesystem-XXXXXX")
 chmod 755 "$work"

@@ -6,14 +6,27 @@
 # /dev/null and writes into a file that is copied here, so that a process it leaves behind can
 # neither wait for input nor keep our output open. What is left at the end is removed.
 #
-#   scripts/test.sh [PHASE…]     only these phases: fmt tidy clippy build unit simulation fuzz filesystem testbed
+#   scripts/test.sh [PHASE…]     only these phases: fmt tidy dependencies clippy build tests needs
+#                                simulation fuzz filesystem
+#   scripts/test.sh --quick      what `make quick` runs: fmt tidy clippy, and the unit tests in crates
+#   scripts/test.sh --full       what `make test-full` runs: the long forms, hours of them
+#
+# A test that needs what not every machine has lies in a module `needs_WHAT` and is ignored by a plain
+# `cargo test`. Here it runs, and fails where WHAT is missing, unless this machine is known to lack it:
+# without root, without PostgreSQL 16 and 18, or as OFFSHOOT_TEST_LACKS says (`loop_devices memory_groups`).
+# Those count as skipped, and in CI none may be.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL
 command -v cargo >/dev/null || . "$HOME/.cargo/env"
 
+extent=usual
+case ${1-} in --quick | --full) extent=${1#--}; shift ;; esac
+only=("$@")
+
 began=$SECONDS
-budget=${OFFSHOOT_TEST_BUDGET_SECONDS:-2640}
+case $extent in full) budget=36000 ;; *) budget=2640 ;; esac
+budget=${OFFSHOOT_TEST_BUDGET_SECONDS:-$budget}
 target=${CARGO_TARGET_DIR:-$PWD/target}
 # Short, so that sockets of servers fit below it and none of their directories lies elsewhere.
 scratch=$(mktemp -d /var/tmp/ot-XXXXXX)
@@ -22,6 +35,7 @@ mkdir -m 1777 "$scratch/tmp"
 logs=$(mktemp -d /tmp/offshoot-test-logs-XXXXXX)
 phase_pid=
 report=()
+passed=0 failed=0 skipped=0
 
 finish() {
   local status=$?
@@ -32,14 +46,34 @@ finish() {
   printf '\n'
   [ ${#report[@]} -eq 0 ] || printf '  %s\n' "${report[@]}"
   printf '== total: %s s, %s\n' $((SECONDS - began)) "$([ "$status" = 0 ] && echo ok || echo "FAILED ($status)")"
+  [ $((passed + failed)) = 0 ] || printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
   exit "$status"
 }
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+count_processor() { # sets $processor: seconds that every process took that was waited for so far
+  times >"$logs/times"
+  processor=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' "$logs/times")
+}
+
+count_tests() { # PHASE LOG: adds what the test runner's closing line says
+  local number what
+  while read -r number what; do
+    case $1/$what in
+      */passed) passed=$((passed + number)) ;;
+      */failed | */timed*) failed=$((failed + number)) ;;
+      # Those that need something are not in the first run, so that it counts them as skipped.
+      needs/run*) skipped=$((skipped - number)) ;;
+      needs/skipped) ;;
+      */skipped) skipped=$((skipped + number)) ;;
+    esac
+  done < <(sed -nE 's/^ *Summary \[[^]]*\] *//; T; s/\([^)]*\)//g; s/ tests? run:/ run\n/; s/, */\n/g; p' "$2" | sed -E 's/^ +| +$//g')
+}
+
 phase() { # NAME LIMIT_SECONDS COMMAND…
-  local name=$1 limit=$2 from=$SECONDS left shown=0 size status log
+  local name=$1 limit=$2 from=$SECONDS left shown=0 size status log processor processor_before took
   shift 2
   left=$((budget - (SECONDS - began)))
   [ "$left" -ge 5 ] || { echo "== $name: the budget of $budget s is used up"; report+=("$name: not run"); exit 1; }
@@ -47,6 +81,8 @@ phase() { # NAME LIMIT_SECONDS COMMAND…
   echo "== $name: begins at $((SECONDS - began)) s, limit $limit s"
   log=$logs/$name.log
   : >"$log"
+  count_processor
+  processor_before=$processor
   timeout --kill-after=20 "$limit" "$@" </dev/null >"$log" 2>&1 &
   phase_pid=$!
   while :; do
@@ -62,14 +98,17 @@ phase() { # NAME LIMIT_SECONDS COMMAND…
   wait "$phase_pid"; status=$?
   kill -KILL -- "-$phase_pid" 2>/dev/null
   phase_pid=
+  count_tests "$name" "$log"
+  count_processor
+  took="$((SECONDS - from)) s ($((processor - processor_before)) s of processor time)"
   case $status in
-    0) echo "== $name: ok in $((SECONDS - from)) s"; report+=("$name: ok in $((SECONDS - from)) s") ;;
+    0) echo "== $name: ok in $took"; report+=("$name: ok in $took") ;;
     124 | 137)
-      echo "== $name: FAILED, stopped after $((SECONDS - from)) s"
-      report+=("$name: stopped after $((SECONDS - from)) s"); exit 1 ;;
+      echo "== $name: FAILED, stopped after $took"
+      report+=("$name: stopped after $took"); exit 1 ;;
     *)
-      echo "== $name: FAILED with $status after $((SECONDS - from)) s"
-      report+=("$name: FAILED after $((SECONDS - from)) s"); exit 1 ;;
+      echo "== $name: FAILED with $status after $took"
+      report+=("$name: FAILED after $took"); exit 1 ;;
   esac
 }
 
@@ -79,25 +118,75 @@ wanted() { # whether a phase was asked for: all of them where none is named
   for one in "${only[@]}"; do [ "$one" != "$1" ] || return 0; done
   return 1
 }
-only=("$@")
+
+server_versions() { # the major versions of the servers that tests are given
+  local bin
+  while read -r bin; do
+    "$bin/postgres" --version 2>/dev/null | sed -E 's/.*\) ([0-9]+).*/\1/'
+  done < <(tr : '\n' <<<"$OFFSHOOT_TEST_PG_BINS") | tr '\n' ' '
+}
+
+with_needs() { # a filter of the tests that need something, without those this machine lacks it for
+  local lacks=${OFFSHOOT_TEST_LACKS-} major what filter='test(/\bneeds_/)'
+  if [ "$(id -u)" != 0 ]; then
+    lacks+=" root loop_devices memory_groups"
+    [ -n "$(ls /sys/fs/fuse/connections 2>/dev/null)" ] || lacks+=" fuse_connections"
+  fi
+  for major in 16 18; do
+    [[ " $(server_versions) " == *" $major "* ]] || lacks+=" postgres_$major"
+  done
+  for what in $lacks; do
+    echo "tests left out: this machine lacks $what" >&2
+    filter+=" & not test(/\\bneeds_$what::/)"
+  done
+  [ -z "${CI:-}" ] || [ -z "${lacks// /}" ] || return 1
+  printf '%s\n' "$filter"
+}
 
 export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 RUST_LIB_BACKTRACE=0 CARGO_TERM_COLOR=never
 export OFFSHOOT_BIN=$target/debug/offshoot
-if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ] && { wanted unit || wanted testbed; }; then
-  OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)
-fi
-export OFFSHOOT_TEST_PG_BINS=${OFFSHOOT_TEST_PG_BINS-}
+# What is built once and thrown away needs no records for the next build.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
+PATH=$PATH:$(timeout --kill-after=5 2000 scripts/test-tools.sh) || exit 1
 
 wanted fmt && phase fmt 60 cargo fmt --all -- --check
 wanted tidy && phase tidy 240 cargo xtask tidy
+if [ "$extent" = quick ]; then
+  phase clippy 720 cargo clippy --workspace --all-targets -- -D warnings
+  phase tests 900 cargo nextest run --workspace --lib --bins --profile quick
+  exit 0
+fi
+wanted dependencies && phase dependencies 240 scripts/dependencies.sh
+[ "$extent" = full ] && wanted advisories && phase advisories 300 cargo deny --workspace check advisories
 wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D warnings
+# Always the whole workspace: another selection would have other features, and build dependencies anew.
 wanted build && phase build 900 cargo build --workspace --bins --tests
-wanted unit && phase unit 600 cargo test --no-fail-fast --workspace --exclude offshoot-testbed
-# The seeds that ever failed, and fresh ones; a failing one is printed with how to repeat it.
-wanted simulation && phase simulation 300 cargo run -p offshoot-sim -- \
-  --seeds sim/failed-seeds.txt --minutes 1 --crashes 24 --jobs 2
-# Fresh inputs for every decoder; one that fails is printed in hex.
-wanted fuzz && phase fuzz 600 scripts/fuzz.sh --minutes 1
+
+if wanted tests || wanted needs; then
+  if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ]; then
+    OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)
+  fi
+  export OFFSHOOT_TEST_PG_BINS=${OFFSHOOT_TEST_PG_BINS-}
+  needs=$(with_needs) || { echo "in CI nothing may be left out"; exit 1; }
+fi
+run_tests=(cargo nextest run --workspace --status-level pass)
+if [ "$extent" = full ]; then
+  export OFFSHOOT_TEST_KILLS=200 OFFSHOOT_TEST_SHORTAGES=20 OFFSHOOT_TEST_FULL=all OFFSHOOT_TEST_CRASHES=all
+  wanted tests && phase tests 14400 "${run_tests[@]}" --profile full
+  wanted needs && phase needs 14400 "${run_tests[@]}" --profile full --run-ignored only --no-tests pass -E "$needs"
+  wanted docs && phase docs 900 cargo test --workspace --doc
+  wanted simulation && phase simulation 5400 cargo run --release -p offshoot-sim -- --minutes 60 --jobs 2
+  wanted weaknesses && phase weaknesses 3600 cargo run --release -p offshoot-sim -- --weaknesses
+  wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 60
+else
+  wanted tests && phase tests 1800 "${run_tests[@]}"
+  wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs"
+  # The seeds that ever failed, and fresh ones; a failing one is printed with how to repeat it.
+  wanted simulation && phase simulation 300 sh -c \
+    'cargo build -q --workspace --bin offshoot-sim && exec "$0" "$@"' "$target/debug/offshoot-sim" \
+    --seeds sim/failed-seeds.txt --minutes 1 --crashes 24 --jobs 2
+  # Fresh inputs for every decoder; one that fails is printed in hex.
+  wanted fuzz && phase fuzz 600 scripts/fuzz.sh --minutes 1
+fi
 wanted filesystem && phase filesystem 600 scripts/test-filesystem.sh
-wanted testbed && phase testbed 1500 cargo test --no-fail-fast -p offshoot-testbed -- --test-threads=1
 exit 0

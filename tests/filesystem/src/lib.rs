@@ -43,15 +43,6 @@ impl Watchdog {
     }
 }
 
-/// Whether these tests may do what only root can; if not, says what is left out.
-pub fn is_root_or_skipped(what: &str) -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("skipped, as only root can do it: {what}");
-    }
-    root
-}
-
 /// Aborts and detaches every mount below a directory.
 pub fn detach_below(dir: &Path) {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();

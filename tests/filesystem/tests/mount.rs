@@ -1,9 +1,7 @@
 //! What programs see of one mounted dataset.
 #![allow(clippy::disallowed_methods)]
 
-use offshoot_filesystem_tests::{
-    Server, is_root_or_skipped, read_during_writes, synchronous_writer,
-};
+use offshoot_filesystem_tests::{Server, read_during_writes, synchronous_writer};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -310,14 +308,7 @@ fn links_xattrs_modes_and_times() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o6755)).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o6755);
     let before = fs::metadata(&path).unwrap();
-    let (uid, gid) = match is_root_or_skipped("another owner") {
-        true => (12, 34),
-        false => (before.uid(), before.gid()),
-    };
-    std::os::unix::fs::chown(&path, Some(uid), Some(gid)).unwrap();
-    let meta = fs::metadata(&path).unwrap();
-    // A new owner never inherits privileges.
-    assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), (uid, gid, 0o755));
+    assert_no_privileges_after_chown(&path, before.uid(), before.gid());
 
     let before = fs::metadata(&path).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -355,21 +346,40 @@ fn a_mount_without_extended_attributes_says_so_and_works() {
     assert_eq!(fs::read(&path).unwrap(), b"content");
 }
 
-#[test]
-fn new_files_in_a_set_gid_directory_get_its_group() {
-    if !is_root_or_skipped("a group it is not in") {
-        return;
+/// A new owner never inherits privileges, nor does the old one keep them.
+fn assert_no_privileges_after_chown(path: &Path, uid: u32, gid: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o6755)).unwrap();
+    std::os::unix::fs::chown(path, Some(uid), Some(gid)).unwrap();
+    let meta = fs::metadata(path).unwrap();
+    assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), (uid, gid, 0o755));
+}
+
+mod needs_root {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root"]
+    fn another_owner_does_not_inherit_privileges() {
+        let server = server(&[]);
+        let path = server.mount().join("file");
+        fs::write(&path, b"content").unwrap();
+        assert_no_privileges_after_chown(&path, 12, 34);
     }
-    let server = server(&[]);
-    let dir = server.mount().join("shared");
-    fs::create_dir(&dir).unwrap();
-    std::os::unix::fs::chown(&dir, None, Some(34)).unwrap();
-    fs::set_permissions(&dir, fs::Permissions::from_mode(0o2775)).unwrap();
-    fs::write(dir.join("file"), b"").unwrap();
-    fs::create_dir(dir.join("sub")).unwrap();
-    assert_eq!(fs::metadata(dir.join("file")).unwrap().gid(), 34);
-    let sub = fs::metadata(dir.join("sub")).unwrap();
-    assert_eq!((sub.gid(), sub.mode() & 0o2000), (34, 0o2000));
+
+    #[test]
+    #[ignore = "needs root"]
+    fn new_files_in_a_set_gid_directory_get_its_group() {
+        let server = server(&[]);
+        let dir = server.mount().join("shared");
+        fs::create_dir(&dir).unwrap();
+        std::os::unix::fs::chown(&dir, None, Some(34)).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o2775)).unwrap();
+        fs::write(dir.join("file"), b"").unwrap();
+        fs::create_dir(dir.join("sub")).unwrap();
+        assert_eq!(fs::metadata(dir.join("file")).unwrap().gid(), 34);
+        let sub = fs::metadata(dir.join("sub")).unwrap();
+        assert_eq!((sub.gid(), sub.mode() & 0o2000), (34, 0o2000));
+    }
 }
 
 #[test]

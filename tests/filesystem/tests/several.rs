@@ -1,7 +1,7 @@
 //! Several mounts, mounts of other states, mounts that other programs hold on to.
 #![allow(clippy::disallowed_methods)]
 
-use offshoot_filesystem_tests::{Server, is_mounted, is_root_or_skipped};
+use offshoot_filesystem_tests::{Server, is_mounted};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -103,31 +103,30 @@ fn files_are_shared_between_datasets() {
     assert!(fs::read(other.join("place")).unwrap() == content);
 }
 
-#[test]
-fn a_busy_mount_is_taken_away_and_its_users_get_errors() {
-    let mut server = server(&[]);
-    let mount = server.mount();
-    let connections =
-        fs::read_dir("/sys/fs/fuse/connections").is_ok_and(|mut all| all.next().is_some());
-    if !connections && !is_root_or_skipped("aborting a connection without /sys/fs/fuse/connections")
-    {
-        return;
+mod needs_fuse_connections {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root or /sys/fs/fuse/connections, to abort a connection"]
+    fn a_busy_mount_is_taken_away_and_its_users_get_errors() {
+        let mut server = server(&[]);
+        let mount = server.mount();
+        fs::write(mount.join("file"), vec![1; 1 << 20]).unwrap();
+        let mut open = File::open(mount.join("file")).unwrap();
+        assert_eq!(server.command(&format!("unmount {}", mount.display())), "Forced");
+        assert!(!is_mounted(&mount));
+        let mut rest = Vec::new();
+        let mut written = File::options().write(true).open(mount.join("file"));
+        assert!(written.is_err(), "the directory below is empty");
+        // What the kernel has cached may still be read; asking the server fails instead of hanging.
+        let _ = open.read_to_end(&mut rest);
+        assert!(open.sync_all().is_err());
+        written = File::create(mount.join("below"));
+        assert!(written.unwrap().write_all(b"x").is_ok());
+        fs::remove_file(mount.join("below")).unwrap();
+        server.command(&format!("mount dataset-1 {}", mount.display()));
+        assert_eq!(fs::read(mount.join("file")).unwrap().len(), 1 << 20);
     }
-    fs::write(mount.join("file"), vec![1; 1 << 20]).unwrap();
-    let mut open = File::open(mount.join("file")).unwrap();
-    assert_eq!(server.command(&format!("unmount {}", mount.display())), "Forced");
-    assert!(!is_mounted(&mount));
-    let mut rest = Vec::new();
-    let mut written = File::options().write(true).open(mount.join("file"));
-    assert!(written.is_err(), "the directory below is empty");
-    // What the kernel has cached may still be read; asking the server fails instead of hanging.
-    let _ = open.read_to_end(&mut rest);
-    assert!(open.sync_all().is_err());
-    written = File::create(mount.join("below"));
-    assert!(written.unwrap().write_all(b"x").is_ok());
-    fs::remove_file(mount.join("below")).unwrap();
-    server.command(&format!("mount dataset-1 {}", mount.display()));
-    assert_eq!(fs::read(mount.join("file")).unwrap().len(), 1 << 20);
 }
 
 #[test]
@@ -236,55 +235,77 @@ fn a_full_pool_refuses_writes_loses_nothing_and_recovers() {
     assert!(fs::read(mount.join("again")).unwrap() == again);
 }
 
-#[test]
-fn a_mount_whose_connection_was_aborted_is_replaced() {
-    if !is_root_or_skipped("aborting a connection") {
-        return;
-    }
-    let mut server = server(&[]);
-    let mount = server.mount();
-    fs::write(mount.join("file"), b"content").unwrap();
-    let path = std::ffi::CString::new(mount.as_os_str().as_encoded_bytes()).unwrap();
-    let open = File::open(mount.join("file")).unwrap();
-    // Busy, so that the order only aborts the connection.
-    // SAFETY: a valid C string.
-    unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE) };
-    drop(open);
-    // It answers nobody, until its session has noticed and unmounted it.
-    match fs::read_dir(&mount) {
-        Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOTCONN)),
-        Ok(mut names) => assert!(names.next().is_none(), "it serves its files"),
-    }
-    server.command(&format!("mount dataset-1 {}", mount.display()));
-    assert_eq!(fs::read(mount.join("file")).unwrap(), b"content");
-    let twice = server.try_command(&format!("mount dataset-1 {}", mount.display()));
-    assert!(twice.unwrap_err().contains("a dataset is mounted there"));
-    server.stop();
-    assert!(!is_mounted(&mount));
-}
+mod needs_root {
+    use super::*;
 
-#[test]
-fn only_with_allow_other_do_other_users_get_in() {
-    if !is_root_or_skipped("becoming another user") {
-        return;
+    #[test]
+    #[ignore = "needs root"]
+    fn a_mount_whose_connection_was_aborted_is_replaced() {
+        let mut server = server(&[]);
+        let mount = server.mount();
+        fs::write(mount.join("file"), b"content").unwrap();
+        let path = std::ffi::CString::new(mount.as_os_str().as_encoded_bytes()).unwrap();
+        let open = File::open(mount.join("file")).unwrap();
+        // Busy, so that the order only aborts the connection.
+        // SAFETY: a valid C string.
+        unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE) };
+        drop(open);
+        // It answers nobody, until its session has noticed and unmounted it.
+        match fs::read_dir(&mount) {
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOTCONN)),
+            Ok(mut names) => assert!(names.next().is_none(), "it serves its files"),
+        }
+        server.command(&format!("mount dataset-1 {}", mount.display()));
+        assert_eq!(fs::read(mount.join("file")).unwrap(), b"content");
+        let twice = server.try_command(&format!("mount dataset-1 {}", mount.display()));
+        assert!(twice.unwrap_err().contains("a dataset is mounted there"));
+        server.stop();
+        assert!(!is_mounted(&mount));
     }
-    for (options, allowed) in [(&["--allow-other"][..], true), (&[][..], false)] {
-        let server = server(options);
-        fs::write(server.mount().join("open"), b"all").unwrap();
-        fs::write(server.mount().join("closed"), b"none").unwrap();
-        let closed = fs::Permissions::from_mode(0o600);
-        fs::set_permissions(server.mount().join("closed"), closed).unwrap();
-        let cat = |name: &str| {
-            let output = Command::new("cat")
-                .arg(server.mount().join(name))
-                .uid(65534)
-                .gid(65534)
-                .output()
-                .unwrap();
-            output.status.success()
-        };
-        assert_eq!(cat("open"), allowed);
-        assert!(!cat("closed"));
+
+    #[test]
+    #[ignore = "needs root"]
+    fn only_with_allow_other_do_other_users_get_in() {
+        for (options, allowed) in [(&["--allow-other"][..], true), (&[][..], false)] {
+            let server = server(options);
+            fs::write(server.mount().join("open"), b"all").unwrap();
+            fs::write(server.mount().join("closed"), b"none").unwrap();
+            let closed = fs::Permissions::from_mode(0o600);
+            fs::set_permissions(server.mount().join("closed"), closed).unwrap();
+            let cat = |name: &str| {
+                let output = Command::new("cat")
+                    .arg(server.mount().join(name))
+                    .uid(65534)
+                    .gid(65534)
+                    .output()
+                    .unwrap();
+                output.status.success()
+            };
+            assert_eq!(cat("open"), allowed);
+            assert!(!cat("closed"));
+        }
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn a_user_without_access_to_fuse_is_told_what_mends_it() {
+        let dir = user_directory();
+        // In a mount namespace of the test's own it is root's alone, whatever this host has set up.
+        let script = r#"
+        set -eu
+        mknod "$1/fuse" c 10 229
+        chmod 600 "$1/fuse"
+        mount --bind "$1/fuse" /dev/fuse
+        exec setpriv --reuid=65534 --regid=65534 --clear-groups "$1/serve_mount" "$1/pool" "$1/mount"
+    "#;
+        let output = Command::new("timeout")
+            .args(["--kill-after=2", "120", "unshare", "--mount", "sh", "-c", script, "sh"])
+            .arg(dir.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success());
+        assert!(text.contains("/dev/fuse may not be opened by this user"), "{text}");
     }
 }
 
@@ -350,28 +371,6 @@ fn an_ordinary_user_mounts_and_cleans_up() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stdout == "all is well\n", "{stdout}{stderr}");
-}
-
-#[test]
-fn a_user_without_access_to_fuse_is_told_what_mends_it() {
-    if fs::metadata("/dev/fuse").unwrap().permissions().mode() & 0o006 == 0o006 {
-        return; // everybody has access here
-    }
-    if !is_root_or_skipped("becoming another user") {
-        return;
-    }
-    let dir = user_directory();
-    let output = Command::new("timeout")
-        .args(["--kill-after=2", "120"])
-        .arg(dir.path().join("serve_mount"))
-        .args([dir.path().join("pool"), dir.path().join("mount")])
-        .uid(65534)
-        .gid(65534)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
-    assert!(text.contains("/dev/fuse may not be opened by this user"), "{text}");
 }
 
 /// A directory where an ordinary user (65534 where root runs the test) finds the server program, an

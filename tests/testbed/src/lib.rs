@@ -56,16 +56,19 @@ pub fn in_database(uri: &str, database: &str) -> String {
 }
 
 /// The server of a major version among those of `OFFSHOOT_TEST_PG_BINS`.
-pub fn other_server(major: u32) -> Option<PathBuf> {
-    let bins = std::env::var_os("OFFSHOOT_TEST_PG_BINS")?;
-    let found = std::env::split_paths(&bins).find(|bin| {
-        !bin.as_os_str().is_empty()
-            && offshoot_demo::major_version(bin).is_ok_and(|version| version == major)
-    });
-    if found.is_none() {
-        println!("no PostgreSQL {major} in OFFSHOOT_TEST_PG_BINS: skipped");
-    }
-    found
+///
+/// # Panics
+/// When it is not among them.
+pub fn other_server(major: u32) -> PathBuf {
+    let bins = std::env::var_os("OFFSHOOT_TEST_PG_BINS").unwrap_or_default();
+    std::env::split_paths(&bins)
+        .find(|bin| {
+            !bin.as_os_str().is_empty()
+                && offshoot_demo::major_version(bin).is_ok_and(|version| version == major)
+        })
+        .unwrap_or_else(|| {
+            panic!("no PostgreSQL {major} in OFFSHOOT_TEST_PG_BINS: see scripts/test-postgres.sh")
+        })
 }
 
 /// Waits until `holds` returns true; an error naming `what` after `limit`.

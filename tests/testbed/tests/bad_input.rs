@@ -5,7 +5,7 @@ use offshoot_api::{Job, Status};
 use offshoot_demo::{
     CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
 };
-use offshoot_os::process::{self, Spec, User};
+use offshoot_os::process::{self, Spec};
 use offshoot_os::{Clock, SystemClock, unused_port};
 use offshoot_testbed::{PATIENCE, Testbed, binary, check_refusal, other_server, wait_until};
 use std::net::TcpListener;
@@ -70,23 +70,28 @@ fn a_source_without_enough_log_names_wal_level() {
     bed.assert_no_trace().unwrap();
 }
 
-#[test]
-fn a_server_version_that_is_not_here_is_named() {
-    let Some(bin_dir) = other_server(18) else { return };
-    let scratch = Scratch::new("testbed").unwrap();
-    let source =
-        Source::start(&scratch, SourceOptions { bin_dir, scale: 0, settings: vec![] }).unwrap();
-    // This engine does not find the source's programs: they are not in its PATH.
-    let engine = Engine::start(&scratch, EngineOptions::new(binary())).unwrap();
-    let uri = source.link_uri();
-    let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
-    let error = check_refusal(engine.command_within(
-        arguments,
-        &[("PGPASSWORD", source.link_password())],
-        PATIENCE,
-    ));
-    assert!(error.message.contains("18"), "{error}");
-    assert!(error.hint.contains("18"), "{error}");
+mod needs_postgres_18 {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS"]
+    fn a_server_version_that_is_not_here_is_named() {
+        let bin_dir = other_server(18);
+        let scratch = Scratch::new("testbed").unwrap();
+        let source =
+            Source::start(&scratch, SourceOptions { bin_dir, scale: 0, settings: vec![] }).unwrap();
+        // This engine does not find the source's programs: they are not in its PATH.
+        let engine = Engine::start(&scratch, EngineOptions::new(binary())).unwrap();
+        let uri = source.link_uri();
+        let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
+        let error = check_refusal(engine.command_within(
+            arguments,
+            &[("PGPASSWORD", source.link_password())],
+            PATIENCE,
+        ));
+        assert!(error.message.contains("18"), "{error}");
+        assert!(error.hint.contains("18"), "{error}");
+    }
 }
 
 #[test]
@@ -233,47 +238,74 @@ fn a_pool_has_one_engine_and_a_known_format() {
     engine.restart().unwrap();
 }
 
-#[test]
-fn an_engine_without_fuse_says_so() {
-    if !User::own_is_root() {
-        println!("only root can hide /dev/fuse: skipped");
-        return;
-    }
-    let scratch = Scratch::new("testbed").unwrap();
-    let devices = scratch.path().join("devices");
-    std::fs::create_dir(&devices).unwrap();
-    std::fs::write(devices.join("null"), "").unwrap();
-    // A /dev of its own that holds nothing but null.
-    let hide = format!(
-        "mount --bind /dev/null {0}/null && mount --rbind {0} /dev && exec \"$@\"",
-        devices.display()
-    );
-    let script = format!(
-        "#!/bin/sh\n[ \"$1\" = serve ] || exec '{0}' \"$@\"\n\
+mod needs_root {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root"]
+    fn an_engine_without_fuse_says_so() {
+        let scratch = Scratch::new("testbed").unwrap();
+        let devices = scratch.path().join("devices");
+        std::fs::create_dir(&devices).unwrap();
+        std::fs::write(devices.join("null"), "").unwrap();
+        // A /dev of its own that holds nothing but null.
+        let hide = format!(
+            "mount --bind /dev/null {0}/null && mount --rbind {0} /dev && exec \"$@\"",
+            devices.display()
+        );
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = serve ] || exec '{0}' \"$@\"\n\
          exec unshare --mount --propagation private sh -c '{hide}' offshoot '{0}' \"$@\"\n",
-        binary().display()
-    );
-    let wrapper = scratch.path().join("offshoot");
-    std::fs::write(&wrapper, script).unwrap();
-    std::fs::set_permissions(&wrapper, PermissionsExt::from_mode(0o755)).unwrap();
-    let source = Source::start(&scratch, options(&[])).unwrap();
-    let mut engine = Engine::prepare(scratch.path().join("pool"), EngineOptions::new(wrapper));
-    // Either it does not start at all, or the first work that needs FUSE is refused.
-    let said = match engine.restart() {
-        Err(error) => format!("{error:#}"),
-        Ok(()) => {
-            let uri = source.link_uri();
-            let arguments =
-                ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
-            let env = [("PGPASSWORD", source.link_password())];
-            let limit = PATIENCE;
-            let error = check_refusal(engine.command_within(arguments, &env, limit));
-            let list = engine.command(["dsource", "list"]).unwrap();
-            assert_eq!(list["dsources"].as_array().map(Vec::len), Some(0), "{list}");
-            format!("{error}")
-        }
-    };
-    assert!(said.contains("/dev/fuse") && said.contains("modprobe fuse"), "{said}");
+            binary().display()
+        );
+        let wrapper = scratch.path().join("offshoot");
+        std::fs::write(&wrapper, script).unwrap();
+        std::fs::set_permissions(&wrapper, PermissionsExt::from_mode(0o755)).unwrap();
+        let source = Source::start(&scratch, options(&[])).unwrap();
+        let mut engine = Engine::prepare(scratch.path().join("pool"), EngineOptions::new(wrapper));
+        // Either it does not start at all, or the first work that needs FUSE is refused.
+        let said = match engine.restart() {
+            Err(error) => format!("{error:#}"),
+            Ok(()) => {
+                let uri = source.link_uri();
+                let arguments =
+                    ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
+                let env = [("PGPASSWORD", source.link_password())];
+                let limit = PATIENCE;
+                let error = check_refusal(engine.command_within(arguments, &env, limit));
+                let list = engine.command(["dsource", "list"]).unwrap();
+                assert_eq!(list["dsources"].as_array().map(Vec::len), Some(0), "{list}");
+                format!("{error}")
+            }
+        };
+        assert!(said.contains("/dev/fuse") && said.contains("modprobe fuse"), "{said}");
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn a_full_pool_refuses_a_link_and_goes_on() {
+        let scratch = Scratch::new("testbed").unwrap();
+        let small = scratch.path().join("small");
+        std::fs::create_dir(&small).unwrap();
+        let mount = Spec::new("mount").args(["-t", "tmpfs", "-o", "size=192m,mode=755", "tmpfs"]);
+        assert!(process::run(&mount.arg(&small), PATIENCE).unwrap().success());
+        let _unmount = Unmount(small.clone());
+        let mut engine = Engine::prepare(small.join("pool"), EngineOptions::new(binary()));
+        engine.restart().unwrap();
+        let source = Source::start(&scratch, options(&[])).unwrap();
+        add_payload(&source.connect("postgres").unwrap(), 30_000).unwrap();
+        let uri = source.link_uri();
+        let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
+        let error = check_refusal(engine.command_within(
+            arguments,
+            &[("PGPASSWORD", source.link_password())],
+            Duration::from_secs(200),
+        ));
+        assert_eq!(error.code, "pool_full", "{error}");
+        let list = engine.command(["dsource", "list"]).unwrap();
+        assert_eq!(list["dsources"].as_array().map(Vec::len), Some(0), "{list}");
+        assert_eq!(engine.stop().unwrap(), 0);
+    }
 }
 
 /// A table of rows that do not compress, one to a page, so that the pool stores the pages as they are.
@@ -284,35 +316,6 @@ fn add_payload(db: &Database, rows: u32) -> Result<()> {
         "INSERT INTO payload SELECT n, (SELECT decode(string_agg(md5(n || '-' || i), ''), 'hex')
          FROM generate_series(1, 480) i) FROM generate_series(1, {rows}) n"
     ))
-}
-
-#[test]
-fn a_full_pool_refuses_a_link_and_goes_on() {
-    if !User::own_is_root() {
-        println!("only root can mount a small filesystem: skipped");
-        return;
-    }
-    let scratch = Scratch::new("testbed").unwrap();
-    let small = scratch.path().join("small");
-    std::fs::create_dir(&small).unwrap();
-    let mount = Spec::new("mount").args(["-t", "tmpfs", "-o", "size=192m,mode=755", "tmpfs"]);
-    assert!(process::run(&mount.arg(&small), PATIENCE).unwrap().success());
-    let _unmount = Unmount(small.clone());
-    let mut engine = Engine::prepare(small.join("pool"), EngineOptions::new(binary()));
-    engine.restart().unwrap();
-    let source = Source::start(&scratch, options(&[])).unwrap();
-    add_payload(&source.connect("postgres").unwrap(), 30_000).unwrap();
-    let uri = source.link_uri();
-    let arguments = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
-    let error = check_refusal(engine.command_within(
-        arguments,
-        &[("PGPASSWORD", source.link_password())],
-        Duration::from_secs(200),
-    ));
-    assert_eq!(error.code, "pool_full", "{error}");
-    let list = engine.command(["dsource", "list"]).unwrap();
-    assert_eq!(list["dsources"].as_array().map(Vec::len), Some(0), "{list}");
-    assert_eq!(engine.stop().unwrap(), 0);
 }
 
 struct Unmount(PathBuf);

@@ -87,11 +87,25 @@ fn linked(disk: &SmallDisk) -> Result<Testbed> {
     Ok(bed)
 }
 
-#[test]
-fn vdbs_that_fill_the_pool_are_refused_survive_and_go_on_after_a_deletion() {
-    let Some(disk) = SmallDisk::new(1 << 30).unwrap() else { return };
-    let bed = linked(&disk).unwrap();
-    with_log(&bed.engine, fill_by_vdbs(&bed, &disk)).unwrap();
+mod needs_loop_devices {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root and loop devices"]
+    fn vdbs_that_fill_the_pool_are_refused_survive_and_go_on_after_a_deletion() {
+        let disk = SmallDisk::new(1 << 30).unwrap();
+        let bed = linked(&disk).unwrap();
+        with_log(&bed.engine, fill_by_vdbs(&bed, &disk)).unwrap();
+    }
+
+    #[test]
+    #[ignore = "needs root and loop devices"]
+    fn a_file_system_that_others_fill_to_the_last_byte_is_survived() {
+        let disk = SmallDisk::new(1 << 30).unwrap();
+        let mut bed = linked(&disk).unwrap();
+        let filled = fill_by_others(&mut bed, &disk);
+        with_log(&bed.engine, filled).unwrap();
+    }
 }
 
 fn fill_by_vdbs(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
@@ -159,14 +173,6 @@ fn quota_holds(bed: &Testbed, later: &Database) -> Result<()> {
     let (_, refusal) = insert_until_refused(later, 2)?;
     ensure!(refusal.is_none(), "{refusal:?}");
     wait_well(bed)
-}
-
-#[test]
-fn a_file_system_that_others_fill_to_the_last_byte_is_survived() {
-    let Some(disk) = SmallDisk::new(1 << 30).unwrap() else { return };
-    let mut bed = linked(&disk).unwrap();
-    let filled = fill_by_others(&mut bed, &disk);
-    with_log(&bed.engine, filled).unwrap();
 }
 
 /// A VDB's commits: each is acknowledged, and none may be lost.

@@ -14,17 +14,23 @@ fn main_job_on_the_distributions_server() {
     main_job(find_newest().unwrap()).unwrap();
 }
 
-#[test]
-fn main_job_on_16() {
-    if let Some(bin_dir) = other_server(16) {
-        main_job(bin_dir).unwrap();
+mod needs_postgres_16 {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs PostgreSQL 16 in OFFSHOOT_TEST_PG_BINS"]
+    fn main_job_on_16() {
+        main_job(other_server(16)).unwrap();
     }
 }
 
-#[test]
-fn main_job_on_18() {
-    if let Some(bin_dir) = other_server(18) {
-        main_job(bin_dir).unwrap();
+mod needs_postgres_18 {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS"]
+    fn main_job_on_18() {
+        main_job(other_server(18)).unwrap();
     }
 }
 

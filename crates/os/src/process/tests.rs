@@ -108,15 +108,47 @@ fn a_file_sink_appends_and_its_last_lines_are_found() {
 }
 
 #[test]
-fn a_user_and_its_groups_apply() {
+fn an_unknown_user_is_none() {
     assert_eq!(User::lookup("no-such-user-here").unwrap(), None);
-    let Some(user) = User::lookup("nobody").unwrap() else { return };
-    if !User::own_is_root() {
-        return;
+}
+
+mod needs_root {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root"]
+    fn a_user_and_its_groups_apply() {
+        let user = User::lookup("nobody").unwrap().expect("there is one everywhere");
+        let spec = shell("id -u; id -g").user(Some(user.clone()));
+        let output = run(&spec, PATIENCE).unwrap();
+        assert_eq!(output.stdout_text(), format!("{}\n{}\n", user.uid, user.gid));
     }
-    let spec = shell("id -u; id -g").user(Some(user.clone()));
-    let output = run(&spec, PATIENCE).unwrap();
-    assert_eq!(output.stdout_text(), format!("{}\n{}\n", user.uid, user.gid));
+
+    #[test]
+    #[ignore = "needs root"]
+    fn starting_as_another_user_leaves_this_process_as_it_is() {
+        let user = User::lookup("nobody").unwrap().expect("there is one everywhere");
+        let status = || std::fs::read_to_string("/proc/self/status").unwrap();
+        let uids =
+            |text: String| text.lines().find(|line| line.starts_with("Uid:")).map(str::to_owned);
+        // SAFETY: plain system calls.
+        let dumpable = || unsafe { libc::prctl(libc::PR_GET_DUMPABLE) };
+        let before = (uids(status()), dumpable());
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let spec = shell("id -u").user(Some(user.clone()));
+                let user_id = user.uid.to_string();
+                std::thread::spawn(move || {
+                    (0..25).for_each(|_| {
+                        let output = run(&spec, PATIENCE).unwrap();
+                        assert_eq!(output.stdout_text().trim(), user_id);
+                    });
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((uids(status()), dumpable()), before);
+    }
 }
 
 #[test]
@@ -165,33 +197,6 @@ fn a_bare_name_is_found_in_the_path_and_a_missing_directory_is_an_error() {
         assert_eq!(source.kind(), io::ErrorKind::NotFound);
     }
     assert!(Spec::new("true").arg("zero\0byte").spawn().is_err());
-}
-
-#[test]
-fn starting_as_another_user_leaves_this_process_as_it_is() {
-    let Some(user) = User::lookup("nobody").unwrap() else { return };
-    if !User::own_is_root() {
-        return;
-    }
-    let status = || std::fs::read_to_string("/proc/self/status").unwrap();
-    let uids = |text: String| text.lines().find(|line| line.starts_with("Uid:")).map(str::to_owned);
-    // SAFETY: plain system calls.
-    let dumpable = || unsafe { libc::prctl(libc::PR_GET_DUMPABLE) };
-    let before = (uids(status()), dumpable());
-    let threads: Vec<_> = (0..4)
-        .map(|_| {
-            let spec = shell("id -u").user(Some(user.clone()));
-            let user_id = user.uid.to_string();
-            std::thread::spawn(move || {
-                (0..25).for_each(|_| {
-                    let output = run(&spec, PATIENCE).unwrap();
-                    assert_eq!(output.stdout_text().trim(), user_id);
-                });
-            })
-        })
-        .collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
-    assert_eq!((uids(status()), dumpable()), before);
 }
 
 #[test]
