@@ -1,12 +1,12 @@
 //! Verifying a pool that no engine has open, without changing it.
 
+use crate::block::{NodeChildren, verify};
 use crate::journal::read_table;
-use crate::pool::{NodeChildren, verify};
 use crate::rebuild::rebuild;
-use crate::recovery::{LOST, read_label, take_lock};
+use crate::recovery::{read_label, take_lock};
 use crate::roots::{Newest, Roots};
 use crate::segments;
-use crate::table::{Entry, Table};
+use crate::table::{Entry, LOST, Table};
 use crate::{Error, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::root::RootSlot;

@@ -19,11 +19,13 @@
 //! place, which no root counts; and a root slot gets the root before, ahead of all else
 //! (`Journal::settle`). After any other failure of a flush all writes are refused.
 
-use crate::journal::{CommitError, Journal};
-use crate::pool::{Pool, Root};
+use crate::durable::{EXTRA_LEN_MAX, Root};
+use crate::journal::Journal;
+use crate::pool::Pool;
+use crate::roots::CommitError;
 use crate::table::{Entry, Move};
 use crate::transaction::{Children, Difference, Transaction};
-use crate::{EXTRA_LEN_MAX, Error, Result};
+use crate::{Error, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::root::RootSlot;
 use offshoot_format::segment::BlockKind;
@@ -169,8 +171,10 @@ impl<'a> Planner<'a> {
                     self.unreferenced.push_back(hash);
                 }
             }
-            Ok(_) => self.pool.add_structure_fault(hash, "it has fewer references than parents"),
-            Err(_) => self.pool.add_structure_fault(hash, "a node refers to it, but it is missing"),
+            Ok(_) => self.pool.faults.add_structure(hash, "it has fewer references than parents"),
+            Err(_) => {
+                self.pool.faults.add_structure(hash, "a node refers to it, but it is missing")
+            }
         }
     }
 
@@ -247,8 +251,7 @@ impl Pool {
         }
         // Everything the new root reaches was appended before this call, so this is ORDER 1.
         self.flush_segments()?;
-        let mut journal = self.journal.lock();
-        self.check_usable()?;
+        let mut journal = self.durable.begin()?;
         let cascade_max = CASCADE_MIN + 2 * transaction.nodes_written();
         let mut planner = Planner::new(self, Some(&transaction), cascade_max);
         let old_root = journal.root.hash;
@@ -269,15 +272,14 @@ impl Pool {
         let txg = self.make_durable(&mut journal, &plan, new_root, extra.to_vec())?;
         self.apply(plan);
         drop(journal);
-        self.correct_room();
+        self.space.correct(&self.segments);
         Ok(txg)
     }
 
     /// Releases the children of dead nodes; the root stays. One that is pinned comes back into the queue
     /// when its last pin is gone.
     pub(crate) fn bury(&self, dead: &[BlockHash]) -> Result<()> {
-        let mut journal = self.journal.lock();
-        self.check_usable()?;
+        let mut journal = self.durable.begin()?;
         let mut planner = Planner::new(self, None, 2 * dead.len());
         for hash in dead {
             // Used again meanwhile, or gone: then it is not ours.
@@ -298,8 +300,7 @@ impl Pool {
 
     /// Makes blocks' new places durable, then the table's. The blocks are durable already.
     pub(crate) fn move_blocks(&self, moves: &[(BlockHash, Move)]) -> Result<()> {
-        let mut journal = self.journal.lock();
-        self.check_usable()?;
+        let mut journal = self.durable.begin()?;
         if !moves.iter().all(|(_, moved)| self.segments.is_kept(moved.to)) {
             moves.iter().for_each(|(_, moved)| self.segments.release(moved.to));
             return Err(Error::Full { needed: 0, available: 0 });
@@ -371,19 +372,19 @@ impl Pool {
             hash,
             checkpoint: 0,
             logs: Vec::new(),
-            zero_saved: self.zero_saved.load(Ordering::Relaxed),
-            dedup_saved: self.dedup_saved.load(Ordering::Relaxed),
+            zero_saved: self.savings.zero.load(Ordering::Relaxed),
+            dedup_saved: self.savings.dedup.load(Ordering::Relaxed),
             extra: extra.clone(),
         };
         let outcome = match journal.commit(next.clone(), records) {
-            Err(CommitError::Undone(Error::Full { .. })) if self.release_ballast() => {
+            Err(CommitError::Undone(Error::Full { .. })) if self.space.release_ballast() => {
                 journal.commit(next, records)
             }
             other => other,
         };
         self.check_outcome(journal, outcome)?;
-        *self.root.write() = Root { txg, hash, extra };
-        self.table_used.store(journal.used(), Ordering::Relaxed);
+        self.durable.publish(Root { txg, hash, extra });
+        self.space.set_table(journal.used());
         Ok(txg)
     }
 
@@ -394,10 +395,10 @@ impl Pool {
         outcome: std::result::Result<(), CommitError>,
     ) -> Result<()> {
         // ORDER 4: nor before it is known that the device has no newer root.
-        self.segments.keep_dead.store(journal.is_doubtful(), Ordering::Release);
+        self.segments.hold_dead(journal.is_doubtful());
         outcome.map_err(|error| match error {
             CommitError::Undone(error) => error,
-            CommitError::Unknown(error) => self.fail(error),
+            CommitError::Unknown(error) => self.durable.fail(error),
         })
     }
 
@@ -413,7 +414,7 @@ impl Pool {
             }
             let unpinned = self.table.apply(hash, change.refs, change.gone);
             if !change.was_committed && change.refs_before > 0 {
-                self.forget_fault(hash);
+                self.faults.forget(hash);
                 tracing::info!(%hash, "a lost block came again");
             }
             self.settle(hash, unpinned);

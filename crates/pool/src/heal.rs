@@ -1,8 +1,8 @@
 //! Replacing the damaged copy of a block by a sound one that turned up.
 
-use crate::pool::{Pool, verify};
+use crate::block::{name_of, verify};
+use crate::pool::Pool;
 use crate::table::{Entry, Move, Place};
-use crate::transaction::name_of;
 use crate::{BlockData, Purpose, Result};
 use offshoot_format::segment::{BlockKind, FRAME_ALIGN, FRAME_LEN, Frame, Layout, PAGE_LEN};
 use offshoot_types::BlockHash;
@@ -12,11 +12,6 @@ use std::ops::ControlFlow;
 const WINDOW_LEN: u32 = 256 << 10;
 
 impl Pool {
-    /// Whether the stored copy of a block is known to be damaged. Cheap while nothing is.
-    pub(crate) fn is_damaged(&self, hash: &BlockHash) -> bool {
-        self.faults.lock().contains_key(hash)
-    }
-
     /// Stores a damaged block's content anew and forgets the fault. Whether that was possible: not for a
     /// block that is not committed, nor for a lost one, which only a commit brings back.
     pub(crate) fn heal(&self, hash: &BlockHash, content: &[u8]) -> Result<bool> {
@@ -34,7 +29,7 @@ impl Pool {
         }
         self.move_blocks(&[(*hash, Move { from: place, to, codec })])?;
         self.cache.insert(*hash, BlockData::new(content));
-        self.forget_fault(hash);
+        self.faults.forget(hash);
         tracing::info!(%hash, "a damaged block was replaced by a sound copy");
         Ok(true)
     }
@@ -49,7 +44,7 @@ impl Pool {
         let mut healed = 0;
         for (segment, layout, begin, end) in self.segments.dead_ranges() {
             let mut at = begin.max(layout.begin()).next_multiple_of(FRAME_ALIGN);
-            while at < end && !self.faults.lock().is_empty() {
+            while at < end && self.faults.len() > 0 {
                 let until = end.min(at + WINDOW_LEN);
                 // With the whole of a frame that begins at the end.
                 let bytes =
@@ -77,7 +72,7 @@ impl Pool {
         let mut healed = 0;
         for page in bytes.chunks_exact(PAGE_LEN as usize) {
             let hash = name_of(BlockKind::Data, page);
-            if self.is_damaged(&hash) {
+            if self.faults.contains(&hash) {
                 healed += u64::from(self.heal(&hash, page)?);
             }
         }
@@ -90,7 +85,7 @@ impl Pool {
         let frames = bytes.windows(FRAME_LEN as usize).step_by(FRAME_ALIGN as usize);
         for (offset, header) in (begin..).step_by(FRAME_ALIGN as usize).zip(frames) {
             let Ok(frame) = Frame::decode(header) else { continue };
-            if !self.is_damaged(&frame.hash) {
+            if !self.faults.contains(&frame.hash) {
                 continue;
             }
             let (stored_len, layout) = (frame.stored_len, Layout::Frames);
@@ -111,7 +106,7 @@ impl Pool {
         if let Some(entry) = self.table.get(&hash).filter(|entry| !entry.is_lost()) {
             let error =
                 crate::Error::Damaged { hash, detail: "it was found damaged before".into() };
-            self.add_fault(hash, &entry, &error);
+            self.faults.add(hash, &entry, &error);
         }
     }
 
@@ -123,14 +118,9 @@ impl Pool {
         match self.table.get(hash) {
             Some(entry) => self.scrub_block(hash, &entry).map(drop),
             None => {
-                self.forget_fault(hash);
+                self.faults.forget(hash);
                 Ok(())
             }
         }
-    }
-
-    /// Nothing is wrong with a block any more, or it is gone.
-    pub(crate) fn forget_fault(&self, hash: &BlockHash) {
-        self.faults.lock().remove(hash);
     }
 }

@@ -7,7 +7,7 @@
 //! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
 
 use crate::load::{Chunks, TABLE, damaged, load, open_file};
-use crate::roots::{self, FILES_LEN, Newest, Roots};
+use crate::roots::{self, CommitError, FILES_LEN, Newest, Roots};
 use crate::table::Table;
 use crate::{Error, Result};
 use offshoot_format::root::{self, LogExtent, RootSlot};
@@ -29,23 +29,6 @@ fn log_path(number: u64) -> String {
 
 fn checkpoint_path(number: u64) -> String {
     format!("{DIR}/{number:08}.checkpoint")
-}
-
-/// A failure of a commit: before anything durable changed, or with the outcome unknown.
-#[derive(Debug)]
-pub(crate) enum CommitError {
-    /// The pool is as before.
-    Undone(Error),
-    /// Nobody knows what is on the device.
-    Unknown(Error),
-}
-
-impl CommitError {
-    fn into_error(self) -> Error {
-        match self {
-            CommitError::Undone(error) | CommitError::Unknown(error) => error,
-        }
-    }
 }
 
 /// A checkpoint that is being written.

@@ -33,10 +33,10 @@ impl Pool {
         loop {
             attempts += 1;
             // Under the lock no commit is half applied to the table.
-            let before = self.journal.lock().root.txg;
+            let before = self.durable.journal().root.txg;
             let begun = self.clock.elapsed();
             let freed = self.freed_at_once(references);
-            let moved = self.root.read().txg != before;
+            let moved = self.durable.txg() != before;
             let enough = attempts > 2 || self.clock.elapsed() - begun > PAPER_LONG;
             // A commit in between may have taken away what was about to be read.
             if !moved || attempts == ATTEMPTS_MAX || (freed.is_ok() && enough) {
@@ -48,8 +48,7 @@ impl Pool {
     fn freed_at_once(&self, references: &[BlockHash]) -> Result<u64> {
         let mut release = Release { pool: self, left: HashMap::default(), bytes: 0 };
         // What was deleted before still counts as a parent until `reclaim` comes to it.
-        let dead: Vec<BlockHash> = self.dead.lock().iter().copied().collect();
-        for hash in dead {
+        for hash in self.dead.all() {
             if self.table.get(&hash).is_some_and(|entry| entry.refs == 0 && !entry.is_dying()) {
                 release.run(self.children_of(&hash)?)?;
             }

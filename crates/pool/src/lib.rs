@@ -5,11 +5,16 @@
 //! [`NodeChildren`]. A [`Transaction`] writes blocks; [`Pool::commit`] makes a new root durable, and
 //! whatever the old root alone reached is reclaimed in the background.
 
+mod background;
 mod ballast;
+mod block;
 mod check;
 mod commit;
 mod compress;
+mod dead_nodes;
+mod durable;
 mod error;
+mod faults;
 mod heal;
 mod journal;
 mod ledger;
@@ -17,30 +22,30 @@ mod load;
 mod options;
 mod pool;
 mod read_many;
+mod reads;
 mod rebuild;
 mod reclaim;
 mod recovery;
 mod room;
 mod roots;
+mod runs;
 mod scrub;
 mod segments;
+mod space;
 mod stats;
 mod table;
 mod threads;
 mod transaction;
 
+pub use block::{BLOCK_LEN_MAX, NodeChildren};
 pub use check::{Finding, PoolCheck};
+pub use durable::{EXTRA_LEN_MAX, Root};
 pub use error::{Error, Result};
 pub use ledger::{PAPER_LONG, Reach};
 pub use offshoot_cache::BlockData;
 pub use offshoot_format::DecodeError;
 pub use options::PoolOptions;
-pub use pool::{NodeChildren, Pool, Root};
+pub use pool::Pool;
 pub use room::Purpose;
 pub use stats::{CacheStats, Fault, OwnerStats, PoolStats, ScrubState};
 pub use transaction::{BlockPin, Transaction};
-
-/// The longest a block may be, in bytes, before compression.
-pub const BLOCK_LEN_MAX: usize = 64 << 10;
-/// The longest a root's extra bytes may be.
-pub const EXTRA_LEN_MAX: usize = offshoot_format::root::EXTRA_LEN_MAX;

@@ -9,12 +9,12 @@
 //! While the device is slow (a disk, a volume with a limit of operations) a single block is read with
 //! what lies beside it: that costs the processor more, and the device no more.
 
-use crate::pool::{Pool, Run, runs, verify};
+use crate::block::verify;
+use crate::pool::Pool;
+use crate::runs::{Run, runs};
 use crate::table::Entry;
 use crate::{BlockData, Result};
 use offshoot_types::BlockHash;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The longest read that somebody waits for, in bytes: longer ones are no faster, and all of it is waited
 /// for. From a slow device they are, as ahead of a reader: what counts there is how many they are.
@@ -26,29 +26,6 @@ const RUNS_ALONE: usize = 8;
 const SHARE_RUNS_MIN: usize = 4;
 const SHARES_MAX: usize = 8;
 
-/// A device is slow when a read takes longer than this: as long as decoding about 64 blocks.
-const SLOW: Duration = Duration::from_millis(1);
-
-/// How long reads from the device take.
-#[derive(Default)]
-pub(crate) struct ReadTime {
-    /// Mean of the last reads, weighted towards the newest, in nanoseconds.
-    mean: AtomicU64,
-}
-
-impl ReadTime {
-    pub(crate) fn note(&self, took: Duration) {
-        let mean = self.mean.load(Ordering::Relaxed);
-        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) / 8;
-        // Two at a time: one of them counts.
-        self.mean.store((mean - mean / 8).saturating_add(took), Ordering::Relaxed);
-    }
-
-    fn is_slow(&self) -> bool {
-        u128::from(self.mean.load(Ordering::Relaxed)) > SLOW.as_nanos()
-    }
-}
-
 impl Pool {
     /// Whether one of these blocks is not in memory.
     pub fn misses(&self, hashes: &[BlockHash]) -> bool {
@@ -58,7 +35,7 @@ impl Pool {
     /// Whether [`Pool::read_around`] is the way to read a block: it is not in memory, and the device is
     /// slow.
     pub fn is_worth_its_neighbours(&self, hash: &BlockHash) -> bool {
-        self.read_time.is_slow() && self.misses(&[*hash])
+        self.reads.are_slow() && self.misses(&[*hash])
     }
 
     /// Hands a block to `take`, and brings those of `near` into the cache that are beside it on disk, with
@@ -151,7 +128,7 @@ impl Pool {
     }
 
     fn run_len_max(&self) -> u32 {
-        if self.read_time.is_slow() { RUN_LEN_MAX_AHEAD } else { RUN_LEN_MAX }
+        if self.reads.are_slow() { RUN_LEN_MAX_AHEAD } else { RUN_LEN_MAX }
     }
 
     /// Brings those blocks into the cache that nobody else does, and hands them out with the numbers
@@ -195,23 +172,24 @@ impl Pool {
             }
         }
         let mut claims = claims.into_iter();
-        self.readers.fetch_add(1, Ordering::Relaxed);
         // Again into runs: where others have taken the middle, there is less to read.
-        for run in runs(&ours, len_max) {
-            let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
-            let began = self.clock.elapsed();
-            self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {
-                self.read_time.note(self.clock.elapsed().saturating_sub(began));
-                for ((hash, entry), (at, claim)) in run.blocks.iter().zip(claims.drain(..)) {
-                    let Some((_, stored)) = run.cut(bytes, entry.place()) else { continue };
-                    // One that does not verify was moved, or is damaged: the read will tell.
-                    if let Ok(content) = verify(hash, entry, stored) {
-                        take(at, &content);
-                        claim.fill(BlockData::new(content));
+        let read = || {
+            for run in runs(&ours, len_max) {
+                let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
+                let began = self.reads.begin();
+                self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {
+                    self.reads.note(began);
+                    for ((hash, entry), (at, claim)) in run.blocks.iter().zip(claims.drain(..)) {
+                        let Some((_, stored)) = run.cut(bytes, entry.place()) else { continue };
+                        // One that does not verify was moved, or is damaged: the read will tell.
+                        if let Ok(content) = verify(hash, entry, stored) {
+                            take(at, &content);
+                            claim.fill(BlockData::new(content));
+                        }
                     }
-                }
-            });
-        }
-        self.readers.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+        };
+        self.reads.urgently(read);
     }
 }

@@ -6,10 +6,9 @@
 //! then counted by walking from the root. A block that something refers to and that is nowhere stays in
 //! the table as lost, with its references.
 
-use crate::pool::{NodeChildren, verify};
+use crate::block::{NodeChildren, name_of, verify};
 use crate::segments;
 use crate::table::{Entry, Place, Table};
-use crate::transaction::name_of;
 use crate::{Error, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::{

@@ -1,17 +1,16 @@
 //! Background work: releasing dead trees, giving space back, compaction, checkpoints.
 
+use crate::background::{Next, REST};
+use crate::block::{name_of, verify};
 use crate::journal::{RECORD_LEN, write_checkpoint};
-use crate::pool::{Pool, verify};
+use crate::pool::Pool;
 use crate::segments::SegmentSummary;
 use crate::table::{Move, Place};
-use crate::transaction::name_of;
 use crate::{Error, Purpose, Result};
 use offshoot_format::segment::{BlockKind, Codec, Frame, Layout, PAGE_LEN};
 use offshoot_types::BlockHash;
-use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Dead nodes whose children one step releases: bounds how long a commit waits for it.
@@ -36,44 +35,8 @@ const HASTE_SHARE: u64 = 64;
 /// at most.
 const SPARE_BELOW_SHARE: u64 = 2;
 const SPARE_SHARE: u64 = 64;
-/// How long the thread rests when nothing is left to do.
-const REST: Duration = Duration::from_millis(500);
 /// Rests with nothing written meanwhile after which the pool is quiet: what is kept for new pages is given back.
 const QUIET_RESTS: u32 = 20;
-
-/// The thread that does [`Pool::reclaim_step`] again and again.
-#[derive(Default)]
-pub(crate) struct Background {
-    signal: Arc<(Mutex<bool>, Condvar)>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl Background {
-    pub(crate) fn start(&self, pool: &Arc<Pool>) -> Result<()> {
-        let (weak, signal) = (Arc::downgrade(pool), self.signal.clone());
-        let thread = std::thread::Builder::new()
-            .name("pool-reclaim".into())
-            .spawn(move || run(&weak, &signal))
-            .map_err(|error| Error::io("start the reclaim thread", &error))?;
-        *self.thread.lock() = Some(thread);
-        Ok(())
-    }
-
-    pub(crate) fn stop(&self) {
-        *self.signal.0.lock() = true;
-        self.signal.1.notify_all();
-        if let Some(thread) = self.thread.lock().take()
-            // The thread itself may hold the last reference to the pool.
-            && thread.thread().id() != std::thread::current().id()
-        {
-            let _ = thread.join();
-        }
-    }
-
-    fn stopped(&self) -> bool {
-        *self.signal.0.lock()
-    }
-}
 
 /// How a step goes about it.
 #[derive(Clone, Copy, PartialEq)]
@@ -86,35 +49,27 @@ enum Pace {
     Quiet,
 }
 
-fn run(pool: &Weak<Pool>, signal: &(Mutex<bool>, Condvar)) {
-    let (mut rests, mut added) = (0, 0);
-    loop {
-        let more = match pool.upgrade() {
-            None => return,
-            Some(pool) => {
-                let before = std::mem::replace(&mut added, pool.segments.added());
-                rests = if before == added { rests } else { 0 };
-                let pace = if rests < QUIET_RESTS { Pace::Busy } else { Pace::Quiet };
-                pool.step(pace).unwrap_or_else(|error| {
-                    if pool.check_usable().is_ok() {
-                        tracing::warn!(%error, "reclaiming space failed; it is tried again");
-                    }
-                    false
-                })
-            }
-        };
-        let mut stopped = signal.0.lock();
-        if !*stopped && !more {
-            signal.1.wait_for(&mut stopped, REST);
-            rests += 1;
-        }
-        if *stopped {
-            return;
-        }
-    }
-}
-
 impl Pool {
+    /// Starts the thread that does [`Pool::reclaim_step`] again and again.
+    pub(crate) fn start_reclaim(self: &Arc<Self>) -> Result<()> {
+        let pool = Arc::downgrade(self);
+        let (mut rests, mut added) = (0, 0);
+        self.background.start(move || {
+            let Some(pool) = pool.upgrade() else { return Next::Never };
+            let before = std::mem::replace(&mut added, pool.segments.added());
+            rests = if before == added { rests } else { 0 };
+            let pace = if rests < QUIET_RESTS { Pace::Busy } else { Pace::Quiet };
+            let more = pool.step(pace).unwrap_or_else(|error| {
+                if pool.durable.check_usable().is_ok() {
+                    tracing::warn!(%error, "reclaiming space failed; it is tried again");
+                }
+                false
+            });
+            rests += u32::from(!more);
+            if more { Next::More } else { Next::Rest }
+        })
+    }
+
     /// One bounded piece of background work: releases children of dead nodes, punches holes, deletes
     /// dead segments, compacts one segment, writes a checkpoint when due. Whether more is left.
     pub fn reclaim_step(&self) -> Result<bool> {
@@ -123,7 +78,7 @@ impl Pool {
 
     /// A part that fails for want of room does not keep back the others: they may bring some.
     fn step(&self, pace: Pace) -> Result<bool> {
-        self.check_usable()?;
+        self.durable.check_usable()?;
         self.settle_root()?;
         let mut full = Ok(());
         let mut tried = |part: Result<bool>| match part {
@@ -134,7 +89,7 @@ impl Pool {
             other => other,
         };
         let buried = tried(self.bury_next())?;
-        let dead_left = !self.dead.lock().is_empty();
+        let dead_left = self.dead.len() > 0;
         tried(self.checkpoint_if_due(!dead_left).map(|()| false))?;
         // In the reserve every byte counts.
         let short = self.available(Purpose::Growth) == 0;
@@ -149,72 +104,64 @@ impl Pool {
         self.segments.keep_spares(if short { 0 } else { self.spares_wanted(pace) });
         // A hole may need room itself: what the filesystem notes of it.
         let punch = || self.segments.punch(PUNCH_STEP);
-        let punches_left = tried(self.with_ballast(punch))?;
+        let punches_left = tried(self.space.with_ballast(punch))?;
         // What is to be buried first is dead then, and need not be moved.
         let compacted = !(buried && dead_left) && tried(self.compact_one(pace != Pace::Asked))?;
-        self.correct_room();
-        self.restore_ballast();
+        self.space.correct(&self.segments);
+        self.space.restore_ballast();
         full.map(|()| dead_left || punches_left || deleted || compacted)
     }
 
     /// Takes back a root that may have become durable, before anything is given back.
     fn settle_root(&self) -> Result<()> {
-        if !self.segments.keep_dead.load(Ordering::Acquire) {
+        if !self.segments.holds_dead() {
             return Ok(());
         }
-        let mut journal = self.journal.lock();
+        let mut journal = self.durable.journal();
         let outcome = journal.settle();
         self.check_outcome(&journal, outcome)
     }
 
     /// Releases the children of the dead nodes at the front of the queue. Whether there were any.
     fn bury_next(&self) -> Result<bool> {
-        let _burying = self.burying.lock();
-        // They leave the queue only when it is durable: what an error leaves behind is tried again,
-        // and the ledger always knows which nodes count as parents no more.
-        let dead: Vec<BlockHash> = self.dead.lock().iter().take(DEAD_STEP).copied().collect();
-        if dead.is_empty() {
-            return Ok(false);
-        }
-        // Reading them here keeps the commit lock short.
-        self.prefetch(&dead);
-        self.bury(&dead)?;
-        self.dead.lock().drain(..dead.len());
-        Ok(true)
+        self.dead.bury(DEAD_STEP, |dead| {
+            // Reading them here keeps the commit lock short.
+            self.prefetch(dead);
+            self.bury(dead)
+        })
     }
 
     /// Writes the table anew when its logs are longer than it is; in an `idle` pool, already when most of
     /// its files is about blocks that are gone.
     fn checkpoint_if_due(&self, idle: bool) -> Result<()> {
         let ticket = {
-            let mut journal = self.journal.lock();
+            let mut journal = self.durable.journal();
             let log_min = self.options.checkpoint_log_min;
             let needed = self.table.totals.blocks.load(Ordering::Relaxed) * RECORD_LEN;
             let wasted = journal.used().saturating_sub(needed) > needed.max(log_min / 8);
             let due = journal.checkpoint_due(log_min) || (idle && wasted);
             // Its logs may grow until there is room for both tables.
             let room = self.available(Purpose::Freeing) >= needed;
-            if !due || !room || !self.make_device_room(needed) {
+            if !due || !room || !self.space.make_device_room(needed) {
                 return Ok(());
             }
             journal.begin_checkpoint()?
         };
         let len = write_checkpoint(&*self.disk, ticket, &self.table)?;
-        let mut journal = self.journal.lock();
-        self.check_usable()?;
+        let mut journal = self.durable.begin()?;
         let outcome = journal.finish_checkpoint(ticket, len);
-        self.root.write().txg = journal.root.txg;
-        self.table_used.store(journal.used(), Ordering::Relaxed);
+        self.durable.publish_txg(journal.root.txg);
+        self.space.set_table(journal.used());
         self.check_outcome(&journal, outcome)?;
-        self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        self.durable.count_checkpoint();
         Ok(())
     }
 
     /// Copies what is live in the emptiest segment elsewhere. Whether there was one worth it.
     fn compact_one(&self, paced: bool) -> Result<bool> {
-        let Some(_alone) = self.compacting.try_lock() else {
+        let Some(_alone) = self.compaction.alone.try_lock() else {
             // Two would copy the same. Whoever waits here looks for room again when it has ended.
-            drop(self.compacting.lock());
+            drop(self.compaction.alone.lock());
             return Ok(true);
         };
         let room = self.available(Purpose::Freeing) / 2;
@@ -249,7 +196,7 @@ impl Pool {
 
     /// Bytes of dead pages to be kept for new ones: where there is much room, these are better off side by side.
     fn spares_wanted(&self, pace: Pace) -> u64 {
-        let total = self.room.total();
+        let total = self.space.total();
         let tight = self.available(Purpose::Growth) < total / SPARE_BELOW_SHARE;
         match pace {
             Pace::Busy if tight => self.options.spare.unwrap_or(total / SPARE_SHARE),
@@ -261,7 +208,7 @@ impl Pool {
 
     /// What share of a segment must be dead for compaction, in 64ths: the less room is left, the less.
     fn dead_share_wanted(&self) -> u64 {
-        let roomy = (self.room.total() / ROOMY_SHARE).max(1);
+        let roomy = (self.space.total() / ROOMY_SHARE).max(1);
         let left = self.available(Purpose::Growth).min(roomy);
         let range = DEAD_SHARE_ROOMY - DEAD_SHARE_SHORT;
         DEAD_SHARE_SHORT + (u128::from(range) * u128::from(left) / u128::from(roomy)) as u64
@@ -295,7 +242,7 @@ impl Pool {
                 // Without its header the next block cannot be found. Blocks moved so far are safe.
                 self.segments.mark_damaged(of.number);
                 let detail = format!("segment {} has no frame at byte {at}", of.number);
-                self.add_structure_fault(BlockHash::ZERO, &detail);
+                self.faults.add_structure(BlockHash::ZERO, &detail);
                 break;
             };
             let (stored_len, layout) = (frame.stored_len, of.layout);
@@ -327,11 +274,11 @@ impl Pool {
         }
         if let Err(detail) = verify(&frame.hash, &entry, stored.to_vec()) {
             let error = Error::Damaged { hash: frame.hash, detail };
-            self.add_fault(frame.hash, &entry, &error);
+            self.faults.add(frame.hash, &entry, &error);
             self.segments.mark_damaged(place.segment);
             return Ok(None);
         }
-        self.take_room(u64::from(place.room()), Purpose::Freeing)?;
+        self.space.take(u64::from(place.room()), Purpose::Freeing, &self.segments)?;
         self.segments.append(frame, stored).map(Some)
     }
 
@@ -348,14 +295,14 @@ impl Pool {
         // ORDER 1 for the copies.
         self.flush_segments()?;
         self.move_blocks(&std::mem::take(moves))?;
-        self.compacted.fetch_add(*batch, Ordering::Relaxed);
+        self.compaction.moved.fetch_add(*batch, Ordering::Relaxed);
         // One that takes more than the room that is left gives its own back piece by piece; others
         // give it back as a whole, which is cheaper.
         if of.live >= self.available(Purpose::Freeing) / 2 {
-            self.with_ballast(|| self.segments.punch(usize::MAX))?;
-            self.correct_room();
+            self.space.with_ballast(|| self.segments.punch(usize::MAX))?;
+            self.space.correct(&self.segments);
         }
-        if paced && self.available(Purpose::Growth) > self.room.total() / HASTE_SHARE {
+        if paced && self.available(Purpose::Growth) > self.space.total() / HASTE_SHARE {
             let rate = self.options.compaction_rate.max(1);
             self.clock.sleep(Duration::from_micros(*batch * 1_000_000 / rate).min(REST));
         }

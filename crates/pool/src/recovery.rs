@@ -4,13 +4,18 @@
 //! the table, segments' tails. Nodes without references whose children were not released yet are
 //! queued again.
 
-use crate::ballast::Ballast;
+use crate::background::Background;
+use crate::block::NodeChildren;
+use crate::dead_nodes::DeadNodes;
+use crate::durable::Durable;
+use crate::faults::Faults;
 use crate::journal::{self, Journal};
-use crate::pool::{DIRS, NodeChildren, Pool, Root};
+use crate::pool::{Compaction, Pool, Savings};
+use crate::reads::Reads;
 use crate::rebuild::rebuild;
-use crate::room::Room;
 use crate::segments::{self, Segments};
-use crate::table::{Entry, Sums, Table};
+use crate::space::Space;
+use crate::table::{Entry, LOST, Sums, Table};
 use crate::threads::{in_parallel, threads_for};
 use crate::{Error, PoolOptions, Result};
 use offshoot_cache::BlockCache;
@@ -19,16 +24,16 @@ use offshoot_format::segment::{BlockKind, Layout};
 use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, read_exact_at};
 use offshoot_types::BlockHash;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 const LABEL: &str = "label";
 const NEW_LABEL: &str = "label.new";
 const LOCK: &str = "lock";
-/// What is wrong with a lost block.
-pub(crate) const LOST: &str = "it was not found when the block table was made anew";
+/// The directories of a pool.
+const DIRS: [&str; 2] = [segments::DIR, journal::DIR];
 /// Places looked at together when dead ranges are found at open: bounds memory to about 50 MB.
 const PLACES_MAX: u64 = 4 << 20;
 /// Entries for which a thread of its own is worth it.
@@ -107,26 +112,20 @@ impl Pool {
         find_dead_ranges(&table, &segments, &uses);
         let root = &journal.root;
         let pool = Arc::new(Pool {
-            root: RwLock::new(Root { txg: root.txg, hash: root.hash, extra: root.extra.clone() }),
-            zero_saved: AtomicU64::new(root.zero_saved),
-            dedup_saved: AtomicU64::new(root.dedup_saved),
-            compacted: AtomicU64::new(0),
-            checkpoints: AtomicU64::new(0),
-            table_used: AtomicU64::new(journal.used()),
+            savings: Savings {
+                zero: AtomicU64::new(root.zero_saved),
+                dedup: AtomicU64::new(root.dedup_saved),
+            },
+            compaction: Compaction::default(),
             cache: BlockCache::new(options.cache_size),
-            room: Room::new(options.reserve, options.capacity),
-            ballast: Ballast::find(&*disk, options.ballast),
+            space: Space::new(disk.clone(), options, journal.used()),
             options: options.clone(),
-            journal: Mutex::new(journal),
-            dead: Mutex::new(dead),
-            burying: Mutex::new(()),
-            compacting: Mutex::new(()),
-            faults: Mutex::default(),
-            readers: AtomicU32::new(0),
-            read_time: Default::default(),
-            failed: RwLock::new(None),
+            durable: Durable::new(journal),
+            dead: DeadNodes::new(dead),
+            faults: Faults::new(clock.clone()),
+            reads: Reads::new(clock.clone()),
             lock: Mutex::new(Some(lock)),
-            background: crate::reclaim::Background::default(),
+            background: Background::default(),
             disk,
             nodes,
             clock,
@@ -135,17 +134,17 @@ impl Pool {
         });
         for number in missing {
             let detail = format!("segment {number} is missing or too short");
-            pool.add_structure_fault(BlockHash::ZERO, &detail);
+            pool.faults.add_structure(BlockHash::ZERO, &detail);
         }
         for detail in damage {
-            pool.add_structure_fault(BlockHash::ZERO, &detail);
+            pool.faults.add_structure(BlockHash::ZERO, &detail);
         }
         for hash in lost {
-            pool.add_structure_fault(hash, LOST);
+            pool.faults.add_structure(hash, LOST);
         }
-        pool.correct_room();
+        pool.space.correct(&pool.segments);
         if options.background {
-            pool.background.start(&pool)?;
+            pool.start_reclaim()?;
         }
         Ok(pool)
     }

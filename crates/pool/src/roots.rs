@@ -3,7 +3,6 @@
 //! A root fits one sector, which devices write whole or not at all: a copy that cannot be read is damaged, never
 //! torn. A slot is two copies side by side; a spare one lies in the file of the other slot.
 
-use crate::journal::CommitError;
 use crate::load::open_file;
 use crate::{Error, Result};
 use offshoot_format::DecodeError;
@@ -17,6 +16,23 @@ pub(crate) const FILES_LEN: u64 = 2 * (SPARE_AT + root::LEN as u64);
 /// Where the spare copy of the other slot's root is, behind the copies of a slot.
 const SPARE_AT: u64 = (root::COPIES * root::LEN) as u64;
 const PATHS: [&str; 2] = ["root.0", "root.1"];
+
+/// A failure of a commit: before anything durable changed, or with the outcome unknown.
+#[derive(Debug)]
+pub(crate) enum CommitError {
+    /// The pool is as before.
+    Undone(Error),
+    /// Nobody knows what is on the device.
+    Unknown(Error),
+}
+
+impl CommitError {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            CommitError::Undone(error) | CommitError::Unknown(error) => error,
+        }
+    }
+}
 
 /// The files of both slots.
 pub(crate) struct Roots {

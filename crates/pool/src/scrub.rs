@@ -4,8 +4,10 @@
 //! order and a place says how far it is. What is written after it has begun goes into segments that it
 //! does not come to: such blocks are new, or compaction moved and verified them.
 
+use crate::block::verify;
 use crate::check::{check_frame, recount};
-use crate::pool::{Pool, Run, runs, verify};
+use crate::pool::Pool;
+use crate::runs::{Run, runs};
 use crate::table::Entry;
 use crate::{Error, Result, ScrubState};
 use offshoot_types::BlockHash;
@@ -48,7 +50,7 @@ impl Pace<'_> {
     fn rest(&mut self, bytes: u64) {
         let clock = &self.pool.clock;
         let mut yields = 0;
-        while yields < YIELDS_MAX && self.pool.readers.load(Ordering::Relaxed) > 0 {
+        while yields < YIELDS_MAX && self.pool.reads.are_waited_for() {
             clock.sleep(YIELD);
             yields += 1;
         }
@@ -115,7 +117,7 @@ impl Pool {
             state.total = state.bytes;
             // Everything was there: what was said of a structure does not hold any more.
             if state.damaged == 0 {
-                self.forget_fault(&BlockHash::ZERO);
+                self.faults.forget(&BlockHash::ZERO);
             }
         }
         Ok(state)
@@ -163,7 +165,7 @@ impl Pool {
     }
 
     fn found_sound(&self, hash: &BlockHash) -> Condition {
-        self.forget_fault(hash);
+        self.faults.forget(hash);
         Condition::Sound
     }
 
@@ -172,7 +174,7 @@ impl Pool {
         let content = match self.load(hash) {
             Ok(content) => content,
             Err(Error::Missing(_)) => {
-                self.forget_fault(hash);
+                self.faults.forget(hash);
                 return Ok(Condition::Gone);
             }
             Err(_) => match self.cache.peek(hash) {
@@ -197,7 +199,7 @@ impl Pool {
     /// transactions, pins and dead nodes still queued are taken into account only as blocks without
     /// references.
     pub fn check(&self) -> Result<Vec<String>> {
-        let journal = self.journal.lock();
+        let journal = self.durable.journal();
         let mut problems = recount(&self.table, journal.root.hash, &|hash| self.children_of(hash));
         let (mut live, mut in_table) = (0, 0);
         self.table.visit(|_, entry| {

@@ -43,6 +43,8 @@ const CODEC_SHIFT: u32 = OFFSET_BITS;
 const NODE: u32 = 1 << 28;
 const COMMITTED: u32 = 1 << 29;
 const DYING: u32 = 1 << 30;
+/// What is wrong with a lost block.
+pub(crate) const LOST: &str = "it was not found when the block table was made anew";
 /// The segment that lost blocks are in: numbers begin at 1.
 const NOWHERE: u32 = 0;
 

@@ -1,9 +1,10 @@
 //! Writing blocks for a commit to come.
 
+use crate::block::{BLOCK_LEN_MAX, is_zero, name_of};
 use crate::compress::compress;
 use crate::pool::Pool;
 use crate::table::{Entry, Move, Place, Unpinned};
-use crate::{BLOCK_LEN_MAX, BlockData, Error, Purpose, Result};
+use crate::{BlockData, Error, Purpose, Result};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::{BlockKind, Codec, Frame};
 use offshoot_types::BlockHash;
@@ -11,22 +12,6 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Separates the names of nodes from those of data blocks with the same bytes.
-const NODE_KEY: &[u8; 32] = b"offshoot.node.names.version.0001";
-
-/// The name of a block with this content.
-pub(crate) fn name_of(kind: BlockKind, content: &[u8]) -> BlockHash {
-    BlockHash(match kind {
-        BlockKind::Data => *blake3::hash(content).as_bytes(),
-        BlockKind::Node => *blake3::keyed_hash(NODE_KEY, content).as_bytes(),
-    })
-}
-
-/// Whether a block is all zeros.
-fn is_zero(content: &[u8]) -> bool {
-    content.chunks(64).all(|chunk| chunk.iter().fold(0, |all, byte| all | byte) == 0)
-}
 
 /// What a node refers to that was not committed when it was pinned; zero names are left out.
 #[derive(Clone)]
@@ -86,7 +71,7 @@ impl Transaction {
     /// As there.
     pub fn write_shared(&self, content: &BlockData) -> Result<BlockHash> {
         if is_zero(content) {
-            self.pool.zero_saved.fetch_add(content.len() as u64, Ordering::Relaxed);
+            self.pool.savings.zero.fetch_add(content.len() as u64, Ordering::Relaxed);
             return Ok(BlockHash::ZERO);
         }
         self.write(BlockKind::Data, content, None)
@@ -168,7 +153,7 @@ impl Transaction {
             return Err(Error::TooLarge { what: "a block", len, max: BLOCK_LEN_MAX });
         }
         let hash = name_of(kind, content);
-        let saved = || self.pool.dedup_saved.fetch_add(len as u64, Ordering::Relaxed);
+        let saved = || self.pool.savings.dedup.fetch_add(len as u64, Ordering::Relaxed);
         if self.held.lock().contains_key(&hash) {
             saved();
             return Ok(hash);
@@ -179,7 +164,7 @@ impl Transaction {
             if !self.pool.keeps(&entry) {
                 self.store_again(hash, &entry, content)?;
             }
-            if self.pool.is_damaged(&hash) && !self.pool.heal(&hash, content)? {
+            if self.pool.faults.contains(&hash) && !self.pool.heal(&hash, content)? {
                 tracing::warn!(%hash, "a damaged block was written again but could not be replaced");
             }
             return Ok(hash);
@@ -312,6 +297,31 @@ impl Drop for BlockPin {
 }
 
 impl Pool {
+    /// Starts a transaction. Any number may run at a time.
+    pub fn begin(self: &Arc<Self>) -> Transaction {
+        Transaction::new(self.clone(), Purpose::Growth)
+    }
+
+    /// Starts a transaction that may take all of the reserve: for deletions, and for the commit of
+    /// data that was let in before (check [`Pool::available`] when accepting it).
+    pub fn begin_freeing(self: &Arc<Self>) -> Transaction {
+        Transaction::new(self.clone(), Purpose::Freeing)
+    }
+
+    /// Pins a committed block.
+    ///
+    /// # Errors
+    /// `Missing` when it is not in the pool, or not committed.
+    pub fn pin(self: &Arc<Self>, hash: &BlockHash) -> Result<BlockPin> {
+        let entry = self.table.pin(hash).ok_or(Error::Missing(*hash))?;
+        let pin = BlockPin { pool: self.clone(), hash: *hash };
+        if entry.is_committed() && !entry.is_dying() {
+            Ok(pin)
+        } else {
+            Err(Error::Missing(*hash)) // dropping the pin takes it away
+        }
+    }
+
     /// Compresses a block and appends it to a segment: where it is, and how it is stored.
     pub(crate) fn append_block(
         &self,
@@ -320,12 +330,13 @@ impl Pool {
         content: &[u8],
         purpose: Purpose,
     ) -> Result<(Place, Codec)> {
-        self.check_usable()?;
+        self.durable.check_usable()?;
         let (codec, compressed) = compress(kind, content);
         let stored = compressed.as_deref().unwrap_or(content);
         let (stored_len, raw_len) = (stored.len() as u32, content.len() as u32);
         let frame = Frame { hash, kind, codec, stored_len, raw_len };
-        self.take_room(u64::from(codec.layout().room(stored_len)), purpose)?;
+        let room = u64::from(codec.layout().room(stored_len));
+        self.space.take(room, purpose, &self.segments)?;
         Ok((self.segments.append(&frame, stored)?, codec))
     }
 
@@ -340,11 +351,11 @@ impl Pool {
         match unpinned {
             Unpinned::Kept => {}
             Unpinned::Freed(place) => {
-                self.forget_fault(hash);
+                self.faults.forget(hash);
                 self.cache.remove(hash);
                 self.segments.release(place);
             }
-            Unpinned::Dead => self.dead.lock().push_back(*hash),
+            Unpinned::Dead => self.dead.push(*hash),
             Unpinned::Lost(place) => {
                 self.cache.remove(hash);
                 self.segments.release(place);

@@ -21,7 +21,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/engine", 24),
     ("crates/fuse", 3),
     ("crates/intent-log", 2),
-    ("crates/pool", 12),
     ("crates/postgres", 11),
     ("crates/workflow", 4),
     ("fuzz", 6),

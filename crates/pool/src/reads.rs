@@ -1,0 +1,56 @@
+//! Who reads from the device, and how long that takes.
+
+use offshoot_os::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A device is slow when a read takes longer than this: as long as decoding about 64 blocks.
+const SLOW: Duration = Duration::from_millis(1);
+
+/// The reads of the device.
+pub(crate) struct Reads {
+    clock: Arc<dyn Clock>,
+    /// Those that wait for it; what is less urgent waits for them.
+    waiting: AtomicU32,
+    /// Mean time of the last reads, weighted towards the newest, in nanoseconds.
+    mean: AtomicU64,
+}
+
+impl Reads {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Reads {
+        Reads { clock, waiting: AtomicU32::new(0), mean: AtomicU64::new(0) }
+    }
+
+    /// Does what somebody waits for.
+    pub(crate) fn urgently<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let result = read();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Whether somebody waits.
+    pub(crate) fn are_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// When a read begins, for [`Reads::note`].
+    pub(crate) fn begin(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// A read that began then has its bytes.
+    pub(crate) fn note(&self, began: Duration) {
+        let took = self.clock.elapsed().saturating_sub(began);
+        let mean = self.mean.load(Ordering::Relaxed);
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) / 8;
+        // Two at a time: one of them counts.
+        self.mean.store((mean - mean / 8).saturating_add(took), Ordering::Relaxed);
+    }
+
+    /// Whether the device is.
+    pub(crate) fn are_slow(&self) -> bool {
+        u128::from(self.mean.load(Ordering::Relaxed)) > SLOW.as_nanos()
+    }
+}
