@@ -27,15 +27,14 @@ mod survival;
 mod xattrs;
 
 use crate::blocks::PoolReader;
+use crate::ground::Ground;
 use crate::inode::{Inode, InodeState, to_timestamp};
 use crate::inode_table::InodeTable;
 use crate::queue::Queue;
 use crate::quota::Quota;
-use crate::store::Shared;
 use crate::{Attr, Error, Result, SpaceUse, tree};
 use admission::Importance;
 use commit::CommitState;
-pub(crate) use durability::LoggedRecords;
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::{InodeRecord, Timestamp, inode_key};
 use offshoot_intent_log::VolatileLog;
@@ -65,7 +64,7 @@ struct Committed {
 /// least everything that was synced.
 pub struct Dataset {
     id: DatasetId,
-    shared: Arc<Shared>,
+    ground: Arc<Ground>,
     reader: PoolReader,
     commit: Mutex<CommitState>,
     namespace: Mutex<()>,
@@ -104,15 +103,15 @@ impl Dataset {
     /// A dataset as its last commit left it.
     pub(crate) fn from_record(
         id: DatasetId,
-        shared: Arc<Shared>,
+        ground: Arc<Ground>,
         record: &DatasetRecord,
         replaying: bool,
     ) -> Arc<Dataset> {
-        let reader = PoolReader { pool: Arc::clone(&shared.pool), owner: id.0 };
-        let queue_max = (shared.options.log_file_size as usize / 4 * 3).min(32 << 20);
+        let reader = PoolReader { pool: Arc::clone(&ground.pool), owner: id.0 };
+        let queue_max = (ground.options.log_file_size as usize / 4 * 3).min(32 << 20);
         Arc::new(Dataset {
             id,
-            shared,
+            ground,
             reader,
             commit: Mutex::default(),
             namespace: Mutex::default(),
@@ -152,10 +151,10 @@ impl Dataset {
 
     /// Room and use.
     pub fn space(&self) -> Result<SpaceUse> {
-        let stats = self.shared.pool.stats();
+        let stats = self.ground.pool.stats();
         Ok(SpaceUse {
             capacity: stats.capacity,
-            free: self.shared.growth_room(),
+            free: self.ground.growth_room(),
             inodes: self.inode_count.load(Ordering::Relaxed),
             logical: self.logical_bytes(),
         })
@@ -204,13 +203,13 @@ impl Dataset {
         self.queue.lock().give_up_log();
         self.dirty_since_ms.store(0, Ordering::Relaxed);
         let weight = self.weight.swap(0, Ordering::Relaxed);
-        self.shared.weight.fetch_sub(weight, Ordering::Relaxed);
+        self.ground.weight.fetch_sub(weight, Ordering::Relaxed);
         self.keep_promise(u64::MAX);
-        self.shared.progress.announce();
+        self.ground.progress.announce();
     }
 
     fn now(&self) -> Timestamp {
-        to_timestamp(self.shared.clock.now())
+        to_timestamp(self.ground.clock.now())
     }
 
     fn is_replaying(&self) -> bool {
@@ -221,7 +220,7 @@ impl Dataset {
         if self.is_deleted() {
             return Err(Error::Stale);
         }
-        if self.shared.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+        if self.ground.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Starts changing memory: the guard's value is the epoch.
@@ -303,7 +302,7 @@ impl Dataset {
 
     fn note_dirty(&self) {
         if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
-            self.dirty_since_ms.store(self.shared.now_ms() + 1, Ordering::Relaxed);
+            self.dirty_since_ms.store(self.ground.now_ms() + 1, Ordering::Relaxed);
         }
     }
 
@@ -311,6 +310,6 @@ impl Dataset {
         // Wrapping addition of the difference: the sums never go below zero.
         let difference = after.wrapping_sub(before);
         self.weight.fetch_add(difference, Ordering::Relaxed);
-        self.shared.weight.fetch_add(difference, Ordering::Relaxed);
+        self.ground.weight.fetch_add(difference, Ordering::Relaxed);
     }
 }

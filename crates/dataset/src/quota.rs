@@ -4,7 +4,7 @@
 //! is let in. So growth is counted as if it were neither, and when that reaches the quota, what is
 //! really taken is measured: stored bytes that nothing but the members and their snapshots reaches.
 
-use crate::store::Shared;
+use crate::ground::Ground;
 use crate::{Error, Result};
 use offshoot_types::{BlockHash, DatasetId};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,12 +38,12 @@ impl Quota {
     }
 
     /// Whether as good as nothing may be added.
-    pub(crate) fn is_used_up(&self, shared: &Shared) -> bool {
+    pub(crate) fn is_used_up(&self, ground: &Ground) -> bool {
         if self.left.load(Ordering::Relaxed) >= NOTHING {
             return false;
         }
         // What cannot be measured now is not refused for that.
-        self.measure(shared).is_ok() && self.left.load(Ordering::Relaxed) < NOTHING
+        self.measure(ground).is_ok() && self.left.load(Ordering::Relaxed) < NOTHING
     }
 
     /// Counts bytes that are to be added.
@@ -53,29 +53,29 @@ impl Quota {
     }
 
     /// Finds out what is left. Everything of the members should be committed.
-    pub(crate) fn measure(&self, shared: &Shared) -> Result<()> {
-        let began = shared.now_ms();
+    pub(crate) fn measure(&self, ground: &Ground) -> Result<()> {
+        let began = ground.now_ms();
         if began < self.rests_until.load(Ordering::Relaxed) {
             return Ok(());
         }
         let mut attempts = 0;
         let used = loop {
             attempts += 1;
-            match shared.pool.freed_by(&self.roots(shared)) {
+            match ground.pool.freed_by(&self.roots(ground)) {
                 // A commit has replaced a tree meanwhile.
                 Err(offshoot_pool::Error::Missing(_)) if attempts < 8 => {}
                 other => break other.map_err(Error::from)?,
             }
         };
-        let ended = shared.now_ms();
+        let ended = ground.now_ms();
         let rest = ((ended - began) * REST).max(REST_MS_MIN);
         self.left.store(self.limit.saturating_sub(used), Ordering::Relaxed);
         self.rests_until.store(ended + rest, Ordering::Relaxed);
         Ok(())
     }
 
-    fn roots(&self, shared: &Shared) -> Vec<BlockHash> {
-        let directory = shared.directory.read();
+    fn roots(&self, ground: &Ground) -> Vec<BlockHash> {
+        let directory = ground.directory.read();
         let datasets = self.members.iter().filter_map(|id| directory.datasets.get(id));
         let taken = directory.snapshots.values().filter(|one| self.members.contains(&one.dataset));
         datasets.map(|one| one.tree.root).chain(taken.map(|one| one.tree.root)).collect()

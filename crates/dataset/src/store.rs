@@ -1,76 +1,32 @@
 //! The store: a pool, its intent log and the directory of datasets and snapshots.
 
 mod background;
-mod directory;
 mod ledger;
 mod losses;
 mod opening;
 
-pub(crate) use background::{Prefetch, Request, Signal};
-pub(crate) use directory::{Directory, DirectoryEntry};
 pub use ledger::{Holding, StoredBytes};
 
 use crate::blocks::PassingReader;
-use crate::dataset::LoggedRecords;
+use crate::directory::{self, DirectoryEntry, SnapshotRequest};
+use crate::ground::Ground;
 use crate::holders::{Search, StateId};
 use crate::inode::{to_system_time, to_timestamp};
+use crate::loaded::Loaded;
 use crate::{Dataset, Error, Holders, Result};
-use background::Schedule;
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::Timestamp;
-use offshoot_intent_log::IntentLog;
-use offshoot_os::Clock;
-use offshoot_pool::{Fault, Pool, PoolOptions, PoolStats, Purpose};
+use offshoot_pool::{Fault, Pool, PoolStats};
 use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, SnapshotId};
-use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// The longest label, in bytes.
 const LABEL_LEN_MAX: usize = 1024;
-
-/// How a store works; the defaults suit an engine.
-#[derive(Debug, Clone)]
-pub struct StoreOptions {
-    /// How the pool works; its `cache_size` is the memory of the shared block cache.
-    pub pool: PoolOptions,
-    /// Bytes of one file of the intent log; a multiple of 4096. Fixed when the store is created.
-    pub log_file_size: u64,
-    /// Number of files of the intent log at first, at least 3.
-    pub log_files: u32,
-    /// Number of files that it grows to when load needs them.
-    pub log_files_max: u32,
-    /// A dataset that has changed is committed after this time.
-    pub commit_interval: Duration,
-    /// Bytes of changed data after which a dataset is committed at once.
-    pub dirty_limit: u64,
-    /// Bytes of changed data of all datasets at which writers wait for commits.
-    pub dirty_bound: u64,
-    /// Threads that hash and compress for one commit; 0 = one per core.
-    pub commit_workers: usize,
-    /// Whether commits happen by themselves. Off, the caller calls [`Store::commit_all`]: a
-    /// simulation does, so that a seed repeats a run exactly.
-    pub background: bool,
-}
-
-impl Default for StoreOptions {
-    fn default() -> Self {
-        StoreOptions {
-            pool: PoolOptions::default(),
-            log_file_size: 16 << 20,
-            log_files: 3,
-            log_files_max: 8,
-            commit_interval: Duration::from_secs(5),
-            dirty_limit: 64 << 20,
-            dirty_bound: 512 << 20,
-            commit_workers: 0,
-            background: true,
-        }
-    }
-}
 
 /// What the store knows of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,104 +56,23 @@ pub struct SnapshotInfo {
     pub label: Vec<u8>,
 }
 
-/// What the store, its datasets and its background threads share.
-pub(crate) struct Shared {
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) options: StoreOptions,
-    pub(crate) directory: Directory,
-    /// Set when the log of the last run has been replayed.
-    pub(crate) log: OnceLock<IntentLog>,
-    pub(crate) logged: LoggedRecords,
-    /// Memory of all changed layers, in bytes.
-    pub(crate) weight: AtomicU64,
-    /// Bytes that files may fill without growing, of all datasets; see `admission.rs`.
-    pub(crate) promised: AtomicU64,
-    pub(crate) closed: AtomicBool,
-    /// Announced when a commit is done.
-    pub(crate) progress: Signal,
-    pub(crate) prefetch: Prefetch,
-    schedule: Schedule,
-    datasets: RwLock<BTreeMap<DatasetId, Arc<Dataset>>>,
-    /// Held while a dataset is loaded or deleted.
-    loading: Mutex<()>,
-}
-
-/// A snapshot to be taken.
-pub(crate) struct SnapshotRequest {
-    pub(crate) created: Timestamp,
-    pub(crate) label: Vec<u8>,
-}
-
-impl Shared {
-    /// Bytes of new content that the pool has room for, beside what was let in already.
-    pub(crate) fn growth_room(&self) -> u64 {
-        let let_in = self.weight.load(Ordering::Relaxed) + self.promised.load(Ordering::Relaxed);
-        self.pool.available_now(Purpose::Growth).saturating_sub(let_in + let_in / 2)
-    }
-
-    /// Time for intervals, in ms.
-    pub(crate) fn now_ms(&self) -> u64 {
-        self.clock.elapsed().as_millis() as u64
-    }
-
-    /// Has the background threads look whether a dataset is due.
-    pub(crate) fn request_commit(&self) {
-        self.schedule.wake();
-    }
-
-    pub(crate) fn loaded(&self) -> Vec<Arc<Dataset>> {
-        self.datasets.read().values().cloned().collect()
-    }
-
-    /// Stops the background threads' work.
-    fn stop(&self) {
-        self.schedule.stop();
-        self.prefetch.stop();
-    }
-
-    /// The files of a dataset, loaded when they are not.
-    fn dataset(self: &Arc<Self>, id: DatasetId, replaying: bool) -> Result<Arc<Dataset>> {
-        if let Some(dataset) = self.datasets.read().get(&id) {
-            return Ok(Arc::clone(dataset));
-        }
-        let _loading = self.loading.lock();
-        if let Some(dataset) = self.datasets.read().get(&id) {
-            return Ok(Arc::clone(dataset));
-        }
-        if self.closed.load(Ordering::Acquire) {
-            return Err(Error::Closed);
-        }
-        let record = self.directory.read().datasets.get(&id).cloned();
-        let record = record.ok_or(Error::NoDataset(id))?;
-        if record.lost && !replaying {
-            return Err(Error::Lost(id));
-        }
-        let dataset = Dataset::from_record(id, Arc::clone(self), &record, replaying);
-        if !replaying {
-            dataset.free_orphans()?;
-        }
-        self.datasets.write().insert(id, Arc::clone(&dataset));
-        Ok(dataset)
-    }
-}
-
 /// The store. All methods may be called from any thread.
 pub struct Store {
-    shared: Arc<Shared>,
+    ground: Arc<Ground>,
+    loaded: Arc<Loaded>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Store {
     /// The pool below: its figures, faults and scrub.
     pub fn pool(&self) -> &Arc<Pool> {
-        &self.shared.pool
+        &self.ground.pool
     }
 
     /// The pool's figures.
     pub fn stats(&self) -> PoolStats {
-        let free = self.shared.growth_room();
-        PoolStats { free, ..self.shared.pool.stats() }
+        let free = self.ground.growth_room();
+        PoolStats { free, ..self.ground.pool.stats() }
     }
 
     /// Limits what `members`, with all snapshots taken of them, may take in the pool for themselves,
@@ -209,7 +84,7 @@ impl Store {
         limit: Option<u64>,
     ) -> Result<()> {
         // One that is not in use has no limit to lift.
-        if limit.is_some() || self.shared.datasets.read().contains_key(&limited) {
+        if limit.is_some() || self.loaded.get(limited).is_some() {
             self.dataset(limited)?.set_quota(members, limit);
         }
         Ok(())
@@ -223,15 +98,15 @@ impl Store {
 
     /// Damage found since the store was opened; for what it took from datasets see [`Store::lost`].
     pub fn faults(&self) -> Vec<Fault> {
-        self.shared.pool.faults()
+        self.ground.pool.faults()
     }
 
     /// Those who hold some blocks, as of about now. Reads the metadata of everything in the store.
     pub fn holders(&self, blocks: &[BlockHash]) -> HashMap<BlockHash, Holders> {
-        let nodes = PassingReader(&self.shared.pool);
+        let nodes = PassingReader(&self.ground.pool);
         let mut search = Search::new(&nodes, blocks);
         let (root, datasets, snapshots) = {
-            let directory = self.shared.directory.read();
+            let directory = self.ground.directory.read();
             (directory.root(), directory.datasets.clone(), directory.snapshots.clone())
         };
         search.look_at_directory(root);
@@ -247,27 +122,27 @@ impl Store {
 
     /// Bytes changed in memory that no commit has written yet.
     pub fn unwritten_bytes(&self) -> u64 {
-        self.shared.weight.load(Ordering::Relaxed)
+        self.ground.weight.load(Ordering::Relaxed)
     }
 
     fn now(&self) -> Timestamp {
-        to_timestamp(self.shared.clock.now())
+        to_timestamp(self.ground.clock.now())
     }
 
     fn check_open(&self) -> Result<()> {
-        if self.shared.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+        if self.ground.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// An empty dataset: a root directory of mode 0755 that belongs to root. Durable on return.
     pub fn create_dataset(&self) -> Result<DatasetId> {
         self.check_open()?;
         let created = self.now();
-        let transaction = self.shared.pool.begin();
-        let tree = directory::empty_tree(&self.shared.pool, &transaction, created)?;
+        let transaction = self.ground.pool.begin();
+        let tree = directory::empty_tree(&self.ground.pool, &transaction, created)?;
         let label = Vec::new();
         let record = DatasetRecord { tree, applied: 0, origin: 0, lost: false, created, label };
         let mut id = DatasetId(0);
-        self.shared.directory.commit(&self.shared.pool, transaction, |_, extra| {
+        self.ground.directory.commit(&self.ground.pool, transaction, |_, extra| {
             id = DatasetId(extra.next_dataset);
             extra.next_dataset += 1;
             Ok(vec![DirectoryEntry::Dataset(id, Some(record))])
@@ -287,8 +162,8 @@ impl Store {
         self.check_open()?;
         let created = self.now();
         let mut id = DatasetId(0);
-        let transaction = self.shared.pool.begin();
-        self.shared.directory.commit(&self.shared.pool, transaction, |directory, extra| {
+        let transaction = self.ground.pool.begin();
+        self.ground.directory.commit(&self.ground.pool, transaction, |directory, extra| {
             let parent = directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?;
             id = DatasetId(extra.next_dataset);
             extra.next_dataset += 1;
@@ -309,14 +184,14 @@ impl Store {
     /// in the background. Operations on a [`Dataset`] of it fail with [`Error::Stale`] from now on.
     pub fn delete_dataset(&self, dataset: DatasetId) -> Result<()> {
         self.check_open()?;
-        let shared = &self.shared;
-        let _loading = shared.loading.lock();
-        let loaded = shared.datasets.read().get(&dataset).cloned();
+        let ground = &self.ground;
+        let _loading = self.loaded.hold();
+        let loaded = self.loaded.get(dataset);
         if let Some(loaded) = &loaded {
             loaded.set_deleted(true);
         }
-        let transaction = shared.pool.begin_freeing();
-        let outcome = shared.directory.commit(&shared.pool, transaction, |directory, _| {
+        let transaction = ground.pool.begin_freeing();
+        let outcome = ground.directory.commit(&ground.pool, transaction, |directory, _| {
             if !directory.datasets.contains_key(&dataset) {
                 return Err(Error::NoDataset(dataset));
             }
@@ -327,12 +202,12 @@ impl Store {
         }
         outcome?;
         // Its records in the log are nobody's any more: ids are never given twice.
-        shared.logged.commit_done(shared.log.get(), dataset, None);
-        shared.datasets.write().remove(&dataset);
+        ground.logged.commit_done(ground.log.get(), dataset, None);
+        self.loaded.remove(dataset);
         if let Some(loaded) = loaded {
             loaded.forget();
             // A sync may have logged more while the deletion ran.
-            shared.logged.commit_done(shared.log.get(), dataset, None);
+            ground.logged.commit_done(ground.log.get(), dataset, None);
         }
         Ok(())
     }
@@ -340,8 +215,8 @@ impl Store {
     /// Deletes a snapshot; its dataset and clones stay. Durable on return.
     pub fn delete_snapshot(&self, snapshot: SnapshotId) -> Result<()> {
         self.check_open()?;
-        let transaction = self.shared.pool.begin_freeing();
-        self.shared.directory.commit(&self.shared.pool, transaction, |directory, _| {
+        let transaction = self.ground.pool.begin_freeing();
+        self.ground.directory.commit(&self.ground.pool, transaction, |directory, _| {
             if !directory.snapshots.contains_key(&snapshot) {
                 return Err(Error::NoSnapshot(snapshot));
             }
@@ -351,7 +226,7 @@ impl Store {
 
     /// All datasets, by id.
     pub fn datasets(&self) -> Vec<DatasetInfo> {
-        let directory = self.shared.directory.read();
+        let directory = self.ground.directory.read();
         let info = |(id, record): (&DatasetId, &DatasetRecord)| DatasetInfo {
             id: *id,
             origin: (record.origin != 0).then_some(SnapshotId(record.origin)),
@@ -363,7 +238,7 @@ impl Store {
 
     /// All snapshots, by id.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
-        let directory = self.shared.directory.read();
+        let directory = self.ground.directory.read();
         let mut snapshots = Vec::with_capacity(directory.snapshots.len());
         for (id, record) in &directory.snapshots {
             snapshots.push(SnapshotInfo {
@@ -383,14 +258,14 @@ impl Store {
     /// `Lost` until [`Store::accept_loss`] where operations are lost that were acknowledged.
     pub fn dataset(&self, dataset: DatasetId) -> Result<Arc<Dataset>> {
         self.check_open()?;
-        self.shared.dataset(dataset, false)
+        self.loaded.dataset(dataset, false)
     }
 
     /// Attaches up to 1024 bytes to a dataset, durable on return: the engine finds strays by it.
     pub fn set_dataset_label(&self, dataset: DatasetId, label: &[u8]) -> Result<()> {
         check_label(label)?;
-        let transaction = self.shared.pool.begin_freeing();
-        self.shared.directory.commit(&self.shared.pool, transaction, |directory, _| {
+        let transaction = self.ground.pool.begin_freeing();
+        self.ground.directory.commit(&self.ground.pool, transaction, |directory, _| {
             let record = directory.datasets.get(&dataset).ok_or(Error::NoDataset(dataset))?;
             let record = DatasetRecord { label: label.to_vec(), ..record.clone() };
             Ok(vec![DirectoryEntry::Dataset(dataset, Some(record))])
@@ -400,8 +275,8 @@ impl Store {
     /// Attaches up to 1024 bytes to a snapshot, durable on return.
     pub fn set_snapshot_label(&self, snapshot: SnapshotId, label: &[u8]) -> Result<()> {
         check_label(label)?;
-        let transaction = self.shared.pool.begin_freeing();
-        self.shared.directory.commit(&self.shared.pool, transaction, |directory, _| {
+        let transaction = self.ground.pool.begin_freeing();
+        self.ground.directory.commit(&self.ground.pool, transaction, |directory, _| {
             let mut record =
                 directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?.clone();
             record.label = label.to_vec();
@@ -412,20 +287,20 @@ impl Store {
     /// Bytes that may still be added to files: what is free above the reserve, less what was let in
     /// and is not written yet.
     pub fn growth_room(&self) -> u64 {
-        self.shared.growth_room()
+        self.ground.growth_room()
     }
 
     /// Bytes allocated by the files of a dataset at its last commit, before compression and
     /// sharing.
     pub fn dataset_logical_bytes(&self, dataset: DatasetId) -> Result<u64> {
-        let directory = self.shared.directory.read();
+        let directory = self.ground.directory.read();
         let record = directory.datasets.get(&dataset).ok_or(Error::NoDataset(dataset))?;
         Ok(record.tree.blocks * BLOCK_SIZE as u64)
     }
 
     /// Bytes allocated by the files of a snapshot, before compression and sharing.
     pub fn snapshot_logical_bytes(&self, snapshot: SnapshotId) -> Result<u64> {
-        let directory = self.shared.directory.read();
+        let directory = self.ground.directory.read();
         let record = directory.snapshots.get(&snapshot).ok_or(Error::NoSnapshot(snapshot))?;
         Ok(record.tree.blocks * BLOCK_SIZE as u64)
     }
@@ -434,7 +309,7 @@ impl Store {
     pub fn commit_all(&self) -> Result<()> {
         self.check_open()?;
         let mut first_failure = Ok(());
-        for dataset in self.shared.loaded() {
+        for dataset in self.loaded.all() {
             match dataset.commit() {
                 // Deleted meanwhile.
                 Ok(()) | Err(Error::Stale) => {}
@@ -448,7 +323,7 @@ impl Store {
     /// [`Error::Closed`] afterwards. Idempotent.
     pub fn close(&self) -> Result<()> {
         self.stop_threads();
-        if self.shared.closed.load(Ordering::Acquire) {
+        if self.ground.closed.load(Ordering::Acquire) {
             return Ok(());
         }
         let outcome = self.commit_all();
@@ -457,7 +332,7 @@ impl Store {
     }
 
     fn stop_threads(&self) {
-        self.shared.stop();
+        self.ground.stop();
         for thread in self.threads.lock().drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a background thread of the store had panicked");
@@ -467,10 +342,9 @@ impl Store {
 
     /// Ends all use, committed or not.
     fn shut(&self) {
-        self.shared.closed.store(true, Ordering::Release);
-        // Datasets and what they share hold each other; users may hold datasets longer.
-        self.shared.datasets.write().clear();
-        self.shared.pool.close();
+        self.ground.closed.store(true, Ordering::Release);
+        self.loaded.clear();
+        self.ground.pool.close();
     }
 }
 
@@ -478,7 +352,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     pub(crate) fn directory_record(&self, id: DatasetId) -> DatasetRecord {
-        self.shared.directory.read().datasets[&id].clone()
+        self.ground.directory.read().datasets[&id].clone()
     }
 
     pub(crate) fn commit_record(
@@ -486,8 +360,8 @@ impl Store {
         transaction: offshoot_pool::Transaction,
         entry: DirectoryEntry,
     ) {
-        let pool = &self.shared.pool;
-        self.shared.directory.commit(pool, transaction, |_, _| Ok(vec![entry])).unwrap();
+        let pool = &self.ground.pool;
+        self.ground.directory.commit(pool, transaction, |_, _| Ok(vec![entry])).unwrap();
     }
 }
 

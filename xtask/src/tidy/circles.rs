@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const KNOWN: &[(&str, usize)] = &[
     ("bench", 17),
     ("crates/cli", 4),
-    ("crates/dataset", 6),
     ("crates/engine", 24),
     ("crates/fuse", 3),
     ("crates/intent-log", 2),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::blocks::{PoolReader, PoolWriter};
-use crate::store::DirectoryEntry;
+use crate::directory::DirectoryEntry;
 use crate::tests::{create, open};
 use crate::{Ino, NewInode};
 use offshoot_format::inode::{InodeRecord, encode_name, inode_key, name_hash, name_key};

@@ -99,14 +99,10 @@ impl Dataset {
         if self.dirty_bytes() > 0 {
             self.commit()?;
         }
-        let pool = &self.shared.pool;
+        let pool = &self.ground.pool;
         if !self.has_room(bytes, purpose) && with_own_nodes(bytes) <= pool.available_now(purpose) {
             // Only what others have not written yet stands in the way.
-            for other in self.shared.loaded() {
-                if other.dirty_bytes() > 0 {
-                    let _ = other.commit();
-                }
-            }
+            self.ground.write_all();
         }
         for _ in 0..RECLAIM_STEPS {
             if self.has_room(bytes, purpose) {
@@ -135,7 +131,7 @@ impl Dataset {
         if self.dirty_bytes() > 0 {
             self.commit()?;
         }
-        quota.measure(&self.shared)?;
+        quota.measure(&self.ground)?;
         if quota.take(bytes) { Ok(()) } else { Err(Error::QuotaUsedUp) }
     }
 
@@ -148,15 +144,15 @@ impl Dataset {
     }
 
     pub(crate) fn quota_used_up(&self) -> bool {
-        self.quota.read().as_ref().is_some_and(|quota| quota.is_used_up(&self.shared))
+        self.quota.read().as_ref().is_some_and(|quota| quota.is_used_up(&self.ground))
     }
 
     fn has_room(&self, bytes: u64, purpose: Purpose) -> bool {
-        let mut let_in = self.shared.weight.load(Ordering::Relaxed);
+        let mut let_in = self.ground.weight.load(Ordering::Relaxed);
         if purpose == Purpose::Growth {
-            let_in += self.shared.promised.load(Ordering::Relaxed);
+            let_in += self.ground.promised.load(Ordering::Relaxed);
         }
-        self.shared.pool.available(purpose) >= with_nodes(let_in) + with_own_nodes(bytes)
+        self.ground.pool.available(purpose) >= with_nodes(let_in) + with_own_nodes(bytes)
     }
 
     /// Counts what a write that was let in promises or redeems.
@@ -186,30 +182,30 @@ impl Dataset {
         let before = before.unwrap_or_else(|unchanged| unchanged);
         // Wrapping addition of the difference: the sum never goes below zero.
         let difference = change(before).unwrap_or(before).wrapping_sub(before);
-        self.shared.promised.fetch_add(difference, Ordering::Relaxed);
+        self.ground.promised.fetch_add(difference, Ordering::Relaxed);
     }
 
     /// Back-pressure: memory for unwritten data is bounded.
     fn hold_back(&self) {
-        let bound = self.shared.options.dirty_bound;
+        let bound = self.ground.options.dirty_bound;
         let mut waits = 0;
-        while self.shared.weight.load(Ordering::Relaxed) > bound && waits < 1000 {
+        while self.ground.weight.load(Ordering::Relaxed) > bound && waits < 1000 {
             if self.dirty_bytes() > bound / 8 {
                 // Failure shows at the next sync or as a lack of room.
                 if self.commit().is_err() {
                     return;
                 }
             } else {
-                self.shared.request_commit();
-                self.shared.progress.wait(Duration::from_millis(10));
+                self.ground.request_commit();
+                self.ground.progress.wait(Duration::from_millis(10));
             }
             waits += 1;
         }
     }
 
     fn request_commit_when_due(&self) {
-        if self.dirty_bytes() > self.shared.options.dirty_limit || self.survival_is_due() {
-            self.shared.request_commit();
+        if self.dirty_bytes() > self.ground.options.dirty_limit || self.survival_is_due() {
+            self.ground.request_commit();
         }
     }
 }

@@ -18,9 +18,9 @@
 use super::{Committed, Dataset};
 use crate::block_map::BlockMap;
 use crate::blocks::PoolWriter;
+use crate::directory::{DirectoryEntry, SnapshotRequest};
 use crate::inode::{Frozen, Inode};
 use crate::layer::Slot;
-use crate::store::{DirectoryEntry, SnapshotRequest};
 use crate::tree::{self, Change};
 use crate::{Error, Result};
 use offshoot_format::directory::{SnapshotRecord, TreeState};
@@ -143,7 +143,7 @@ impl Dataset {
         snapshot: Option<&SnapshotRequest>,
     ) -> Result<(Vec<Work>, TreeState, Option<SnapshotId>)> {
         // From the reserve if need be: this data was let in when there was room (`admit`).
-        let mut transaction = self.shared.pool.begin_freeing();
+        let mut transaction = self.ground.pool.begin_freeing();
         if self.past_cache.load(Ordering::Relaxed) {
             transaction = transaction.past_cache();
         }
@@ -190,7 +190,7 @@ impl Dataset {
             Slot::Data(data) => transaction.write_shared(data).map_err(Error::from),
             Slot::Shared(pin) => Ok(pin.hash()),
         };
-        let workers = self.shared.options.commit_workers;
+        let workers = self.ground.options.commit_workers;
         if slots.len() < PARALLEL_BLOCKS_MIN || workers == 1 {
             return slots.iter().map(|(block, slot)| Ok((*block, write(slot)?))).collect();
         }
@@ -289,7 +289,7 @@ impl Dataset {
         snapshot: Option<&SnapshotRequest>,
     ) -> Result<Option<SnapshotId>> {
         let mut id = None;
-        self.shared.directory.commit(&self.shared.pool, transaction, |directory, extra| {
+        self.ground.directory.commit(&self.ground.pool, transaction, |directory, extra| {
             let record = directory.datasets.get(&self.id).ok_or(Error::Stale)?;
             let mut record = record.clone();
             (record.tree, record.applied) = (tree.clone(), last);
@@ -333,8 +333,8 @@ impl Dataset {
         }
         self.queue.lock().commit_done(cut.last);
         self.trim_volatile(cut.last);
-        self.shared.logged.commit_done(self.shared.log.get(), self.id, Some(cut.last));
+        self.ground.logged.commit_done(self.ground.log.get(), self.id, Some(cut.last));
         self.inodes.evict(super::IDLE_INODES_MAX);
-        self.shared.progress.announce();
+        self.ground.progress.announce();
     }
 }

@@ -150,7 +150,7 @@ impl Dataset {
         for index in committed {
             if !hashes[index].is_zero() {
                 // `Missing` when a commit replaced it meanwhile: the caller looks again.
-                let pin = self.shared.pool.pin(&hashes[index])?;
+                let pin = self.ground.pool.pin(&hashes[index])?;
                 slots[index] = Some(Slot::Shared(Arc::new(pin)));
             }
         }

@@ -6,7 +6,7 @@
 //! - D2: operations that a running commit covers are still logged when someone syncs: the commit may
 //!   fail or take long, and a sync must not wait for it.
 //! - D3: the log is trimmed only up to the oldest record that holds an operation no durable commit
-//!   contains, of whichever dataset ([`LoggedRecords`]); a dataset without such records does not
+//!   contains, of whichever dataset ([`crate::logged::LoggedRecords`]); a dataset without such records does not
 //!   hold it back.
 
 use super::Dataset;
@@ -14,73 +14,10 @@ use crate::Result;
 use crate::queue::Queued;
 use offshoot_format::operation::{BATCH_HEADER_LEN, encode_batch_header};
 use offshoot_intent_log::IntentLog;
-use offshoot_types::DatasetId;
-use parking_lot::Mutex;
-use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 
 /// A log record is closed when it has this many bytes.
 const RECORD_LEN_GOAL: usize = 1 << 20;
-
-/// Log records that hold operations not yet in a durable commit.
-#[derive(Default)]
-pub(crate) struct LoggedRecords(Mutex<BTreeMap<DatasetId, VecDeque<LoggedRecord>>>);
-
-struct LoggedRecord {
-    /// Number of its last operation.
-    last: u64,
-    /// Its sequence in the log.
-    sequence: u64,
-}
-
-impl LoggedRecords {
-    /// Appends a record and notes it; one lock for both, so that a trim between cannot miss it.
-    fn append(
-        &self,
-        log: &IntentLog,
-        dataset: DatasetId,
-        last: u64,
-        parts: &[IoSlice<'_>],
-    ) -> Result<u64, offshoot_intent_log::Error> {
-        let mut records = self.0.lock();
-        let sequence = log.append(dataset.0, last, parts)?;
-        records.entry(dataset).or_default().push_back(LoggedRecord { last, sequence });
-        Ok(sequence)
-    }
-
-    /// Everything of the dataset up to `applied` is in a durable commit; `None`: the dataset is
-    /// durably deleted. Trims the log (D3).
-    pub(crate) fn commit_done(
-        &self,
-        log: Option<&IntentLog>,
-        dataset: DatasetId,
-        applied: Option<u64>,
-    ) {
-        let mut records = self.0.lock();
-        if let Some(own) = records.get_mut(&dataset) {
-            while own.front().is_some_and(|record| applied.is_none_or(|to| record.last <= to)) {
-                own.pop_front();
-            }
-            if own.is_empty() {
-                records.remove(&dataset);
-            }
-        }
-        let Some(log) = log else { return };
-        let oldest = records.values().filter_map(|own| own.front()).map(|front| front.sequence);
-        log.trim(oldest.min().unwrap_or_else(|| log.next_sequence()));
-    }
-
-    /// The datasets that hold the log back, the one with the oldest record first.
-    pub(crate) fn oldest(&self) -> Vec<DatasetId> {
-        let records = self.0.lock();
-        let mut fronts: Vec<_> = records
-            .iter()
-            .filter_map(|(id, own)| own.front().map(|front| (front.sequence, *id)))
-            .collect();
-        fronts.sort_unstable();
-        fronts.into_iter().map(|(_, id)| id).collect()
-    }
-}
 
 impl Dataset {
     /// Makes everything done so far to this dataset durable (`fsync`, `fdatasync`, `syncfs`).
@@ -93,7 +30,7 @@ impl Dataset {
             }
             queue.last
         };
-        let logged = self.shared.log.get().zip(self.log_queue(target));
+        let logged = self.ground.log.get().zip(self.log_queue(target));
         if logged.is_some_and(|(log, sequence)| log.sync(sequence).is_ok()) {
             return Ok(());
         }
@@ -103,7 +40,7 @@ impl Dataset {
     /// Puts the queue into the log; answers the sequence of a record at or behind the one that
     /// holds operation `target`, `None` when it could not be logged.
     fn log_queue(&self, target: u64) -> Option<u64> {
-        let log = self.shared.log.get()?;
+        let log = self.ground.log.get()?;
         // D1: whoever comes second finds the queue empty and waits for the same record.
         let mut last_sequence = self.log_order.lock();
         let (mut first, entries) = {
@@ -130,7 +67,7 @@ impl Dataset {
                 Err(reason) => {
                     tracing::debug!(dataset = %self.id, %reason, "a commit instead of the log");
                     self.queue.lock().give_up_log();
-                    self.shared.request_commit();
+                    self.ground.request_commit();
                     return None;
                 }
             }
@@ -159,6 +96,6 @@ impl Dataset {
             parts.extend(queued.data.iter().map(|piece| IoSlice::new(piece.bytes())));
         }
         let last = first + batch.len() as u64 - 1;
-        self.shared.logged.append(log, self.id, last, &parts)
+        self.ground.logged.append(log, self.id, last, &parts)
     }
 }

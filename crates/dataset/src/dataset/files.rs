@@ -5,8 +5,8 @@ use crate::block_map::BlockMap;
 use crate::blocks::PoolReader;
 use crate::inode::{Inode, InodeState, Place};
 use crate::layer::Slot;
+use crate::prefetch::Request;
 use crate::queue::Piece;
-use crate::store::Request;
 use crate::{Error, Result};
 use bytes::Bytes;
 use offshoot_format::inode::Timestamp;
@@ -311,7 +311,7 @@ impl Dataset {
 
     /// Has others bring blocks into the cache.
     fn offer(&self, blocks: Vec<BlockHash>) {
-        self.shared.prefetch.request(Request::Blocks(blocks));
+        self.ground.prefetch.request(Request::Blocks(blocks));
     }
 
     /// Brings all of the groups into the cache that blocks of a sequential read are in. Groups begin at
@@ -474,7 +474,7 @@ impl Dataset {
         }
         let from = stream.ahead;
         stream.ahead = end + window;
-        self.shared.prefetch.request(Request::Range(self.id, inode.ino, from, end + window));
+        self.ground.prefetch.request(Request::Range(self.id, inode.ino, from, end + window));
     }
 
     /// Brings committed blocks of a file into the cache.

@@ -55,7 +55,7 @@ impl Dataset {
         while volatile.used() > CAPACITY - HEADROOM && waits < 100 {
             // Failure shows at the next sync; meanwhile no takeover is possible.
             if self.commit().is_err() {
-                self.shared.progress.wait(Duration::from_millis(10));
+                self.ground.progress.wait(Duration::from_millis(10));
             }
             waits += 1;
         }

@@ -1,9 +1,10 @@
 //! What datasets and snapshots hold of the pool: stored bytes, worked out on paper.
 
-use super::directory::DirectoryState;
-use super::{Shared, Store};
+use super::Store;
 use crate::Result;
 use crate::blocks::{NodeSource, PoolReader};
+use crate::directory::DirectoryState;
+use crate::ground::Ground;
 use offshoot_format::tree::NodeView;
 use offshoot_pool::{BlockPin, PAPER_LONG, Reach};
 use offshoot_types::{BlockHash, DatasetId, SnapshotId};
@@ -35,7 +36,7 @@ impl Holding {
 
     /// Everything in the store.
     pub fn all(store: &Store) -> Holding {
-        let directory = store.shared.directory.read();
+        let directory = store.ground.directory.read();
         Holding {
             datasets: directory.datasets.keys().copied().collect(),
             snapshots: directory.snapshots.keys().copied().collect(),
@@ -85,7 +86,7 @@ impl DirectoryState {
 impl Store {
     /// Holds trees that the directory names.
     fn hold(&self, choose: impl Fn(&DirectoryState) -> Vec<BlockHash>) -> Result<HeldTrees> {
-        let Shared { directory, pool, .. } = &*self.shared;
+        let Ground { directory, pool, .. } = &*self.ground;
         let hold = || {
             let (root, roots) = {
                 let state = directory.read();
@@ -105,14 +106,14 @@ impl Store {
     /// Stored bytes (frames included) that deleting all of a holding would give back, to the block, as of
     /// the last commits. Costs what would be given back.
     pub fn freed_by_deleting(&self, holding: &Holding) -> Result<u64> {
-        let pool = &self.shared.pool;
+        let pool = &self.ground.pool;
         let mut attempts = 0;
         loop {
             attempts += 1;
             let held = self.hold(|directory| directory.roots_of(holding))?;
-            let begun = self.shared.clock.elapsed();
+            let begun = self.ground.clock.elapsed();
             let freed = pool.freed_by(&held.roots);
-            let enough = self.shared.clock.elapsed() - begun > PAPER_LONG;
+            let enough = self.ground.clock.elapsed() - begun > PAPER_LONG;
             let same = pool.root().hash == held.directory;
             if attempts == ATTEMPTS_MAX || (freed.is_ok() && (same || enough)) {
                 return Ok(freed?);
@@ -122,18 +123,18 @@ impl Store {
 
     /// A counter of the stored bytes that sets of datasets and snapshots reach.
     pub fn stored_bytes(self: &Arc<Self>) -> StoredBytes {
-        StoredBytes { store: self.clone(), reach: self.shared.pool.reach(), roots: BTreeSet::new() }
+        StoredBytes { store: self.clone(), reach: self.ground.pool.reach(), roots: BTreeSet::new() }
     }
 
     /// Changes exactly when any dataset or snapshot does: figures worked out at the same version are the
     /// same. Not what is still in memory alone.
     pub fn version(&self) -> BlockHash {
-        self.shared.pool.root().hash
+        self.ground.pool.root().hash
     }
 
     /// Stored bytes of the directory itself: they belong to no dataset and no snapshot.
     pub fn directory_bytes(&self) -> Result<u64> {
-        let pool = &self.shared.pool;
+        let pool = &self.ground.pool;
         let present = |root: BlockHash| (!root.is_zero()).then_some(root);
         let held = self.hold(|directory| Vec::from_iter(present(directory.root())))?;
         let reader = PoolReader { pool: Arc::clone(pool), owner: 0 };

@@ -5,7 +5,8 @@
 //! refused with [`Error::Lost`] until somebody says that the prefix will do ([`Store::accept_loss`]), or it is
 //! deleted. Its snapshots, which are in commits, and all other datasets are as they should be.
 
-use super::{DirectoryEntry, Store};
+use super::Store;
+use crate::directory::DirectoryEntry;
 use crate::{Error, Result};
 use offshoot_format::directory::DatasetRecord;
 use offshoot_intent_log::{Damage, Replay};
@@ -57,7 +58,7 @@ impl Losses {
 impl Store {
     /// Datasets of which acknowledged operations are lost; see [`Error::Lost`].
     pub fn lost(&self) -> Vec<DatasetId> {
-        let directory = self.shared.directory.read();
+        let directory = self.ground.directory.read();
         let lost = directory.datasets.iter().filter(|(_, record)| record.lost);
         lost.map(|(id, _)| *id).collect()
     }
@@ -67,7 +68,7 @@ impl Store {
     /// # Errors
     /// `NoDataset`, and the pool's.
     pub fn accept_loss(&self, dataset: DatasetId) -> Result<()> {
-        let known = self.shared.directory.read().datasets.get(&dataset).map(|record| record.lost);
+        let known = self.ground.directory.read().datasets.get(&dataset).map(|record| record.lost);
         match known {
             None => Err(Error::NoDataset(dataset)),
             Some(false) => Ok(()),
@@ -76,8 +77,8 @@ impl Store {
     }
 
     fn set_lost(&self, datasets: &[DatasetId], lost: bool) -> Result<()> {
-        let transaction = self.shared.pool.begin_freeing();
-        self.shared.directory.commit(&self.shared.pool, transaction, |directory, _| {
+        let transaction = self.ground.pool.begin_freeing();
+        self.ground.directory.commit(&self.ground.pool, transaction, |directory, _| {
             let there = datasets.iter().filter_map(|id| Some((*id, directory.datasets.get(id)?)));
             let change = |(id, record): (DatasetId, &DatasetRecord)| {
                 DirectoryEntry::Dataset(id, Some(DatasetRecord { lost, ..record.clone() }))
@@ -88,14 +89,14 @@ impl Store {
 
     /// Marks the datasets that a replay could not bring to where they were.
     pub(super) fn mark_lost(&self, losses: &Losses, replay: &Replay) -> Result<()> {
-        let shared = &self.shared;
+        let ground = &self.ground;
         let mut lost = losses.lost.clone();
         let records: Vec<(DatasetId, u64)> = {
-            let directory = shared.directory.read();
+            let directory = ground.directory.read();
             directory.datasets.iter().map(|(id, record)| (*id, record.applied)).collect()
         };
         for (id, applied) in records {
-            let loaded = shared.datasets.read().get(&id).map(|dataset| dataset.last_operation());
+            let loaded = self.loaded.get(id).map(|dataset| dataset.last_operation());
             let last = loaded.unwrap_or(applied);
             if replay.damage.iter().any(|damage| losses.concerns(damage, id, last)) {
                 lost.insert(id);
@@ -107,14 +108,14 @@ impl Store {
         }
         let lost: Vec<DatasetId> = lost.into_iter().collect();
         self.set_lost(&lost, true)?;
-        for dataset in lost.iter().filter_map(|id| shared.datasets.write().remove(id)) {
+        for dataset in lost.iter().filter_map(|id| self.loaded.remove(*id)) {
             dataset.forget();
         }
         Ok(())
     }
 
     fn report(&self, replay: &Replay) {
-        let tell = |detail: &str| self.shared.pool.add_structure_fault(BlockHash::ZERO, detail);
+        let tell = |detail: &str| self.ground.pool.add_structure_fault(BlockHash::ZERO, detail);
         if replay.mended > 0 {
             tell("a flipped bit of the intent log was turned back; nothing is lost");
         }

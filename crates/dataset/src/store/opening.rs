@@ -1,21 +1,19 @@
 //! Creating and opening a store, and replaying the log of the last run.
 
-use super::{Prefetch, Shared, Signal, Store, StoreOptions, background};
+use super::losses::Losses;
+use super::{Store, background};
 use crate::blocks::StoreNodes;
-use crate::dataset::LoggedRecords;
-use crate::store::Directory;
-use crate::store::losses::Losses;
-use crate::{Error, Result};
+use crate::ground::Ground;
+use crate::loaded::Loaded;
+use crate::{Error, Result, StoreOptions};
 use offshoot_format::operation::Batch;
 use offshoot_intent_log::{IntentLog, VolatileLog};
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
 use offshoot_pool::{Pool, Purpose};
 use offshoot_types::{DatasetId, Txg};
-use parking_lot::{Mutex, RwLock};
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 impl Store {
     /// Makes an empty store in an empty directory.
@@ -52,40 +50,26 @@ impl Store {
             options.commit_workers =
                 std::thread::available_parallelism().map_or(1, |cores| cores.get());
         }
-        let shared = Arc::new(Shared {
-            directory: Directory::load(&pool)?,
-            pool,
-            clock,
-            log: OnceLock::new(),
-            logged: LoggedRecords::default(),
-            weight: AtomicU64::new(0),
-            promised: AtomicU64::new(0),
-            closed: AtomicBool::new(false),
-            progress: Signal::default(),
-            prefetch: Prefetch::default(),
-            schedule: Default::default(),
-            datasets: RwLock::new(BTreeMap::new()),
-            loading: Mutex::new(()),
-            options,
-        });
+        let ground = Arc::new(Ground::new(pool, clock, options)?);
+        let loaded = Loaded::new(&ground);
         // Made now, so that a failure below shuts everything.
-        let store = Arc::new(Store { shared, threads: Mutex::default() });
-        let options = &store.shared.options;
-        if store.shared.pool.root().txg == Txg(0) && IntentLog::replay(&*disk).is_err() {
+        let store = Arc::new(Store { ground, loaded, threads: Mutex::default() });
+        let options = &store.ground.options;
+        if store.ground.pool.root().txg == Txg(0) && IntentLog::replay(&*disk).is_err() {
             IntentLog::create(&*disk, options.log_file_size, options.log_files)?;
         }
         // Before the first commit, which may write what older engines do not know.
-        store.shared.pool.declare_features()?;
+        store.ground.pool.declare_features()?;
         store.replay(&*disk, survivors)?;
         // Everything of the old log is in durable commits, or known to be lost: its room may be used
         // again.
-        let pool = Arc::clone(&store.shared.pool);
+        let pool = Arc::clone(&store.ground.pool);
         let room = move || pool.available_now(Purpose::Growth);
         let size_max = options.log_file_size * u64::from(options.log_files_max);
         let log = IntentLog::open(&*disk)?.growing(disk, size_max, room);
-        let _ = store.shared.log.set(log);
-        if store.shared.options.background {
-            let threads = background::start(&store.shared)
+        let _ = store.ground.log.set(log);
+        if store.ground.options.background {
+            let threads = background::start(&store.ground, &store.loaded)
                 .map_err(|error| Error::Io(format!("cannot start a thread: {error}")))?;
             store.threads.lock().extend(threads);
         }
@@ -115,7 +99,7 @@ impl Store {
         }
         let mut complete = Vec::new();
         for (id, volatile) in survivors {
-            match self.shared.dataset(*id, true).and_then(|dataset| {
+            match self.loaded.dataset(*id, true).and_then(|dataset| {
                 dataset.replay_volatile(volatile)?;
                 Ok(dataset)
             }) {
@@ -130,7 +114,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        for dataset in self.shared.loaded() {
+        for dataset in self.loaded.all() {
             match dataset.free_orphans().and_then(|()| dataset.commit()) {
                 // One damaged dataset must not keep the others closed.
                 Err(error) if is_damage(&error) => {
@@ -157,7 +141,7 @@ impl Store {
 
     /// Applies the operations of a record that are not applied yet.
     fn replay_batch(&self, batch: &Batch<'_>) -> Result<()> {
-        let dataset = match self.shared.dataset(batch.dataset, true) {
+        let dataset = match self.loaded.dataset(batch.dataset, true) {
             // Deleted since; its number is not given again.
             Err(Error::NoDataset(_)) => return Ok(()),
             other => other?,

@@ -1,10 +1,13 @@
 use super::*;
+use crate::StoreOptions;
 use crate::{Ino, NewInode, XattrMode};
 use offshoot_format::operation::{Operation, encode_batch_header};
+use offshoot_intent_log::IntentLog;
 use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use std::io::IoSlice;
+use std::sync::atomic::AtomicBool;
 
 pub(super) fn options() -> StoreOptions {
     let mut options = StoreOptions {

@@ -1,9 +1,10 @@
+use super::super::Store;
 use super::super::tests::{create, options};
-use super::super::{Store, StoreOptions};
 use super::*;
-use crate::NewInode;
+use crate::{NewInode, StoreOptions};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
+use offshoot_types::Ino;
 
 #[test]
 fn what_is_light_beside_a_dataset_that_is_being_committed_is_not_due() {
@@ -19,10 +20,12 @@ fn what_is_light_beside_a_dataset_that_is_being_committed_is_not_due() {
         }
         dataset
     });
-    let (shared, mut state) = (&store.shared, ScheduleState::default());
-    let due = |state: &ScheduleState| find_due(shared, state, 0).map(|dataset| dataset.id());
+    let mut state = ScheduleState::default();
+    let due = |state: &ScheduleState| {
+        find_due(&store.ground, &store.loaded, state, 0).map(|dataset| dataset.id())
+    };
     assert_eq!(due(&state), Some(heavy.id()));
-    state.busy.insert(heavy.id(), 0);
+    state.begin(heavy.id());
     assert_eq!(due(&state), None, "it would be committed for as long as the heavy one is");
     heavy.commit().unwrap();
     light.commit().unwrap();

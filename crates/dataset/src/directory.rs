@@ -150,7 +150,7 @@ fn reader(pool: &Arc<Pool>) -> PoolReader {
 }
 
 /// The tree of an empty dataset.
-pub(super) fn empty_tree(
+pub(crate) fn empty_tree(
     pool: &Arc<Pool>,
     transaction: &Transaction,
     time: Timestamp,
@@ -176,4 +176,10 @@ pub(super) fn empty_tree(
     let changes = vec![(inode_key(Ino::ROOT), Some(record.encode()))];
     let root = tree::merge(&writer, BlockHash::ZERO, changes)?;
     Ok(TreeState { root, next_ino: Ino::ROOT.0 + 1, inodes: 1, blocks: 0 })
+}
+
+/// A snapshot to be taken.
+pub(crate) struct SnapshotRequest {
+    pub(crate) created: Timestamp,
+    pub(crate) label: Vec<u8>,
 }

@@ -1,0 +1,68 @@
+//! What the intent log holds that no durable commit contains.
+
+use crate::Result;
+use offshoot_intent_log::IntentLog;
+use offshoot_types::DatasetId;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::IoSlice;
+
+/// Log records that hold operations not yet in a durable commit.
+#[derive(Default)]
+pub(crate) struct LoggedRecords(Mutex<BTreeMap<DatasetId, VecDeque<LoggedRecord>>>);
+
+struct LoggedRecord {
+    /// Number of its last operation.
+    last: u64,
+    /// Its sequence in the log.
+    sequence: u64,
+}
+
+impl LoggedRecords {
+    /// Appends a record and notes it; one lock for both, so that a trim between cannot miss it.
+    pub(crate) fn append(
+        &self,
+        log: &IntentLog,
+        dataset: DatasetId,
+        last: u64,
+        parts: &[IoSlice<'_>],
+    ) -> Result<u64, offshoot_intent_log::Error> {
+        let mut records = self.0.lock();
+        let sequence = log.append(dataset.0, last, parts)?;
+        records.entry(dataset).or_default().push_back(LoggedRecord { last, sequence });
+        Ok(sequence)
+    }
+
+    /// Everything of the dataset up to `applied` is in a durable commit; `None`: the dataset is
+    /// durably deleted. Trims the log (D3 of `durability`).
+    pub(crate) fn commit_done(
+        &self,
+        log: Option<&IntentLog>,
+        dataset: DatasetId,
+        applied: Option<u64>,
+    ) {
+        let mut records = self.0.lock();
+        if let Some(own) = records.get_mut(&dataset) {
+            while own.front().is_some_and(|record| applied.is_none_or(|to| record.last <= to)) {
+                own.pop_front();
+            }
+            if own.is_empty() {
+                records.remove(&dataset);
+            }
+        }
+        let Some(log) = log else { return };
+        let oldest = records.values().filter_map(|own| own.front()).map(|front| front.sequence);
+        log.trim(oldest.min().unwrap_or_else(|| log.next_sequence()));
+    }
+
+    /// The datasets that hold the log back, the one with the oldest record first.
+    pub(crate) fn oldest(&self) -> Vec<DatasetId> {
+        let records = self.0.lock();
+        let mut fronts: Vec<_> = records
+            .iter()
+            .filter_map(|(id, own)| own.front().map(|front| (front.sequence, *id)))
+            .collect();
+        fronts.sort_unstable();
+        fronts.into_iter().map(|(_, id)| id).collect()
+    }
+}
