@@ -51,6 +51,7 @@ pub fn small_options() -> StoreOptions {
     options.pool.reserve = Some(RESERVE);
     options.pool.checkpoint_log_min = 16 << 10;
     options.pool.background = false;
+    options.pool.check_invariants = true;
     options
 }
 

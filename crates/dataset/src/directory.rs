@@ -75,8 +75,14 @@ impl Directory {
                 }
             }
         })?;
+        let extra = &state.extra;
+        let unknown = state.datasets.keys().any(|id| id.0 >= extra.next_dataset)
+            || state.snapshots.keys().any(|id| id.0 >= extra.next_snapshot);
         match damage {
             Some(error) => Err(Error::from(error)),
+            None if unknown => {
+                Err(Error::Corrupt("an id in the directory was not given out".into()))
+            }
             None => Ok(Directory { order: Mutex::new(()), state: RwLock::new(state) }),
         }
     }
@@ -104,6 +110,7 @@ impl Directory {
             let mut extra = state.extra;
             (plan(&state, &mut extra)?, state.root, extra)
         };
+        assert_valid(&self.state.read(), &extra, &entries);
         let mut changes: Vec<Change> = Vec::with_capacity(entries.len());
         for entry in &entries {
             changes.push(match entry {
@@ -142,6 +149,34 @@ impl Directory {
         }
         Ok(())
     }
+}
+
+/// Asserts what must hold of each commit of the directory: going on would cost data.
+///
+/// - I1: ids are given out once: whatever is in the directory has one below the next.
+/// - I2: a dataset's commit holds all operations that the one before held, and counts inodes on from there.
+/// - I3: a snapshot never changes, but for its label.
+fn assert_valid(state: &DirectoryState, extra: &StoreExtra, entries: &[DirectoryEntry]) {
+    for entry in entries {
+        match entry {
+            DirectoryEntry::Dataset(id, Some(record)) => {
+                assert!(id.0 < extra.next_dataset, "{id} was not given out");
+                let before = state.datasets.get(id);
+                assert!(before.is_none_or(|before| follows(before, record)), "{id} goes back");
+            }
+            DirectoryEntry::Snapshot(id, Some(record)) => {
+                assert!(id.0 < extra.next_snapshot, "{id} was not given out");
+                let before = state.snapshots.get(id);
+                assert!(before.is_none_or(|before| before.tree == record.tree), "{id} changes");
+            }
+            DirectoryEntry::Dataset(_, None) | DirectoryEntry::Snapshot(_, None) => {}
+        }
+    }
+}
+
+/// I2.
+fn follows(before: &DatasetRecord, after: &DatasetRecord) -> bool {
+    after.applied >= before.applied && after.tree.next_ino >= before.tree.next_ino
 }
 
 fn reader(pool: &Arc<Pool>) -> PoolReader {
@@ -183,3 +218,6 @@ pub(crate) struct SnapshotRequest {
     pub(crate) created: Timestamp,
     pub(crate) label: Vec<u8>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@
 //! old root through the nodes nobody refers to any more (a bounded number; the rest is left to
 //! `reclaim`). What both trees share is added and taken away in the same plan and costs no record.
 //!
+//! What must hold of every commit, whatever its order, is in `invariants`.
+//!
 //! Order of a commit, each rule beside the code that keeps it:
 //! 1. blocks durable before anything that points to them (`Segments::flush`, called first),
 //! 2. the table's log durable before the root that counts it (`Journal::commit`),
@@ -20,6 +22,7 @@
 //! (`Journal::settle`). After any other failure of a flush all writes are refused.
 
 use crate::durable::{EXTRA_LEN_MAX, Root};
+use crate::invariants;
 use crate::journal::Journal;
 use crate::pool::Pool;
 use crate::roots::CommitError;
@@ -116,7 +119,7 @@ impl<'a> Planner<'a> {
             let pool = self.pool;
             let change = self.change(&hash)?;
             let first = !change.was_committed && !change.acquired;
-            if first && !pool.is_kept(&hash) {
+            if first && !pool.is_flushed(&hash) {
                 return Err(Error::Full { needed: 0, available: 0 });
             }
             change.acquired = true;
@@ -335,7 +338,11 @@ impl Pool {
         extra: Vec<u8>,
     ) -> Result<Txg> {
         let mut records = Vec::new();
+        if self.options.check_invariants {
+            self.check_plan(plan);
+        }
         for (hash, change) in plan.changes.iter().filter(|(_, change)| change.matters()) {
+            assert!(!change.gone || change.refs == 0, "{hash} is dropped and referred to");
             if change.gone || (change.stays_lost() && change.refs == 0) {
                 Record::Gone(*hash).encode(&mut records);
             } else if change.stays_lost() {
@@ -350,6 +357,22 @@ impl Pool {
             self.unmark(plan);
         }
         durable
+    }
+
+    /// Asserts the invariants 2 and 3 of each block of a plan, and 4.
+    fn check_plan(&self, plan: &Plan) {
+        invariants::assert_accounts(&self.segments);
+        for (hash, change) in plan.changes.iter().filter(|(_, change)| change.matters()) {
+            match self.table.get(hash) {
+                Some(entry) if change.gone => {
+                    invariants::assert_may_be_dropped(hash, change.refs, &entry);
+                }
+                Some(entry) if !change.stays_lost() => {
+                    invariants::assert_durable(&self.segments, hash, &entry);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Takes back what a plan that will not be applied marked in the table.

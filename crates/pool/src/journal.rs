@@ -6,6 +6,7 @@
 //! checkpoint while commits go on (records are absolute, so it does not matter on which side of a
 //! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
 
+use crate::invariants;
 use crate::load::{Chunks, TABLE, damaged, load, open_file};
 use crate::roots::{self, CommitError, FILES_LEN, Newest, Roots};
 use crate::table::Table;
@@ -217,6 +218,7 @@ impl Journal {
 
     fn write_root(&mut self, next: RootSlot) -> std::result::Result<(), CommitError> {
         self.settle()?;
+        invariants::assert_follows(&self.root, &next);
         match self.roots.write(&next, next.txg.0) {
             Err(CommitError::Unknown(error @ Error::Full { .. })) => {
                 self.doubtful = true;

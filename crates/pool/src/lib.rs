@@ -16,6 +16,7 @@ mod durable;
 mod error;
 mod faults;
 mod heal;
+mod invariants;
 mod journal;
 mod ledger;
 mod load;

@@ -27,6 +27,9 @@ pub struct PoolOptions {
     pub checkpoint_log_min: u64,
     /// Open segment files.
     pub open_segments_max: usize,
+    /// Whether each commit first checks all invariants, also those that take time: in debug builds and in
+    /// the simulation.
+    pub check_invariants: bool,
 }
 
 impl Default for PoolOptions {
@@ -42,6 +45,7 @@ impl Default for PoolOptions {
             compaction_rate: 64 << 20,
             checkpoint_log_min: 4 << 20,
             open_segments_max: 256,
+            check_invariants: cfg!(debug_assertions),
         }
     }
 }

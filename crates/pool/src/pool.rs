@@ -5,6 +5,7 @@ use crate::block::{NodeChildren, verify};
 use crate::dead_nodes::DeadNodes;
 use crate::durable::{Durable, Root};
 use crate::faults::Faults;
+use crate::invariants;
 use crate::reads::Reads;
 use crate::segments::Segments;
 use crate::space::Space;
@@ -161,14 +162,15 @@ impl Pool {
         self.space.release_ballast()
     }
 
-    /// Whether a block is where a flush can make it durable, or has.
-    pub(crate) fn is_kept(&self, hash: &BlockHash) -> bool {
-        let is_kept = || self.table.get(hash).is_none_or(|entry| self.keeps(&entry));
+    /// Whether the flush that a commit began with has made a block durable.
+    pub(crate) fn is_flushed(&self, hash: &BlockHash) -> bool {
+        // Another transaction may have stored it again since that flush, where it was not kept.
+        let flushed = |entry| invariants::is_durable(&self.segments, &entry);
         // As a rule: no look-up for each block of a commit.
-        self.segments.all_kept() || is_kept()
+        self.segments.all_kept() || self.table.get(hash).is_none_or(flushed)
     }
 
-    /// The same of what the table says of it: what is committed is durable.
+    /// Whether a block is where a flush can make it durable, or has: what is committed is durable.
     pub(crate) fn keeps(&self, entry: &Entry) -> bool {
         entry.is_committed() || self.segments.is_kept(entry.place())
     }

@@ -128,6 +128,20 @@ impl Segments {
         self.files.is_kept(place.segment)
     }
 
+    /// Invariant 2 of a block, not committed yet: a flush that returned well has made it durable.
+    pub(crate) fn is_durable(&self, place: Place) -> bool {
+        let Some(segment) = self.files.get(place.segment) else { return false };
+        // Pages that are written over wait for a flush as one range, with what lies between.
+        let waits = || self.appending.awaits_flush(place.segment, place.end());
+        let sealed = segment.state.lock().sealed;
+        self.is_kept(place) && segment.has_written(place.end()) && (sealed || !waits())
+    }
+
+    /// Invariant 4: what does not add up.
+    pub(crate) fn accounts_that_do_not_add_up(&self) -> Vec<String> {
+        self.files.accounts_that_do_not_add_up()
+    }
+
     /// Whether that is so for all blocks.
     pub(crate) fn all_kept(&self) -> bool {
         self.files.all_kept()
@@ -220,6 +234,9 @@ impl Segments {
             let still_dead = self.files.get(number).is_some_and(|segment| {
                 let mut state = segment.state.lock();
                 state.deleted = state.live == 0;
+                // Invariant 4, as a file that is deleted takes what lives in it along.
+                let dead = state.dead.bytes() + u64::from(segment.layout.begin());
+                assert!(!state.deleted || dead >= u64::from(state.len), "segment {number} lives");
                 state.deleted
             });
             if !still_dead {

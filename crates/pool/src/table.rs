@@ -358,8 +358,9 @@ impl Table {
     pub(crate) fn unpin(&self, hash: &BlockHash) -> Unpinned {
         let mut shard = self.shard(hash).write();
         let Some(entry) = shard.get_mut(hash) else { return Unpinned::Kept };
-        debug_assert!(entry.pins > 0, "a pin is taken away once");
-        entry.pins = entry.pins.saturating_sub(1);
+        // Invariant 3: else what others use would be freed.
+        assert!(entry.pins > 0, "a pin is taken away once");
+        entry.pins -= 1;
         Self::settle(&mut shard, hash)
     }
 

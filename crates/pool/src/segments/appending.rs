@@ -349,6 +349,12 @@ impl Appending {
         (*begin, *end) = (place.offset.min(*begin), place.end().max(*end));
     }
 
+    /// Whether bytes of a segment that end at `end`, and are in its file, may still wait for a flush.
+    pub(super) fn awaits_flush(&self, number: u32, end: u32) -> bool {
+        let appender = self.appender.lock();
+        appender.unsynced.get(&number).is_some_and(|(_, begin, _)| end > *begin)
+    }
+
     /// Nothing of a deleted segment is synced any more.
     pub(super) fn forget(&self, number: u32) {
         self.appender.lock().unsynced.remove(&number);

@@ -15,16 +15,20 @@ pub(super) struct DeadRanges {
 impl DeadRanges {
     /// Adds a range. Returns the whole pages that became dead by it, with those that its neighbours
     /// left over; each page is returned once.
+    ///
+    /// # Panics
+    /// Invariant 4: where a part of it is dead already. Who gave a place back twice gave back another block's.
     pub(super) fn add(&mut self, begin: u32, end: u32) -> Option<(u32, u32)> {
         let (mut merged_begin, mut merged_end) = (begin, end);
-        if let Some((&before, &before_end)) = self.ranges.range(..=begin).next_back()
-            && before_end >= begin
-        {
-            merged_begin = before;
-            merged_end = merged_end.max(before_end);
+        if let Some((&before, &before_end)) = self.ranges.range(..=begin).next_back() {
+            assert!(before_end <= begin, "{begin} to {end} is given back twice");
+            if before_end == begin {
+                merged_begin = before;
+            }
         }
-        while let Some((&after, &after_end)) = self.ranges.range(merged_begin + 1..=end).next() {
-            merged_end = merged_end.max(after_end);
+        if let Some((&after, &after_end)) = self.ranges.range(begin + 1..=end).next() {
+            assert!(after == end, "{begin} to {end} is given back twice");
+            merged_end = after_end;
             self.ranges.remove(&after);
         }
         self.ranges.insert(merged_begin, merged_end);
@@ -34,9 +38,13 @@ impl DeadRanges {
     }
 
     /// Takes a range out that is dead as a whole: it is used again.
+    ///
+    /// # Panics
+    /// Invariant 4: where a part of it is not dead, as a block that lives there would be written over.
     pub(super) fn remove(&mut self, begin: u32, end: u32) {
-        let Some((&from, &to)) = self.ranges.range(..=begin).next_back() else { return };
-        debug_assert!(end <= to, "{begin} to {end} is not dead");
+        let range = self.ranges.range(..=begin).next_back().map(|(&from, &to)| (from, to));
+        let (from, to) = range.filter(|(_, to)| end <= *to).unwrap_or_default();
+        assert!(begin < to, "{begin} to {end} is to be written over, and is not dead");
         self.ranges.remove(&from);
         if from < begin {
             self.ranges.insert(from, begin);
@@ -50,6 +58,11 @@ impl DeadRanges {
     pub(super) fn end_at(&self, offset: u32) -> Option<u32> {
         let (_, &end) = self.ranges.range(..=offset).next_back()?;
         (end > offset).then_some(end)
+    }
+
+    /// Bytes of all ranges.
+    pub(super) fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|(begin, end)| u64::from(end - begin)).sum()
     }
 
     /// All ranges: begin and end.
@@ -94,6 +107,30 @@ mod tests {
         dead.remove(4096, 8192);
         assert_eq!(dead.ranges().count(), 0);
         assert_eq!(dead.add(4096, 12_288), Some((4096, 12_288)));
+    }
+
+    #[test]
+    #[should_panic(expected = "8000 to 9000 is given back twice")]
+    fn what_is_dead_is_not_given_back_again() {
+        let mut dead = DeadRanges::default();
+        dead.add(0, 8500);
+        dead.add(8000, 9000);
+    }
+
+    #[test]
+    #[should_panic(expected = "0 to 4096 is given back twice")]
+    fn nor_is_what_holds_something_dead() {
+        let mut dead = DeadRanges::default();
+        dead.add(2000, 3000);
+        dead.add(0, 4096);
+    }
+
+    #[test]
+    #[should_panic(expected = "8192 to 16384 is to be written over, and is not dead")]
+    fn what_lives_is_not_written_over() {
+        let mut dead = DeadRanges::default();
+        dead.add(4096, 12_288);
+        dead.remove(8192, 16_384);
     }
 
     #[test]

@@ -119,6 +119,20 @@ impl Files {
         self.all.read().values().map(look).collect()
     }
 
+    /// Invariant 4 of each segment that breaks it: every byte behind the header is either a live block's or
+    /// dead.
+    pub(super) fn accounts_that_do_not_add_up(&self) -> Vec<String> {
+        let problem = |segment: &Segment| {
+            let state = segment.state.lock();
+            let (live, dead) = (state.live, state.dead.bytes());
+            let len = u64::from(state.len.saturating_sub(segment.layout.begin()));
+            let number = segment.number;
+            (live + dead != len)
+                .then(|| format!("segment {number}: {live} live and {dead} dead bytes of {len}"))
+        };
+        self.all.read().values().filter_map(|segment| problem(segment)).collect()
+    }
+
     /// Adds up something of all segments.
     pub(super) fn sum(&self, of: impl Fn(&Segment) -> u64) -> u64 {
         self.all.read().values().map(|segment| of(segment)).sum()
@@ -129,6 +143,7 @@ impl Files {
         self.unkept.write().extend(numbers);
     }
 
+    /// Whether what a flush has written of it can be relied upon.
     pub(super) fn is_kept(&self, number: u32) -> bool {
         !self.unkept.read().contains(&number)
     }
