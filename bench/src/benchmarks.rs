@@ -16,9 +16,12 @@ pub mod replay;
 pub mod scripts;
 pub mod suite;
 
-use crate::arguments::{BenchCommand, Setting};
+use crate::arguments::BenchCommand;
 use crate::record::Record;
+use crate::report;
+use crate::setting::Setting;
 use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
 use offshoot_demo::EngineOptions;
 use std::path::PathBuf;
 
@@ -69,7 +72,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
 fn measure(command: &BenchCommand) -> Result<Record> {
     match command {
         BenchCommand::Run(arguments) => load::run(arguments),
-        BenchCommand::Quick(arguments) => quick::run(arguments),
+        BenchCommand::Quick(arguments) => quick::run(arguments, &measure_line),
         BenchCommand::Compare(arguments) => compare::run(arguments),
         BenchCommand::Suite(arguments) => suite::run(arguments),
         BenchCommand::Fragmentation(arguments) => fragmentation::run(arguments),
@@ -85,11 +88,28 @@ fn measure(command: &BenchCommand) -> Result<Record> {
     }
 }
 
+/// A command line of a benchmark.
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
+/// Runs what a command line says, its words as one would type them after `offshoot`.
+fn measure_line(words: Vec<String>) -> Result<Record> {
+    measure(&parse(words)?)
+}
+
+fn parse(words: Vec<String>) -> Result<BenchCommand> {
+    let line = Line::try_parse_from(words);
+    line.map(|line| line.command).context("this is not what the grammar says")
+}
+
 /// Runs a benchmark, writes its record and prints its figures; whether that is a success.
 fn finish(command: &BenchCommand, setting: &Setting, json: bool) -> Result<bool> {
     let mut record = measure(command)?;
     let directory = setting.out.clone().unwrap_or_else(|| record.default_directory());
-    let page = record.write(&directory)?;
+    let page = report::write(&mut record, &directory)?;
     if json {
         println!("{}", serde_json::to_string_pretty(&record)?);
     } else {

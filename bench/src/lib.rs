@@ -22,6 +22,7 @@ mod record;
 mod report;
 mod seed;
 mod server;
+mod setting;
 mod stage;
 mod statistics;
 mod volume;

@@ -3,7 +3,6 @@
 use crate::figures::Figures;
 use crate::host::Environment;
 use crate::observer::Observed;
-use crate::report;
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use offshoot_api::CacheStatus;
@@ -172,19 +171,9 @@ impl Record {
         self.measurements.push(measurement);
     }
 
-    /// Writes both files and returns where the report is.
-    ///
-    /// # Errors
-    /// What the operating system says.
-    pub fn write(&mut self, into: &Path) -> Result<PathBuf> {
+    /// Notes that the run has ended.
+    pub fn end(&mut self) {
         self.seconds = (SystemClock.elapsed() - self.began).as_secs_f64();
-        std::fs::create_dir_all(into).with_context(|| format!("making {}", into.display()))?;
-        let (result, page) = (into.join("result.json"), into.join("report.html"));
-        std::fs::write(&result, serde_json::to_string_pretty(self)?)
-            .with_context(|| format!("writing {}", result.display()))?;
-        std::fs::write(&page, report::html(self))
-            .with_context(|| format!("writing {}", page.display()))?;
-        Ok(page)
     }
 
     /// Where results go when nothing else is said.

@@ -4,7 +4,9 @@ use crate::chart::{self, Bar, escape};
 use crate::figures::short;
 use crate::record::{Chart, Line, Measurement, Record};
 use crate::statistics::Spread;
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;color:#1a1a1a;max-width:900px;\
 margin:2em auto;padding:0 1em}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}\
@@ -20,8 +22,22 @@ padding:.3em .8em;margin:.3em 0}pre{background:#f6f6f6;padding:.8em;overflow:aut
 /// Most kinds of waits that are told apart in the chart.
 const WAITS_MAX: usize = 7;
 
+/// Ends a record, writes it and the report of it, and returns where that is.
+///
+/// # Errors
+/// What the operating system says.
+pub fn write(record: &mut Record, into: &Path) -> Result<PathBuf> {
+    record.end();
+    std::fs::create_dir_all(into).with_context(|| format!("making {}", into.display()))?;
+    let (result, page) = (into.join("result.json"), into.join("report.html"));
+    std::fs::write(&result, serde_json::to_string_pretty(record)?)
+        .with_context(|| format!("writing {}", result.display()))?;
+    std::fs::write(&page, html(record)).with_context(|| format!("writing {}", page.display()))?;
+    Ok(page)
+}
+
 /// The page.
-pub fn html(record: &Record) -> String {
+fn html(record: &Record) -> String {
     let title = format!("offshoot bench {}", record.benchmark);
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\

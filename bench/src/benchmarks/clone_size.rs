@@ -1,9 +1,9 @@
 //! What a clone adds to the pool before it is written to.
 
 use super::engine_options;
-use crate::arguments::Setting;
 use crate::figures::megabytes;
 use crate::record::Record;
+use crate::setting::Setting;
 use crate::stage::Stage;
 use anyhow::Result;
 use offshoot_os::{Clock, SystemClock};

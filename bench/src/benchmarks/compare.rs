@@ -2,11 +2,11 @@
 
 use super::load::{LoadArguments, add_load_figures, observe_blocking};
 use super::{engine_options, size};
-use crate::arguments::Setting;
 use crate::group::{Group, Origin, Variant};
 use crate::limits::{Cage, Limits};
 use crate::order_entry::Mix;
 use crate::record::{EngineCache, Measurement, Record};
+use crate::setting::Setting;
 use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::{interleaved, median};
 use anyhow::Result;

@@ -4,10 +4,10 @@
 
 use super::engine_options;
 use super::io::run_fio;
-use crate::arguments::Setting;
 use crate::block_trace::{BlockTrace, Sizes};
 use crate::host::filesystem_of;
 use crate::record::{Chart, Line, Record};
+use crate::setting::Setting;
 use crate::stage::{Stage, source_options};
 use crate::statistics::{mean, median};
 use crate::volume::{Filesystem, Volume};

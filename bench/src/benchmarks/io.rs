@@ -1,10 +1,10 @@
 //! fio over a VDB's files and over a plain directory: what a database's reads and writes cost.
 
 use super::engine_options;
-use crate::arguments::Setting;
 use crate::group::forget;
 use crate::host::HostCounters;
 use crate::record::{Chart, Line, Record};
+use crate::setting::Setting;
 use crate::stage::Stage;
 use crate::statistics::{interleaved, median};
 use anyhow::{Context, Result, bail, ensure};

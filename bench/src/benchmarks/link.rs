@@ -2,9 +2,9 @@
 //! until snapshots are ready.
 
 use super::engine_options;
-use crate::arguments::{Setting, SourceData};
 use crate::figures::megabytes;
 use crate::record::Record;
+use crate::setting::{Setting, SourceData};
 use crate::stage::Stage;
 use crate::statistics::{interleaved, median};
 use anyhow::{Result, ensure};

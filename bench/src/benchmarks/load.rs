@@ -1,11 +1,11 @@
 //! Order entry on databases that are there already.
 
-use crate::arguments::Setting;
 use crate::connection::runtime;
 use crate::driver::LoadPlan;
 use crate::observer::{Observed, observe};
 use crate::order_entry::Mix;
 use crate::record::{Measurement, Record};
+use crate::setting::Setting;
 use anyhow::Result;
 use clap::Args;
 use std::collections::BTreeMap;

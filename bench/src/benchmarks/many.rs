@@ -2,10 +2,10 @@
 
 use super::engine_options;
 use super::provision::memory_at_rest;
-use crate::arguments::Setting;
 use crate::figures::{megabytes, millis};
 use crate::host::{proportional_bytes, resident_bytes};
 use crate::record::{Chart, Line, Record};
+use crate::setting::Setting;
 use crate::stage::Stage;
 use crate::statistics::median;
 use anyhow::{Context, Result, ensure};

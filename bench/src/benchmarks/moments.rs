@@ -1,9 +1,9 @@
 //! Whether any second of a stretch of load opens, holds what it should, and how long that takes.
 
 use super::{engine_options, provision};
-use crate::arguments::Setting;
 use crate::figures::millis;
 use crate::record::Record;
+use crate::setting::Setting;
 use crate::stage::Stage;
 use crate::statistics::quantile;
 use anyhow::{Context, Result, ensure};

@@ -1,9 +1,9 @@
 //! pgbench in a VDB against the same server on the host filesystem.
 
 use super::engine_options;
-use crate::arguments::Setting;
 use crate::host::resident_bytes;
 use crate::record::Record;
+use crate::setting::Setting;
 use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::{interleaved, median};
 use anyhow::{Context, Result, ensure};

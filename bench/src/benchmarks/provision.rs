@@ -1,10 +1,10 @@
 //! How long a VDB takes from the request to its first answered query.
 
 use super::engine_options;
-use crate::arguments::Setting;
 use crate::figures::millis;
 use crate::host::proportional_bytes;
 use crate::record::{Chart, Line, Record};
+use crate::setting::Setting;
 use crate::stage::{Stage, source_options};
 use crate::statistics::{interleaved, median, quantile};
 use anyhow::{Context, Result, ensure};

@@ -2,12 +2,12 @@
 
 use super::load::observe_blocking;
 use super::{engine_options, link::base_backup};
-use crate::arguments::{Setting, SourceData};
 use crate::driver::LoadPlan;
 use crate::figures::megabytes;
 use crate::order_entry::Mix;
 use crate::record::Record;
 use crate::server::Server;
+use crate::setting::{Setting, SourceData};
 use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::median;
 use anyhow::{Result, ensure};

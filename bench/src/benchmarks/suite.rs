@@ -2,10 +2,10 @@
 
 use super::load::{add_load_figures, observe_blocking};
 use super::{engine_options, provision};
-use crate::arguments::Setting;
 use crate::driver::LoadPlan;
 use crate::order_entry::Mix;
 use crate::record::{EngineCache, Measurement, Record};
+use crate::setting::Setting;
 use crate::stage::Stage;
 use crate::statistics::interleaved;
 use anyhow::Result;

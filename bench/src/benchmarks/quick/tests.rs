@@ -1,4 +1,6 @@
 use super::*;
+use crate::arguments::BenchCommand;
+use crate::benchmarks::parse;
 
 #[test]
 fn every_line_of_the_selection_is_a_benchmark() {
@@ -10,7 +12,8 @@ fn every_line_of_the_selection_is_a_benchmark() {
         require_goals: false,
     };
     for words in SELECTION {
-        let command = parse(words, &setting).unwrap_or_else(|error| panic!("{words}: {error:#}"));
+        let command =
+            parse(line(words, &setting)).unwrap_or_else(|error| panic!("{words}: {error:#}"));
         assert!(!matches!(command, BenchCommand::Quick(_)), "the selection may not hold itself");
     }
 }
