@@ -29,6 +29,7 @@ fn options() -> StoreOptions {
     options.pool.background = false;
     options.pool.segment_size = 256 << 10;
     options.pool.reserve = Some(1 << 20);
+    options.pool.checkpoint_log_min = 1 << 10;
     options
 }
 
@@ -85,6 +86,8 @@ fn make(directory: &Path) {
     dataset.write(table, 5 * BLOCK as u64, &content(4, 2, false)).unwrap();
     dataset.unlink(base, b"gone").unwrap();
     store.commit_all().unwrap();
+    while store.pool().reclaim_step().unwrap() {}
+    assert!(store.stats().checkpoints > 0, "the table is in both of its forms");
     let clone = store.dataset(store.clone_snapshot(snapshot).unwrap()).unwrap();
     file(&clone, Ino::ROOT, b"of the clone", &content(5, 3, true));
     store.commit_all().unwrap();
