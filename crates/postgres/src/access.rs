@@ -6,7 +6,7 @@
 
 use offshoot_types::Failure;
 
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, write_file};
 
 const HEADER: &str = "# Written by Offshoot and rewritten whenever it starts this server.\n";
 const PRIVATE_SOCKET: &str = "local all all trust\n";
@@ -29,7 +29,7 @@ pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> 
     let method = if source_logins { "md5" } else { "scram-sha-256" };
     let mut rules = format!("{HEADER}{PRIVATE_SOCKET}");
     for address in ["127.0.0.1/32", "::1/128"] {
-        rules += &format!("host all {} {address} scram-sha-256\n", crate::settle::VDB_ROLE);
+        rules += &format!("host all {} {address} scram-sha-256\n", crate::vdb_role::VDB_ROLE);
         rules += &format!("host all all {address} {method}\n");
         rules += &format!("host replication all {address} {method}\n");
     }
@@ -37,6 +37,6 @@ pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> 
 }
 
 fn write(dir: &dyn DataDir, rules: &str) -> Result<(), Failure> {
-    crate::config::write_file(dir, "pg_hba.conf", rules)?;
-    crate::config::write_file(dir, "pg_ident.conf", HEADER)
+    write_file(dir, "pg_hba.conf", rules)?;
+    write_file(dir, "pg_ident.conf", HEADER)
 }

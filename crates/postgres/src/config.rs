@@ -18,7 +18,7 @@ use offshoot_os::process::User;
 use offshoot_types::{ErrorKind, Failure};
 
 use crate::control::Control;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, remove_file, write_file};
 
 mod inherit;
 mod parse;
@@ -203,18 +203,6 @@ fn read_text(dir: &dyn DataDir, path: &str) -> Result<Option<String>, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::internal(format!("cannot read {path}: {error}"))),
     }
-}
-
-/// Writes a file that only the server's user may read.
-pub(crate) fn write_file(dir: &dyn DataDir, path: &str, text: &str) -> Result<(), Failure> {
-    dir.write_atomic(path, text.as_bytes(), 0o600).map_err(|error| {
-        Failure::internal(format!("cannot write {path}: {error}")).or_pool_full(&error)
-    })
-}
-
-/// Removes a file that may be missing.
-pub(crate) fn remove_file(dir: &dyn DataDir, path: &str) -> Result<(), Failure> {
-    dir.remove(path).map_err(|error| Failure::internal(format!("cannot remove {path}: {error}")))
 }
 
 #[cfg(test)]

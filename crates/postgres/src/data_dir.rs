@@ -4,6 +4,7 @@
 //! let it wait for itself. So everything here that reads or writes files which may lie in a dataset
 //! takes a [`DataDir`]; only child processes get the path of a mount.
 
+use offshoot_types::Failure;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -240,4 +241,16 @@ impl DataFile for PlainFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
     }
+}
+
+/// Writes a file that only the server's user may read.
+pub(crate) fn write_file(dir: &dyn DataDir, path: &str, text: &str) -> Result<(), Failure> {
+    dir.write_atomic(path, text.as_bytes(), 0o600).map_err(|error| {
+        Failure::internal(format!("cannot write {path}: {error}")).or_pool_full(&error)
+    })
+}
+
+/// Removes a file that may be missing.
+pub(crate) fn remove_file(dir: &dyn DataDir, path: &str) -> Result<(), Failure> {
+    dir.remove(path).map_err(|error| Failure::internal(format!("cannot remove {path}: {error}")))
 }

@@ -11,7 +11,7 @@ use offshoot_types::{ErrorKind, Failure, Lsn};
 
 use crate::config::{self, purpose};
 use crate::control::Control;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, remove_file, write_file};
 use crate::server::{self, Server, ServerSpec, StopMode};
 use crate::standby::REPLAY_SQL;
 
@@ -143,7 +143,7 @@ fn prepare(
     }
     config::write_purpose(dir, "one recovery", &settings)?;
     crate::access::write_private(dir)?;
-    config::write_file(dir, "recovery.signal", "")
+    write_file(dir, "recovery.signal", "")
 }
 
 /// How an attempt failed.
@@ -258,7 +258,7 @@ fn ends_early(positions: Option<(Lsn, Lsn)>) -> Failure {
 pub fn finish(dir: &dyn DataDir) -> Result<(), Failure> {
     config::remove_leftovers(dir)?;
     for name in ["backup_label.old", "tablespace_map.old", "backup_manifest"] {
-        config::remove_file(dir, name)?;
+        remove_file(dir, name)?;
     }
     config::write_purpose(dir, "an image that no purpose has been given", &config::Settings::new())
 }

@@ -20,7 +20,7 @@ use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 
 use crate::session::{ConnectError, Session};
-use crate::settle::VDB_ROLE;
+use crate::vdb_role::VDB_ROLE;
 
 mod launch;
 mod log;

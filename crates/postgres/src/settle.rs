@@ -9,17 +9,12 @@ use std::time::Duration;
 
 use offshoot_types::Failure;
 
-use crate::config::write_file;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, write_file};
 use crate::server::Server;
 use crate::session::quote_text;
-use crate::vdb_role::{ensure_role_sql, login_sql, remembered_logins};
+use crate::vdb_role::{SOURCE_LOGINS_FILE, ensure_role_sql, login_sql, remembered_logins};
 
-/// The superuser role of a VDB.
-pub const VDB_ROLE: &str = "offshoot";
-
-/// File in the data directory that remembers which roles of the source could log in (JSON list).
-pub const SOURCE_LOGINS_FILE: &str = "offshoot.source_logins.json";
+pub use crate::vdb_role::VDB_ROLE;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(600);

@@ -71,7 +71,7 @@ fn mend_creation(session: &Session, mut failure: Failure) -> Failure {
         } else if failure.message.contains("permission denied")
             || failure.message.contains("replication role")
         {
-            let user = crate::source::session::identifier(&session.source().address.user);
+            let user = crate::source::refusal::identifier(&session.source().address.user);
             failure.hint = format!("ALTER ROLE {user} REPLICATION;");
         }
     }

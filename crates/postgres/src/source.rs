@@ -7,14 +7,15 @@ use std::fmt;
 mod address;
 mod credentials;
 pub(crate) mod facts;
+mod password;
 mod precheck;
 pub(crate) mod refusal;
 pub(crate) mod session;
 mod tls;
 
 pub use address::{SourceAddress, TlsFiles, TlsMode};
-pub use credentials::Password;
 pub use facts::{SourceFacts, SourceTablespace, read_facts};
+pub use password::Password;
 pub use precheck::{Precheck, precheck};
 pub use session::{CONNECT_TIMEOUT, Session, TextRow};
 

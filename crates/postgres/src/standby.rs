@@ -14,7 +14,7 @@ use offshoot_types::{Failure, Lsn};
 
 use crate::config::{self, Settings, purpose};
 use crate::control::Control;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, write_file};
 use crate::session::Session;
 
 /// Makes an adopted base backup (or a stopped staging directory) start as the staging standby, with so many bytes of
@@ -27,7 +27,7 @@ pub fn prepare(dir: &dyn DataDir, control: &Control, buffers: u64) -> Result<(),
     let settings = purpose::staging(control, &Settings::new(), buffers);
     config::write_purpose(dir, "a staging standby", &settings)?;
     crate::access::write_private(dir)?;
-    config::write_file(dir, "standby.signal", "")
+    write_file(dir, "standby.signal", "")
 }
 
 /// How far a standby has come.

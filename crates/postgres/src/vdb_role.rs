@@ -6,7 +6,12 @@ use offshoot_types::{ErrorKind, Failure};
 
 use crate::data_dir::DataDir;
 use crate::session::{Session, quote_identifier, quote_text};
-use crate::settle::{SOURCE_LOGINS_FILE, VDB_ROLE};
+
+/// The superuser role of a VDB.
+pub const VDB_ROLE: &str = "offshoot";
+
+/// File in the data directory that remembers which roles of the source could log in (JSON list).
+pub(crate) const SOURCE_LOGINS_FILE: &str = "offshoot.source_logins.json";
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 

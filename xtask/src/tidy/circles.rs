@@ -19,7 +19,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/engine", 24),
     ("crates/fuse", 3),
     ("crates/intent-log", 2),
-    ("crates/postgres", 11),
     ("crates/workflow", 4),
     ("fuzz", 6),
     ("sim", 2),

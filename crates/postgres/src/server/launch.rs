@@ -118,21 +118,13 @@ fn check_socket_path(spec: &ServerSpec) -> Result<(), Failure> {
 fn check_port(port: u16) -> Result<(), Failure> {
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(port_taken(port)),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(log::port_taken(port)),
         Err(error) => Err(Failure::new(
             ErrorKind::InvalidInput,
             format!("cannot listen on 127.0.0.1:{port}: {error}"),
             "choose another port with --port",
         )),
     }
-}
-
-pub(super) fn port_taken(port: u16) -> Failure {
-    Failure::new(
-        ErrorKind::AlreadyExists,
-        format!("the port {port} is taken by another program"),
-        "choose another one with --port, or stop that program",
-    )
 }
 
 fn prepare_dirs(spec: &ServerSpec) -> Result<(), Failure> {

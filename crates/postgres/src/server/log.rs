@@ -6,7 +6,7 @@ use std::path::Path;
 
 use offshoot_types::{ErrorKind, Failure};
 
-use super::{ServerSpec, launch};
+use super::ServerSpec;
 
 /// Most bytes of a log that are looked at.
 const TAIL_BYTES_MAX: u64 = 64 << 10;
@@ -41,6 +41,14 @@ pub(crate) fn says(path: &Path, start: u64, text: &str) -> bool {
     read(path, start).contains(text)
 }
 
+pub(super) fn port_taken(port: u16) -> Failure {
+    Failure::new(
+        ErrorKind::AlreadyExists,
+        format!("the port {port} is taken by another program"),
+        "choose another one with --port, or stop that program",
+    )
+}
+
 /// Why a server ended while it started.
 pub(super) fn start_failure(spec: &ServerSpec, start: u64) -> Failure {
     let text = read(&spec.log_file, start);
@@ -48,7 +56,7 @@ pub(super) fn start_failure(spec: &ServerSpec, start: u64) -> Failure {
     if let Some(port) = spec.tcp_port
         && has(&["Address already in use", "could not bind IPv4 address"])
     {
-        return launch::port_taken(port);
+        return port_taken(port);
     }
     let (kind, hint) = if has(&[
         "unrecognized configuration parameter",

@@ -4,7 +4,6 @@ use offshoot_types::{ErrorKind, Failure};
 use std::error::Error;
 use tokio_postgres::error::SqlState;
 
-use super::session::identifier;
 use super::{Source, SourceAddress, TlsMode};
 
 /// Explains why a session could not be opened.
@@ -254,4 +253,11 @@ fn quote_rule(name: &str) -> String {
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let keyword = ["all", "replication", "sameuser", "samerole", "samegroup"].contains(&name);
     if plain && !keyword { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// Quotes a name as an SQL identifier where it needs it.
+pub(crate) fn identifier(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }

@@ -245,10 +245,3 @@ pub(crate) fn literal(text: &str) -> String {
         format!("'{quoted}'")
     }
 }
-
-/// Quotes a name as an SQL identifier where it needs it.
-pub(crate) fn identifier(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}

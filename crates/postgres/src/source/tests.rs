@@ -63,8 +63,8 @@ fn connection_strings_quote_what_they_hold() {
     let (address, _) = SourceAddress::parse("postgresql://o%27x%5C@h/d").unwrap();
     assert!(address.conninfo("me").contains(r"user='o\'x\\'"), "{}", address.conninfo("me"));
     assert_eq!(session::literal("o'x\\"), " E'o''x\\\\'");
-    assert_eq!(session::identifier("plain_1"), "plain_1");
-    assert_eq!(session::identifier("My \"x"), "\"My \"\"x\"");
+    assert_eq!(refusal::identifier("plain_1"), "plain_1");
+    assert_eq!(refusal::identifier("My \"x"), "\"My \"\"x\"");
 }
 
 #[test]
