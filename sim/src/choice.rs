@@ -5,6 +5,7 @@ use crate::model::{Model, Op};
 use offshoot_dataset::{AllocateMode, NewKind, RenameMode};
 
 /// A random operation on what a model holds, now and then on what it does not.
+#[expect(clippy::too_many_lines, reason = "one arm for each kind of operation")]
 pub fn choose_op(dice: &mut Dice, model: &Model) -> Op {
     let pick = |dice: &mut Dice, wanted: &dyn Fn(u64) -> bool| {
         let all: Vec<u64> = model.nodes.keys().copied().filter(|ino| wanted(*ino)).collect();

@@ -6,6 +6,7 @@
 //! more with bits flipped after the loss of power: then whatever can be read must still be right.
 //!
 //! Begin reading at [`course`].
+#![allow(clippy::unwrap_used)]
 
 mod choice;
 pub mod course;

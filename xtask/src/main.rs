@@ -1,7 +1,7 @@
 //! Tasks of the workspace: `cargo xtask tidy`.
 //!
 //! Tidy holds the rules of the house that neither the compiler nor clippy know: which crate may use
-//! which, how long files and functions may be, what may not be called where.
+//! which, which files may not use each other, how long a file may be, which names say nothing.
 
 // The one binary outside the product: it asks cargo for the list of crates.
 #![allow(clippy::disallowed_methods)]

@@ -1,5 +1,5 @@
 //! The real binary against a stand-in engine: output, exit codes, requests sent.
-#![allow(clippy::disallowed_methods)] // tests start the binary themselves
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // tests start the binary themselves
 
 #[path = "../../server/tests/stand_in/mod.rs"]
 mod stand_in;

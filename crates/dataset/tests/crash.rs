@@ -1,5 +1,6 @@
 //! What a loss of power and failed flushes leave of the log. That a crash at any operation of the disk
 //! leaves a prefix of each dataset's history is what `offshoot-sim` shows.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Files, names and space on a real disk.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! A disk that fills up: refused writes, nothing lost, deletion mends it without a reopening.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

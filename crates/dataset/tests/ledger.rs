@@ -1,4 +1,5 @@
 //! The ledger against really deleting: what it says beforehand is what the pool gives back.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

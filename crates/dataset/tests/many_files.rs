@@ -1,7 +1,7 @@
 //! What many files cost. Figures: `cargo test --release -p offshoot-dataset --test many_files -- --ignored --nocapture`,
 //! with `FILES=N` for another number than a million.
 
-#![allow(clippy::disallowed_methods)] // it measures time
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // it measures time
 
 mod support;
 

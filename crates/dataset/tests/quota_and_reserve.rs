@@ -1,4 +1,5 @@
 //! Who may still write when the pool runs full, and what a quota keeps from growing.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! What belongs together is read at once: a device may count reads, not bytes.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

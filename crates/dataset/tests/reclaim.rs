@@ -1,7 +1,7 @@
 //! What giving space back costs. Figures: `cargo test --release -p offshoot-dataset --test reclaim -- --ignored
 //! --nocapture --test-threads=1`.
 
-#![allow(clippy::disallowed_methods)] // it measures time
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // it measures time
 
 mod support;
 

@@ -1,7 +1,7 @@
 //! How long a store takes to open after its process was killed, by what had not been committed. Figures: `cargo test
 //! --release -p offshoot-dataset --test recovery -- --ignored --nocapture --test-threads=1`.
 
-#![allow(clippy::disallowed_methods)] // it measures time
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // it measures time
 
 mod support;
 

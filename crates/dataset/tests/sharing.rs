@@ -1,4 +1,5 @@
 //! One copy of each block in memory for all clones.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! How long the hot paths take. Not a check: run with `--ignored --nocapture`, best in release.
 
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 mod support;
 
@@ -16,6 +16,7 @@ fn report(what: &str, count: u64, start: Instant) {
 
 #[test]
 #[ignore = "prints figures, checks nothing"]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 fn hot_paths() {
     // QUIET=1: without commits meanwhile.
     let background = std::env::var("QUIET").is_err();

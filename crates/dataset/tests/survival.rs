@@ -1,4 +1,5 @@
 //! A store whose process is killed, opened by the next one with the volatile logs that outlived it.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

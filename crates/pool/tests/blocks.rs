@@ -1,4 +1,5 @@
 //! Writing, sharing, reading and giving back blocks.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

@@ -6,6 +6,7 @@
 //!
 //! The same runs, on a disk that ignores some flushes, prove that each ordering rule is needed and
 //! that its absence is noticed.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

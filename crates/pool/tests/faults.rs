@@ -1,4 +1,5 @@
 //! Damage, a full disk, failing devices, unknown formats.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

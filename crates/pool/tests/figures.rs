@@ -1,5 +1,5 @@
 //! Figures, not checks: `cargo test --release -p offshoot-pool --test figures -- --ignored --nocapture`.
-#![allow(clippy::disallowed_methods)] // it measures time
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // it measures time
 
 mod testpool;
 
@@ -23,6 +23,7 @@ fn page(number: u64) -> Vec<u8> {
 
 #[test]
 #[ignore = "measures"]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 fn a_file_of_400_mib() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(LinuxDisk::new(dir.path()).unwrap());

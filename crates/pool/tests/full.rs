@@ -1,4 +1,5 @@
 //! A device that fills up at any moment: what is refused, what goes on, and what deletion brings back.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

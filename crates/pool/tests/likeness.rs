@@ -1,4 +1,5 @@
 //! Nodes that take the place of others: only what differs is counted, and every count is right.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

@@ -1,4 +1,5 @@
 //! Pages that do not compress: stored without a frame, each given back to the device by itself.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

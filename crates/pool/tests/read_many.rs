@@ -1,4 +1,5 @@
 //! Reading many blocks at a time.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

@@ -1,5 +1,6 @@
 //! Scrubbing: all is read, from where it was left, and damage is healed where a sound copy is; and what
 //! becomes of blocks that are nowhere.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

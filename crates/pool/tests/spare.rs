@@ -1,4 +1,5 @@
 //! Dead pages that new ones are written over: nothing durable is ever among them.
+#![allow(clippy::unwrap_used)]
 
 mod testpool;
 

@@ -1,6 +1,6 @@
 //! The link side against real servers: precheck, slots, base backups, the receiver, the archive and
 //! the index of commits.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 mod link {
     mod backup;

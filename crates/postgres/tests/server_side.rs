@@ -1,4 +1,5 @@
 //! The server side against real servers: configuration, staging, recovery, settling, checks.
+#![allow(clippy::unwrap_used)]
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 #[path = "server_side/cluster.rs"]

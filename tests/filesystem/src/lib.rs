@@ -3,7 +3,7 @@
 //! The process of its own matters: a program that uses a mount which it serves itself can hang so
 //! that not even SIGKILL ends it. All waits here have a deadline; whatever happens, a [`Server`]
 //! that is dropped leaves no process, no mount and no file.
-#![allow(clippy::disallowed_methods)] // tests start processes and measure time themselves
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // tests start processes and measure time themselves
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};

@@ -1,5 +1,5 @@
 //! What programs see of one mounted dataset.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use offshoot_filesystem_tests::{Server, read_during_writes, synchronous_writer};
 use std::collections::HashSet;

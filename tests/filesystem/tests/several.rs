@@ -1,5 +1,5 @@
 //! Several mounts, mounts of other states, mounts that other programs hold on to.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use offshoot_filesystem_tests::{Server, is_mounted};
 use std::fs::{self, File};

@@ -1,6 +1,6 @@
 //! The process that serves a mount is killed; programs on the mount wait for the next one and notice
 //! nothing. The test itself is the keeper.
-#![allow(clippy::disallowed_methods)] // tests measure time themselves
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // tests measure time themselves
 
 use offshoot_filesystem_tests::{Server, is_mounted, read_during_writes, synchronous_writer};
 use offshoot_keeper::keep;

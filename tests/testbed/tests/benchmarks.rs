@@ -1,4 +1,5 @@
 //! `offshoot bench` from the command line: small, but with a real engine and real servers.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_demo::Scratch;

@@ -1,4 +1,5 @@
 //! A source that goes on working while it is copied.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Result, ensure};
 use offshoot_demo::{SourceOptions, find_newest};

@@ -1,4 +1,5 @@
 //! The engine is killed: at every step of every kind of job, and under load.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{BookmarkList, DsourceList, Status, VdbList, VdbState};

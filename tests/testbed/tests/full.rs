@@ -1,6 +1,7 @@
 //! A pool that runs full: by its own VDBs up to the reserve, and by others to the last byte of its file
 //! system, in each phase of each workflow. What may be refused is refused and says what mends it, nothing
 //! acknowledged is lost, and everything goes on by itself once there is room.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{JobList, PoolStatus, Snapshot, Status};

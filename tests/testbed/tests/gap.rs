@@ -1,4 +1,5 @@
 //! A dSource whose slot was lost: its log cannot go on, and a sync copies the source anew.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, DsourceState, Job, Snapshot, Status, VdbState};

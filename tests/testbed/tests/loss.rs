@@ -1,5 +1,6 @@
 //! Acknowledged writes are lost, as the intent log that held them was damaged: who lost something is refused
 //! and says so, all others go on, and whatever settles it does.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{DsourceState, Fault, JobState, Status, Vdb, VdbList, VdbState};

@@ -1,5 +1,6 @@
 //! The main job, on every major version at hand: link, open moments, branch, rewind, refresh, stop,
 //! delete, unlink, until the pool is as empty as it was.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;

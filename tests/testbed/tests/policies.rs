@@ -1,5 +1,6 @@
 //! Policies, bookmarks and timeflows with a real source: what is promised opens, what is not is given
 //! back, what a bookmark names stays.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{

@@ -1,5 +1,6 @@
 //! A snapshot is ready once it is checked. What an earlier check has seen is not looked at again, and
 //! damage in what is new is found.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Snapshot, SnapshotState, Status};

@@ -1,5 +1,6 @@
 //! Damage on the device: found by a scrub that survives the engine, named with the files that hold it,
 //! known until it is healed.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{DamagedBlock, Job, JobState, LedgerKind, PoolCheck, ScrubReport, Status};

@@ -1,4 +1,5 @@
 //! The engine is killed or replaced while clients work in a VDB: they wait and go on.
+#![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Status, Survival};

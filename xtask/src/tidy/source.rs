@@ -1,15 +1,4 @@
-//! Just enough of Rust's grammar: which text is code, which function spans which lines.
-
-/// A function and the lines it spans, counted from 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
-    /// Its name.
-    pub name: String,
-    /// The line of the `fn` keyword.
-    pub first_line: usize,
-    /// The line of the closing brace.
-    pub last_line: usize,
-}
+//! Just enough of Rust's grammar: which text is code, which lines only tests are built with.
 
 /// The text with comments and the content of literals replaced by spaces, line for line the same.
 pub fn code_only(text: &str) -> String {
@@ -143,41 +132,6 @@ impl Scanner {
     }
 }
 
-/// The functions with a body in `code`, which comes from [`code_only`].
-pub fn functions(code: &str) -> Vec<Function> {
-    let lines = LineIndex::new(code);
-    let bytes = code.as_bytes();
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices("fn ") {
-        let starts_word = at == 0 || !is_word(bytes[at - 1]);
-        let name: String =
-            code[at + 3..].trim_start().chars().take_while(|c| is_word_char(*c)).collect();
-        if !starts_word || name.is_empty() {
-            continue;
-        }
-        // The body opens at the first brace outside brackets; a semicolon there means no body.
-        let mut depth = 0i32;
-        for (offset, byte) in bytes[at..].iter().enumerate() {
-            match byte {
-                b'(' | b'[' => depth += 1,
-                b')' | b']' => depth -= 1,
-                b';' if depth == 0 => break,
-                b'{' if depth == 0 => {
-                    let end = closing_brace(bytes, at + offset);
-                    found.push(Function {
-                        name,
-                        first_line: lines.line(at),
-                        last_line: lines.line(end),
-                    });
-                    break;
-                }
-                _ => {}
-            }
-        }
-    }
-    found
-}
-
 /// The lines, from 1, of items that only tests are built with: `#[cfg(test)]` with a body.
 pub fn test_lines(code: &str) -> Vec<std::ops::RangeInclusive<usize>> {
     let lines = LineIndex::new(code);
@@ -204,14 +158,6 @@ fn closing_brace(bytes: &[u8], open: usize) -> usize {
         }
     }
     bytes.len() - 1
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-fn is_word_char(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 struct LineIndex {

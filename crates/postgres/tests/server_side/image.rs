@@ -62,6 +62,7 @@ fn swap_pages(file: &Path, one: u64, other: u64) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 fn damage_is_found_by_checksums_and_by_structure() {
     for bin in bin_dirs() {
         let scratch = Scratch::new();

@@ -155,6 +155,7 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 fn serve(args: &[String]) -> Result<()> {
     let signals = block_signals();
     let has = |name: &str| args.iter().any(|arg| arg == name);

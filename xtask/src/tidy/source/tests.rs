@@ -23,16 +23,6 @@ fn a_word_that_ends_in_r_opens_no_raw_string() {
 }
 
 #[test]
-fn functions_span_from_keyword_to_closing_brace() {
-    let code =
-        code_only("trait T { fn a(&self);\n fn b(x: [u8; 4]) {\n if x { y }\n }\n}\nfn c() {}");
-    let found = functions(&code);
-    let spans: Vec<_> =
-        found.iter().map(|f| (f.name.as_str(), f.first_line, f.last_line)).collect();
-    assert_eq!(spans, [("b", 2, 4), ("c", 6, 6)]);
-}
-
-#[test]
 fn lines_of_tests_are_known() {
     let code = code_only("fn a() {}\n#[cfg(test)]\nmod tests {\n  fn b() {}\n}\nfn c() {}");
     assert_eq!(test_lines(&code), [2..=5]);
