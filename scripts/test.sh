@@ -169,7 +169,8 @@ if wanted tests || wanted needs; then
   export OFFSHOOT_TEST_PG_BINS=${OFFSHOOT_TEST_PG_BINS-}
   needs=$(with_needs) || { echo "in CI nothing may be left out"; exit 1; }
 fi
-run_tests=(cargo nextest run --workspace --status-level pass)
+# More than there are processors: the black-box tests mostly wait.
+run_tests=(cargo nextest run --workspace --status-level pass --test-threads $(($(nproc) * 3 / 2)))
 if [ "$extent" = full ]; then
   export OFFSHOOT_TEST_KILLS=200 OFFSHOOT_TEST_SHORTAGES=20 OFFSHOOT_TEST_FULL=all OFFSHOOT_TEST_CRASHES=all
   wanted tests && phase tests 14400 "${run_tests[@]}" --profile full
