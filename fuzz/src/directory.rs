@@ -1,6 +1,6 @@
 //! A directory in memory.
 
-use offshoot_postgres::data_dir::{DataDir, DataFile};
+use offshoot_connector::{DataDir, DataFile, WritableFile};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -98,6 +98,10 @@ impl DataDir for MemoryDir {
     fn create(&self, path: &str, _: u32) -> io::Result<Box<dyn io::Write>> {
         self.files().insert(path.to_owned(), Arc::default());
         Ok(Box::new(Written(self.0.clone(), path.to_owned())))
+    }
+
+    fn open_writable(&self, _: &str, _: u32) -> io::Result<Box<dyn WritableFile>> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn link(&self, _: &str, _: &str) -> io::Result<()> {

@@ -2,12 +2,12 @@
 
 use crate::directory::MemoryDir;
 use crate::{Target, sealed};
+use offshoot_connector::DataDir;
+use offshoot_postgres::Lsn;
 use offshoot_postgres::archive::{Archive, TimelineHistory};
 use offshoot_postgres::commit_index::CommitIndex;
-use offshoot_postgres::data_dir::DataDir;
 use offshoot_postgres::source::Source;
 use offshoot_postgres::{base_backup, config, control};
-use offshoot_types::Lsn;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 

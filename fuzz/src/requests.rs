@@ -4,7 +4,8 @@ use crate::Target;
 use offshoot_domain::{
     ObjectName, Owner, format_duration, format_size, parse_duration, parse_size, parse_time,
 };
-use offshoot_types::{DatasetId, Lsn};
+use offshoot_postgres::Lsn;
+use offshoot_types::DatasetId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;

@@ -2,7 +2,7 @@
 
 use crate::{Moment, ObjectKind};
 use jiff::Timestamp;
-use offshoot_types::{BookmarkId, Lsn, SnapshotId};
+use offshoot_types::{BookmarkId, SnapshotId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -23,7 +23,7 @@ pub struct Bookmark {
     pub snapshot: SnapshotId,
     /// The log position.
     #[schema(value_type = String, example = "0/3A2B1C0")]
-    pub lsn: Lsn,
+    pub lsn: String,
     /// The time whose state it names.
     #[schema(value_type = String, format = DateTime)]
     pub time: Timestamp,

@@ -2,7 +2,7 @@
 
 use crate::{ErrorDetail, Secret, Snapshot};
 use jiff::Timestamp;
-use offshoot_types::{DsourceId, Lsn};
+use offshoot_types::DsourceId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use utoipa::ToSchema;
@@ -30,7 +30,7 @@ pub enum DsourceState {
 pub struct SyncedTo {
     /// The end of the log that is durable in the pool.
     #[schema(value_type = String, example = "0/3A2B1C0")]
-    pub lsn: Lsn,
+    pub lsn: String,
     /// The source's clock when all it had flushed was received; any moment up to it can be opened.
     #[schema(required, value_type = Option<String>, format = DateTime)]
     pub time: Option<Timestamp>,

@@ -1,7 +1,7 @@
 //! Moments of a timeflow: asked for, and found.
 
 use jiff::Timestamp;
-use offshoot_types::{Lsn, SnapshotId};
+use offshoot_types::SnapshotId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -28,7 +28,7 @@ pub enum Moment {
     Lsn {
         /// The position.
         #[schema(value_type = String, example = "0/3A2B1C0")]
-        lsn: Lsn,
+        lsn: String,
     },
     /// What a bookmark names.
     Bookmark {
@@ -50,7 +50,7 @@ pub struct Position {
     pub snapshot: Option<SnapshotId>,
     /// The log position it was recovered to.
     #[schema(required, value_type = Option<String>, example = "0/3A2B1C0")]
-    pub lsn: Option<Lsn>,
+    pub lsn: Option<String>,
     /// The time, on the source's clock, whose state it holds.
     #[schema(required, value_type = Option<String>, format = DateTime)]
     pub time: Option<Timestamp>,

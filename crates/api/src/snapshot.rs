@@ -1,7 +1,7 @@
 //! Snapshots of dSources and VDBs.
 
 use jiff::Timestamp;
-use offshoot_types::{Lsn, SnapshotId};
+use offshoot_types::SnapshotId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -62,7 +62,7 @@ pub struct Snapshot {
     pub time: Timestamp,
     /// The log position it holds.
     #[schema(required, value_type = Option<String>, example = "0/3A2B1C0")]
-    pub lsn: Option<Lsn>,
+    pub lsn: Option<String>,
     /// Whether it was proved to open: the same as `state` being `ready`.
     pub ready: bool,
     /// How far the proof is.

@@ -2,7 +2,7 @@
 
 use crate::{ObjectKind, Position, Snapshot};
 use jiff::Timestamp;
-use offshoot_types::{Lsn, TimeflowId};
+use offshoot_types::TimeflowId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,7 +18,7 @@ pub struct TimeflowList {
 }
 
 /// A stretch of history between two commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TimeRange {
     /// Its first moment.
     pub from: TimePoint,
@@ -27,11 +27,11 @@ pub struct TimeRange {
 }
 
 /// A moment of a history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TimePoint {
     /// The log position.
     #[schema(value_type = String, example = "0/3A2B1C0")]
-    pub lsn: Lsn,
+    pub lsn: String,
     /// The time on the database's clock.
     #[schema(value_type = String, format = DateTime)]
     pub time: Timestamp,

@@ -93,6 +93,9 @@ pub struct Job {
     pub kind: String,
     /// The name of the object it works on, for people.
     pub object: String,
+    /// The engine began it by itself, and users need not know of it.
+    #[serde(default)]
+    pub of_engine: bool,
     /// What it is doing.
     pub state: JobState,
     /// Nothing is left to do or undo. A failed job whose undo failed too is not settled; the next

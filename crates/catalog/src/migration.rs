@@ -7,7 +7,7 @@ use rusqlite::Connection;
 const APPLICATION_ID: i64 = 0x4F46_4653;
 
 /// One script per format, in order; a script that was released is never changed.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = ["
     CREATE TABLE object (
         kind      TEXT NOT NULL,
         id        INTEGER NOT NULL,
@@ -44,6 +44,9 @@ const MIGRATIONS: [&str; 1] = ["
 
     CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE secret (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+", "
+    -- No table changes. From here on records hold positions of a log as numbers and what is known of a source as
+    -- the state of its connector; engines of format 1 cannot read them. Older records are read as they are.
 "];
 
 /// Refuses a file that is not of the newest format.

@@ -6,7 +6,9 @@ use offshoot_catalog::{Catalog, JobState, StepState};
 use offshoot_domain::{
     Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow, Vdb, VdbState,
 };
-use offshoot_types::{BookmarkId, DatasetId, DsourceId, JobId, SnapshotId, TimeflowId, VdbId};
+use offshoot_types::{
+    BookmarkId, DatasetId, DsourceId, JobId, LogPosition, SnapshotId, TimeflowId, VdbId,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -24,6 +26,11 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
+/// A position as the release that wrote the fixture stored it.
+fn halves(position: LogPosition) -> String {
+    format!("{:X}/{:X}", position.0 >> 32, position.0 & 0xFFFF_FFFF)
+}
+
 #[test]
 fn version_1_keeps_its_dsources() {
     let (_dir, catalog) = restored(VERSION_1);
@@ -35,16 +42,22 @@ fn version_1_keeps_its_dsources() {
     assert_eq!(prod.connector, "postgres");
     assert_eq!(prod.source, "postgresql://offshoot@127.0.0.1:5999/shop?sslmode=disable");
     assert_eq!(prod.server_version, "15.18 (Debian 15.18-0+deb12u1)");
-    assert_eq!(prod.major_version(), Some(15));
-    assert_eq!(prod.system_identifier, 7_711_328_676_957_158_221);
-    assert_eq!((prod.timeline, prod.wal_segment_bytes), (1, 16 << 20));
-    assert_eq!(prod.slot.as_deref(), Some("offshoot_1_1a2082ee78c"));
+    assert!(prod.server_version.starts_with("15."));
+    assert_eq!(prod.identity, "7711328676957158221");
+    let facts = &prod.connector_state;
+    assert_eq!(facts.version, 1);
+    assert_eq!(facts.data["system_identifier"], 7_711_328_676_957_158_221_u64);
+    assert_eq!(
+        (&facts.data["timeline"], &facts.data["wal_segment_bytes"]),
+        (&1.into(), &(16 << 20).into())
+    );
+    assert_eq!(prod.reservation.as_deref(), Some("offshoot_1_1a2082ee78c"));
     assert_eq!(prod.created_at, time("2026-11-23T11:33:41.292320192Z"));
     assert_eq!(prod.log_dataset, Some(DatasetId(1)));
     assert_eq!(prod.staging_dataset, Some(DatasetId(2)));
     assert_eq!(prod.timeflow, Some(TimeflowId(1)));
     let synced = prod.synced_to.expect("it was synchronised");
-    assert_eq!(synced.lsn.to_string(), "0/50000A0");
+    assert_eq!(halves(synced.log), "0/50000A0");
     assert_eq!(synced.time, time("2026-11-23T11:34:03.766979Z"));
     let policy = &prod.policy;
     assert_eq!(policy.snapshots.every_ms, Some(600_000));
@@ -77,7 +90,7 @@ fn version_1_keeps_its_vdbs() {
         (Owner::Dsource(DsourceId(1)), "prod")
     );
     let moment = dev.moment.expect("it was opened");
-    assert_eq!((moment.snapshot, moment.lsn.to_string()), (SnapshotId(5), "0/301B6E8".to_owned()));
+    assert_eq!((moment.snapshot, halves(moment.log)), (SnapshotId(5), "0/301B6E8".to_owned()));
     assert_eq!(moment.time, time("2026-11-23T11:33:49.891770007Z"));
     assert_eq!((dev.port, dev.user.as_str()), (6601, "offshoot"));
     assert_eq!(dev.settings["log_line_prefix"], "%m [%p] ");
@@ -115,27 +128,27 @@ fn version_1_keeps_its_histories() {
     assert_eq!(found, expected.map(|(id, owner, kind)| (id, owner.to_owned(), kind)));
     let link = &snapshots[0];
     assert_eq!(
-        (link.position.lsn.to_string(), link.redo.to_string()),
+        (halves(link.position.log), halves(link.replay_from)),
         ("0/3000000".to_owned(), "0/2000028".to_owned())
     );
-    assert_eq!((link.timeflow, link.timeline), (TimeflowId(1), 1));
+    assert_eq!((link.timeflow, link.epoch), (TimeflowId(1), 1));
     assert_eq!(link.proven_image(), Some(SnapshotId(2)));
 
     let timeflows = catalog.list::<Timeflow>().unwrap();
     let ids: Vec<_> = timeflows.iter().map(|one| one.id.0).collect();
     assert_eq!(ids, [1, 2, 3, 4, 6, 7, 8]);
-    assert_eq!(timeflows[0].log[0].from.lsn.to_string(), "0/2000028");
+    assert_eq!(halves(timeflows[0].log[0].from.log), "0/2000028");
     let rewound = &timeflows[4];
     assert_eq!((rewound.parent, rewound.ended_at), (Some(TimeflowId(2)), None));
     let origin = rewound.origin.as_ref().expect("it branched off");
     assert_eq!(
-        (origin.snapshot, origin.position.lsn.to_string()),
+        (origin.snapshot, halves(origin.position.log)),
         (SnapshotId(5), "0/301B6E8".to_owned())
     );
 
     let bookmarks = catalog.list_of::<Bookmark>(DsourceId(1)).unwrap();
     assert_eq!((bookmarks[0].id, bookmarks[0].name.as_str()), (BookmarkId(1), "before-release"));
-    assert_eq!(bookmarks[0].position.lsn.to_string(), "0/301B210");
+    assert_eq!(halves(bookmarks[0].position.log), "0/301B210");
     assert_eq!(catalog.list_of::<Bookmark>(VdbId(1)).unwrap()[0].name.as_str(), "seeded");
 }
 

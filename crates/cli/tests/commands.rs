@@ -232,7 +232,7 @@ fn bookmarks_are_set_listed_and_deleted() {
     let document = world.run("bookmark create release --on prod --lsn 0/3A2B1C0 --json").document();
     assert_eq!((&document["name"], &document["object"]), (&"release".into(), &"prod".into()));
     let asked = world.service.last_bookmark().unwrap();
-    assert_eq!(asked.moment, Moment::Lsn { lsn: "0/3A2B1C0".parse().unwrap() });
+    assert_eq!(asked.moment, Moment::Lsn { lsn: "0/3A2B1C0".to_owned() });
     world.run("bookmark create release --on prod --json").fails(1, "already_exists");
     assert_eq!(world.run("bookmark list --json").document()["bookmarks"][0]["name"], "release");
     assert!(world.run("bookmark list").ok().contains("0/3A2B1C0"));
@@ -294,7 +294,7 @@ fn provision_passes_on_what_was_asked() {
     for (option, moment) in [
         ("--latest", Moment::Latest),
         ("--snapshot snapshot-7", Moment::Snapshot { id: "snapshot-7".parse().unwrap() }),
-        ("--lsn 0/3A2B1C0", Moment::Lsn { lsn: "0/3A2B1C0".parse().unwrap() }),
+        ("--lsn 0/3A2B1C0", Moment::Lsn { lsn: "0/3A2B1C0".to_owned() }),
         ("--xid 12", Moment::Xid { xid: 12 }),
         ("--bookmark release", Moment::Bookmark { name: "release".into() }),
     ] {

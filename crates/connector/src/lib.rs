@@ -1,4 +1,48 @@
-//! Words that connectors of all kinds of databases will share.
+//! What every kind of database implements, so that the engine knows none of them.
 //!
-//! Deliberately empty so far: PostgreSQL is the only kind, and an interface drawn from one
-//! implementation would only repeat it. The second connector moves here what both have in common.
+//! ```text
+//!   engine ──▶ Connector ─┬─ source()    ──▶ Source      check · reserve log · copy · stream ──▶ LogStream
+//!   (knows only           ├─ open_log()  ──▶ ReceivedLog index · feed staging · place into a clone
+//!    these traits)        ├─ start()     ──▶ Server      ready · position · cut ties · grant · stop
+//!                         ├─ replay()    ──▶ Server      a clone brought to a position
+//!                         └─ image_checker()             is an image sound?
+//! ```
+//! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the
+//! catalog. What it must remember of a source it puts into a [`ConnectorState`](offshoot_domain::ConnectorState),
+//! which the engine keeps and never reads.
+//!
+//! # The same things under other names
+//! | here | PostgreSQL | MariaDB |
+//! |---|---|---|
+//! | [`LogPosition`](offshoot_types::LogPosition) | LSN | byte of the received binlog, mapped to (file, offset) |
+//! | epoch | timeline | the server the log comes from; a switch maps by GTID |
+//! | label of a commit | transaction id | GTID |
+//! | reservation | replication slot | none; expiry is watched |
+//! | replay to a moment | WAL cut there, crash recovery | binlogs cut there as relay logs, restart |
+//! | ties to production | settings, subscriptions, mappings, logins | accounts, replica state, servers, events |
+//!
+//! # Rules of every connector (each a test of the conformance suite)
+//! 1. Positions order the log: a commit that ends at or before a position is in what is opened there, and
+//!    no commit that ends behind it.
+//! 2. Log is durable in its directory before the source is told that it was received.
+//! 3. Every step can be repeated, and undone, after a kill at any point of it.
+//! 4. A server that was started is found again by its runtime directory alone.
+//! 5. A VDB has no way to its source once its ties are cut.
+
+mod connector;
+mod data_dir;
+mod image;
+mod log;
+mod registry;
+mod server;
+mod source;
+
+pub use connector::{Connector, Layout};
+pub use data_dir::{DataDir, DataFile, PlainDir, WritableFile, read_full};
+pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
+pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
+pub use registry::Registry;
+pub use server::{
+    Grant, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode, TiesCut, VdbOptions,
+};
+pub use source::{CheckedSource, Copied, CopyRequest, Source, SourceUri, StreamRequest};

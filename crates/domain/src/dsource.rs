@@ -1,6 +1,6 @@
 //! The engine's synchronised copy of one source database.
 
-use crate::{ObjectName, Policy, Position};
+use crate::{ConnectorState, ObjectName, Policy, Position};
 use jiff::Timestamp;
 use offshoot_types::{DatasetId, DsourceId, Failure, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,7 @@ impl DsourceState {
 
 /// The engine's synchronised copy of one source database (cluster).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Dsource {
     /// The id.
     pub id: DsourceId,
@@ -52,25 +53,22 @@ pub struct Dsource {
     /// Why it is [`DsourceState::Failed`].
     #[serde(default)]
     pub problem: Option<Failure>,
-    /// The kind of database, e.g. `postgres`.
+    /// The kind of database.
     pub connector: String,
     /// The URI of the source, without a password (that is a secret of the catalog).
     pub source: String,
     /// The source's version, e.g. `15.14`.
     pub server_version: String,
-    /// The source's identity, so that another database under the same address is noticed. 0 until
-    /// it is known.
+    /// The source's identity, so that another database under the same address is noticed; empty until it is
+    /// known.
     #[serde(default)]
-    pub system_identifier: u64,
-    /// The source's PostgreSQL timeline that is followed.
+    pub identity: String,
+    /// What the connector remembers of the source.
     #[serde(default)]
-    pub timeline: u32,
-    /// The size of the source's WAL files, in bytes; 0 until it was read.
-    #[serde(default)]
-    pub wal_segment_bytes: u64,
-    /// The replication slot on the source.
-    #[serde(default)]
-    pub slot: Option<String>,
+    pub connector_state: ConnectorState,
+    /// The reservation of log on the source.
+    #[serde(default, alias = "slot")]
+    pub reservation: Option<String>,
     /// When it was linked.
     pub created_at: Timestamp,
     /// How it is kept.
@@ -90,9 +88,31 @@ pub struct Dsource {
     pub synced_to: Option<Position>,
 }
 
-impl Dsource {
-    /// The major version of the source, e.g. 15; none where the version text is not understood.
-    pub fn major_version(&self) -> Option<u32> {
-        self.server_version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+impl Serialize for Dsource {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Dsource::serialize(self, serializer)
     }
 }
+
+/// Reads records of the first releases, too: there the facts of the one connector were fields of their own.
+impl<'de> Deserialize<'de> for Dsource {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut record = serde_json::Map::deserialize(deserializer)?;
+        if !record.contains_key("connector_state")
+            && let Some(identity) = record.get("system_identifier").cloned()
+        {
+            let facts = ["system_identifier", "timeline", "wal_segment_bytes"];
+            let data: serde_json::Map<String, serde_json::Value> =
+                facts.into_iter().filter_map(|fact| record.remove_entry(fact)).collect();
+            let known = identity.as_u64() != Some(0);
+            record.insert("identity".to_owned(), identity.to_string().into());
+            let state = ConnectorState { version: u32::from(known), data: data.into() };
+            let state = serde_json::to_value(state).map_err(serde::de::Error::custom)?;
+            record.insert("connector_state".to_owned(), state);
+        }
+        Dsource::deserialize(serde_json::Value::Object(record)).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! keeps. [`plan`] decides from which snapshot a moment is opened, [`Retention`] what may go.
 
 mod bookmark;
+mod connector_state;
 mod dsource;
 mod moment;
 mod name;
@@ -17,11 +18,14 @@ mod units;
 mod vdb;
 
 pub use bookmark::Bookmark;
+pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
 pub use moment::{Moment, ParsedTime, Position, parse_time};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};
-pub use planner::{ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan};
+pub use planner::{
+    Notation, ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan,
+};
 pub use policy::{KeptLog, Policy, PolicyChange, Retention, SPACING_BYTES, SnapshotPolicy};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};

@@ -1,14 +1,15 @@
 //! Moments: what a user asks to open, and the positions they resolve to.
 
 use jiff::{Timestamp, civil, tz::TimeZone};
-use offshoot_types::{ErrorKind, Failure, Lsn, SnapshotId};
+use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId};
 use serde::{Deserialize, Serialize};
 
 /// A point of a database's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The end of the last log record included.
-    pub lsn: Lsn,
+    #[serde(alias = "lsn")]
+    pub log: LogPosition,
     /// The database's clock there.
     pub time: Timestamp,
 }
@@ -23,12 +24,28 @@ pub enum Moment {
     Snapshot(SnapshotId),
     /// After the last commit not after this time.
     At(Timestamp),
-    /// After the last commit that ends at or before this position.
-    Lsn(Lsn),
-    /// After the commit of this transaction.
-    Xid(u32),
+    /// After the last commit that ends at or before this position, as its connector writes it.
+    #[serde(alias = "lsn")]
+    Log(String),
+    /// After the commit of this transaction, by the label that the database gave it.
+    #[serde(alias = "xid", deserialize_with = "text_or_number")]
+    Transaction(String),
     /// A bookmark's point.
     Bookmark(String),
+}
+
+/// Labels were numbers in the jobs of earlier releases.
+fn text_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Label {
+        Text(String),
+        Number(u64),
+    }
+    Ok(match Label::deserialize(deserializer)? {
+        Label::Text(text) => text,
+        Label::Number(number) => number.to_string(),
+    })
 }
 
 /// A time as a user wrote it.

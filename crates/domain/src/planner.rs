@@ -3,7 +3,7 @@
 //! A dSource has snapshots, each an image of the staging standby, and the log. Two images matter:
 //!
 //! ```text
-//!  log   ════╪═════════════╪══════════════╪═══════▶ LSN
+//!  log   ════╪═════════════╪══════════════╪═══════▶ log
 //!            s1            s2       ▲     s3
 //!       taken image   taken image   │ target
 //!       clean image   clean image   └ replay s2's *taken* image up to here
@@ -17,15 +17,18 @@
 //! next commit shows the same set, so a clean image anywhere in that interval opens it as it stands.
 //!
 //! Rules (each is a property in the tests): a plan never shows a commit after the moment; it replays
-//! only log that is kept without a gap from the base's `redo` to the moment; among the bases that
+//! only log that is kept without a gap from the base's `replay_from` to the moment; among the bases that
 //! serve it takes the nearest one; the same question gets the same answer.
 
 use crate::{LogRange, Position, Snapshot};
 use jiff::Timestamp;
-use offshoot_types::{ErrorKind, Failure, Lsn, SnapshotId};
+use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId};
+
+/// How positions are written for users.
+pub type Notation<'a> = &'a dyn Fn(LogPosition) -> String;
 
 /// The part of a history a plan is made on: one timeflow.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct TimeflowView<'a> {
     /// The owner's name, for messages.
     pub name: &'a str,
@@ -33,6 +36,8 @@ pub struct TimeflowView<'a> {
     pub snapshots: &'a [Snapshot],
     /// The log kept, oldest first, with the gaps between.
     pub log: &'a [LogRange],
+    /// How its positions are written.
+    pub write: Notation<'a>,
 }
 
 /// A moment once times and transactions are resolved to positions.
@@ -44,12 +49,12 @@ pub enum Target {
     Latest,
     /// Exactly this snapshot.
     Snapshot(SnapshotId),
-    /// After the commit that ends at `lsn`.
+    /// After the commit that ends at `end`.
     Position {
         /// The end of the last commit included.
-        lsn: Lsn,
+        end: LogPosition,
         /// The end of the next commit; none where it is not known.
-        next: Option<Lsn>,
+        next: Option<LogPosition>,
     },
 }
 
@@ -63,7 +68,7 @@ pub struct ProvisionPlan {
     /// The image was shut down clean: no recovery.
     pub clean: bool,
     /// The position up to which log is replayed (inclusive); none: none is.
-    pub recover_to: Option<Lsn>,
+    pub recover_to: Option<LogPosition>,
     /// Bytes of log to replay, at most.
     pub replay_bytes: u64,
 }
@@ -90,7 +95,7 @@ impl From<TimeRefusal> for Failure {
 pub fn openable(view: &TimeflowView<'_>) -> Vec<LogRange> {
     let first_base = |range: &LogRange| {
         let usable = view.snapshots.iter().filter(|s| replayable_in(s, range));
-        usable.map(|s| s.position).min_by_key(|position| position.lsn)
+        usable.map(|s| s.position).min_by_key(|position| position.log)
     };
     let clip = |range: &LogRange| Some(LogRange { from: first_base(range)?, to: range.to });
     view.log.iter().filter_map(clip).collect()
@@ -139,7 +144,7 @@ pub fn plan(view: &TimeflowView<'_>, target: Target) -> Result<ProvisionPlan, Fa
     match target {
         Target::LatestSnapshot => plan_newest(view),
         Target::Latest => match openable(view).last() {
-            Some(range) => plan_position(view, range.to.lsn, None),
+            Some(range) => plan_position(view, range.to.log, None),
             None => plan_newest(view),
         },
         Target::Snapshot(id) => match view.snapshots.iter().find(|s| s.id == id) {
@@ -150,12 +155,12 @@ pub fn plan(view: &TimeflowView<'_>, target: Target) -> Result<ProvisionPlan, Fa
                 format!("see what it has: offshoot snapshot list {}", view.name),
             )),
         },
-        Target::Position { lsn, next } => plan_position(view, lsn, next),
+        Target::Position { end, next } => plan_position(view, end, next),
     }
 }
 
 fn plan_newest(view: &TimeflowView<'_>) -> Result<ProvisionPlan, Failure> {
-    let rank = |s: &&Snapshot| (s.ready_image().is_some(), s.position.lsn, s.id);
+    let rank = |s: &&Snapshot| (s.ready_image().is_some(), s.position.log, s.id);
     let newest = view.snapshots.iter().filter(|s| !s.is_failed()).max_by_key(rank);
     plan_snapshot(view, newest.ok_or_else(|| nothing_kept(view))?)
 }
@@ -175,7 +180,7 @@ fn plan_snapshot(view: &TimeflowView<'_>, snapshot: &Snapshot) -> Result<Provisi
     // image of a running VDB, whose own log is inside.
     let logged = view.log.iter().any(|range| replayable_in(snapshot, range));
     match (logged, view.log.is_empty()) {
-        (true, _) => Ok(replay(snapshot, snapshot.position.lsn)),
+        (true, _) => Ok(replay(snapshot, snapshot.position.log)),
         (false, true) => Ok(ProvisionPlan {
             snapshot: snapshot.id,
             image: snapshot.id,
@@ -192,35 +197,35 @@ fn plan_snapshot(view: &TimeflowView<'_>, snapshot: &Snapshot) -> Result<Provisi
 
 fn plan_position(
     view: &TimeflowView<'_>,
-    lsn: Lsn,
-    next: Option<Lsn>,
+    end: LogPosition,
+    next: Option<LogPosition>,
 ) -> Result<ProvisionPlan, Failure> {
     let shows_same = |s: &&Snapshot| {
-        s.position.lsn == lsn || (s.position.lsn > lsn && Some(s.position.lsn) < next)
+        s.position.log == end || (s.position.log > end && Some(s.position.log) < next)
     };
     let same = || view.snapshots.iter().filter(shows_same);
     let clean = same().filter(|s| s.ready_image().is_some());
-    if let Some(plan) = clean.min_by_key(|s| (s.position.lsn, s.id)).and_then(open_clean) {
+    if let Some(plan) = clean.min_by_key(|s| (s.position.log, s.id)).and_then(open_clean) {
         return Ok(plan);
     }
-    if let Some(range) = view.log.iter().find(|range| range.from.lsn <= lsn && lsn <= range.to.lsn)
+    if let Some(range) = view.log.iter().find(|range| range.from.log <= end && end <= range.to.log)
     {
-        let serves = |s: &&Snapshot| s.position.lsn <= lsn && replayable_in(s, range);
+        let serves = |s: &&Snapshot| s.position.log <= end && replayable_in(s, range);
         if let Some(base) = view.snapshots.iter().filter(serves).max_by_key(nearest) {
-            return Ok(replay(base, lsn));
+            return Ok(replay(base, end));
         }
     }
     // No base lies before the moment, but one behind it shows the same commits.
     let replayable = |s: &&Snapshot| view.log.iter().any(|range| replayable_in(s, range));
     match same().filter(replayable).min_by_key(nearest) {
-        Some(base) => Ok(replay(base, base.position.lsn)),
-        None => Err(outside(view, lsn)),
+        Some(base) => Ok(replay(base, base.position.log)),
+        None => Err(outside(view, end)),
     }
 }
 
 /// By position: replay from the nearest base is the shortest.
-fn nearest(snapshot: &&Snapshot) -> (Lsn, SnapshotId) {
-    (snapshot.position.lsn, snapshot.id)
+fn nearest(snapshot: &&Snapshot) -> (LogPosition, SnapshotId) {
+    (snapshot.position.log, snapshot.id)
 }
 
 fn open_clean(snapshot: &Snapshot) -> Option<ProvisionPlan> {
@@ -234,13 +239,13 @@ fn open_clean(snapshot: &Snapshot) -> Option<ProvisionPlan> {
     })
 }
 
-fn replay(base: &Snapshot, to: Lsn) -> ProvisionPlan {
+fn replay(base: &Snapshot, to: LogPosition) -> ProvisionPlan {
     ProvisionPlan {
         snapshot: base.id,
         image: base.id,
         clean: false,
         recover_to: Some(to),
-        replay_bytes: to.0.saturating_sub(base.redo.0),
+        replay_bytes: to.0.saturating_sub(base.replay_from.0),
     }
 }
 
@@ -248,31 +253,31 @@ fn replay(base: &Snapshot, to: Lsn) -> ProvisionPlan {
 fn replayable_in(snapshot: &Snapshot, range: &LogRange) -> bool {
     !snapshot.is_failed()
         && snapshot.follows_log()
-        && range.from.lsn <= snapshot.redo
-        && snapshot.redo <= snapshot.position.lsn
-        && snapshot.position.lsn <= range.to.lsn
+        && range.from.log <= snapshot.replay_from
+        && snapshot.replay_from <= snapshot.position.log
+        && snapshot.position.log <= range.to.log
 }
 
-fn outside(view: &TimeflowView<'_>, lsn: Lsn) -> Failure {
+fn outside(view: &TimeflowView<'_>, end: LogPosition) -> Failure {
     let ranges = openable(view);
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
         return nothing_kept(view);
     };
-    let say = |at: Position| format!("{} ({})", at.lsn, at.time);
-    let what = format!("{lsn} of '{}'", view.name);
-    if lsn < first.from.lsn {
+    let say = |at: Position| format!("{} ({})", (view.write)(at.log), at.time);
+    let what = format!("{} of '{}'", (view.write)(end), view.name);
+    if end < first.from.log {
         return unavailable(
             format!("{what} is before the first moment kept, {}", say(first.from)),
             "ask for that one or a later one",
         );
     }
-    if lsn > last.to.lsn {
+    if end > last.to.log {
         return unavailable(
             format!("{what} is after the last moment received, {}", say(last.to)),
             "ask for that one or an earlier one, or for the latest",
         );
     }
-    match ranges.windows(2).find(|pair| lsn > pair[0].to.lsn && lsn < pair[1].from.lsn) {
+    match ranges.windows(2).find(|pair| end > pair[0].to.log && end < pair[1].from.log) {
         Some(pair) => gap(&what, say(pair[0].to), say(pair[1].from)),
         None => Failure::internal(format!("no snapshot serves {what}, though it is kept")),
     }

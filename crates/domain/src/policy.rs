@@ -6,7 +6,7 @@ pub use retention::{KeptLog, Retention, SPACING_BYTES};
 
 use crate::{Owner, Position, format_duration};
 use jiff::Timestamp;
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure, LogPosition};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -34,10 +34,15 @@ impl Default for SnapshotPolicy {
 
 impl SnapshotPolicy {
     /// Whether a snapshot is due: the interval has passed since `last` and the history went on.
-    pub fn due(&self, now: Timestamp, last: Option<(Timestamp, Lsn)>, current: Lsn) -> bool {
+    pub fn due(
+        &self,
+        now: Timestamp,
+        last: Option<(Timestamp, LogPosition)>,
+        current: LogPosition,
+    ) -> bool {
         match last {
             None => self.every_ms.is_some(),
-            Some((taken_at, lsn)) => self.has_passed(now, taken_at) && current > lsn,
+            Some((taken_at, log)) => self.has_passed(now, taken_at) && current > log,
         }
     }
 
@@ -175,7 +180,7 @@ impl Policy {
 impl Position {
     /// How far `self` is behind `newer`: bytes of log and milliseconds, never negative.
     pub fn lag_to(&self, newer: &Position) -> (u64, u64) {
-        let bytes = newer.lsn.0.saturating_sub(self.lsn.0);
+        let bytes = newer.log.0.saturating_sub(self.log.0);
         let ms = newer.time.duration_since(self.time).as_millis().max(0);
         (bytes, u64::try_from(ms).unwrap_or(u64::MAX))
     }

@@ -2,7 +2,7 @@
 
 use crate::{Owner, Position};
 use jiff::Timestamp;
-use offshoot_types::{Lsn, SnapshotId, TimeflowId};
+use offshoot_types::{LogPosition, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
 
 /// Why a snapshot was taken.
@@ -55,12 +55,14 @@ pub struct Snapshot {
     pub owner: Owner,
     /// The timeflow it lies on.
     pub timeflow: TimeflowId,
-    /// What it holds: every commit up to `position.lsn`.
+    /// What it holds: every commit up to `position.log`.
     pub position: Position,
-    /// Where recovery of the image starts to read log; at or before `position.lsn`.
-    pub redo: Lsn,
-    /// The PostgreSQL timeline at `position`.
-    pub timeline: u32,
+    /// Where recovery of the image starts to read log; at or before `position.log`.
+    #[serde(alias = "redo")]
+    pub replay_from: LogPosition,
+    /// The epoch of the log at `position`.
+    #[serde(alias = "timeline")]
+    pub epoch: u32,
     /// Why it was taken.
     pub kind: SnapshotKind,
     /// When it was taken, by the engine's clock.

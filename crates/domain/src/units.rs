@@ -14,7 +14,7 @@ const SIZES: [(&str, u64); 17] = [
     ("gib", 1 << 30),
     ("t", 1 << 40),
     ("tib", 1 << 40),
-    // PostgreSQL writes kB, MB, GB for powers of two; so do we, as users bring such values along.
+    // Databases write kB, MB, GB for powers of two; so do we, as users bring such values along.
     ("kb", 1 << 10),
     ("mb", 1 << 20),
     ("gb", 1 << 30),

@@ -2,7 +2,7 @@
 
 use crate::{ObjectName, Parent, Policy};
 use jiff::Timestamp;
-use offshoot_types::{DatasetId, Failure, Lsn, SnapshotId, TimeflowId, VdbId};
+use offshoot_types::{DatasetId, Failure, LogPosition, SnapshotId, TimeflowId, VdbId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,7 +38,8 @@ pub struct Opened {
     /// The snapshot it was made from.
     pub snapshot: SnapshotId,
     /// The position it was opened at.
-    pub lsn: Lsn,
+    #[serde(alias = "lsn")]
+    pub log: LogPosition,
     /// The database's time there.
     pub time: Timestamp,
 }
@@ -71,6 +72,9 @@ pub struct Vdb {
     /// Why it is [`VdbState::Failed`].
     #[serde(default)]
     pub problem: Option<Failure>,
+    /// The kind of database; empty in records of the first releases, which knew one.
+    #[serde(default)]
+    pub connector: String,
     /// Where it comes from.
     pub parent: Parent,
     /// The moment it was opened at; none while it is first provisioned.
@@ -82,7 +86,7 @@ pub struct Vdb {
     pub user: String,
     /// The version of the database, e.g. `15.14`.
     pub server_version: String,
-    /// What the user set, by PostgreSQL's names.
+    /// What the user set, by the database's own names.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// The memory it may use, in bytes; none: the engine's default.

@@ -1,46 +1,27 @@
-//! What every part of the engine works on.
+//! What every part of the engine stands on: the store, the catalog, the clock, the kinds of databases. No
+//! state of a part is here.
 
-use crate::damage::Damage;
-use crate::exports::Exports;
-use crate::follower::Follower;
-use crate::host::Host;
-use crate::ledger::Ledger;
-use crate::paths::Paths;
-use crate::servers::Servers;
+pub mod keys;
+pub mod kind;
+
+use crate::ground::paths::Paths;
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Fault};
+use offshoot_connector::Registry;
 use offshoot_dataset::Store;
-use offshoot_domain::{Dsource, Owner, Vdb};
+use offshoot_domain::{Dsource, Vdb};
 use offshoot_os::Clock;
-use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, VdbId};
-use offshoot_workflow::{Runner, StepContext, Submission};
-use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use offshoot_types::{ErrorKind, Failure, SnapshotId};
+use std::sync::Arc;
 
-/// How long a job of a user waits for one that the engine began by itself.
-const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
-
-/// What a step of a job sees.
-pub type Context = StepContext<Core>;
-
-/// The parts of the engine.
+/// What every part of the engine stands on.
 pub struct Core {
     pub paths: Paths,
     pub store: Arc<Store>,
-    pub exports: Exports,
     pub catalog: Arc<Catalog>,
-    pub host: Host,
     pub clock: Arc<dyn Clock>,
-    pub servers: Servers,
-    pub followers: Mutex<HashMap<DsourceId, Arc<Follower>>>,
-    /// Objects whose retention is to be looked at soon, not only with the next regular look.
-    pub retention_wanted: Mutex<HashSet<Owner>>,
-    pub ledger: Ledger,
-    pub damage: Damage,
-    pub runner: OnceLock<Runner<Core>>,
-    pub room: crate::room::Seen,
+    /// The kinds of databases there are.
+    pub connectors: Registry,
 }
 
 impl Core {
@@ -52,46 +33,6 @@ impl Core {
     /// Milliseconds of the engine's clock, for durations.
     pub fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// The runner of jobs.
-    pub fn runner(&self) -> Result<&Runner<Core>, Failure> {
-        self.runner.get().ok_or_else(|| Failure::internal("jobs before the engine is open"))
-    }
-
-    /// Starts a job. What the engine does by itself on the object is waited for: users need not know
-    /// of it.
-    pub fn submit(self: &Arc<Self>, submission: Submission) -> Result<JobId, Failure> {
-        let deadline = self.clock.elapsed() + OWN_JOBS_WAIT;
-        crate::room::make_way(&self.store);
-        loop {
-            match self.runner()?.submit(self, submission.clone()) {
-                Err(busy) if busy.code == ErrorKind::Busy => {
-                    let waiting = self.clock.elapsed() < deadline;
-                    if !waiting || !crate::snapshots::any_by_itself(self)? {
-                        return Err(busy);
-                    }
-                    self.clock.sleep(Duration::from_millis(20));
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// The follower of a dSource.
-    pub fn follower(&self, id: DsourceId) -> Option<Arc<Follower>> {
-        self.followers.lock().get(&id).cloned()
-    }
-
-    /// The follower of a dSource that must have one.
-    pub fn need_follower(&self, dsource: &Dsource) -> Result<Arc<Follower>, Failure> {
-        self.follower(dsource.id).ok_or_else(|| {
-            Failure::new(
-                ErrorKind::WrongState,
-                format!("'{}' is not being followed", dsource.name),
-                format!("see why: offshoot dsource show {}", dsource.name),
-            )
-        })
     }
 
     /// A dSource by name.
@@ -106,6 +47,14 @@ impl Core {
         self.catalog
             .find_named(name)?
             .ok_or_else(|| missing("VDB", name, "list them: offshoot vdb list"))
+    }
+
+    /// Deletes a snapshot of the store; one that is gone is no error.
+    pub fn delete_image(&self, image: SnapshotId) -> Result<(), Failure> {
+        match self.store.delete_snapshot(image) {
+            Ok(()) | Err(offshoot_dataset::Error::NoSnapshot(_)) => Ok(()),
+            Err(error) => Err(error.failure()),
+        }
     }
 
     /// Records that something is wrong; logged when it is new.
@@ -136,19 +85,4 @@ impl Core {
 pub fn missing(kind: &str, name: &str, hint: &str) -> Failure {
     let shown: String = name.chars().take(80).collect();
     Failure::new(ErrorKind::NotFound, format!("there is no {kind} named '{shown}'"), hint)
-}
-
-/// Key of a VDB's server.
-pub fn vdb_key(id: VdbId) -> String {
-    id.to_string()
-}
-
-/// Key of a dSource's staging server.
-pub fn staging_key(id: DsourceId) -> String {
-    format!("staging-{}", id.0)
-}
-
-/// Key of the server that a job runs for itself.
-pub fn job_key(id: JobId) -> String {
-    id.to_string()
 }

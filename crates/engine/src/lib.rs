@@ -2,7 +2,7 @@
 //!
 //! # How the parts work together
 //! ```text
-//!   source ══▶ pg_receivewal ══▶ log dataset ──feed──▶ staging dataset (a standby replays)
+//!   source ══▶ stream of log ════▶ log dataset ──feed──▶ staging dataset (a standby replays)
 //!                                     │                     │ snapshot
 //!                                     │                     ▼
 //!                                     │               image as taken ──recover, settle, check──▶ clean image
@@ -12,7 +12,7 @@
 //!                                                                └───────────────▶ VDB ◀───────────┘
 //! ```
 //! - [`Engine`] is the API; every change is a job of a workflow (`*_jobs` modules), whose steps are
-//!   plain functions over [`Core`](core::Core).
+//!   plain functions over [`Parts`](parts::Parts).
 //! - A [`follower`] per dSource keeps the stream, the index of commits and the staging standby going.
 //!
 //! # Invariants
@@ -22,55 +22,29 @@
 //!    catalog does not know it: [`leftovers`] removes it once no job is open.
 //! 3. The catalog says what should run; after any crash the next start makes it so.
 
-mod bookmarks;
 mod core;
-mod damage;
-mod data_files;
-mod dsource_jobs;
-mod engine;
-mod exports;
-mod follower;
-mod host;
-mod keeping;
-mod ledger;
-mod left_slots;
-mod leftovers;
-mod link;
-mod log_feed;
-mod losses;
-mod moments;
-mod opening;
-mod paths;
-mod policies;
-mod pool_jobs;
-mod ports;
-mod proof;
-mod provision;
-mod readiness;
-mod restart;
-mod resync;
-mod retention;
-mod room;
-mod scrub;
-mod servers;
-mod snapshots;
-mod takeover;
-mod timeflows;
-mod vdb_jobs;
-mod views;
-mod watch;
+mod face;
+mod following;
+mod ground;
+mod history;
+mod housekeeping;
+mod images;
+mod jobs;
+mod parts;
+mod serving;
+mod space;
 
-pub use bookmarks::BookmarkView;
-pub use damage::{BlockHolder, DamagedBlock};
-pub use engine::{Engine, EngineOptions, keep};
-pub use keeping::Survival;
-pub use ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures, LedgerKey};
+pub use core::kind::ShownPosition;
+pub use face::engine::{Engine, EngineOptions, keep};
+pub use face::policies::PolicyView;
+pub use face::timeflows::{HistoryView, ShownRange, TimeflowView};
+pub use face::views::{DsourceView, EngineView, FollowState, PoolView, SnapshotView, VdbView};
+pub use ground::keeping::Survival;
+pub use history::bookmarks::BookmarkView;
+pub use history::names::ObjectKind;
+pub use housekeeping::takeover::displace;
+pub use jobs::pool::{PoolReport, check_pool};
+pub use jobs::scrub::{ScrubReport, ScrubView};
 pub use offshoot_dataset::{CheckReport, Finding};
-pub use policies::PolicyView;
-pub use pool_jobs::{PoolReport, check_pool};
-pub use scrub::{ScrubReport, ScrubView};
-pub use takeover::displace;
-pub use timeflows::{HistoryView, TimeflowView};
-pub use views::{
-    DsourceView, EngineView, FollowState, ObjectKind, PoolView, SnapshotView, VdbView,
-};
+pub use space::damage::{BlockHolder, DamagedBlock};
+pub use space::ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures, LedgerKey};

@@ -6,7 +6,8 @@
 
 use offshoot_types::Failure;
 
-use crate::data_dir::{DataDir, write_file};
+use crate::files::write_file;
+use offshoot_connector::DataDir;
 
 const HEADER: &str = "# Written by Offshoot and rewritten whenever it starts this server.\n";
 const PRIVATE_SOCKET: &str = "local all all trust\n";

@@ -6,12 +6,13 @@
 //! timeline switch the last file of the old timeline stays partial, and the first file of the new
 //! one begins with a copy of it up to the switch.
 
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use crate::lsn::Lsn;
+use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::data_dir::{DataDir, DataFile};
+use offshoot_connector::{DataDir, DataFile};
 
 pub mod history;
 pub(crate) mod reader;

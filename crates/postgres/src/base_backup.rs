@@ -9,16 +9,17 @@
 //! when archiving fails there. So such a source sends the log of the backup along, and it is
 //! removed again.
 
+use crate::lsn::Lsn;
 use offshoot_os::process::{Sink, describe, widen_pipe};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::data_dir::DataDir;
 use crate::installation::Tools;
 use crate::source::{Source, SourceFacts};
+use offshoot_connector::DataDir;
 
 mod manifest;
 mod tool;

@@ -10,8 +10,9 @@
 //!    first file of the archive on, is either sealed or in `open`.
 //! 2. Sealed files hold only commits of the history of the newest timeline.
 
+use crate::lsn::Lsn;
 use jiff::Timestamp;
-use offshoot_types::{Failure, Lsn};
+use offshoot_types::Failure;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use crate::archive::reader::{Found, LogReader, Step};
 use crate::archive::record::Meaning;
 use crate::archive::{Archive, TimelineHistory, WalFile, damaged};
-use crate::data_dir::DataDir;
+use offshoot_connector::DataDir;
 
 mod segment;
 

@@ -18,7 +18,8 @@ use offshoot_os::process::User;
 use offshoot_types::{ErrorKind, Failure};
 
 use crate::control::Control;
-use crate::data_dir::{DataDir, remove_file, write_file};
+use crate::files::{remove_file, write_file};
+use offshoot_connector::DataDir;
 
 mod inherit;
 mod parse;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::lsn::Lsn;
 use offshoot_os::process::{Spec, User, run};
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 
 /// The state the cluster was left in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,9 +12,10 @@
 //!      └────────────log gone (stream, watch)────────────▶ Gap          stop ──▶ Stopped
 //! ```
 
+use crate::lsn::Lsn;
 use jiff::Timestamp;
 use offshoot_os::Clock;
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -6,14 +6,16 @@
 
 use std::time::Duration;
 
+use crate::lsn::Lsn;
 use offshoot_os::{Clock, SystemClock};
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 
 use crate::config::{self, purpose};
 use crate::control::Control;
-use crate::data_dir::{DataDir, remove_file, write_file};
+use crate::files::{remove_file, write_file};
 use crate::server::{self, Server, ServerSpec, StopMode};
 use crate::standby::REPLAY_SQL;
+use offshoot_connector::DataDir;
 
 /// Where recovery ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use offshoot_types::Failure;
 
-use crate::data_dir::{DataDir, write_file};
+use crate::files::write_file;
 use crate::server::Server;
 use crate::session::quote_text;
 use crate::vdb_role::{SOURCE_LOGINS_FILE, ensure_role_sql, login_sql, remembered_logins};
+use offshoot_connector::DataDir;
 
 pub use crate::vdb_role::VDB_ROLE;
 

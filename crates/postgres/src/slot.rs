@@ -1,7 +1,8 @@
 //! The physical replication slot that makes the source keep the log we have not received yet.
 
+use crate::lsn::Lsn;
 use offshoot_os::{Clock, SystemClock};
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 use std::time::Duration;
 
 use crate::source::session::literal;

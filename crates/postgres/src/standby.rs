@@ -10,12 +10,14 @@
 
 use std::time::Duration;
 
-use offshoot_types::{Failure, Lsn};
+use crate::lsn::Lsn;
+use offshoot_types::Failure;
 
 use crate::config::{self, Settings, purpose};
 use crate::control::Control;
-use crate::data_dir::{DataDir, write_file};
+use crate::files::write_file;
 use crate::session::Session;
+use offshoot_connector::DataDir;
 
 /// Makes an adopted base backup (or a stopped staging directory) start as the staging standby, with so many bytes of
 /// buffers.

@@ -8,7 +8,7 @@
 //! A row of `pg_authid` begins: oid (4 bytes), name (64), superuser (1), inherits (1), creates
 //! roles (1), creates databases (1), may log in (1).
 
-use crate::data_dir::DataDir;
+use offshoot_connector::DataDir;
 
 const PG_AUTHID: u32 = 1260;
 const MAP_MAGIC: u32 = 0x59_27_17;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use offshoot_types::{ErrorKind, Failure};
 
-use crate::data_dir::DataDir;
 use crate::session::{Session, quote_identifier, quote_text};
+use offshoot_connector::DataDir;
 
 /// The superuser role of a VDB.
 pub const VDB_ROLE: &str = "offshoot";

@@ -3,7 +3,9 @@
 use crate::engine_service::LocalEngine;
 use crate::signal::MAKE_ROOM;
 use crate::{HttpServer, ServeOptions, ShutdownSignal, Token, publish_address, withdraw_address};
+use offshoot_connector::Registry;
 use offshoot_engine::{Engine, EngineOptions};
+use offshoot_postgres::Postgres;
 use offshoot_types::Failure;
 use std::io::Write;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         pool: options.pool.clone(),
         cache_size: options.cache_size_bytes,
         capacity: options.capacity_bytes,
-        postgres_bin_dirs: options.postgres_bin_dirs,
+        connectors: Registry::new(vec![Arc::new(Postgres::new(options.postgres_bin_dirs)?)]),
         keeper: std::env::current_exe().ok(),
     })?;
     let service = Arc::new(LocalEngine::new(engine));

@@ -11,7 +11,7 @@ use offshoot_engine::{
     DsourceView, Engine, FollowState, LedgerEntry, LedgerKey, ObjectKind, PolicyView, PoolView,
     SnapshotView, Survival, VdbView,
 };
-use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_types::{Failure, JobId, SnapshotId};
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 
@@ -65,15 +65,9 @@ impl EngineService for LocalEngine {
     }
 
     fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {
-        if request.connector != "postgres" {
-            return Err(Failure::new(
-                ErrorKind::InvalidInput,
-                format!("there is no connector '{}'", request.connector),
-                "use --connector postgres",
-            ));
-        }
         let password = request.password.as_ref().map(api::Secret::reveal);
-        self.engine.link(&request.name, &request.source, password, request.snapshot_every_ms)
+        let api::LinkDsource { name, connector, source, snapshot_every_ms, .. } = &request;
+        self.engine.link(name, connector, source, password, *snapshot_every_ms)
     }
 
     fn list_dsources(&self) -> Result<Vec<api::Dsource>, Failure> {
@@ -248,9 +242,9 @@ fn moment(asked: api::Moment) -> Result<domain::Moment, Failure> {
         api::Moment::Latest => domain::Moment::Latest,
         api::Moment::Snapshot { id } => domain::Moment::Snapshot(id),
         api::Moment::At { time } => domain::Moment::At(time),
-        api::Moment::Lsn { lsn } => domain::Moment::Lsn(lsn),
+        api::Moment::Lsn { lsn } => domain::Moment::Log(lsn),
         api::Moment::Bookmark { name } => domain::Moment::Bookmark(name),
-        api::Moment::Xid { xid } => domain::Moment::Xid(xid),
+        api::Moment::Xid { xid } => domain::Moment::Transaction(xid.to_string()),
     })
 }
 
@@ -284,7 +278,7 @@ fn dsource(view: DsourceView) -> api::Dsource {
         server_version: dsource.server_version,
         logical_bytes: view.logical_bytes,
         stored_bytes: view.stored_bytes,
-        synced_to: synced_to.map(|at| api::SyncedTo { lsn: at.lsn, time: Some(at.time) }),
+        synced_to: synced_to.map(|at| api::SyncedTo { lsn: at.log, time: Some(at.time) }),
         lag_bytes,
         lag_ms,
         snapshot_every_ms: dsource.policy.snapshots.every_ms,
@@ -295,7 +289,7 @@ fn dsource(view: DsourceView) -> api::Dsource {
 }
 
 fn snapshot(view: SnapshotView) -> api::Snapshot {
-    let SnapshotView { snapshot, object, bookmarks } = view;
+    let SnapshotView { snapshot, position, object, bookmarks } = view;
     let (state, error) = match &snapshot.readiness {
         domain::Readiness::Pending => (api::SnapshotState::Pending, None),
         domain::Readiness::Ready { .. } => (api::SnapshotState::Ready, None),
@@ -313,8 +307,8 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
             domain::SnapshotKind::PreRewind => api::SnapshotKind::PreRewind,
             domain::SnapshotKind::Bookmark => api::SnapshotKind::Bookmark,
         },
-        time: snapshot.position.time,
-        lsn: Some(snapshot.position.lsn),
+        time: position.time,
+        lsn: Some(position.log),
         ready: state == api::SnapshotState::Ready,
         state,
         bookmarks,
@@ -323,10 +317,10 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
 }
 
 fn vdb(view: VdbView) -> api::Vdb {
-    let VdbView { vdb, uri, logical_bytes, unique_bytes } = view;
-    let moment = vdb.moment.map(|at| api::Position {
-        snapshot: Some(at.snapshot),
-        lsn: Some(at.lsn),
+    let VdbView { vdb, moment, uri, logical_bytes, unique_bytes } = view;
+    let moment = moment.map(|at| api::Position {
+        snapshot: vdb.moment.map(|moment| moment.snapshot),
+        lsn: Some(at.log),
         time: Some(at.time),
     });
     api::Vdb {

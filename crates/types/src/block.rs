@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Size of a data block in bytes: the page size of PostgreSQL.
+/// Size of a data block in bytes.
 pub const BLOCK_SIZE: usize = 8192;
 
 /// The BLAKE3 hash of a block's uncompressed content.

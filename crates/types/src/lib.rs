@@ -3,11 +3,11 @@
 mod block;
 mod error;
 mod ids;
-mod lsn;
+mod log_position;
 
 pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
 pub use ids::{
     BookmarkId, DatasetId, DsourceId, Ino, JobId, ParseIdError, SnapshotId, TimeflowId, Txg, VdbId,
 };
-pub use lsn::{Lsn, ParseLsnError};
+pub use log_position::LogPosition;

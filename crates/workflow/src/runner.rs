@@ -52,18 +52,26 @@ pub struct Submission {
     object: String,
     locks: Vec<Lock>,
     input: Result<serde_json::Value, String>,
+    of_engine: bool,
 }
 
 impl Submission {
     /// A job of workflow `kind` on `object` (its name, for people). The input is stored: no passwords.
     pub fn new(kind: &'static str, object: impl fmt::Display, input: &impl Serialize) -> Self {
         let input = serde_json::to_value(input).map_err(|error| error.to_string());
-        Submission { kind, object: object.to_string(), locks: Vec::new(), input }
+        Submission { kind, object: object.to_string(), locks: Vec::new(), input, of_engine: false }
     }
 
     /// The job changes this object (or takes this name).
     pub fn exclusive(mut self, key: impl fmt::Display) -> Self {
         self.locks.push(Lock::exclusive(key));
+        self
+    }
+
+    /// The engine begins it by itself, and it ends soon: users' jobs on the same object wait for it instead of
+    /// being refused.
+    pub fn of_engine(mut self) -> Self {
+        self.of_engine = true;
         self
     }
 
@@ -109,7 +117,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
     /// # Errors
     /// [`ErrorKind::Busy`] naming the job that holds one of the objects; the catalog's errors.
     pub fn submit(&self, app: &Arc<C>, submission: Submission) -> Result<JobId, Failure> {
-        let Submission { kind, object, locks, input } = submission;
+        let Submission { kind, object, locks, input, of_engine } = submission;
         let workflow = self.shared.workflows.get(kind);
         let workflow =
             workflow.ok_or_else(|| Failure::internal(format!("no workflow is named '{kind}'")))?;
@@ -140,6 +148,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
             id,
             kind: kind.to_owned(),
             object,
+            of_engine,
             state: JobState::Running,
             settled: false,
             cancel_requested: false,

@@ -7,11 +7,12 @@ use offshoot_api::{DsourceState, Fault, JobState, Status, Vdb, VdbList, VdbState
 use offshoot_catalog::Catalog;
 use offshoot_demo::{Database, SourceOptions, Writer, find_newest};
 use offshoot_domain as domain;
+use offshoot_postgres::Lsn;
 use offshoot_testbed::{
     Outcome, PATIENCE, Testbed, check_pages, check_refusal, damage_record, final_job,
     logged_records, wait_until, with_log,
 };
-use offshoot_types::{DatasetId, ErrorKind, Lsn};
+use offshoot_types::{DatasetId, ErrorKind};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -273,7 +274,7 @@ fn has_all(bed: &Testbed, acknowledged: i64) -> Result<()> {
 }
 
 fn synced_to(bed: &Testbed) -> Result<Lsn> {
-    Ok(bed.dsource("prod")?.synced_to.context("a position")?.lsn)
+    Ok(bed.dsource("prod")?.synced_to.context("a position")?.lsn.parse()?)
 }
 
 /// What the catalog would say had the dSource been paused just before: it has all up to there.
@@ -284,7 +285,7 @@ fn pause_offline(bed: &Testbed) -> Result<Lsn> {
     let prod: domain::Dsource = catalog.find_named("prod")?.context("a dSource")?;
     catalog.update::<domain::Dsource>(prod.id, |prod| {
         prod.state = domain::DsourceState::Paused;
-        prod.synced_to = Some(domain::Position { lsn, time: jiff::Timestamp::now() });
+        prod.synced_to = Some(domain::Position { log: lsn.into(), time: jiff::Timestamp::now() });
     })?;
     Ok(lsn)
 }

@@ -97,9 +97,9 @@ fn keeps_what_is_promised(bed: &mut Testbed, past: &Past) -> Result<()> {
     let history: TimeflowList = bed.engine.ask(["timeflow", "show", "prod"])?;
     let now = history.timeflows.iter().find(|one| one.current).context("one goes on")?;
     ensure!(now.ranges.len() == 1 && now.gaps.is_empty(), "{now:?}");
-    ensure!(Some(now.ranges[0].from.lsn) == newest.lsn, "{now:?} begins at {newest:?}");
+    ensure!(Some(&now.ranges[0].from.lsn) == newest.lsn.as_ref(), "{now:?} begins at {newest:?}");
     ensure!(now.bookmarks == ["release"], "{now:?}");
-    let first = now.ranges[0].from.lsn.to_string();
+    let first = now.ranges[0].from.lsn.clone();
     opens_with(bed, &["--lsn", &first], 3)?;
     opens_with(bed, &["--lsn", &after], 4)?;
     opens_with(bed, &["--latest"], 5)?;

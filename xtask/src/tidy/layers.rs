@@ -55,13 +55,7 @@ const TABLE: &[Row] = &[
     row(
         "offshoot-engine",
         3,
-        &[
-            "offshoot-domain",
-            "offshoot-catalog",
-            "offshoot-workflow",
-            "offshoot-connector",
-            "offshoot-postgres",
-        ],
+        &["offshoot-domain", "offshoot-catalog", "offshoot-workflow", "offshoot-connector"],
     ),
     // What a client knows of the engine is the API.
     Row { name: "offshoot-api", layer: 4, beside: &[], only: &["offshoot-types"] },

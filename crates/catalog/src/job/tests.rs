@@ -11,6 +11,7 @@ fn job(id: JobId, settled: bool) -> Job {
         id,
         kind: "vdb.provision".to_owned(),
         object: "dev".to_owned(),
+        of_engine: false,
         state: if settled { JobState::Done } else { JobState::Running },
         settled,
         cancel_requested: false,

@@ -2,11 +2,11 @@ use super::Catalog;
 use crate::{Error, Fault};
 use jiff::Timestamp;
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness, Secret, Snapshot,
-    SnapshotKind, Timings, Vdb, VdbState,
+    Bookmark, ConnectorState, Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness,
+    Secret, Snapshot, SnapshotKind, Timings, Vdb, VdbState,
 };
 use offshoot_types::{
-    BookmarkId, DsourceId, ErrorKind, Failure, Lsn, SnapshotId, TimeflowId, VdbId,
+    BookmarkId, DsourceId, ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId, VdbId,
 };
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -35,16 +35,15 @@ fn dsource(id: DsourceId, name: &str) -> Dsource {
         connector: "postgres".to_owned(),
         source: "postgresql://user@host:5432/db".to_owned(),
         server_version: "15.14".to_owned(),
-        system_identifier: u64::MAX,
-        timeline: 1,
-        wal_segment_bytes: 16 << 20,
-        slot: None,
+        identity: u64::MAX.to_string(),
+        connector_state: ConnectorState { version: 1, data: u64::MAX.into() },
+        reservation: None,
         created_at: now(),
         policy: Policy::default(),
         log_dataset: None,
         staging_dataset: None,
         timeflow: None,
-        synced_to: Some(Position { lsn: Lsn(u64::MAX), time: now() }),
+        synced_to: Some(Position { log: LogPosition(u64::MAX), time: now() }),
     }
 }
 
@@ -54,6 +53,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         name: name.parse().expect("a name"),
         state: VdbState::Running,
         problem: None,
+        connector: "postgres".to_owned(),
         parent: Parent { owner: parent.into(), name: "prod".parse().expect("a name") },
         moment: None,
         port: 5433,
@@ -75,9 +75,9 @@ fn snapshot(id: u64, owner: impl Into<Owner>) -> Snapshot {
         id: SnapshotId(id),
         owner: owner.into(),
         timeflow: TimeflowId(1),
-        position: Position { lsn: Lsn(0x3A2_B1C0), time: now() },
-        redo: Lsn(0x3A2_0000),
-        timeline: 1,
+        position: Position { log: LogPosition(0x3A2_B1C0), time: now() },
+        replay_from: LogPosition(0x3A2_0000),
+        epoch: 1,
         kind: SnapshotKind::Manual,
         taken_at: now(),
         readiness: Readiness::Ready { image: SnapshotId(id + 1), proven: false },
@@ -380,7 +380,7 @@ fn a_bookmark_has_its_name_for_itself_and_is_found_by_what_it_is_on() {
         name: "release".parse().unwrap(),
         owner,
         snapshot: SnapshotId(7),
-        position: Position { lsn: Lsn(1), time: now() },
+        position: Position { log: LogPosition(1), time: now() },
         created_at: now(),
     };
     // dSources and VDBs have names of their own.
@@ -414,9 +414,9 @@ fn a_list_kept_in_memory_follows_every_change() {
     });
     assert!(failed.is_err());
     assert_eq!(ids(), [1, 2], "what was not done is not seen");
-    catalog.update::<Snapshot>(SnapshotId(2), |one| one.timeline = 7).expect("changed");
+    catalog.update::<Snapshot>(SnapshotId(2), |one| one.epoch = 7).expect("changed");
     let lines: Vec<u32> =
-        catalog.list().expect("a list").iter().map(|one: &Snapshot| one.timeline).collect();
+        catalog.list().expect("a list").iter().map(|one: &Snapshot| one.epoch).collect();
     assert_eq!(lines, [1, 7]);
     catalog.delete::<Snapshot>(SnapshotId(1)).expect("deleted");
     assert_eq!(ids(), [2]);

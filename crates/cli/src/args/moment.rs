@@ -4,7 +4,7 @@ use super::reason;
 use clap::Args;
 use offshoot_api::Moment;
 use offshoot_domain::ParsedTime;
-use offshoot_types::{Lsn, SnapshotId};
+use offshoot_types::SnapshotId;
 
 /// At most one of these; the latest moment without.
 #[derive(Debug, Args)]
@@ -20,8 +20,8 @@ pub struct MomentArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub at: Option<ParsedTime>,
     /// This position of the log, as 0/3A2B1C0
-    #[arg(long, value_name = "LSN")]
-    pub lsn: Option<Lsn>,
+    #[arg(long, value_name = "LSN", value_parser = lsn)]
+    pub lsn: Option<String>,
     /// What this bookmark names
     #[arg(long, value_name = "NAME")]
     pub bookmark: Option<String>,
@@ -42,7 +42,7 @@ impl MomentArgs {
             }
             return Moment::At { time: at.time };
         }
-        if let Some(lsn) = self.lsn {
+        if let Some(lsn) = self.lsn.clone() {
             return Moment::Lsn { lsn };
         }
         if let Some(name) = self.bookmark.clone() {
@@ -54,4 +54,15 @@ impl MomentArgs {
 
 fn time(text: &str) -> Result<ParsedTime, String> {
     offshoot_domain::parse_time(text).map_err(reason)
+}
+
+/// What cannot be a position is refused before the engine is asked.
+fn lsn(text: &str) -> Result<String, String> {
+    let is_half = |half: &str| {
+        (1..=8).contains(&half.len()) && half.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    match text.split_once('/') {
+        Some((high, low)) if is_half(high) && is_half(low) => Ok(text.to_owned()),
+        _ => Err(format!("'{text}' is not an LSN; write it as 0/3A2B1C0")),
+    }
 }

@@ -43,7 +43,7 @@ fn show_text(bookmark: &Bookmark) -> String {
         .add("name", &bookmark.name)
         .add(&word(&bookmark.object_kind), &bookmark.object)
         .add("time", bookmark.time)
-        .add("lsn", bookmark.lsn)
+        .add("lsn", &bookmark.lsn)
         .add("snapshot", bookmark.snapshot)
         .add("created at", bookmark.created_at)
         .text()
@@ -58,7 +58,7 @@ fn list_text(bookmarks: &[Bookmark]) -> String {
             bookmark.name.clone(),
             bookmark.object.clone(),
             seconds(bookmark.time),
-            bookmark.lsn.to_string(),
+            bookmark.lsn.clone(),
             bookmark.snapshot.to_string(),
         ]
     };

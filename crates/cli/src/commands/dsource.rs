@@ -68,7 +68,7 @@ fn show_text(dsource: &Dsource) -> String {
         .add("server version", &dsource.server_version)
         .add("logical size", size(dsource.logical_bytes))
         .add("stored", size(dsource.stored_bytes))
-        .add_some("synced to", synced.map(|synced| synced.lsn))
+        .add_some("synced to", synced.map(|synced| &synced.lsn))
         .add_some("synced at", synced.and_then(|synced| synced.time))
         .add_some("lag", lag(dsource))
         .add("snapshots every", or_dash(dsource.snapshot_every_ms.map(duration)))

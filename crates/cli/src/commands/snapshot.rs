@@ -52,7 +52,7 @@ fn show_text(snapshot: &Snapshot) -> String {
         .add(&word(&snapshot.object_kind), &snapshot.object)
         .add("taken", word(&snapshot.kind))
         .add("time", snapshot.time)
-        .add_some("lsn", snapshot.lsn)
+        .add_some("lsn", snapshot.lsn.as_deref())
         .add("state", word(&snapshot.state))
         .add_some("bookmarks", Some(snapshot.bookmarks.join(", ")).filter(|all| !all.is_empty()))
         .add_some("error", snapshot.error.as_ref())
@@ -69,7 +69,7 @@ pub fn list_text(snapshots: &[Snapshot]) -> String {
             snapshot.id.to_string(),
             snapshot.object.clone(),
             seconds(snapshot.time),
-            or_dash(snapshot.lsn.map(|lsn| lsn.to_string())),
+            or_dash(snapshot.lsn.clone()),
             word(&snapshot.state),
             word(&snapshot.kind),
         ]

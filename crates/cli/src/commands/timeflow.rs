@@ -5,7 +5,7 @@ use crate::args::TimeflowCommand;
 use crate::output::{seconds, table, word};
 use jiff::Timestamp;
 use offshoot_api::{Snapshot, TimeRange, Timeflow, TimeflowList};
-use offshoot_types::{Failure, Lsn};
+use offshoot_types::Failure;
 
 /// Runs the command.
 pub fn run(session: &Session, command: TimeflowCommand) -> Result<(), Failure> {
@@ -49,7 +49,7 @@ fn beginning(timeflow: &Timeflow) -> Vec<String> {
         timeflow.id.to_string(),
         "begins".to_owned(),
         seconds(timeflow.started_at),
-        lsn(origin.and_then(|origin| origin.lsn)),
+        origin.and_then(|origin| origin.lsn.clone()).unwrap_or_default(),
         timeflow.ended_at.map(seconds).unwrap_or_default(),
         String::new(),
         notes.join(", "),
@@ -61,9 +61,9 @@ fn stretch(timeflow: &Timeflow, what: &str, range: &TimeRange) -> Line {
         timeflow.id.to_string(),
         what.to_owned(),
         seconds(range.from.time),
-        range.from.lsn.to_string(),
+        range.from.lsn.clone(),
         seconds(range.to.time),
-        range.to.lsn.to_string(),
+        range.to.lsn.clone(),
         String::new(),
     ];
     (range.from.time, line)
@@ -76,14 +76,10 @@ fn of_snapshot(timeflow: &Timeflow, one: &Snapshot) -> Line {
         timeflow.id.to_string(),
         one.id.to_string(),
         seconds(one.time),
-        lsn(one.lsn),
+        one.lsn.clone().unwrap_or_default(),
         String::new(),
         String::new(),
         notes.join(", "),
     ];
     (one.time, line)
-}
-
-fn lsn(of: Option<Lsn>) -> String {
-    of.map(|lsn| lsn.to_string()).unwrap_or_default()
 }

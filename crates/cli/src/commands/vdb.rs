@@ -97,7 +97,7 @@ fn show_text(vdb: &Vdb) -> String {
         .add("state", word(&vdb.state))
         .add("parent", format!("{} ({})", vdb.parent, word(&vdb.parent_kind)))
         .add_some("snapshot", vdb.moment.snapshot)
-        .add_some("lsn", vdb.moment.lsn)
+        .add_some("lsn", vdb.moment.lsn.as_deref())
         .add_some("moment", vdb.moment.time)
         .add("host", &vdb.host)
         .add("port", vdb.port)

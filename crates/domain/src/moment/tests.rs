@@ -1,6 +1,6 @@
 use super::{Moment, parse_time};
 use jiff::Timestamp;
-use offshoot_types::{ErrorKind, Lsn, SnapshotId};
+use offshoot_types::{ErrorKind, SnapshotId};
 
 fn time(text: &str) -> Timestamp {
     text.parse().expect("a time")
@@ -54,11 +54,18 @@ fn moments_keep_their_json_form() {
         (Moment::Latest, r#""latest""#),
         (Moment::Snapshot(SnapshotId(3)), r#"{"snapshot":"snapshot-3"}"#),
         (Moment::At(time("2026-11-21T14:03:27.5Z")), r#"{"at":"2026-11-21T14:03:27.5Z"}"#),
-        (Moment::Lsn(Lsn(0x3A2_B1C0)), r#"{"lsn":"0/3A2B1C0"}"#),
-        (Moment::Xid(7), r#"{"xid":7}"#),
+        (Moment::Log("0/3A2B1C0".to_owned()), r#"{"log":"0/3A2B1C0"}"#),
+        (Moment::Transaction("7".to_owned()), r#"{"transaction":"7"}"#),
     ];
     for (moment, json) in cases {
         assert_eq!(serde_json::to_string(&moment).expect("JSON"), json);
         assert_eq!(serde_json::from_str::<Moment>(json).expect("a moment"), moment);
     }
+}
+
+#[test]
+fn moments_in_jobs_of_the_first_release_are_read() {
+    let read = |json: &str| serde_json::from_str::<Moment>(json).expect("a moment");
+    assert_eq!(read(r#"{"lsn":"0/3A2B1C0"}"#), Moment::Log("0/3A2B1C0".to_owned()));
+    assert_eq!(read(r#"{"xid":7}"#), Moment::Transaction("7".to_owned()));
 }

@@ -1,16 +1,21 @@
 use super::{ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan};
 use crate::{LogRange, Owner, Position, Readiness, Snapshot, SnapshotKind};
 use jiff::Timestamp;
-use offshoot_types::{DsourceId, ErrorKind, Lsn, SnapshotId, TimeflowId};
+use offshoot_types::{DsourceId, ErrorKind, LogPosition, SnapshotId, TimeflowId};
 use proptest::prelude::*;
 
-/// Positions in these tests are small numbers; the time in seconds is the LSN.
-fn position(lsn: u64) -> Position {
-    Position { lsn: Lsn(lsn), time: time(lsn) }
+/// Positions in these tests are small numbers; the time in seconds is the position.
+/// As one kind of database writes them.
+fn halves(position: LogPosition) -> String {
+    format!("{:X}/{:X}", position.0 >> 32, position.0 & 0xFFFF_FFFF)
 }
 
-fn time(lsn: u64) -> Timestamp {
-    Timestamp::from_second(lsn as i64).expect("in range")
+fn position(log: u64) -> Position {
+    Position { log: LogPosition(log), time: time(log) }
+}
+
+fn time(log: u64) -> Timestamp {
+    Timestamp::from_second(log as i64).expect("in range")
 }
 
 fn range(from: u64, to: u64) -> LogRange {
@@ -23,26 +28,26 @@ fn ready(image: u64) -> Readiness {
     Readiness::Ready { image: SnapshotId(image), proven: false }
 }
 
-fn snapshot(id: u64, redo: u64, lsn: u64, readiness: Readiness) -> Snapshot {
+fn snapshot(id: u64, replay_from: u64, log: u64, readiness: Readiness) -> Snapshot {
     Snapshot {
         id: SnapshotId(id),
         owner: Owner::Dsource(DsourceId(1)),
         timeflow: TimeflowId(1),
-        position: position(lsn),
-        redo: Lsn(redo),
-        timeline: 1,
+        position: position(log),
+        replay_from: LogPosition(replay_from),
+        epoch: 1,
         kind: SnapshotKind::Policy,
-        taken_at: time(lsn),
+        taken_at: time(log),
         readiness,
     }
 }
 
 fn view<'a>(snapshots: &'a [Snapshot], log: &'a [LogRange]) -> TimeflowView<'a> {
-    TimeflowView { name: "prod", snapshots, log }
+    TimeflowView { name: "prod", snapshots, log, write: &halves }
 }
 
-fn at(lsn: u64) -> Target {
-    Target::Position { lsn: Lsn(lsn), next: None }
+fn at(log: u64) -> Target {
+    Target::Position { end: LogPosition(log), next: None }
 }
 
 fn clean(snapshot: u64, image: u64) -> ProvisionPlan {
@@ -60,7 +65,7 @@ fn replayed(snapshot: u64, to: u64, replay_bytes: u64) -> ProvisionPlan {
         snapshot: SnapshotId(snapshot),
         image: SnapshotId(snapshot),
         clean: false,
-        recover_to: Some(Lsn(to)),
+        recover_to: Some(LogPosition(to)),
         replay_bytes,
     }
 }
@@ -89,10 +94,10 @@ fn a_position_is_replayed_from_the_nearest_snapshot() {
     assert_eq!(plan(&view, at(299)), Ok(replayed(3, 299, 59)));
     assert_eq!(plan(&view, Target::Latest), Ok(replayed(4, 500, 110)));
     // No commit between 299 and 450: the clean image at 400 shows the same.
-    let target = Target::Position { lsn: Lsn(299), next: Some(Lsn(450)) };
+    let target = Target::Position { end: LogPosition(299), next: Some(LogPosition(450)) };
     assert_eq!(plan(&view, target), Ok(clean(4, 9)));
     // The image at 400 holds the commit that ends there.
-    let target = Target::Position { lsn: Lsn(299), next: Some(Lsn(400)) };
+    let target = Target::Position { end: LogPosition(299), next: Some(LogPosition(400)) };
     assert_eq!(plan(&view, target), Ok(replayed(3, 299, 59)));
 }
 
@@ -101,7 +106,7 @@ fn a_snapshot_behind_the_moment_serves_where_none_is_before_it() {
     let snapshots = [snapshot(1, 190, 200, PENDING)];
     let log = [range(50, 500)];
     let view = view(&snapshots, &log);
-    let target = |next| Target::Position { lsn: Lsn(150), next: Some(Lsn(next)) };
+    let target = |next| Target::Position { end: LogPosition(150), next: Some(LogPosition(next)) };
     assert_eq!(plan(&view, target(201)), Ok(replayed(1, 200, 10)));
     let failure = plan(&view, target(200)).expect_err("it holds the next commit");
     assert_eq!(failure.code, ErrorKind::MomentUnavailable);
@@ -132,10 +137,10 @@ fn refusals_name_the_nearest_moment_that_opens() {
     let log = [range(50, 200), range(350, 500)];
     let view = view(&snapshots, &log);
     assert_eq!(openable(&view), [range(100, 200), range(400, 500)]);
-    for (lsn, named) in [(99, "0/64"), (501, "0/1F4"), (210, "0/C8"), (360, "0/190")] {
-        let failure = plan(&view, at(lsn)).expect_err("outside");
+    for (log, named) in [(99, "0/64"), (501, "0/1F4"), (210, "0/C8"), (360, "0/190")] {
+        let failure = plan(&view, at(log)).expect_err("outside");
         assert_eq!(failure.code, ErrorKind::MomentUnavailable);
-        assert!(failure.message.contains(named), "{lsn}: {failure}");
+        assert!(failure.message.contains(named), "{log}: {failure}");
         assert!(!failure.hint.is_empty());
     }
     let first = time(100).to_string();
@@ -182,13 +187,13 @@ fn worlds() -> impl Strategy<Value = World> {
     (commits, edges, snapshots).prop_map(|(commits, edges, rows)| {
         let edges: Vec<u64> = edges.into_iter().collect();
         let log = edges.chunks_exact(2).map(|pair| range(pair[0], pair[1])).collect();
-        let build = |(index, (lsn, back, readiness)): (usize, (u64, u64, u8))| {
+        let build = |(index, (log, back, readiness)): (usize, (u64, u64, u8))| {
             let readiness = match readiness {
                 0 => PENDING,
                 1 => Readiness::Failed { reason: "test".to_owned() },
                 _ => ready(1000 + index as u64),
             };
-            snapshot(index as u64 + 1, lsn.saturating_sub(back), lsn, readiness)
+            snapshot(index as u64 + 1, log.saturating_sub(back), log, readiness)
         };
         let snapshots = rows.into_iter().enumerate().map(build).collect();
         World { commits: commits.into_iter().collect(), log, snapshots }
@@ -196,17 +201,17 @@ fn worlds() -> impl Strategy<Value = World> {
 }
 
 impl World {
-    fn commits_until(&self, lsn: Lsn) -> usize {
-        self.commits.iter().filter(|end| **end <= lsn.0).count()
+    fn commits_until(&self, log: LogPosition) -> usize {
+        self.commits.iter().filter(|end| **end <= log.0).count()
     }
 
     /// Whether log is kept without a gap over these positions.
-    fn logged(&self, from: Lsn, to: Lsn) -> bool {
-        self.log.iter().any(|range| range.from.lsn <= from && to <= range.to.lsn)
+    fn logged(&self, from: LogPosition, to: LogPosition) -> bool {
+        self.log.iter().any(|range| range.from.log <= from && to <= range.to.log)
     }
 
-    fn serves(&self, s: &Snapshot, lsn: Lsn) -> bool {
-        !s.is_failed() && s.position.lsn <= lsn && self.logged(s.redo, lsn)
+    fn serves(&self, s: &Snapshot, log: LogPosition) -> bool {
+        !s.is_failed() && s.position.log <= log && self.logged(s.replay_from, log)
     }
 }
 
@@ -219,32 +224,32 @@ proptest! {
     fn plans_show_exactly_the_moment(world in worlds()) {
         let view = view(&world.snapshots, &world.log);
         for (index, commit) in world.commits.iter().enumerate() {
-            let (lsn, next) = (Lsn(*commit), world.commits.get(index + 1).map(|end| Lsn(*end)));
-            let wanted = world.commits_until(lsn);
+            let (log, next) = (LogPosition(*commit), world.commits.get(index + 1).map(|end| LogPosition(*end)));
+            let wanted = world.commits_until(log);
             let same = |s: &&Snapshot| {
-                s.ready_image().is_some() && world.commits_until(s.position.lsn) == wanted
+                s.ready_image().is_some() && world.commits_until(s.position.log) == wanted
                     // After the last commit nothing is known, so only the position itself is sure.
-                    && s.position.lsn >= lsn && (next.is_some() || s.position.lsn == lsn)
+                    && s.position.log >= log && (next.is_some() || s.position.log == log)
             };
-            let serving = || world.snapshots.iter().filter(|s| world.serves(s, lsn));
-            match plan(&view, Target::Position { lsn, next }) {
+            let serving = || world.snapshots.iter().filter(|s| world.serves(s, log));
+            match plan(&view, Target::Position { end: log, next }) {
                 Ok(plan) => {
                     let base = world.snapshots.iter().find(|s| s.id == plan.snapshot).expect("known");
                     match plan.recover_to {
                         None => {
                             prop_assert!(plan.clean && base.ready_image() == Some(plan.image));
-                            prop_assert_eq!(world.commits_until(base.position.lsn), wanted);
+                            prop_assert_eq!(world.commits_until(base.position.log), wanted);
                         }
                         Some(to) => {
                             prop_assert!(!plan.clean && plan.image == base.id);
                             prop_assert_eq!(world.commits_until(to), wanted);
                             prop_assert!(world.serves(base, to));
                             prop_assert!(world.snapshots.iter().find(same).is_none());
-                            match serving().map(|s| s.position.lsn).max() {
+                            match serving().map(|s| s.position.log).max() {
                                 Some(nearest) => {
-                                    prop_assert_eq!((base.position.lsn, to), (nearest, lsn));
+                                    prop_assert_eq!((base.position.log, to), (nearest, log));
                                 }
-                                None => prop_assert_eq!(to, base.position.lsn),
+                                None => prop_assert_eq!(to, base.position.log),
                             }
                         }
                     }
@@ -263,19 +268,19 @@ proptest! {
     fn what_is_promised_opens(world in worlds(), part in 0.0..=1.0_f64) {
         let view = view(&world.snapshots, &world.log);
         for range in openable(&view) {
-            let span = (range.to.lsn.0 - range.from.lsn.0) as f64;
-            let lsn = range.from.lsn.0 + (span * part) as u64;
-            prop_assert!(plan(&view, at(lsn)).is_ok(), "{} in {:?}", lsn, range);
-            prop_assert_eq!(check_time(&view, time(lsn)), Ok(()));
+            let span = (range.to.log.0 - range.from.log.0) as f64;
+            let log = range.from.log.0 + (span * part) as u64;
+            prop_assert!(plan(&view, at(log)).is_ok(), "{} in {:?}", log, range);
+            prop_assert_eq!(check_time(&view, time(log)), Ok(()));
         }
     }
 
     /// The order in which snapshots are listed changes nothing.
     #[test]
-    fn the_same_question_gets_the_same_answer(world in worlds(), lsn in 0_u64..220) {
+    fn the_same_question_gets_the_same_answer(world in worlds(), log in 0_u64..220) {
         let mut reversed = world.snapshots.clone();
         reversed.reverse();
-        for target in [Target::Latest, Target::LatestSnapshot, at(lsn)] {
+        for target in [Target::Latest, Target::LatestSnapshot, at(log)] {
             let (one, other) = (view(&world.snapshots, &world.log), view(&reversed, &world.log));
             prop_assert_eq!(plan(&one, target), plan(&other, target));
         }

@@ -23,7 +23,7 @@
 
 use crate::{Readiness, Snapshot, SnapshotKind};
 use jiff::{SignedDuration, Timestamp};
-use offshoot_types::{Lsn, SnapshotId, TimeflowId};
+use offshoot_types::{LogPosition, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
@@ -70,14 +70,14 @@ pub struct KeptLog {
     /// The timeflow it belongs to.
     pub timeflow: TimeflowId,
     /// Where it begins.
-    pub from: Lsn,
+    pub from: LogPosition,
 }
 
 impl KeptLog {
     /// Whether log can be replayed into a snapshot's image as taken.
     fn follows(&self, snapshot: &Snapshot) -> bool {
         snapshot.timeflow == self.timeflow
-            && snapshot.redo >= self.from
+            && snapshot.replay_from >= self.from
             && snapshot.follows_log()
             && !snapshot.is_failed()
     }
@@ -144,7 +144,7 @@ impl Retention {
         let horizon = self.horizon(now);
         let base = self.base(snapshots, log, now).map(|one| one.id);
         let on_log = snapshots.iter().filter(|one| log.follows(one));
-        let spaced = firsts(on_log, |one| i128::from(one.position.lsn.0 / SPACING_BYTES));
+        let spaced = firsts(on_log, |one| i128::from(one.position.log.0 / SPACING_BYTES));
         let young: HashSet<SnapshotId> =
             snapshots.iter().filter(|one| one.position.time >= horizon).map(|one| one.id).collect();
         base.into_iter().chain(spaced.into_values().filter(move |id| young.contains(id)))
@@ -160,7 +160,7 @@ impl Retention {
     ) -> Option<&'a Snapshot> {
         let horizon = self.horizon(now);
         let on_log = || snapshots.iter().filter(|one| log.follows(one));
-        let position = |one: &&Snapshot| (one.position.lsn, one.id);
+        let position = |one: &&Snapshot| (one.position.log, one.id);
         on_log()
             .filter(|one| one.ready_image().is_some() && one.position.time <= horizon)
             .max_by_key(position)
@@ -174,10 +174,10 @@ impl Retention {
         snapshots: &[Snapshot],
         log: KeptLog,
         now: Timestamp,
-    ) -> Option<Lsn> {
+    ) -> Option<LogPosition> {
         let base = self.base(snapshots, log, now)?;
         let unproved = snapshots.iter().filter(|one| log.follows(one) && one.awaits_proof());
-        unproved.chain([base]).map(|one| one.redo.min(one.position.lsn)).min()
+        unproved.chain([base]).map(|one| one.replay_from.min(one.position.log)).min()
     }
 }
 
@@ -200,7 +200,7 @@ fn firsts<'a>(
     for one in snapshots.filter(|one| !one.is_failed()) {
         let rank = |of: &Snapshot| {
             let unproved = of.readiness == Readiness::Pending;
-            (unproved, of.position.time, of.position.lsn, of.id)
+            (unproved, of.position.time, of.position.log, of.id)
         };
         let first = firsts.entry(period(one)).or_insert(one);
         if rank(one) < rank(first) {

@@ -1,7 +1,7 @@
 use super::{DAY_MS, HOUR_MS, Policy, PolicyChange, SnapshotPolicy, WEEK_MS};
 use crate::{Owner, Position};
 use jiff::Timestamp;
-use offshoot_types::{DsourceId, ErrorKind, Lsn, VdbId};
+use offshoot_types::{DsourceId, ErrorKind, LogPosition, VdbId};
 
 fn at_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).expect("in range")
@@ -10,18 +10,18 @@ fn at_ms(ms: i64) -> Timestamp {
 #[test]
 fn a_snapshot_is_due_after_the_interval_and_only_with_changes() {
     let policy = SnapshotPolicy { every_ms: Some(1000) };
-    let last = Some((at_ms(10_000), Lsn(50)));
-    assert!(policy.due(at_ms(0), None, Lsn(1)), "the first one is due at once");
-    assert!(!policy.due(at_ms(10_999), last, Lsn(51)), "the interval has not passed");
-    assert!(policy.due(at_ms(11_000), last, Lsn(51)));
-    assert!(!policy.due(at_ms(99_000), last, Lsn(50)), "nothing changed");
-    assert!(!policy.due(at_ms(9_000), last, Lsn(51)), "the clock went back");
-    assert!(!SnapshotPolicy { every_ms: None }.due(at_ms(99_000), None, Lsn(51)));
+    let last = Some((at_ms(10_000), LogPosition(50)));
+    assert!(policy.due(at_ms(0), None, LogPosition(1)), "the first one is due at once");
+    assert!(!policy.due(at_ms(10_999), last, LogPosition(51)), "the interval has not passed");
+    assert!(policy.due(at_ms(11_000), last, LogPosition(51)));
+    assert!(!policy.due(at_ms(99_000), last, LogPosition(50)), "nothing changed");
+    assert!(!policy.due(at_ms(9_000), last, LogPosition(51)), "the clock went back");
+    assert!(!SnapshotPolicy { every_ms: None }.due(at_ms(99_000), None, LogPosition(51)));
 }
 
 #[test]
 fn lag_is_never_negative() {
-    let position = |lsn, ms| Position { lsn: Lsn(lsn), time: at_ms(ms) };
+    let position = |log, ms| Position { log: LogPosition(log), time: at_ms(ms) };
     assert_eq!(position(100, 1000).lag_to(&position(150, 3500)), (50, 2500));
     assert_eq!(position(150, 3500).lag_to(&position(100, 1000)), (0, 0));
 }

@@ -64,6 +64,12 @@ impl User {
         unsafe { libc::geteuid() }
     }
 
+    /// User id and group id of this process.
+    pub fn own_ids() -> (u32, u32) {
+        // SAFETY: geteuid and getegid have no preconditions and cannot fail.
+        unsafe { (libc::geteuid(), libc::getegid()) }
+    }
+
     /// Whether this process runs as root.
     pub fn own_is_root() -> bool {
         User::own_uid() == 0

@@ -3,7 +3,8 @@
 //! A history file `00000003.history` has one line per ancestor of timeline 3, oldest first:
 //! `parent-timeline TAB switch-position TAB reason`.
 
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use crate::lsn::Lsn;
+use offshoot_types::{ErrorKind, Failure};
 
 /// One timeline of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

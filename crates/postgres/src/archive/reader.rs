@@ -4,14 +4,15 @@
 //! no next file. What was read before the end never changes, so a caller may come back later with
 //! the same position. A page or checksum that is wrong inside a *whole* file is damage.
 
-use offshoot_types::{Failure, Lsn};
+use crate::lsn::Lsn;
+use offshoot_types::Failure;
 
 use super::record::{
     Meaning, PAGE_BYTES, PageHeader, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, align,
     checksum_matches, meaning, u32_at,
 };
 use super::{Archive, TimelineHistory, WalFile, damaged};
-use crate::data_dir::{DataFile, read_full};
+use offshoot_connector::{DataFile, read_full};
 
 /// How much is read from a file at once, in bytes.
 const WINDOW_BYTES: usize = 256 << 10;

@@ -10,7 +10,7 @@
 //! commit data   0 time i64 | if info & 0x80: 8 flags u32 | parts by flag
 //! ```
 
-use offshoot_types::Lsn;
+use crate::lsn::Lsn;
 
 /// Bytes of a page of the log.
 pub(crate) const PAGE_BYTES: u64 = 8192;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::data_dir::PlainDir;
+use offshoot_connector::PlainDir;
 use std::path::Path;
 
 fn archive(dir: &Path) -> Archive {

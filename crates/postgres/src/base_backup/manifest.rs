@@ -2,7 +2,8 @@
 //!
 //! Its form is described in PostgreSQL's documentation, "Backup Manifest Format".
 
-use offshoot_types::{Failure, Lsn};
+use crate::lsn::Lsn;
+use offshoot_types::Failure;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;

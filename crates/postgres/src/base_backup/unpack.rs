@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::Component;
 use tar::{Archive, Entry, EntryType};
 
-use crate::data_dir::DataDir;
+use offshoot_connector::DataDir;
 
 /// Bytes written at a time.
 const PIECE_LEN: usize = 1 << 20;

@@ -8,7 +8,7 @@ use super::checksum::{PAGE_LEN, is_sound};
 use super::scope::{Scope, segment_of};
 use super::{Findings, Tick};
 use crate::control::Control;
-use crate::data_dir::{DataDir, DataFile, read_full};
+use offshoot_connector::{DataDir, DataFile, read_full};
 
 /// Pages read at once.
 const READ_PAGES: u64 = 128;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::checksum::PAGE_LEN;
 use crate::base_backup::TABLESPACES_DIR;
 use crate::control::Control;
-use crate::data_dir::DataDir;
+use offshoot_connector::DataDir;
 
 /// Files with at most so much to check are small: those of catalogs, mostly.
 const SMALL_BYTES: u64 = 8 << 20;

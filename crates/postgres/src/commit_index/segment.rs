@@ -10,11 +10,11 @@
 //! The files can always be rebuilt from the log as long as that is kept; a torn one does not match
 //! its checksums.
 
-use offshoot_types::Lsn;
+use crate::lsn::Lsn;
 use std::io;
 
 use crate::archive::record::{u32_at, u64_at};
-use crate::data_dir::{DataDir, read_full};
+use offshoot_connector::{DataDir, read_full};
 
 /// Permissions of a file.
 const MODE: u32 = 0o600;

@@ -1,6 +1,6 @@
 use super::segment::{HEADER_BYTES, read_entries, read_summary, write};
 use super::*;
-use crate::data_dir::PlainDir;
+use offshoot_connector::PlainDir;
 
 const NAME: &str = "one.commits";
 

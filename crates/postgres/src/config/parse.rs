@@ -1,6 +1,6 @@
 //! The syntax of `postgresql.conf`.
 
-use crate::data_dir::DataDir;
+use offshoot_connector::DataDir;
 
 use super::Settings;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::data_dir::PlainDir;
+use offshoot_connector::PlainDir;
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

@@ -1,7 +1,8 @@
 //! The thread that keeps `pg_receivewal` running.
 
+use crate::lsn::Lsn;
 use offshoot_os::process::{Child, Line, Signal, Sink, describe, run as run_tool};
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 use std::time::Duration;
 
 use super::{ReceiverState, Shared, gap};

@@ -11,8 +11,9 @@
 //! - `pg_receivewal` confirms when it has read all that was sent, which a busy source may put off for
 //!   minutes; but each file is durable before it gets the name of a whole one.
 
+use crate::lsn::Lsn;
 use jiff::Timestamp;
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! What a source says about itself.
 
+use crate::lsn::Lsn;
 use jiff::Timestamp;
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
 use super::server::{Server, give_to_tools, scratch, tools};
+use offshoot_connector::PlainDir;
+use offshoot_postgres::Lsn;
 use offshoot_postgres::base_backup::{
     BackupProgress, BaseBackupRequest, TABLESPACES_DIR, take_base_backup, verify_base_backup,
 };
-use offshoot_postgres::data_dir::PlainDir;
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 use std::path::Path;
 use std::sync::Mutex;
 

@@ -1,9 +1,9 @@
 use super::server::{PATIENCE, Server, archive_in, index_in, scratch, tools};
 use jiff::Timestamp;
 use offshoot_os::process::run;
+use offshoot_postgres::Lsn;
 use offshoot_postgres::archive::Archive;
 use offshoot_postgres::commit_index::{Commit, CommitIndex};
-use offshoot_types::Lsn;
 use std::path::Path;
 
 const SEGMENT: u64 = 1 << 20;

@@ -1,10 +1,10 @@
 use super::commits::all;
 use super::server::{PATIENCE, Server, archive_in, index_in, scratch, tools, wait_for};
+use offshoot_connector::PlainDir;
 use offshoot_os::SystemClock;
+use offshoot_postgres::Lsn;
 use offshoot_postgres::base_backup::{BaseBackupRequest, take_base_backup};
-use offshoot_postgres::data_dir::PlainDir;
 use offshoot_postgres::receiver::{Receiver, ReceiverState};
-use offshoot_types::Lsn;
 use std::sync::Arc;
 
 const SEGMENT: u64 = 1 << 20;

@@ -1,9 +1,10 @@
 use super::server::{PATIENCE, Server, archive_in, scratch, wait_for};
 use offshoot_os::SystemClock;
 use offshoot_os::process::{ProcessId, Signal};
+use offshoot_postgres::Lsn;
 use offshoot_postgres::receiver::{Receiver, ReceiverState};
 use offshoot_postgres::slot::{SlotState, slot_state};
-use offshoot_types::{ErrorKind, Lsn};
+use offshoot_types::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! A throw-away PostgreSQL server.
 
+use offshoot_connector::PlainDir;
 use offshoot_os::process::{Child, Sink, Spec, User, run};
 use offshoot_os::unused_port;
 use offshoot_postgres::archive::Archive;
 use offshoot_postgres::commit_index::CommitIndex;
-use offshoot_postgres::data_dir::PlainDir;
 use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;

@@ -1,10 +1,10 @@
 //! Sources that insist on TLS.
 
 use super::server::{PASSWORD, PATIENCE, Server, give_to_tools, installations, scratch, wait_for};
+use offshoot_connector::PlainDir;
 use offshoot_os::SystemClock;
 use offshoot_os::process::{Spec, run};
 use offshoot_postgres::base_backup::{BaseBackupRequest, take_base_backup};
-use offshoot_postgres::data_dir::PlainDir;
 use offshoot_postgres::installation::{Installation, Tools};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;

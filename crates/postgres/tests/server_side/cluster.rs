@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use offshoot_connector::PlainDir;
 use offshoot_os::process::{Output, Spec, User, run};
 use offshoot_postgres::control::{self, Control};
-use offshoot_postgres::data_dir::PlainDir;
 use offshoot_postgres::server::{ServerSpec, server_user, stop_leftover};
 
 /// The source's bootstrap superuser: not `postgres`, as nobody promised that.

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use offshoot_os::process::Spec;
+use offshoot_postgres::Lsn;
 use offshoot_postgres::check_image::check_running;
 use offshoot_postgres::config::{self, Settings, VdbOptions};
 use offshoot_postgres::recovery::{self, Recovered, Target, Timeline};
 use offshoot_postgres::server::{self, Server, StopMode};
 use offshoot_postgres::session::Session;
 use offshoot_postgres::{access, control, settle, standby, superuser, vdb_role};
-use offshoot_types::{ErrorKind, Failure, Lsn};
+use offshoot_types::{ErrorKind, Failure};
 
 use crate::cluster::*;
 use crate::image::{check_stopped, scope};

@@ -2,19 +2,18 @@
 
 use super::{kind, snapshot};
 use offshoot_api as api;
-use offshoot_domain::{LogRange, Position};
-use offshoot_engine::{BookmarkView, HistoryView, TimeflowView};
+use offshoot_engine::{BookmarkView, HistoryView, ShownPosition, ShownRange, TimeflowView};
 
 pub(super) fn bookmark(view: BookmarkView) -> api::Bookmark {
-    let BookmarkView { bookmark, object, kind: of } = view;
+    let BookmarkView { bookmark, position, object, kind: of } = view;
     api::Bookmark {
         id: bookmark.id,
         name: bookmark.name.to_string(),
         object,
         object_kind: kind(of),
         snapshot: bookmark.snapshot,
-        lsn: bookmark.position.lsn,
-        time: bookmark.position.time,
+        lsn: position.log,
+        time: position.time,
         created_at: bookmark.created_at,
     }
 }
@@ -30,10 +29,10 @@ pub(super) fn timeflows(view: HistoryView) -> api::TimeflowList {
 
 fn timeflow(view: TimeflowView) -> api::Timeflow {
     let kept = view.is_kept();
-    let origin = view.timeflow.origin.map(|origin| api::Position {
-        snapshot: Some(origin.snapshot),
-        lsn: Some(origin.position.lsn),
-        time: Some(origin.position.time),
+    let origin = view.origin.map(|at| api::Position {
+        snapshot: view.timeflow.origin.as_ref().map(|origin| origin.snapshot),
+        lsn: Some(at.log),
+        time: Some(at.time),
     });
     let mut bookmarks: Vec<String> =
         view.snapshots.iter().flat_map(|one| one.bookmarks.clone()).collect();
@@ -54,10 +53,10 @@ fn timeflow(view: TimeflowView) -> api::Timeflow {
     }
 }
 
-fn range(of: LogRange) -> api::TimeRange {
+fn range(of: ShownRange) -> api::TimeRange {
     api::TimeRange { from: point(of.from), to: point(of.to) }
 }
 
-fn point(at: Position) -> api::TimePoint {
-    api::TimePoint { lsn: at.lsn, time: at.time }
+fn point(at: ShownPosition) -> api::TimePoint {
+    api::TimePoint { lsn: at.log, time: at.time }
 }

@@ -119,7 +119,7 @@ impl State {
             object_kind,
             kind: SnapshotKind::Manual,
             time: time(),
-            lsn: Some("0/3A2B1C0".parse().unwrap()),
+            lsn: Some("0/3A2B1C0".to_owned()),
             ready: true,
             state: SnapshotState::Ready,
             bookmarks: Vec::new(),
@@ -223,7 +223,7 @@ impl EngineService for StandIn {
             server_version: "15.20".into(),
             logical_bytes: 3 << 30,
             stored_bytes: 1 << 30,
-            synced_to: Some(SyncedTo { lsn: "0/4000000".parse().unwrap(), time: Some(time()) }),
+            synced_to: Some(SyncedTo { lsn: "0/4000000".to_owned(), time: Some(time()) }),
             lag_bytes: Some(0),
             lag_ms: None,
             snapshot_every_ms: request.snapshot_every_ms,
@@ -372,7 +372,7 @@ impl EngineService for StandIn {
             object: request.on.clone(),
             object_kind: ObjectKind::Dsource,
             snapshot: SnapshotId(1),
-            lsn: "0/3A2B1C0".parse().unwrap(),
+            lsn: "0/3A2B1C0".to_owned(),
             time: time(),
             created_at: time(),
         };
@@ -398,7 +398,7 @@ impl EngineService for StandIn {
 
     fn show_timeflows(&self, name: &str) -> Result<TimeflowList, Failure> {
         let snapshots = self.show_dsource(name)?.snapshots;
-        let point = |lsn: &str| TimePoint { lsn: lsn.parse().unwrap(), time: time() };
+        let point = |lsn: &str| TimePoint { lsn: lsn.to_owned(), time: time() };
         let range = TimeRange { from: point("0/1000000"), to: point("0/4000000") };
         let timeflow = Timeflow {
             id: offshoot_types::TimeflowId(1),
@@ -408,7 +408,7 @@ impl EngineService for StandIn {
             started_at: time(),
             ended_at: None,
             kept: false,
-            ranges: vec![range],
+            ranges: vec![range.clone()],
             gaps: vec![range],
             snapshots,
             recovery_points: Vec::new(),

@@ -130,8 +130,9 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             name: format!("v{number}").parse()?,
             state: VdbState::Stopped,
             problem: None,
+            connector: prod.connector.clone(),
             parent: Parent { owner: prod.id.into(), name: prod.name.clone() },
-            moment: Some(Opened { snapshot, lsn: Default::default(), time: now }),
+            moment: Some(Opened { snapshot, log: Default::default(), time: now }),
             port: 20_000 + number as u16,
             user: "offshoot".to_owned(),
             server_version: prod.server_version.clone(),
@@ -166,7 +167,7 @@ fn make_snapshots(
     let dataset = store.dataset(staging)?;
     let file = dataset.create(Ino::ROOT, b"many", &NewInode::file(0o600))?.ino;
     let now = Timestamp::now();
-    let position = prod.synced_to.unwrap_or(Position { lsn: Default::default(), time: now });
+    let position = prod.synced_to.unwrap_or(Position { log: Default::default(), time: now });
     let mut random = 7_u64;
     let mut made = Vec::new();
     let mut records = Vec::new();
@@ -179,8 +180,8 @@ fn make_snapshots(
             owner: prod.id.into(),
             timeflow,
             position,
-            redo: position.lsn,
-            timeline: 1,
+            replay_from: position.log,
+            epoch: 1,
             // Retention leaves these alone.
             kind: SnapshotKind::Manual,
             taken_at: now,

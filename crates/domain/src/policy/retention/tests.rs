@@ -2,11 +2,11 @@ use super::{KeptLog, Retention};
 use crate::policy::{DAY_MS, HOUR_MS, WEEK_MS};
 use crate::{Owner, Position, Readiness, Snapshot, SnapshotKind};
 use jiff::Timestamp;
-use offshoot_types::{DsourceId, Lsn, SnapshotId, TimeflowId};
+use offshoot_types::{DsourceId, LogPosition, SnapshotId, TimeflowId};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-const LOG: KeptLog = KeptLog { timeflow: TimeflowId(1), from: Lsn(0) };
+const LOG: KeptLog = KeptLog { timeflow: TimeflowId(1), from: LogPosition(0) };
 /// A Monday, 00:00 UTC.
 const MONDAY_MS: u64 = 1_767_571_200_000;
 
@@ -15,14 +15,14 @@ fn at_ms(ms: u64) -> Timestamp {
 }
 
 fn snapshot(id: u64, at: u64, kind: SnapshotKind, readiness: Readiness) -> Snapshot {
-    let lsn = Lsn(1 << 20 | (at - MONDAY_MS + WEEK_MS) << 10);
+    let log = LogPosition(1 << 20 | (at - MONDAY_MS + WEEK_MS) << 10);
     Snapshot {
         id: SnapshotId(id),
         owner: Owner::Dsource(DsourceId(1)),
         timeflow: TimeflowId(1),
-        position: Position { lsn, time: at_ms(at) },
-        redo: Lsn(lsn.0 - 10),
-        timeline: 1,
+        position: Position { log, time: at_ms(at) },
+        replay_from: LogPosition(log.0 - 10),
+        epoch: 1,
         kind,
         taken_at: at_ms(at),
         readiness,
@@ -118,15 +118,15 @@ fn the_log_begins_where_the_oldest_promised_moment_is_replayed_from() {
     let left = kept(&policy, &all, Some(LOG), now);
     assert!(ids(&left).contains(&all[base].id.0));
     let needed = policy.log_needed_from(&left, LOG, at_ms(now));
-    assert_eq!(needed, Some(all[base].redo), "not from that of two days ago");
+    assert_eq!(needed, Some(all[base].replay_from), "not from that of two days ago");
     // One that cannot be opened is no base.
     all[base].readiness = Readiness::Failed { reason: "test".to_owned() };
     let needed = policy.log_needed_from(&all, LOG, at_ms(now));
-    assert_eq!(needed, Some(all[base - 1].redo));
+    assert_eq!(needed, Some(all[base - 1].replay_from));
     // One that waits for its proof needs log too.
     all[base - 4].readiness = Readiness::Pending;
     let needed = policy.log_needed_from(&all, LOG, at_ms(now));
-    assert_eq!(needed, Some(all[base - 4].redo));
+    assert_eq!(needed, Some(all[base - 4].replay_from));
 }
 
 #[test]
@@ -136,9 +136,12 @@ fn a_history_shorter_than_the_window_keeps_its_beginning() {
     all[0].readiness = Readiness::Pending;
     let left = kept(&policy, &all, Some(LOG), MONDAY_MS + DAY_MS);
     assert!(ids(&left).contains(&1));
-    assert_eq!(policy.log_needed_from(&left, LOG, at_ms(MONDAY_MS + DAY_MS)), Some(all[0].redo));
+    assert_eq!(
+        policy.log_needed_from(&left, LOG, at_ms(MONDAY_MS + DAY_MS)),
+        Some(all[0].replay_from)
+    );
     // Also where older ones are kept for another reason, whose log is gone.
-    let log = KeptLog { from: all[70].redo, ..LOG };
+    let log = KeptLog { from: all[70].replay_from, ..LOG };
     let left = kept(&policy, &all, Some(log), MONDAY_MS + DAY_MS);
     assert!(ids(&left).contains(&71));
 }
@@ -203,7 +206,7 @@ prop_compose! {
 /// The snapshot that a time is opened from.
 fn base_of(of: &[Snapshot], at: Timestamp) -> Option<SnapshotId> {
     let ready = of.iter().filter(|one| one.ready_image().is_some() && one.position.time <= at);
-    ready.max_by_key(|one| (one.position.lsn, one.id)).map(|one| one.id)
+    ready.max_by_key(|one| (one.position.log, one.id)).map(|one| one.id)
 }
 
 proptest! {
@@ -256,7 +259,7 @@ proptest! {
             // Whatever served the moment, one that is left serves it with the log that is left.
             let moment = all.iter().find(|one| one.id == base).unwrap();
             let serves = |one: &&Snapshot| {
-                one.position.lsn <= moment.position.lsn && needed <= Some(one.redo) && !one.is_failed()
+                one.position.log <= moment.position.log && needed <= Some(one.replay_from) && !one.is_failed()
             };
             prop_assert!(left.iter().any(|one| serves(&one)), "{} is not served", base);
         }

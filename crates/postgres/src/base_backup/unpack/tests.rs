@@ -1,5 +1,5 @@
 use super::*;
-use crate::data_dir::PlainDir;
+use offshoot_connector::PlainDir;
 use offshoot_types::ErrorKind;
 use tar::{Builder, Header};
 

@@ -1,7 +1,7 @@
 #![allow(clippy::single_range_in_vec_init)] // one range of pages is meant
 
 use super::*;
-use crate::data_dir::PlainDir;
+use offshoot_connector::PlainDir;
 
 #[test]
 fn names_of_relations_are_told_from_others() {

@@ -1,0 +1,145 @@
+//! One kind of database.
+
+use crate::{
+    DataDir, ImageChecker, ReceivedLog, Replay, Replayed, Role, Server, ServerSpec, Source,
+    SourceUri,
+};
+use offshoot_domain::{ConnectorState, Secret};
+use offshoot_os::process::User;
+use offshoot_types::{Failure, LogPosition};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a kind of database lays out the datasets that the engine makes for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The directory of a staging, VDB or image dataset that is the server's data directory.
+    pub data: &'static str,
+    /// The directory of a log dataset with received log.
+    pub log: &'static str,
+    /// The directory of a log dataset with the index of commits.
+    pub index: &'static str,
+    /// Directories of `data`, itself among them as "", without whose files a server cannot go on: they are
+    /// written while the pool is all but full.
+    pub vital: &'static [&'static str],
+}
+
+/// One kind of database. The capabilities that not every kind has are behind methods that return an
+/// option: `None` says that it has none, and the engine goes without.
+pub trait Connector: Send + Sync {
+    /// Its name in commands and records, e.g. what `--connector` takes.
+    fn kind(&self) -> &'static str;
+
+    /// How datasets are laid out.
+    fn layout(&self) -> Layout;
+
+    /// Who servers run as; none: the engine's own user.
+    fn server_user(&self) -> Option<&User>;
+
+    /// The role that users of VDBs connect as.
+    fn login(&self) -> &'static str;
+
+    /// Whether this host has the programs for a version of the database.
+    ///
+    /// # Errors
+    /// `HostUnprepared` that names what is missing and the package.
+    fn check_programs(&self, version: &str) -> Result<(), Failure>;
+
+    /// Reads a user's URI; a secret in it is taken out.
+    ///
+    /// # Errors
+    /// `InvalidInput`.
+    fn parse_source(&self, uri: &str, secret: Option<Secret>) -> Result<SourceUri, Failure>;
+
+    /// A source to talk to, by the URI that [`Connector::parse_source`] returned. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// `InvalidInput`.
+    fn source(&self, uri: &SourceUri) -> Result<Box<dyn Source>, Failure>;
+
+    /// Opens what was received of a source's log, in a directory of its own, and its index, in another.
+    ///
+    /// # Errors
+    /// `DataDamaged` when a directory cannot be used.
+    fn open_log(
+        &self,
+        state: &ConnectorState,
+        log: Arc<dyn DataDir>,
+        index: Arc<dyn DataDir>,
+    ) -> Result<Arc<dyn ReceivedLog>, Failure>;
+
+    /// A position as users of this kind of database write it.
+    fn write_position(&self, state: &ConnectorState, position: LogPosition) -> String;
+
+    /// Reads what a user wrote.
+    ///
+    /// # Errors
+    /// `InvalidInput` that says how positions are written.
+    fn read_position(&self, state: &ConnectorState, text: &str) -> Result<LogPosition, Failure>;
+
+    /// Whether a server of that version accepts these settings.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the setting.
+    fn validate_settings(
+        &self,
+        version: &str,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<(), Failure>;
+
+    /// From where on a data directory needs log: whatever begins at or behind that position was perhaps not
+    /// written to its files.
+    ///
+    /// # Errors
+    /// `DataDamaged` when the directory does not say.
+    fn replay_begins(&self, spec: &ServerSpec) -> Result<LogPosition, Failure>;
+
+    /// Configures a data directory for a role and starts a server on it. Returns at once; see
+    /// [`Server::wait_ready`].
+    ///
+    /// # Errors
+    /// `AlreadyExists` for a port that is taken; `HostUnprepared`; whatever made the server end at once.
+    fn start(&self, spec: ServerSpec, role: Role) -> Result<Arc<dyn Server>, Failure>;
+
+    /// Puts log into a clone of an image as taken, replays it up to a position and leaves a server that takes
+    /// writes, which nobody but the engine can reach. Refused on a clone that was opened before: clone anew.
+    ///
+    /// # Errors
+    /// `MomentUnavailable` where the log ends before; `Cancelled`; `DataDamaged` when recovery fails. Nothing
+    /// runs then.
+    fn replay(&self, spec: ServerSpec, replay: Replay<'_>) -> Result<Replayed, Failure>;
+
+    /// Removes what a replay left in a data directory, after its server has been stopped cleanly.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn finish_image(&self, files: &dyn DataDir) -> Result<(), Failure>;
+
+    /// The server that an earlier engine started with this runtime directory, when it still runs.
+    ///
+    /// # Errors
+    /// `WrongState` when one runs, but with another data directory or port.
+    fn adopt(&self, spec: ServerSpec) -> Result<Option<Arc<dyn Server>>, Failure>;
+
+    /// Stops whatever server an earlier engine left in a runtime directory; none there is no error.
+    ///
+    /// # Errors
+    /// When it does not even end when killed.
+    fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure>;
+
+    /// A new password for [`Connector::login`].
+    fn new_password(&self) -> String;
+
+    /// A URI that opens a VDB as it stands.
+    fn vdb_uri(&self, port: u16, password: &Secret, database: &str) -> String;
+
+    /// The database that a source's URI names; none where it names none.
+    fn database_of(&self, source: &str) -> Option<String>;
+
+    /// Checks of images, where the kind has any.
+    fn image_checker(&self) -> Option<&dyn ImageChecker> {
+        None
+    }
+}

@@ -1,0 +1,284 @@
+//! The files of a directory, wherever it lives: a data directory, received log, an index.
+//!
+//! The engine works on files of datasets that it serves itself; going through its own mount would
+//! let it wait for itself. So everything here that reads or writes files which may lie in a dataset
+//! takes a [`DataDir`]; only child processes get the path of a mount.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An open file, read by position. It stays readable when its name changes or goes.
+pub trait DataFile: Send + Sync {
+    /// Its present length in bytes.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Reads into `buffer`; how many bytes, 0 only at the end of the file.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+/// An open file that is written by position. Nothing of it is durable.
+pub trait WritableFile: DataFile {
+    /// Writes all of `data`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+
+    /// Cuts it, or adds zeros.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn set_size(&self, size: u64) -> io::Result<()>;
+}
+
+/// Access to the files of one directory. Paths are relative to it, with `/`, without `..`; the
+/// empty path is the directory itself.
+pub trait DataDir: Send + Sync {
+    /// The whole content of a small file.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
+
+    /// Replaces or creates a file so that a reader sees the old content or the new, and with the
+    /// owner of the data directory (the server must be able to read and rewrite it).
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn write_atomic(&self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()>;
+
+    /// Removes a file; none being there is no error.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn remove(&self, path: &str) -> io::Result<()>;
+
+    /// Whether there is a file or directory of that name.
+    ///
+    /// # Errors
+    /// Whatever the file system says, but not `NotFound`.
+    fn exists(&self, path: &str) -> io::Result<bool>;
+
+    /// The names in a directory, sorted, without `.` and `..`.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such directory.
+    fn list(&self, path: &str) -> io::Result<Vec<String>>;
+
+    /// Opens a file to read.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>>;
+
+    /// Removes a file, a symbolic link or a directory with everything below; none being there is no
+    /// error.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn remove_all(&self, path: &str) -> io::Result<()>;
+
+    /// Makes a directory, with the owner of this one, under a name that is not taken.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn create_dir(&self, path: &str, mode: u32) -> io::Result<()>;
+
+    /// Makes a file, with the owner of the directory, under a name that is not taken, to be written
+    /// from its beginning on. Nothing of it is durable.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn create(&self, path: &str, mode: u32) -> io::Result<Box<dyn io::Write>>;
+
+    /// Opens a file to write at any place; made, with the owner of this directory, where there is none.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn open_writable(&self, path: &str, mode: u32) -> io::Result<Box<dyn WritableFile>>;
+
+    /// Makes a symbolic link, with the owner of the directory, under a name that is not taken.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn link(&self, path: &str, target: &str) -> io::Result<()>;
+}
+
+/// Fills `buffer` from `offset` on as far as the file goes; how many bytes that were.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn read_full(file: &dyn DataFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(offset + filled as u64, rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// A plain directory of this host.
+#[derive(Debug, Clone)]
+pub struct PlainDir {
+    root: PathBuf,
+}
+
+impl PlainDir {
+    /// The directory at `root`, which must exist. Files written get the owner of `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        PlainDir { root: root.into() }
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Gives what was just made to the owner of the root.
+    fn give(&self, path: &Path) -> io::Result<()> {
+        use std::os::unix::fs::{MetadataExt, lchown};
+        let (owner, made) = (std::fs::metadata(&self.root)?, std::fs::symlink_metadata(path)?);
+        if (made.uid(), made.gid()) != (owner.uid(), owner.gid()) {
+            lchown(path, Some(owner.uid()), Some(owner.gid()))?;
+        }
+        Ok(())
+    }
+}
+
+impl DataDir for PlainDir {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(self.root.join(path))
+    }
+
+    fn write_atomic(&self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
+        use std::io::Write;
+        use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+        let target = self.root.join(path);
+        let temporary = self.root.join(format!("{path}.offshoot-new"));
+        let owner = std::fs::metadata(&self.root)?;
+        let mut options = std::fs::OpenOptions::new();
+        let mut file =
+            options.write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
+        let written = (|| {
+            // Only root can give files away; otherwise the file is ours already, as is the root.
+            if file.metadata()?.uid() != owner.uid() || file.metadata()?.gid() != owner.gid() {
+                fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
+            }
+            file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, &target)
+        })();
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        match std::fs::remove_file(self.root.join(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn exists(&self, path: &str) -> io::Result<bool> {
+        match std::fs::symlink_metadata(self.root.join(path)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.root.join(path))? {
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>> {
+        Ok(Box::new(PlainFile(std::fs::File::open(self.root.join(path))?)))
+    }
+
+    fn remove_all(&self, path: &str) -> io::Result<()> {
+        let path = self.root.join(path);
+        let removed = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(&path),
+            Ok(_) => std::fs::remove_file(&path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn create_dir(&self, path: &str, mode: u32) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
+        let path = self.root.join(path);
+        std::fs::DirBuilder::new().mode(mode).create(&path)?;
+        self.give(&path)
+    }
+
+    fn create(&self, path: &str, mode: u32) -> io::Result<Box<dyn io::Write>> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let path = self.root.join(path);
+        let file =
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
+        self.give(&path)?;
+        Ok(Box::new(file))
+    }
+
+    fn open_writable(&self, path: &str, mode: u32) -> io::Result<Box<dyn WritableFile>> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let path = self.root.join(path);
+        let mut options = std::fs::OpenOptions::new();
+        let file =
+            options.read(true).write(true).create(true).truncate(false).mode(mode).open(&path)?;
+        self.give(&path)?;
+        Ok(Box::new(PlainFile(file)))
+    }
+
+    fn link(&self, path: &str, target: &str) -> io::Result<()> {
+        let path = self.root.join(path);
+        std::os::unix::fs::symlink(target, &path)?;
+        self.give(&path)
+    }
+}
+
+struct PlainFile(std::fs::File);
+
+impl DataFile for PlainFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
+    }
+}
+
+impl WritableFile for PlainFile {
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(&self.0, data, offset)
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.0.set_len(size)
+    }
+}

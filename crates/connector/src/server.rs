@@ -1,0 +1,176 @@
+//! Servers on directories of the engine's.
+
+use crate::{DataDir, LogTarget, ReceivedLog};
+use jiff::Timestamp;
+use offshoot_domain::Secret;
+use offshoot_os::process::ProcessId;
+use offshoot_types::{Failure, LogPosition};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What to start a server on.
+#[derive(Clone)]
+pub struct ServerSpec {
+    /// A name for people, shown in process titles: `vdb dev1`, `staging shop`.
+    pub name: String,
+    /// The version of the database, as its source says it.
+    pub version: String,
+    /// The data directory as the engine reaches it.
+    pub files: Arc<dyn DataDir>,
+    /// The same as the server sees it (absolute).
+    pub data_dir: PathBuf,
+    /// A directory for this server alone, on a plain disk outside of what the engine delivers, with a short
+    /// path (it holds the socket). Made when missing.
+    pub runtime_dir: PathBuf,
+    /// The server's log is appended here.
+    pub log_file: PathBuf,
+    /// Port on loopback; none: no TCP at all.
+    pub tcp_port: Option<u16>,
+}
+
+/// What a server is for.
+#[derive(Debug, Clone)]
+pub enum Role {
+    /// Replays the source's log as it is fed to it; nobody but the engine can reach it.
+    Staging {
+        /// Bytes of memory for its buffers.
+        buffers: u64,
+    },
+    /// Opened for a check or a recovery; nobody but the engine can reach it.
+    Private,
+    /// A user's.
+    Vdb(VdbOptions),
+}
+
+/// How a user wants a VDB.
+#[derive(Debug, Clone, Default)]
+pub struct VdbOptions {
+    /// Settings by the database's own names.
+    pub settings: BTreeMap<String, String>,
+    /// Memory it may use, in bytes; none: small defaults.
+    pub memory_bytes: Option<u64>,
+    /// Whether the logins of the source's roles stay.
+    pub keep_source_logins: bool,
+}
+
+/// How to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopMode {
+    /// Sessions are ended and everything is written: opens without recovery next time.
+    Fast,
+    /// At once, as a crash would: for what is thrown away afterwards.
+    Immediate,
+}
+
+/// A replay to ask for.
+pub struct Replay<'a> {
+    /// The log to replay.
+    pub log: &'a dyn ReceivedLog,
+    /// The clone.
+    pub target: &'a dyn LogTarget,
+    /// Where it ends: whatever ends at or before is replayed, nothing that begins there or behind.
+    pub to: LogPosition,
+    /// How long it may take.
+    pub deadline: Duration,
+    /// Called every few ten milliseconds with how far it has come, where that is known; `false` cancels.
+    pub tick: &'a mut dyn FnMut(Option<LogPosition>) -> bool,
+}
+
+/// How far a staging server or a replay has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The end of the last record replayed.
+    pub position: LogPosition,
+    /// The epoch of the log it follows.
+    pub epoch: u32,
+    /// When the last transaction replayed was committed, by the source's clock.
+    pub last_commit: Option<Timestamp>,
+}
+
+/// A server that has replayed what it was asked to.
+pub struct Replayed {
+    /// It takes writes from the engine.
+    pub server: Arc<dyn Server>,
+    /// The end of the last record replayed.
+    pub end: LogPosition,
+}
+
+/// Who may use a VDB.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    /// The password of [`Connector::login`](crate::Connector::login).
+    pub password: Secret,
+    /// Whether the source's logins work again.
+    pub restore_source_logins: bool,
+    /// The database that users will look for first.
+    pub preferred_database: Option<String>,
+}
+
+/// What was done so that a copy cannot reach its source.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TiesCut {
+    /// What was cut, one line each, for people.
+    pub cut: Vec<String>,
+    /// What could not be looked at, and why.
+    pub warnings: Vec<String>,
+}
+
+/// A server that the engine started or found again. Dropping it leaves it running. All methods may be called
+/// from several threads.
+pub trait Server: Any + Send + Sync {
+    /// Its first process, which outlives all others of it.
+    fn process_id(&self) -> ProcessId;
+
+    /// Whether it runs.
+    fn running(&self) -> bool;
+
+    /// What it is recovering, in its own words, as long as it answers nothing: something else each time it has
+    /// come further.
+    fn recovering(&self) -> Option<String>;
+
+    /// Waits until it takes connections of the engine.
+    ///
+    /// # Errors
+    /// With the last lines of its log when it ends before; when `deadline` passes it is stopped.
+    fn wait_ready(&self, deadline: Duration) -> Result<(), Failure>;
+
+    /// The end of what it has written to its own log and flushed.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn position(&self) -> Result<LogPosition, Failure>;
+
+    /// How far a staging server has replayed.
+    ///
+    /// # Errors
+    /// When it does not answer (yet).
+    fn replayed(&self) -> Result<Progress, Failure>;
+
+    /// Cuts every way from a copy to its source. Doing it twice is the same as once.
+    ///
+    /// # Errors
+    /// When the server does not do it; the copy must then not be given to anybody.
+    fn cut_ties(&self) -> Result<TiesCut, Failure>;
+
+    /// As [`Server::wait_ready`], and gives a VDB to its users then; the name of the database that its URI opens.
+    ///
+    /// # Errors
+    /// As there, and when the server does not do it.
+    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure>;
+
+    /// Writes everything to its files, so that the room of its log is given back.
+    ///
+    /// # Errors
+    /// When it does not do it within `deadline`.
+    fn checkpoint(&self, deadline: Duration) -> Result<(), Failure>;
+
+    /// Stops it; not running is no error. Whether it stopped in the asked way: only then is a `Fast` stop's data
+    /// clean. One that does not stop is killed before `deadline`.
+    ///
+    /// # Errors
+    /// When it does not even end when killed.
+    fn stop(&self, mode: StopMode, deadline: Duration) -> Result<bool, Failure>;
+}

@@ -1,0 +1,19 @@
+//! What a connector remembers of a source.
+
+use serde::{Deserialize, Serialize};
+
+/// What a connector remembers of a source. The engine keeps it with the dSource and never reads it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConnectorState {
+    /// How the connector wrote it; 0: nothing is known yet.
+    pub version: u32,
+    /// What it wrote.
+    pub data: serde_json::Value,
+}
+
+impl ConnectorState {
+    /// Nothing is known yet.
+    pub fn is_empty(&self) -> bool {
+        self.version == 0
+    }
+}

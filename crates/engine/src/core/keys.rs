@@ -1,0 +1,33 @@
+//! Names under which servers and secrets of objects are kept.
+
+use offshoot_types::{DsourceId, JobId, VdbId};
+
+/// Of a VDB's server.
+pub fn vdb_key(id: VdbId) -> String {
+    id.to_string()
+}
+
+/// Of a dSource's staging server.
+pub fn staging_key(id: DsourceId) -> String {
+    format!("staging-{}", id.0)
+}
+
+/// Of the server that a job runs for itself.
+pub fn job_key(id: JobId) -> String {
+    id.to_string()
+}
+
+/// Of the password for a source.
+pub fn source_password_key(id: DsourceId) -> String {
+    format!("{id}/source-password")
+}
+
+/// Of a VDB's password.
+pub fn password_key(id: VdbId) -> String {
+    format!("{id}/password")
+}
+
+/// Of the name of the database that a VDB's URI opens.
+pub fn database_key(id: VdbId) -> String {
+    format!("{id}/database")
+}

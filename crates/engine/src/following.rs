@@ -1,0 +1,97 @@
+//! dSources kept in step with their sources.
+
+pub mod follower;
+pub mod reservations;
+
+use crate::serving::Serving;
+use crate::space::losses;
+use follower::Follower;
+use offshoot_domain::Dsource;
+use offshoot_types::{DsourceId, ErrorKind, Failure};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The followers of all dSources, on top of what they use.
+pub struct Following {
+    serving: Arc<Serving>,
+    followers: Mutex<HashMap<DsourceId, Arc<Follower>>>,
+}
+
+impl Following {
+    /// Nothing is followed yet.
+    pub fn new(serving: Arc<Serving>) -> Following {
+        Following { serving, followers: Mutex::default() }
+    }
+
+    /// The follower of a dSource.
+    pub fn follower(&self, id: DsourceId) -> Option<Arc<Follower>> {
+        self.followers.lock().get(&id).cloned()
+    }
+
+    /// The follower of a dSource that must have one.
+    pub fn need_follower(&self, dsource: &Dsource) -> Result<Arc<Follower>, Failure> {
+        self.follower(dsource.id).ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("'{}' is not being followed", dsource.name),
+                format!("see why: offshoot dsource show {}", dsource.name),
+            )
+        })
+    }
+
+    /// Opens the log of a dSource without following its source yet.
+    pub fn open(&self, dsource: &Dsource) -> Result<Arc<Follower>, Failure> {
+        let follower = Follower::open(&self.serving, dsource)?;
+        self.followers.lock().insert(dsource.id, follower.clone());
+        Ok(follower)
+    }
+
+    /// Opens and starts everything of a dSource that is to be followed; without its source (paused), only
+    /// its log is opened.
+    pub fn start(&self, dsource: &Dsource, follow: bool) -> Result<(), Failure> {
+        let dsource = &losses::accept_of_dsource(self, dsource)?;
+        let follower = Follower::open(&self.serving, dsource)?;
+        // A damaged log must not keep the rounds from saying so.
+        if dsource.synced_to.is_none()
+            && let Err(failure) = follower.find_end()
+        {
+            tracing::warn!(dsource = %dsource.name, %failure, "the end of its log is not known");
+        }
+        self.followers.lock().insert(dsource.id, follower.clone());
+        if !follow {
+            return Ok(());
+        }
+        follower.start_stream(dsource)?;
+        follower.start_staging(dsource)
+    }
+
+    /// Stops following a dSource and forgets its follower; none there is no error.
+    pub fn stop(&self, id: DsourceId) -> Result<(), Failure> {
+        let follower = self.followers.lock().remove(&id);
+        follower.map_or(Ok(()), |follower| follower.stop())
+    }
+
+    /// Stops following all sources cleanly; problems are logged.
+    pub fn stop_all(&self) {
+        let followers: Vec<_> = self.followers.lock().drain().map(|(_, one)| one).collect();
+        std::thread::scope(|scope| {
+            for follower in &followers {
+                scope.spawn(|| {
+                    if let Err(failure) = follower.stop() {
+                        tracing::error!(%failure, "a follower did not stop cleanly");
+                    }
+                });
+            }
+        });
+    }
+}
+
+impl Deref for Following {
+    type Target = Serving;
+
+    fn deref(&self) -> &Serving {
+        &self.serving
+    }
+}

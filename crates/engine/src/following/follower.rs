@@ -1,0 +1,461 @@
+//! Keeps a dSource in step with its source: stream, index of commits, staging standby.
+//!
+//! ```text
+//!  receiver ──▶ archive (durable, then confirmed) ──update──▶ index of commits
+//!                      └──────────feed──────────▶ staging standby ──▶ snapshots
+//! ```
+//! A moment may be opened as soon as it is *indexed*; it need not be replayed by staging yet.
+
+use crate::core::keys::{source_password_key, staging_key};
+use crate::core::kind::Kind;
+use crate::serving::Serving;
+use crate::serving::data_files::{DataFiles, LogReceiver};
+use crate::serving::servers;
+use crate::serving::vdb::favour_vital;
+use crate::space::losses;
+use crate::space::room::{self, Shortage};
+use offshoot_connector::{
+    DataDir, LogFeed, LogStream, Progress, ReceivedLog, Role, Source, SourceUri, StopMode,
+    StreamRequest, StreamState, StreamStatus,
+};
+use offshoot_domain::{Dsource, Position};
+use offshoot_fs::{FileSystem, NewFile};
+use offshoot_os::process::User;
+use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition};
+use parking_lot::Mutex;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// Bytes of log that one step indexes beyond what is known to be received.
+const AHEAD_BYTES: u64 = 16 << 20;
+/// Pause between two rounds.
+const ROUND: Duration = Duration::from_millis(200);
+/// The least and the most that the staging standby may use for its buffers, in bytes.
+const BUFFERS: (u64, u64) = (64 << 20, 1 << 30);
+/// How long the staging standby may take until it answers, or gets on with its recovery.
+const STAGING_READY: Duration = Duration::from_secs(600);
+/// How soon it is asked again, at first and in the end.
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+/// How long a standby that died is left alone before it is started again.
+const RESTART_PAUSE: Duration = Duration::from_secs(5);
+/// By how much a commit may lie behind one of a later time: it takes its time before its place in the log.
+const COMMIT_SKEW: Duration = Duration::from_millis(100);
+/// What [`Follower::starves`] means for who waits for the standby.
+const STARVES: &str = "staging does not go on until there is room";
+
+/// Follows one dSource; dropped with [`Follower::stop`].
+pub struct Follower {
+    serving: Weak<Serving>,
+    id: DsourceId,
+    name: String,
+    kind: Kind,
+    log: Arc<dyn ReceivedLog>,
+    /// The log dataset.
+    files: Arc<FileSystem>,
+    /// Where a program that receives finds the log: in a mount of ours, which only children use.
+    directory: PathBuf,
+    stream: Mutex<Option<Arc<dyn LogStream>>>,
+    feed: Mutex<Option<Box<dyn LogFeed>>>,
+    /// Up to where moments can be opened.
+    indexed: Mutex<Option<Position>>,
+    stopping: AtomicBool,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Follower {
+    /// Opens the log of a dSource (mounting its dataset) without following yet.
+    pub fn open(serving: &Arc<Serving>, dsource: &Dsource) -> Result<Arc<Follower>, Failure> {
+        let dataset = dsource
+            .log_dataset
+            .ok_or_else(|| Failure::internal(format!("'{}' has no log", dsource.name)))?;
+        let kind = Kind::of_dsource(serving, dsource)?;
+        let layout = kind.connector.layout();
+        let directory = serving.volumes.mount_log(dataset)?.join(layout.log);
+        let files = serving.volumes.files(dataset)?;
+        files.dataset().mark_stream();
+        // Production's log is no business of any VDB's superuser, who acts as the servers' user.
+        let (uid, gid) = User::own_ids();
+        for dir in [layout.log, layout.index] {
+            files.create_dirs(dir, NewFile::private_directory(uid, gid))?;
+        }
+        let at = |name| Arc::new(DataFiles::at(files.clone(), name)) as Arc<dyn DataDir>;
+        let (received, index) = (at(layout.log), at(layout.index));
+        let log = kind.connector.open_log(&dsource.connector_state, received, index)?;
+        Ok(Arc::new(Follower {
+            serving: Arc::downgrade(serving),
+            id: dsource.id,
+            name: dsource.name.to_string(),
+            kind,
+            log,
+            files,
+            directory,
+            stream: Mutex::new(None),
+            feed: Mutex::new(None),
+            indexed: Mutex::new(dsource.synced_to),
+            stopping: AtomicBool::new(false),
+            thread: Mutex::new(None),
+        }))
+    }
+
+    fn serving(&self) -> Result<Arc<Serving>, Failure> {
+        self.serving.upgrade().ok_or_else(|| Failure::internal("the engine is closed"))
+    }
+
+    /// What was received.
+    pub fn log(&self) -> &dyn ReceivedLog {
+        &*self.log
+    }
+
+    /// Takes its log into a data directory whose servers are of the same kind.
+    pub fn target(&self, files: Arc<FileSystem>) -> LogReceiver {
+        let layout = self.kind.connector.layout();
+        let log = DataFiles::at(self.files.clone(), layout.log);
+        LogReceiver::new(DataFiles::at(files, layout.data), log, self.kind.server_owner())
+    }
+
+    /// Starts receiving log.
+    pub fn start_stream(&self, dsource: &Dsource) -> Result<(), Failure> {
+        let serving = self.serving()?;
+        let directory = self.kind.connector.layout().log;
+        let stream = source_of(&serving, dsource)?.stream(StreamRequest {
+            state: dsource.connector_state.clone(),
+            version: dsource.server_version.clone(),
+            reservation: dsource.reservation.clone(),
+            log: Arc::new(DataFiles::at(self.files.clone(), directory)),
+            directory: self.directory.clone(),
+            clock: serving.clock.clone(),
+        })?;
+        *self.stream.lock() = Some(stream);
+        Ok(())
+    }
+
+    /// Waits until the source streams.
+    pub fn wait_streaming(&self, timeout: Duration) -> Result<(), Failure> {
+        self.stream()?.wait_streaming(timeout)
+    }
+
+    /// What the stream is doing; none while paused.
+    pub fn status(&self) -> Option<StreamStatus> {
+        self.stream().ok().map(|stream| stream.status())
+    }
+
+    /// Why the log cannot go on, where only a new SnapSync mends that.
+    pub fn broken(&self) -> Option<Failure> {
+        let damage = || self.log.update_until(LogPosition::END).err();
+        self.gap().or_else(|| damage().filter(|failure| failure.code == ErrorKind::DataDamaged))
+    }
+
+    /// Up to where moments can be opened.
+    pub fn indexed(&self) -> Option<Position> {
+        *self.indexed.lock()
+    }
+
+    /// Starts the staging standby on the dSource's staging dataset and the rounds that feed it.
+    pub fn start_staging(self: &Arc<Self>, dsource: &Dsource) -> Result<(), Failure> {
+        self.start_standby(dsource)?;
+        let follower = self.clone();
+        let thread = std::thread::Builder::new()
+            .name(format!("follow-{}", self.id.0))
+            .spawn(move || follower.rounds())
+            .map_err(|error| Failure::internal(format!("no thread to follow with: {error}")))?;
+        *self.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    fn start_standby(&self, dsource: &Dsource) -> Result<(), Failure> {
+        let serving = self.serving()?;
+        let dataset = dsource
+            .staging_dataset
+            .ok_or_else(|| Failure::internal(format!("'{}' has no staging", self.name)))?;
+        serving.volumes.mount(dataset)?;
+        let files = serving.volumes.files(dataset)?;
+        let key = staging_key(self.id);
+        let title = format!("staging {}", self.name);
+        let spec = servers::spec(&serving, &key, title, &self.kind, dataset, None)?;
+        let connector = &self.kind.connector;
+        favour_vital(&files, connector.layout())?;
+        // Four times as fast with 256 MiB as with 64 where log touches 1 GB at random; a quiet source's takes little of it.
+        let buffers = (serving.store.stats().cache.size / 8).clamp(BUFFERS.0, BUFFERS.1);
+        let from = connector.replay_begins(&spec)?;
+        *self.feed.lock() = Some(self.log.feed(Arc::new(self.target(files)), from));
+        serving.servers.keep(&key, connector.start(spec, Role::Staging { buffers })?);
+        Ok(())
+    }
+
+    /// Waits until the standby answers (it is consistent then).
+    pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<Progress, Failure> {
+        let serving = self.serving()?;
+        let began = serving.clock.elapsed();
+        let (mut deadline, mut recovering) = (began + STAGING_READY, None);
+        let mut shortage = Shortage::default();
+        loop {
+            shortage.check(&serving, self.starves(&serving), STARVES)?;
+            let gap = self.gap();
+            let failure = match self.replay_state() {
+                Ok(state) => return Ok(state),
+                Err(failure) => failure,
+            };
+            // The log that it waits for will never come.
+            if let Some(gap) = gap {
+                return Err(gap);
+            }
+            let now = serving.clock.elapsed();
+            let Some(server) = serving.servers.get(&staging_key(self.id)) else {
+                return Err(failure);
+            };
+            let (running, found) = (server.running(), server.recovering());
+            if found > recovering {
+                (recovering, deadline) = (found, now + STAGING_READY);
+            }
+            if !running {
+                return Err(failure);
+            }
+            if now > deadline {
+                return Err(self.unreachable().unwrap_or(failure));
+            }
+            if cancelled() {
+                return Err(Failure::new(ErrorKind::Cancelled, "the job was cancelled", ""));
+            }
+            // Each refusal is a line in the server's log.
+            serving.clock.sleep(((now - began) / 8).clamp(ASK_AGAIN.0, ASK_AGAIN.1));
+        }
+    }
+
+    /// Why the log cannot go on, where it cannot.
+    fn gap(&self) -> Option<Failure> {
+        match self.status()?.state {
+            StreamState::Gap(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Why the source gives no log, while it gives none.
+    fn unreachable(&self) -> Option<Failure> {
+        match self.status()?.state {
+            StreamState::Retrying(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    fn received(&self) -> Option<LogPosition> {
+        self.status()?.received
+    }
+
+    /// How far the standby has replayed.
+    pub fn replay_state(&self) -> Result<Progress, Failure> {
+        let server = self.serving()?.servers.get(&staging_key(self.id));
+        let server = server.ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("the staging server of '{}' does not run", self.name),
+                "resume the dSource, or see its faults: offshoot status",
+            )
+        })?;
+        server.replayed()
+    }
+
+    /// Receives all that the source has flushed by now; up to where moments can be opened then.
+    pub fn ask_now(&self, timeout: Duration) -> Result<Position, Failure> {
+        self.ask(|stream| stream.ask_now(timeout))
+    }
+
+    /// The same, however much that is: as long as something arrives within each `silence`.
+    pub fn receive_all(
+        &self,
+        silence: Duration,
+        tick: &mut dyn FnMut(&StreamStatus) -> Result<(), Failure>,
+    ) -> Result<Position, Failure> {
+        self.ask(|stream| stream.receive_all(silence, tick))
+    }
+
+    fn ask(
+        &self,
+        ask: impl FnOnce(&dyn LogStream) -> Result<Position, Failure>,
+    ) -> Result<Position, Failure> {
+        ask(&*self.stream()?)?;
+        self.advance()?;
+        self.indexed().ok_or_else(|| Failure::internal("nothing is indexed after all was received"))
+    }
+
+    /// The stream; nobody else waits while it is asked something.
+    fn stream(&self) -> Result<Arc<dyn LogStream>, Failure> {
+        self.stream.lock().clone().ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("'{}' is paused", self.name),
+                format!("resume it: offshoot dsource resume {}", self.name),
+            )
+        })
+    }
+
+    /// Waits until the standby has replayed everything up to a position.
+    pub fn wait_replayed(
+        &self,
+        to: LogPosition,
+        timeout: Duration,
+        tick: &mut dyn FnMut(LogPosition) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let serving = self.serving()?;
+        let deadline = serving.clock.elapsed() + timeout;
+        let mut shortage = Shortage::default();
+        loop {
+            let state = self.wait_staging(&|| false)?;
+            tick(state.position)?;
+            if state.position >= to {
+                return Ok(());
+            }
+            if let Some(failure) = self.gap().filter(|_| self.received() < Some(to)) {
+                return Err(failure);
+            }
+            shortage.check(&serving, self.starves(&serving), STARVES)?;
+            if serving.clock.elapsed() > deadline {
+                return Err(Failure::new(
+                    ErrorKind::WrongState,
+                    format!(
+                        "staging of '{}' has {} bytes of log still to replay",
+                        self.name,
+                        to.bytes_since(state.position)
+                    ),
+                    "try again later; the engine goes on replaying",
+                ));
+            }
+            serving.clock.sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Whether there is log for the standby but no room for what it would make of it.
+    fn starves(&self, serving: &Serving) -> bool {
+        !room::can_grow(serving) && self.fed() < self.received()
+    }
+
+    /// One step forward: index what was received, feed the standby.
+    pub fn advance(&self) -> Result<(), Failure> {
+        let status = self.status();
+        let mut feed = self.feed.lock();
+        let known = status.as_ref().and_then(|status| status.received).unwrap_or_default();
+        // Not all that arrives meanwhile: the standby would wait for it.
+        let ahead = LogPosition(known.max(self.log.end()).0 + AHEAD_BYTES);
+        let end = self.log.update_until(ahead)?;
+        if let Some(status) = &status {
+            // The status was taken before the index was updated, so that all it proves is indexed.
+            if let Some(synced) = status.synced_to {
+                let mut indexed = self.indexed.lock();
+                let log = indexed.map_or(end, |old| old.log.max(end));
+                let time = indexed.map_or(synced.time, |old| old.time.max(synced.time));
+                *indexed = Some(Position { log, time });
+            }
+            // Without room the standby would end in the middle of its replay: it is not led there.
+            let roomy = || self.serving().is_ok_and(|serving| room::can_grow(&serving));
+            let fed = feed.as_mut().filter(|_| roomy());
+            if let (Some(feed), Some(received)) = (fed, status.received) {
+                feed.advance(received)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out up to where moments can be opened by what is there alone.
+    pub fn find_end(&self) -> Result<(), Failure> {
+        let log = self.log.update_until(LogPosition::END)?;
+        let last = self.log.last()?;
+        let time = last.and_then(|last| last.time.checked_sub(COMMIT_SKEW).ok());
+        *self.indexed.lock() = time.map(|time| Position { log, time });
+        Ok(())
+    }
+
+    fn rounds(&self) {
+        let mut restart_at = Duration::ZERO;
+        while !self.stopping.load(Ordering::Relaxed) {
+            let Some(serving) = self.serving.upgrade() else { return };
+            match self.advance() {
+                Ok(()) => serving.clear(&self.name, "log"),
+                Err(failure) => serving.raise(&self.name, "log", &failure),
+            }
+            self.report_stream(&serving);
+            let now = serving.clock.elapsed();
+            let ended = !serving.servers.is_running(&staging_key(self.id));
+            if ended && now >= restart_at && room::can_grow(&serving) {
+                restart_at = now + RESTART_PAUSE;
+                self.restart_standby(&serving);
+            }
+            serving.clock.sleep(ROUND);
+        }
+    }
+
+    fn report_stream(&self, serving: &Serving) {
+        match self.status().map(|status| (status.state, status.state_for)) {
+            Some((StreamState::Gap(failure), _)) => serving.raise(&self.name, "source", &failure),
+            Some((StreamState::Retrying(failure), since)) if since > Duration::from_secs(5) => {
+                serving.raise(&self.name, "source", &failure);
+            }
+            Some((StreamState::Streaming, _)) | None => serving.clear(&self.name, "source"),
+            _ => {}
+        }
+        if self.status().is_some_and(|status| status.synced_to.is_some()) {
+            losses::received_again(serving, &self.name);
+        }
+    }
+
+    fn restart_standby(&self, serving: &Arc<Serving>) {
+        tracing::warn!(dsource = self.name, "the staging server has ended; starting it again");
+        let started = serving.catalog.get::<Dsource>(self.id).map_err(Failure::from);
+        match started.and_then(|dsource| self.start_standby(&dsource)) {
+            Ok(()) => serving.clear(&self.name, "staging"),
+            Err(failure) => serving.raise(&self.name, "staging", &failure),
+        }
+    }
+
+    /// Up to where staging has the log: it may be behind every snapshot while it catches up after a
+    /// restart. None while paused.
+    pub fn fed(&self) -> Option<LogPosition> {
+        self.feed.lock().as_ref().map(|feed| feed.fed())
+    }
+
+    /// Where replay of a snapshot of staging taken now would begin.
+    pub fn replay_begins(&self) -> Result<LogPosition, Failure> {
+        let serving = self.serving()?;
+        let dsource: Dsource = serving.catalog.get(self.id)?;
+        let dataset = dsource.staging_dataset.ok_or_else(|| Failure::internal("no staging"))?;
+        let key = staging_key(self.id);
+        let spec = servers::spec(&serving, &key, key.clone(), &self.kind, dataset, None)?;
+        self.kind.connector.replay_begins(&spec)
+    }
+
+    /// Stops following: rounds, receiver, standby. What was received stays and can be opened.
+    pub fn stop(&self) -> Result<(), Failure> {
+        self.stopping.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.lock().take() {
+            // A round may be what stops us; a thread cannot wait for itself.
+            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+                tracing::error!(dsource = self.name, "the follower panicked");
+            }
+        }
+        if let Some(stream) = self.stream.lock().take() {
+            stream.stop();
+        }
+        self.advance_last();
+        *self.feed.lock() = None;
+        let serving = self.serving()?;
+        if let Some(indexed) = self.indexed() {
+            serving
+                .catalog
+                .update::<Dsource>(self.id, |dsource| dsource.synced_to = Some(indexed))?;
+        }
+        serving.servers.stop(&staging_key(self.id), StopMode::Fast).map(drop)
+    }
+
+    fn advance_last(&self) {
+        if let Err(failure) = self.log.update_until(LogPosition::END) {
+            tracing::warn!(dsource = self.name, %failure, "the end of the log is not indexed");
+        }
+    }
+}
+
+/// The source of a dSource with its password from the catalog.
+pub fn source_of(serving: &Serving, dsource: &Dsource) -> Result<Box<dyn Source>, Failure> {
+    let secret = serving.catalog.secret(&source_password_key(dsource.id))?;
+    let uri = SourceUri { uri: dsource.source.clone(), secret };
+    serving.connectors.find(&dsource.connector)?.source(&uri)
+}

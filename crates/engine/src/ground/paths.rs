@@ -1,0 +1,193 @@
+//! Where things lie: the pool directory's parts, mount points, runtime directories of servers.
+
+use offshoot_os::process::User;
+use offshoot_types::{DatasetId, ErrorKind, Failure};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest runtime base that leaves room for a socket's name within the 107 bytes of `sun_path`.
+const RUNTIME_BASE_MAX: usize = 60;
+
+/// The catalog's file in the pool.
+pub const CATALOG: &str = "catalog.db";
+
+/// Where runtime directories lie that have no room in their pool.
+const RUNTIMES: &str = "/tmp";
+/// A keeper that is being started does not listen yet; one whose socket is older should.
+const DESERTED_AFTER: Duration = Duration::from_secs(60);
+
+/// The places of one pool.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    pool: PathBuf,
+    runtime: PathBuf,
+}
+
+impl Paths {
+    /// Prepares the directories below a pool directory, which is created where missing.
+    ///
+    /// # Errors
+    /// `HostUnprepared` naming the directory that cannot be used.
+    pub fn prepare(pool: &Path) -> Result<Paths, Failure> {
+        // Servers run as another user when we are root: they must be able to pass, not to list.
+        make_dir(pool, 0o711)?;
+        let pool = pool.canonicalize().map_err(|error| unusable(pool, &error))?;
+        let paths = Paths { runtime: runtime_base(&pool), pool };
+        for dir in [paths.pool.join("run"), paths.mounts()] {
+            make_dir(&dir, 0o711)?;
+        }
+        make_dir(&paths.logs(), 0o700)?;
+        Ok(paths)
+    }
+
+    /// Makes the directory of runtime directories. It may lie outside the pool: call it when the pool
+    /// is ours, so that an engine that is refused leaves nothing there.
+    ///
+    /// # Errors
+    /// `HostUnprepared` when it cannot be used.
+    pub fn make_runtime(&self) -> Result<(), Failure> {
+        make_dir(&self.runtime, 0o711)?;
+        let owner = std::fs::metadata(&self.runtime).map_err(|e| unusable(&self.runtime, &e))?;
+        if owner.uid() == User::own_uid() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ErrorKind::HostUnprepared,
+            format!("{} belongs to another user", self.runtime.display()),
+            "remove it, or use a pool directory with a shorter path",
+        ))
+    }
+
+    /// Removes that directory again, but what a server that is left has in it.
+    pub fn remove_runtime(&self) {
+        remove_empty(&self.runtime);
+    }
+
+    /// Removes what pools whose keeper was killed, and which no engine has opened since, left in
+    /// `/tmp`: they may be gone.
+    pub fn remove_deserted_runtimes(&self) {
+        remove_deserted(Path::new(RUNTIMES), &self.runtime, DESERTED_AFTER);
+    }
+
+    /// A number of this pool's own, by which engines on one host keep out of each other's way.
+    pub fn pool_number(&self) -> u64 {
+        path_number(&self.pool)
+    }
+
+    /// The pool directory, absolute.
+    pub fn pool(&self) -> &Path {
+        &self.pool
+    }
+
+    /// The catalog's file.
+    pub fn catalog(&self) -> PathBuf {
+        self.pool.join(CATALOG)
+    }
+
+    /// The directory of all mount points.
+    pub fn mounts(&self) -> PathBuf {
+        self.pool.join("run/mnt")
+    }
+
+    /// The directory of the servers' logs.
+    pub fn logs(&self) -> PathBuf {
+        self.pool.join("run/log")
+    }
+
+    /// Where a dataset is mounted.
+    pub fn mount(&self, dataset: DatasetId) -> PathBuf {
+        self.mounts().join(dataset.0.to_string())
+    }
+
+    /// The directory of all servers' runtime directories.
+    pub fn runtime(&self) -> &Path {
+        &self.runtime
+    }
+
+    /// The runtime directory of one server.
+    pub fn server(&self, key: &str) -> PathBuf {
+        self.runtime.join(key)
+    }
+}
+
+/// Where the keeper of a pool answers, in its runtime directory.
+pub fn keeper_socket(runtime: &Path) -> PathBuf {
+    runtime.join("keeper")
+}
+
+/// `run/pg` in the pool where sockets fit there, else a directory of the pool's own in `/tmp`.
+fn runtime_base(pool: &Path) -> PathBuf {
+    let inside = pool.join("run/pg");
+    if inside.as_os_str().len() <= RUNTIME_BASE_MAX {
+        return inside;
+    }
+    Path::new(RUNTIMES).join(format!("{}{:016x}", runtime_prefix(), path_number(pool)))
+}
+
+/// How the names of this user's runtime directories begin.
+fn runtime_prefix() -> String {
+    format!("offshoot-{}-", User::own_uid())
+}
+
+/// Removes this user's runtime directories in `dir`, but `own`, in which the socket of a keeper is older
+/// than `age` and nobody listens.
+fn remove_deserted(dir: &Path, own: &Path, age: Duration) {
+    let prefix = runtime_prefix();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let ours =
+            entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == User::own_uid());
+        let named = entry.file_name().to_string_lossy().starts_with(&prefix);
+        if !ours || !named || entry.path() == own {
+            continue;
+        }
+        let socket = keeper_socket(&entry.path());
+        let made = std::fs::symlink_metadata(&socket).and_then(|found| found.modified());
+        let old = made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since >= age));
+        if old && offshoot_keeper::remove_deserted(&socket) {
+            remove_empty(&entry.path());
+        }
+    }
+}
+
+/// A number that stays the same for a path and differs from most others' (FNV-1a).
+fn path_number(path: &Path) -> u64 {
+    path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3_u64)
+    })
+}
+
+fn make_dir(path: &Path, mode: u32) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
+    made.map_err(|error| unusable(path, &error))?;
+    let metadata = std::fs::metadata(path).map_err(|error| unusable(path, &error))?;
+    let missing = mode & !metadata.permissions().mode();
+    if missing != 0 && metadata.uid() == User::own_uid() {
+        let wanted = std::fs::Permissions::from_mode(metadata.permissions().mode() | mode);
+        std::fs::set_permissions(path, wanted).map_err(|error| unusable(path, &error))?;
+    }
+    Ok(())
+}
+
+/// Removes a directory and those below it that hold no file.
+fn remove_empty(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty(&entry.path());
+        }
+    }
+    // Refused, as it should be, where something is left in it.
+    let _ = std::fs::remove_dir(dir);
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(
+        ErrorKind::HostUnprepared,
+        format!("the directory {} cannot be used: {error}", path.display()),
+        "give --pool a directory that this user can write to",
+    )
+    .or_pool_full(error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,6 @@
+//! What can be opened: snapshots, bookmarks, and the way from a moment to them.
+
+pub mod bookmarks;
+pub mod moments;
+pub mod names;
+pub mod snapshots;

@@ -1,0 +1,297 @@
+//! From what a user asks for to what must be cloned and replayed.
+
+use crate::core::Core;
+use crate::core::kind::PositionWriter;
+use crate::following::Following;
+use crate::following::follower::Follower;
+use crate::history::bookmarks;
+use jiff::Timestamp;
+use offshoot_domain::{
+    Bookmark, Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target,
+    TimeRefusal, Timeflow, TimeflowView, Vdb, check_time, plan,
+};
+use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the source may take to say what it has.
+const ASK_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What a job opens: decided once, stored with the job.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Resolved {
+    /// The snapshot it comes from.
+    pub snapshot: SnapshotId,
+    /// The image in the store to clone.
+    pub image: SnapshotId,
+    /// Where replay of the source's log ends; none: the image opens as it stands.
+    pub recover_to: Option<LogPosition>,
+    /// What the user sees as the moment.
+    pub position: Position,
+}
+
+/// The snapshots and the log of a dSource or VDB.
+pub struct History {
+    pub name: String,
+    pub snapshots: Vec<Snapshot>,
+    log: Vec<LogRange>,
+    writer: PositionWriter,
+}
+
+impl History {
+    /// Reads the present history of an object: of a dSource the timeflow that goes on, as positions
+    /// of one that ended may lie on another course of the source.
+    pub fn read(core: &Following, owner: Owner) -> Result<History, Failure> {
+        let (name, timeflow) = match owner {
+            Owner::Dsource(id) => {
+                let dsource: Dsource = core.catalog.get(id)?;
+                (dsource.name.to_string(), dsource.timeflow)
+            }
+            Owner::Vdb(id) => {
+                let vdb: Vdb = core.catalog.get(id)?;
+                (vdb.name.to_string(), None)
+            }
+        };
+        let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
+        if let Owner::Dsource(_) = owner {
+            snapshots.retain(|one| Some(one.timeflow) == timeflow);
+        }
+        snapshots.sort_by_key(|one| (one.position.log, one.id));
+        let mut log = match timeflow {
+            Some(id) => core.catalog.get::<Timeflow>(id)?.log,
+            None => Vec::new(),
+        };
+        if let Owner::Dsource(id) = owner {
+            let end = match core.follower(id) {
+                Some(follower) => follower.indexed(),
+                None => core.catalog.get::<Dsource>(id)?.synced_to,
+            };
+            if let (Some(range), Some(end)) = (log.last_mut(), end) {
+                range.to = end;
+            }
+        }
+        Ok(History { name, snapshots, log, writer: PositionWriter::of(core, owner)? })
+    }
+
+    /// Reads the history that a snapshot of an object lies on. That of an ended timeflow of a dSource
+    /// has no log.
+    fn around(core: &Following, owner: Owner, id: SnapshotId) -> Result<History, Failure> {
+        let present = History::read(core, owner)?;
+        if present.snapshots.iter().any(|one| one.id == id) {
+            return Ok(present);
+        }
+        let mut ended: Vec<Snapshot> = core.catalog.list_of(owner)?;
+        let timeflow = ended.iter().find(|one| one.id == id).map(|one| one.timeflow);
+        ended.retain(|one| Some(one.timeflow) == timeflow);
+        Ok(History { snapshots: ended, log: Vec::new(), ..present })
+    }
+
+    /// For the planner.
+    pub fn planned<T>(&self, plan: impl FnOnce(&TimeflowView<'_>) -> T) -> T {
+        let write = |position| self.writer.write(position);
+        let History { name, snapshots, log, .. } = self;
+        plan(&TimeflowView { name, snapshots, log, write: &write })
+    }
+
+    /// How its positions are written.
+    pub fn writer(&self) -> &PositionWriter {
+        &self.writer
+    }
+
+    fn snapshot(&self, id: SnapshotId) -> Result<&Snapshot, Failure> {
+        self.snapshots.iter().find(|one| one.id == id).ok_or_else(|| {
+            let hint = format!("list them: offshoot snapshot list {}", self.name);
+            Failure::new(ErrorKind::NotFound, format!("'{}' has no {id}", self.name), hint)
+        })
+    }
+}
+
+/// Decides what opens a moment of a dSource or of a VDB's snapshots.
+///
+/// # Errors
+/// `MomentUnavailable` that names the first or last moment there is.
+pub fn resolve(core: &Following, owner: Owner, moment: &Moment) -> Result<Resolved, Failure> {
+    match (owner, moment) {
+        (
+            Owner::Dsource(id),
+            Moment::At(_) | Moment::Log(_) | Moment::Transaction(_) | Moment::Latest,
+        ) => {
+            let dsource: Dsource = core.catalog.get(id)?;
+            let follower = core.need_follower(&dsource)?;
+            resolve_in_log(core, owner, &follower, moment)
+        }
+        (_, Moment::Snapshot(id)) => {
+            let history = History::around(core, owner, *id)?;
+            let position = history.snapshot(*id)?.position;
+            finish(&history, Target::Snapshot(*id), position)
+        }
+        (_, Moment::Bookmark(name)) => {
+            let bookmark = bookmark_of(core, owner, name)?;
+            let history = History::around(core, owner, bookmark.snapshot)?;
+            finish(&history, Target::Snapshot(bookmark.snapshot), bookmark.position)
+        }
+        (Owner::Vdb(_), Moment::Latest) => {
+            let history = History::read(core, owner)?;
+            let newest = history.snapshots.iter().max_by_key(|one| (one.taken_at, one.id));
+            let Some(newest) = newest else {
+                return history
+                    .planned(|view| plan(view, Target::LatestSnapshot))
+                    .and_then(|_| Err(Failure::internal("a plan without a snapshot")));
+            };
+            finish(&history, Target::Snapshot(newest.id), newest.position)
+        }
+        (Owner::Vdb(_), _) => Err(Failure::new(
+            ErrorKind::MomentUnavailable,
+            "a VDB keeps no log of its own: only its snapshots and its present state can be opened",
+            "use --snapshot ID, --bookmark NAME or --latest",
+        )),
+    }
+}
+
+/// A bookmark that must be on an object.
+fn bookmark_of(core: &Core, owner: Owner, name: &str) -> Result<Bookmark, Failure> {
+    let shown = bookmarks::show(core, name)?;
+    if shown.bookmark.owner == owner {
+        return Ok(shown.bookmark);
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidInput,
+        format!("the bookmark '{name}' is on '{}', whose history this is not", shown.object),
+        format!(
+            "provision a VDB from there: offshoot vdb provision NAME --from {} --bookmark {name}",
+            shown.object
+        ),
+    ))
+}
+
+fn resolve_in_log(
+    core: &Following,
+    owner: Owner,
+    follower: &Arc<Follower>,
+    moment: &Moment,
+) -> Result<Resolved, Failure> {
+    let mut history = History::read(core, owner)?;
+    let (end, next, time) = match moment {
+        Moment::At(at) => {
+            match history.planned(|view| check_time(view, *at)) {
+                Ok(()) => {}
+                Err(TimeRefusal::Never(failure)) => return Err(failure),
+                Err(TimeRefusal::NotYet(failure)) => {
+                    // The source is asked once; it may be idle, or we a little behind.
+                    follower.ask_now(ASK_TIMEOUT).map_err(|_| failure)?;
+                    history = History::read(core, owner)?;
+                    history.planned(|view| check_time(view, *at))?;
+                }
+            }
+            match follower.log().last_not_after(*at)? {
+                Some(commit) => after(follower, commit.end, Some(*at))?,
+                // Nothing was committed since the first moment kept.
+                None => before_first(&history, follower, *at)?,
+            }
+        }
+        Moment::Log(text) => {
+            let position = history.writer().read(text)?;
+            if follower.indexed().is_none_or(|end| end.log < position) {
+                let _ = follower.ask_now(ASK_TIMEOUT);
+                history = History::read(core, owner)?;
+            }
+            after(follower, position, None)?
+        }
+        Moment::Transaction(label) => {
+            let mut found = follower.log().by_transaction(label)?;
+            if found.is_none() {
+                let _ = follower.ask_now(ASK_TIMEOUT);
+                history = History::read(core, owner)?;
+                found = follower.log().by_transaction(label)?;
+            }
+            let commit = found.ok_or_else(|| unknown_transaction(&history.name, label))?;
+            after(follower, commit.end, Some(commit.time))?
+        }
+        _ => {
+            // Whatever was received opens, also when the source cannot be asked now.
+            let _ = follower.ask_now(ASK_TIMEOUT);
+            history = History::read(core, owner)?;
+            let Some(end) = follower.indexed() else {
+                let latest = history.planned(|view| plan(view, Target::LatestSnapshot))?;
+                return finish_plan(&history, latest, None);
+            };
+            // A snapshot behind the last commit shows the same as the end of the log.
+            let last = follower.log().last_at(end.log)?;
+            // Commits arrive before it is proved that none of their time is missing.
+            let (last, time) =
+                last.map_or((end.log, end.time), |last| (last.end, last.time.max(end.time)));
+            (last, Some(LogPosition(end.log.0 + 1)), time)
+        }
+    };
+    let next = if is_indexed(follower, end)? { next } else { None };
+    finish(&history, Target::Position { end, next }, Position { log: end, time })
+}
+
+/// Whether all commits from a position on are indexed. Before the first log file that is kept they are
+/// forgotten: what is found as the next commit may not be the next.
+fn is_indexed(follower: &Follower, position: LogPosition) -> Result<bool, Failure> {
+    Ok(follower.log().begin()?.is_some_and(|begin| begin <= position))
+}
+
+/// A position, the end of the next commit behind it, and its time.
+type Found = (LogPosition, Option<LogPosition>, Timestamp);
+
+fn after(
+    follower: &Follower,
+    position: LogPosition,
+    time: Option<Timestamp>,
+) -> Result<Found, Failure> {
+    let next = follower.log().next_after(position)?;
+    let time = match time {
+        Some(time) => time,
+        None => follower.log().last_at(position)?.map_or_else(Timestamp::default, |one| one.time),
+    };
+    Ok((position, next.map(|commit| commit.end), time))
+}
+
+fn before_first(history: &History, follower: &Follower, at: Timestamp) -> Result<Found, Failure> {
+    let held = history.snapshots.iter().filter(|one| one.position.time <= at);
+    match held.max_by_key(|one| one.position.log) {
+        Some(base) => after(follower, base.position.log, Some(at)),
+        None => Err(Failure::internal(format!("no snapshot of '{}' is before {at}", history.name))),
+    }
+}
+
+fn unknown_transaction(name: &str, label: &str) -> Failure {
+    Failure::new(
+        ErrorKind::MomentUnavailable,
+        format!("no commit of transaction {label} is in the log of '{name}'"),
+        "the transaction was rolled back, is not finished, or is older than the log kept",
+    )
+}
+
+fn finish(history: &History, target: Target, position: Position) -> Result<Resolved, Failure> {
+    finish_plan(history, history.planned(|view| plan(view, target))?, Some(position))
+}
+
+fn finish_plan(
+    history: &History,
+    plan: ProvisionPlan,
+    position: Option<Position>,
+) -> Result<Resolved, Failure> {
+    let base = history.snapshot(plan.snapshot)?;
+    Ok(Resolved {
+        snapshot: plan.snapshot,
+        image: plan.image,
+        recover_to: plan.recover_to,
+        position: position.unwrap_or(base.position),
+    })
+}
+
+/// The position a snapshot taken now would have, by the last commit at or before it.
+pub fn position_at(
+    follower: &Follower,
+    log: LogPosition,
+    fallback: Timestamp,
+) -> Result<Position, Failure> {
+    let commit = follower.log().last_at(log)?;
+    let proved = follower.indexed().filter(|indexed| indexed.log == log);
+    let time = proved.map(|one| one.time).or(commit.map(|one| one.time)).unwrap_or(fallback);
+    Ok(Position { log, time })
+}

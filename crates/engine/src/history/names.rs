@@ -1,0 +1,39 @@
+//! Names of dSources and VDBs, which share one namespace.
+
+use crate::core::{Core, missing};
+use offshoot_domain::{Dsource, Owner, Vdb};
+use offshoot_types::Failure;
+
+/// Which kind of object a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// A dSource.
+    Dsource,
+    /// A VDB.
+    Vdb,
+}
+
+impl From<Owner> for ObjectKind {
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Dsource(_) => ObjectKind::Dsource,
+            Owner::Vdb(_) => ObjectKind::Vdb,
+        }
+    }
+}
+
+/// A dSource or VDB by name.
+pub fn find(core: &Core, name: &str) -> Result<Owner, Failure> {
+    core.catalog.find_owner(name)?.ok_or_else(|| {
+        missing("dSource or VDB", name, "list them: offshoot dsource list; offshoot vdb list")
+    })
+}
+
+/// The name of a dSource or VDB; of one that is gone, its id.
+pub fn of(core: &Core, owner: Owner) -> Result<String, Failure> {
+    let name = match owner {
+        Owner::Dsource(id) => core.catalog.find::<Dsource>(id)?.map(|one| one.name),
+        Owner::Vdb(id) => core.catalog.find::<Vdb>(id)?.map(|one| one.name),
+    };
+    Ok(name.map_or_else(|| owner.to_string(), |name| name.to_string()))
+}

@@ -1,0 +1,176 @@
+//! The records of snapshots: taken, found, deleted.
+
+use crate::core::Core;
+use crate::core::keys::vdb_key;
+use crate::following::Following;
+use crate::history::moments::position_at;
+use crate::serving::Serving;
+use crate::space::losses;
+use offshoot_domain::{
+    Dsource, Owner, Position, Readiness, SPACING_BYTES, Snapshot, SnapshotKind, Vdb,
+};
+use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId, VdbId};
+
+/// A snapshot by id.
+pub fn find(core: &Core, id: SnapshotId) -> Result<Snapshot, Failure> {
+    core.catalog.find::<Snapshot>(id)?.ok_or_else(|| {
+        let hint = "list them: offshoot snapshot list";
+        Failure::new(ErrorKind::NotFound, format!("there is no {id}"), hint)
+    })
+}
+
+/// Takes a snapshot of staging as it is, without waiting for anything.
+pub fn take_of_dsource(
+    core: &Following,
+    dsource: &Dsource,
+    kind: SnapshotKind,
+) -> Result<SnapshotId, Failure> {
+    let (Some(staging), Some(timeflow)) = (dsource.staging_dataset, dsource.timeflow) else {
+        return Err(Failure::internal(format!("'{}' has no staging", dsource.name)));
+    };
+    let follower = core.need_follower(dsource)?;
+    // Read before the image is fixed: replay of the image starts here or later.
+    let replay_from = follower.replay_begins()?;
+    let id = core.store.snapshot(staging).map_err(|e| e.failure())?;
+    // Asked after it is fixed: no page in the image is newer than this.
+    let state = match follower.replay_state() {
+        Ok(state) => state,
+        Err(failure) => {
+            core.delete_image(id)?;
+            return Err(failure);
+        }
+    };
+    let fallback = state.last_commit.unwrap_or_else(|| core.now());
+    record(
+        core,
+        Snapshot {
+            id,
+            owner: dsource.id.into(),
+            timeflow,
+            position: position_at(&follower, state.position, fallback)?,
+            replay_from,
+            epoch: state.epoch,
+            kind,
+            taken_at: core.now(),
+            readiness: Readiness::Pending,
+        },
+    )
+}
+
+/// Takes a snapshot of a VDB; of a running one it holds every commit acknowledged by now.
+pub fn take_of_vdb(core: &Serving, id: VdbId, kind: SnapshotKind) -> Result<SnapshotId, Failure> {
+    let vdb: Vdb = core.catalog.get(id)?;
+    let (Some(dataset), Some(timeflow)) = (vdb.dataset, vdb.timeflow) else {
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("'{}' is not provisioned yet", vdb.name),
+            "wait until it is: offshoot job list",
+        ));
+    };
+    losses::check(core, &vdb)?;
+    let image = core.store.snapshot(dataset).map_err(|e| e.failure())?;
+    let position = present_position(core, &vdb);
+    record(
+        core,
+        Snapshot {
+            id: image,
+            owner: id.into(),
+            timeflow,
+            position,
+            replay_from: position.log,
+            epoch: 0,
+            kind,
+            taken_at: core.now(),
+            readiness: Readiness::Pending,
+        },
+    )
+}
+
+/// Where a VDB's log ends, as far as it can be asked.
+fn present_position(core: &Serving, vdb: &Vdb) -> Position {
+    let now = core.now();
+    let opened = vdb.moment.map_or(LogPosition::START, |moment| moment.log);
+    Position { log: present_end(core, vdb).unwrap_or(opened), time: now }
+}
+
+fn present_end(core: &Serving, vdb: &Vdb) -> Option<LogPosition> {
+    core.servers.get(&vdb_key(vdb.id))?.position().ok()
+}
+
+/// Whether a running VDB's policy asks for a snapshot: the interval has passed and it has changed.
+pub fn due_of_vdb(core: &Serving, vdb: &Vdb) -> Result<bool, Failure> {
+    let (policy, now) = (&vdb.policy.snapshots, core.now());
+    let snapshots: Vec<Snapshot> = core.catalog.list_of(vdb.id)?;
+    let present = snapshots.iter().filter(|one| Some(one.timeflow) == vdb.timeflow);
+    let last = present.max_by_key(|one| (one.taken_at, one.id));
+    let last = last.map(|one| (one.taken_at, one.position.log));
+    let passed = last.is_none_or(|(taken_at, _)| policy.has_passed(now, taken_at));
+    // Its server is asked only where the answer matters.
+    let current = if passed { present_end(core, vdb) } else { None };
+    Ok(current.is_some_and(|current| policy.due(now, last, current)))
+}
+
+fn record(core: &Core, snapshot: Snapshot) -> Result<SnapshotId, Failure> {
+    match core.catalog.put(&snapshot) {
+        Ok(()) => Ok(snapshot.id),
+        Err(error) => {
+            core.delete_image(snapshot.id)?;
+            Err(error.into())
+        }
+    }
+}
+
+/// Deletes a snapshot's images and its record; what was made from it stays.
+pub fn free(core: &Core, snapshot: &Snapshot) -> Result<(), Failure> {
+    // The record goes first: nobody may start from an image that is about to go.
+    core.catalog.delete::<Snapshot>(snapshot.id)?;
+    if let Some(image) = snapshot.ready_image() {
+        core.delete_image(image)?;
+    }
+    core.delete_image(snapshot.id)
+}
+
+/// Marks what a proof found.
+pub fn set_readiness(core: &Core, id: SnapshotId, readiness: Readiness) -> Result<(), Failure> {
+    core.catalog.update::<Snapshot>(id, |snapshot| snapshot.readiness = readiness)?;
+    Ok(())
+}
+
+/// Whether the log that a snapshot's image as taken needs is there: it is gone once the source was
+/// copied anew. A VDB's image has its log inside.
+pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
+    let Owner::Dsource(id) = snapshot.owner else { return Ok(true) };
+    let dsource: Option<Dsource> = core.catalog.find(id)?;
+    Ok(dsource.is_some_and(|dsource| dsource.timeflow == Some(snapshot.timeflow)))
+}
+
+/// Which snapshot of a dSource its policy or the provisioning-time objective asks for now.
+pub fn due_of_dsource(
+    core: &Following,
+    dsource: &Dsource,
+) -> Result<Option<SnapshotKind>, Failure> {
+    let Some(follower) = core.follower(dsource.id) else { return Ok(None) };
+    let snapshots = on_log(core, dsource)?;
+    let current = follower.log().end();
+    let last = |wanted: &dyn Fn(&&Snapshot) -> bool| {
+        snapshots.iter().filter(wanted).max_by_key(|one| one.position.log)
+    };
+    let policy = last(&|one| one.kind != SnapshotKind::RecoveryPoint)
+        .map(|one| (one.taken_at, one.position.log));
+    let newest = last(&|_| true).map_or(LogPosition::START, |one| one.position.log);
+    let kind = if dsource.policy.snapshots.due(core.now(), policy, current) {
+        Some(SnapshotKind::Policy)
+    } else if current.bytes_since(newest) >= SPACING_BYTES {
+        Some(SnapshotKind::RecoveryPoint)
+    } else {
+        None
+    };
+    Ok(kind)
+}
+
+/// The snapshots into which the log can be replayed: those of ended timeflows have none.
+fn on_log(core: &Core, dsource: &Dsource) -> Result<Vec<Snapshot>, Failure> {
+    let mut snapshots: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;
+    snapshots.retain(|one| Some(one.timeflow) == dsource.timeflow && one.follows_log());
+    Ok(snapshots)
+}

@@ -1,0 +1,142 @@
+//! What runs again when the engine starts, and what it stops when it ends.
+
+use crate::core::keys::vdb_key;
+use crate::parts::{Context, Parts};
+use crate::serving::vdb::{open_vdb, release_memory_group};
+use offshoot_connector::StopMode;
+use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
+use offshoot_types::{ErrorKind, Failure, VdbId};
+use offshoot_workflow::{Submission, Workflow};
+use std::sync::Arc;
+
+/// Starts everything the catalog says should run, side by side. What does not start is a fault; the
+/// rest goes on.
+pub fn start_all(parts: &Arc<Parts>) -> Result<(), Failure> {
+    let dsources: Vec<Dsource> = parts.catalog.list()?;
+    let vdbs: Vec<Vdb> = parts.catalog.list()?;
+    std::thread::scope(|scope| {
+        for dsource in &dsources {
+            scope.spawn(|| start_dsource(parts, dsource));
+        }
+        for vdb in vdbs.iter().filter(|vdb| vdb.state == VdbState::Running) {
+            scope.spawn(|| start_vdb(parts, vdb));
+        }
+    });
+    Ok(())
+}
+
+fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
+    // A job that a crash had interrupted may have started it.
+    if parts.follower(dsource.id).is_some() {
+        return;
+    }
+    let follow = match dsource.state {
+        DsourceState::Active => true,
+        DsourceState::Paused | DsourceState::Failed => false,
+        // Their jobs finish or undo them.
+        DsourceState::Linking | DsourceState::Unlinking => return,
+    };
+    match parts.start(dsource, follow) {
+        Ok(()) => parts.clear(&dsource.name, "start"),
+        Err(failure) => parts.raise(&dsource.name, "start", &failure),
+    }
+}
+
+/// Starts the server of a VDB that should run; a fault where it does not.
+pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
+    let Some(dataset) = vdb.dataset else { return };
+    // It outlived the engine before, or a job that a crash had interrupted has started it.
+    if parts.servers.is_running(&vdb_key(vdb.id)) {
+        parts.clear(&vdb.name, "server");
+        return;
+    }
+    let recorded = match open_vdb(parts, vdb, dataset, false) {
+        Ok(()) => {
+            parts.clear(&vdb.name, "server");
+            parts.catalog.update::<Vdb>(vdb.id, |vdb| {
+                (vdb.state, vdb.problem) = (VdbState::Running, None);
+            })
+        }
+        // It is tried again as soon as there is room.
+        Err(failure) if failure.code == ErrorKind::PoolFull => {
+            parts.raise(&vdb.name, "server", &failure);
+            return;
+        }
+        Err(failure) => {
+            parts.raise(&vdb.name, "server", &failure);
+            parts.catalog.update::<Vdb>(vdb.id, |vdb| {
+                (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
+            })
+        }
+    };
+    if let Err(error) = recorded {
+        tracing::error!(vdb = %vdb.name, %error, "the VDB's state could not be recorded");
+    }
+}
+
+/// The workflow by which a VDB whose server has ended is started again.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new("vdb_revive").check("start", revive)
+}
+
+/// Starts a VDB again, as a job: it holds the VDB, so that it cannot meet what its user does.
+pub fn submit_revival(parts: &Arc<Parts>, vdb: &Vdb) -> Result<(), Failure> {
+    let submission = Submission::new("vdb_revive", &vdb.name, &vdb.id).exclusive(vdb.id);
+    match parts.runner()?.submit(parts, submission.of_engine()) {
+        // Its user was quicker.
+        Err(failure) if failure.code == ErrorKind::Busy => Ok(()),
+        submitted => submitted.map(drop),
+    }
+}
+
+fn revive(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    // It may have been stopped or deleted since.
+    if let Some(vdb) = parts.catalog.find::<Vdb>(context.input::<VdbId>()?)?
+        && vdb.state == VdbState::Running
+    {
+        start_vdb(parts, &vdb);
+    }
+    Ok(())
+}
+
+/// Leaves a VDB down whose server ends whenever it is started.
+///
+/// # Errors
+/// The catalog's.
+pub fn give_up(parts: &Parts, vdb: &Vdb) -> Result<(), Failure> {
+    let log = parts.paths.logs().join(format!("{}.log", vdb_key(vdb.id)));
+    let failure = Failure::new(
+        ErrorKind::WrongState,
+        format!("the server of '{}' has ended too often and is not started again", vdb.name),
+        format!("see why: {}; then start it: offshoot vdb start {}", log.display(), vdb.name),
+    );
+    parts.raise(&vdb.name, "server", &failure);
+    parts.catalog.update::<Vdb>(vdb.id, |vdb| {
+        (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
+    })?;
+    Ok(())
+}
+
+/// Stops followers and servers cleanly and unmounts everything. Their recorded states stay, so that
+/// the next start brings them back.
+pub fn stop_all(parts: &Arc<Parts>) {
+    let vdbs: Vec<Vdb> = parts.catalog.list().unwrap_or_default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| parts.stop_all());
+        for vdb in &vdbs {
+            scope.spawn(|| {
+                if let Err(failure) = parts.servers.stop(&vdb_key(vdb.id), StopMode::Fast) {
+                    tracing::error!(vdb = %vdb.name, %failure, "it did not stop cleanly");
+                }
+                release_memory_group(vdb.id);
+            });
+        }
+    });
+    for key in parts.servers.keys() {
+        if let Err(failure) = parts.servers.stop(&key, StopMode::Immediate) {
+            tracing::error!(key, %failure, "a server did not stop");
+        }
+    }
+    parts.volumes.unmount_all();
+}

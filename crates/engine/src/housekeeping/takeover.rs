@@ -1,0 +1,156 @@
+//! Going on where an engine that was killed, or makes room for this one, was.
+//!
+//! A VDB is taken over as it runs when its mount and the log of what it was told are complete, its
+//! server lives and no job was about to change it. Everything else is begun anew, as after a crash of
+//! the host: the server is stopped, the mount ends, recovery brings back what was committed.
+
+use crate::core::keys::vdb_key;
+use crate::core::kind::Kind;
+use crate::ground::keeping::Keeping;
+use crate::ground::paths::{Paths, keeper_socket};
+use crate::parts::Parts;
+use crate::serving::servers;
+use crate::serving::vdb::favour_vital;
+use offshoot_dataset::VolatileLog;
+use offshoot_domain::{Vdb, VdbState};
+use offshoot_keeper::{Held, Keeper};
+use offshoot_os::process::{ProcessId, Signal};
+use offshoot_types::{DatasetId, ErrorKind, Failure};
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an engine may take to end its jobs and make room.
+const MAKE_ROOM: Duration = Duration::from_secs(180);
+
+/// What an earlier engine left at the keeper.
+#[derive(Default)]
+pub struct Survivors {
+    devices: BTreeMap<DatasetId, OwnedFd>,
+    /// The logs of what its programs were told.
+    pub logs: Vec<(DatasetId, Arc<VolatileLog>)>,
+}
+
+impl Survivors {
+    /// Asks the keeper.
+    pub fn of(keeping: &Keeping) -> Survivors {
+        let mut survivors = Survivors::default();
+        for Held { key, mut descriptors } in keeping.held() {
+            let dataset = DatasetId(key);
+            let (Some(memory), Some(device)) = (descriptors.pop(), descriptors.pop()) else {
+                tracing::warn!(%dataset, "left by another version");
+                continue;
+            };
+            match VolatileLog::open(memory) {
+                Ok(log) => survivors.logs.push((dataset, Arc::new(log))),
+                Err(error) => tracing::warn!(%dataset, %error, "left by another version"),
+            }
+            survivors.devices.insert(dataset, device);
+        }
+        survivors
+    }
+}
+
+/// What goes on: not to be cleaned away.
+#[derive(Default)]
+pub struct TakenOver {
+    /// Keys of servers.
+    pub servers: Vec<String>,
+    /// Mount points.
+    pub mounts: Vec<PathBuf>,
+}
+
+/// Takes over what can be and lets go of the rest.
+pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, Failure> {
+    let Survivors { mut devices, logs } = survivors;
+    drop(logs);
+    let vdbs: Vec<Vdb> = parts.catalog.list()?;
+    let mut taken = TakenOver::default();
+    for vdb in &vdbs {
+        let Some((dataset, device)) = vdb.dataset.and_then(|id| devices.remove_entry(&id)) else {
+            continue;
+        };
+        match take_over_vdb(parts, vdb, dataset, device) {
+            Ok(()) => {
+                tracing::info!(vdb = %vdb.name, "goes on");
+                taken.servers.push(vdb_key(vdb.id));
+                taken.mounts.push(parts.paths.mount(dataset));
+            }
+            Err(failure) => {
+                tracing::warn!(vdb = %vdb.name, %failure, "is begun anew");
+                let_go(parts, dataset)?;
+            }
+        }
+    }
+    for (dataset, device) in devices {
+        drop(device);
+        let_go(parts, dataset)?;
+    }
+    Ok(taken)
+}
+
+/// The programs of a mount get errors from here on.
+fn let_go(parts: &Parts, dataset: DatasetId) -> Result<(), Failure> {
+    parts.volumes.keeping().drop_held(dataset);
+    match parts.store.dataset(dataset) {
+        Ok(files) => {
+            files.survive_no_longer();
+            Ok(())
+        }
+        Err(offshoot_dataset::Error::NoDataset(_) | offshoot_dataset::Error::Lost(_)) => Ok(()),
+        Err(error) => Err(error.failure()),
+    }
+}
+
+fn take_over_vdb(
+    parts: &Arc<Parts>,
+    vdb: &Vdb,
+    dataset: DatasetId,
+    device: OwnedFd,
+) -> Result<(), Failure> {
+    let refused = |reason: &str| Err(Failure::internal(reason.to_owned()));
+    let (key, lock) = (vdb_key(vdb.id), vdb.id.to_string());
+    if vdb.state != VdbState::Running {
+        return refused("it was not running");
+    }
+    let jobs = parts.catalog.unsettled_jobs()?;
+    if jobs.iter().any(|job| job.kind.starts_with("vdb") && job.locks.contains(&lock)) {
+        return refused("a job was changing it");
+    }
+    if parts.store.dataset(dataset).map_err(|error| error.failure())?.volatile().is_none() {
+        return refused("not everything it was told was kept");
+    }
+    let kind = Kind::of_vdb(parts, vdb)?;
+    let title = format!("vdb {}", vdb.name);
+    let spec = servers::spec(parts, &key, title, &kind, dataset, Some(vdb.port))?;
+    let Some(server) = kind.connector.adopt(spec)? else { return refused("its server has ended") };
+    // What is not stored must be said anew before anything is written.
+    favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
+    parts.volumes.take_over(dataset, device)?;
+    parts.servers.keep(&key, server);
+    Ok(())
+}
+
+/// Has the engine of a pool, where one runs, make room: it leaves its VDBs running and ends.
+///
+/// # Errors
+/// `Busy` when it does not end in time.
+pub fn displace(pool: &Path) -> Result<(), Failure> {
+    let paths = Paths::prepare(pool)?;
+    let Ok(keeper) = Keeper::connect(&keeper_socket(paths.runtime())) else { return Ok(()) };
+    let Ok(Some(pid)) = keeper.engine() else { return Ok(()) };
+    let Some(engine) = ProcessId::of(pid) else { return Ok(()) };
+    tracing::info!(pid, "taking over from an engine");
+    let asked = engine.signal(Signal::User1);
+    asked.map_err(|error| Failure::internal(format!("the engine cannot be asked: {error}")))?;
+    if engine.wait_end(MAKE_ROOM) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::Busy,
+        format!("the engine with pid {pid} does not make room"),
+        "see its log; it goes on serving meanwhile",
+    ))
+}

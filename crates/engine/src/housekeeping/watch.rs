@@ -1,0 +1,292 @@
+//! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
+
+use crate::core::keys::vdb_key;
+use crate::following::reservations;
+use crate::history::snapshots;
+use crate::housekeeping::checkpoints::Checkpoints;
+use crate::housekeeping::restart;
+use crate::images::readiness;
+use crate::jobs::retention;
+use crate::jobs::snapshot;
+use crate::parts::Parts;
+use crate::space::damage;
+use crate::space::room;
+use offshoot_catalog::JobState;
+use offshoot_domain::{Dsource, DsourceState, Snapshot, SnapshotKind, Vdb, VdbState};
+use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, VdbId};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Pause between two rounds.
+const ROUND: Duration = Duration::from_millis(250);
+/// How often a proof is tried before the snapshot counts as failed.
+const ATTEMPTS_MAX: u32 = 3;
+/// Pause after one that ended for want of room.
+const PROOF_PAUSE: Duration = Duration::from_secs(10);
+/// How long a server that died is left alone before it is started again.
+const RESTART_PAUSE: Duration = Duration::from_secs(2);
+/// Pause between two looks at quotas.
+const QUOTAS_PAUSE: Duration = Duration::from_secs(5);
+/// Pause between two looks for snapshots of VDBs that are due.
+const SNAPSHOT_PAUSE: Duration = Duration::from_secs(1);
+/// Pause between two looks for what retention does not keep.
+const RETENTION_PAUSE: Duration = Duration::from_secs(60);
+/// Pause between two attempts to release log that is reserved on sources for nobody.
+const RESERVATIONS_PAUSE: Duration = Duration::from_secs(3);
+/// A server that dies so often in a row stays down.
+const RESTARTS_MAX: u32 = 5;
+/// One that ran for so long begins a new row.
+const RAN_WELL: Duration = Duration::from_secs(600);
+
+/// The state of the rounds.
+#[derive(Default)]
+struct Rounds {
+    proof: Option<(SnapshotId, JobId)>,
+    attempts: HashMap<SnapshotId, u32>,
+    /// No proof begins before.
+    proofs_at: Duration,
+    restarts: Restarts,
+    checkpoints: Checkpoints,
+    reservations_at: Duration,
+    quotas_at: Duration,
+    snapshots_at: Duration,
+    retention_at: Duration,
+    /// VDBs of which no snapshot is due before then.
+    unchanged: HashMap<VdbId, Duration>,
+    /// VDBs that have ended and wait for room.
+    waiting: HashSet<VdbId>,
+}
+
+/// Looks after things until told to stop.
+pub fn run(parts: &Arc<Parts>, stopping: &AtomicBool) {
+    let mut rounds = Rounds::default();
+    while !stopping.load(Ordering::Relaxed) {
+        if let Err(failure) = rounds.round(parts) {
+            tracing::warn!(%failure, "looking after things");
+        }
+        parts.clock.sleep(ROUND);
+    }
+}
+
+impl Rounds {
+    fn round(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
+        parts.volumes.tend_keeper();
+        self.set_quotas(parts)?;
+        self.checkpoints.look_after(parts)?;
+        self.prove(parts)?;
+        self.revive(parts)?;
+        damage::report(parts);
+        self.keep_policies(parts)?;
+        self.release_reservations(parts)
+    }
+
+    /// Makes one snapshot ready at a time, the newest first: it is the one users ask for.
+    fn prove(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
+        if let Some((snapshot, job)) = self.proof {
+            let job = parts.runner()?.job(job)?;
+            if !job.state.is_final() {
+                return Ok(());
+            }
+            self.proof = None;
+            if job.state == JobState::Failed {
+                self.proof_failed(parts, snapshot, job.error)?;
+            }
+        }
+        if parts.clock.elapsed() < self.proofs_at || !room::takes_on(parts) {
+            return Ok(());
+        }
+        let waiting = parts.catalog.all::<Snapshot>()?;
+        let newest = waiting
+            .iter()
+            .filter(|one| one.awaits_proof())
+            .filter(|one| snapshots::has_log(parts, one).unwrap_or(false))
+            .filter(|one| !parts.runner().is_ok_and(|runner| runner.is_busy(one.id)))
+            .max_by_key(|one| (one.taken_at, one.id));
+        if let Some(snapshot) = newest {
+            match readiness::submit(parts, snapshot) {
+                Ok(job) => self.proof = Some((snapshot.id, job)),
+                Err(failure) if failure.code == ErrorKind::Busy => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    fn proof_failed(
+        &mut self,
+        parts: &Parts,
+        id: SnapshotId,
+        error: Option<Failure>,
+    ) -> Result<(), Failure> {
+        // That says nothing about the snapshot.
+        if error.as_ref().is_some_and(|error| error.code == ErrorKind::PoolFull) {
+            self.proofs_at = parts.clock.elapsed() + PROOF_PAUSE;
+            return Ok(());
+        }
+        let attempts = self.attempts.entry(id).or_default();
+        *attempts += 1;
+        if *attempts < ATTEMPTS_MAX {
+            return Ok(());
+        }
+        let reason = error.map_or_else(|| "it cannot be opened".to_owned(), |e| e.message);
+        match parts.catalog.find::<Snapshot>(id)? {
+            Some(snapshot) => readiness::mark_failed(parts, &snapshot, &reason),
+            None => Ok(()),
+        }
+    }
+
+    fn set_quotas(&mut self, parts: &Parts) -> Result<(), Failure> {
+        let now = parts.clock.elapsed();
+        if now < self.quotas_at {
+            return Ok(());
+        }
+        self.quotas_at = now + QUOTAS_PAUSE;
+        room::set_quotas(parts)
+    }
+
+    fn keep_policies(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
+        self.take_due_of_dsources(parts)?;
+        let now = parts.clock.elapsed();
+        if now >= self.snapshots_at {
+            self.snapshots_at = now + SNAPSHOT_PAUSE;
+            self.take_due_snapshots(parts)?;
+        }
+        retention::submit_wanted(parts)?;
+        if now >= self.retention_at {
+            self.retention_at = now + RETENTION_PAUSE;
+            retention::submit_due(parts)?;
+        }
+        Ok(())
+    }
+
+    /// Takes snapshots of dSources as their policies and the spacing of recovery points ask.
+    fn take_due_of_dsources(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
+        if !room::takes_on(parts) {
+            return Ok(());
+        }
+        for dsource in parts.catalog.all::<Dsource>()?.iter() {
+            if dsource.state != DsourceState::Active || parts.runner()?.is_busy(dsource.id) {
+                continue;
+            }
+            if let Some(kind) = snapshots::due_of_dsource(parts, dsource)?
+                && let Err(failure) =
+                    snapshot::submit_take(parts, dsource.id.into(), &dsource.name, kind)
+            {
+                tracing::warn!(dsource = %dsource.name, %failure, "no snapshot was taken");
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes snapshots of running VDBs as their policies ask.
+    fn take_due_snapshots(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
+        let vdbs = parts.catalog.all::<Vdb>()?;
+        self.unchanged.retain(|id, _| vdbs.iter().any(|vdb| vdb.id == *id));
+        for vdb in vdbs.iter() {
+            let Some(every_ms) = vdb.policy.snapshots.every_ms else { continue };
+            let now = parts.clock.elapsed();
+            let looked = self.unchanged.get(&vdb.id).is_some_and(|until| now < *until);
+            if looked || vdb.state != VdbState::Running || parts.runner()?.is_busy(vdb.id) {
+                continue;
+            }
+            match snapshots::due_of_vdb(parts, vdb)? {
+                true => {
+                    let owner = vdb.id.into();
+                    snapshot::submit_take(parts, owner, &vdb.name, SnapshotKind::Policy)?;
+                }
+                // Its server is not asked again and again while nothing is due.
+                false => {
+                    let pause = Duration::from_millis(every_ms / 10).max(SNAPSHOT_PAUSE);
+                    self.unchanged.insert(vdb.id, now + pause);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn release_reservations(&mut self, parts: &Parts) -> Result<(), Failure> {
+        let now = parts.clock.elapsed();
+        if now < self.reservations_at {
+            return Ok(());
+        }
+        let tried = reservations::retry(parts);
+        self.reservations_at = parts.clock.elapsed() + RESERVATIONS_PAUSE;
+        tried
+    }
+
+    /// Starts servers again that should run and do not.
+    fn revive(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
+        let now = parts.clock.elapsed();
+        let roomy = room::can_grow(parts);
+        if !roomy {
+            self.restarts.forget_all();
+        }
+        for vdb in parts.catalog.all::<Vdb>()?.iter() {
+            let key = vdb_key(vdb.id);
+            let should_run = vdb.state == VdbState::Running && !parts.runner()?.is_busy(vdb.id);
+            if !should_run || parts.servers.is_running(&key) {
+                continue;
+            }
+            if !roomy {
+                // It died of that, most likely, and its recovery asks for room as well.
+                if self.waiting.insert(vdb.id) {
+                    parts.raise(&vdb.name, "server", &room::waits_for_room(parts));
+                }
+                continue;
+            }
+            self.waiting.remove(&vdb.id);
+            match self.restarts.next(vdb.id, now) {
+                Restart::Later => {}
+                Restart::Now => {
+                    tracing::warn!(vdb = %vdb.name, "its server has ended; starting it again");
+                    restart::submit_revival(parts, vdb)?;
+                }
+                Restart::Never => restart::give_up(parts, vdb)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What becomes of a server that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Restart {
+    Now,
+    Later,
+    /// It has ended too often.
+    Never,
+}
+
+/// How often servers were started again lately, and when last.
+#[derive(Default)]
+struct Restarts(HashMap<VdbId, (u32, Duration)>);
+
+impl Restarts {
+    /// Decides on a server that is found ended; asked again for as long as it is.
+    fn next(&mut self, vdb: VdbId, now: Duration) -> Restart {
+        let (times, last) = self.0.get(&vdb).copied().unwrap_or_default();
+        if times == 0 || now >= last + RAN_WELL {
+            self.0.insert(vdb, (1, now));
+            Restart::Now
+        } else if now < last + RESTART_PAUSE {
+            Restart::Later
+        } else if times < RESTARTS_MAX {
+            self.0.insert(vdb, (times + 1, now));
+            Restart::Now
+        } else {
+            // Started by hand it gets as many again.
+            self.0.remove(&vdb);
+            Restart::Never
+        }
+    }
+
+    /// Ends for want of room, which all may have met, say nothing of the servers.
+    fn forget_all(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! Images: clones that are opened, recovered and proved.
+
+pub mod opening;
+pub mod proof;
+pub mod readiness;

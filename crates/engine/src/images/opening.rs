@@ -1,0 +1,142 @@
+//! Opening an image: clone, mount, replay to a position, settle. Shared by provisioning and by making
+//! snapshots ready.
+
+use crate::core::keys::job_key;
+use crate::core::kind::Kind;
+use crate::history::moments::Resolved;
+use crate::parts::{Context, Parts};
+use crate::serving::servers;
+use offshoot_connector::{Replay, Role, StopMode};
+use offshoot_domain::Owner;
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, LogPosition, SnapshotId};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long crash recovery of an image may take.
+pub const RECOVERY_DEADLINE: Duration = Duration::from_secs(3600);
+/// How long a replay may take.
+const REPLAY_DEADLINE: Duration = Duration::from_secs(3600);
+
+/// Key under which jobs note the dataset they made.
+pub const DATASET: &str = "dataset";
+/// Key under which jobs note whose history they open a moment of.
+pub const BASE: &str = "base_owner";
+/// Key under which jobs note what they open.
+pub const RESOLVED: &str = "resolved";
+
+/// Clones an image and notes the dataset.
+pub fn clone_image(context: &Context, image: SnapshotId) -> Result<DatasetId, Failure> {
+    if let Some(dataset) = context.get(DATASET)? {
+        return Ok(dataset);
+    }
+    let dataset = context.app().store.clone_snapshot(image).map_err(|e| e.failure())?;
+    context.set(DATASET, &dataset)?;
+    Ok(dataset)
+}
+
+/// Step: clones what was resolved.
+pub fn clone_resolved(context: &Context) -> Result<(), Failure> {
+    let started = context.app().elapsed_ms();
+    let resolved: Resolved = context.need(RESOLVED)?;
+    clone_image(context, resolved.image)?;
+    context.set("clone_ms", &(context.app().elapsed_ms() - started))
+}
+
+/// Undo: unmounts and deletes the dataset that was noted.
+pub fn delete_clone(context: &Context) -> Result<(), Failure> {
+    match context.get(DATASET)? {
+        Some(dataset) => context.app().delete_dataset(dataset),
+        None => Ok(()),
+    }
+}
+
+/// Step: mounts the clone.
+pub fn mount_clone(context: &Context) -> Result<(), Failure> {
+    let started = context.app().elapsed_ms();
+    context.app().volumes.mount(context.need(DATASET)?)?;
+    context.set("mount_ms", &(context.app().elapsed_ms() - started))
+}
+
+/// Undo: stops the job's own server and unmounts the clone.
+pub fn unmount_clone(context: &Context) -> Result<(), Failure> {
+    context.app().servers.stop(&job_key(context.job_id()), StopMode::Immediate)?;
+    match context.get(DATASET)? {
+        Some(dataset) => context.app().volumes.unmount(dataset),
+        None => Ok(()),
+    }
+}
+
+/// Replays a mounted clone of an image as taken to a position, cuts its ties with the source and stops
+/// it cleanly. Repeating it on a clone that was opened before is refused: clone anew.
+pub fn replay(
+    context: &Context,
+    dsource: DsourceId,
+    kind: &Kind,
+    dataset: DatasetId,
+    to: LogPosition,
+) -> Result<(), Failure> {
+    let (parts, connector) = (context.app(), &kind.connector);
+    let key = job_key(context.job_id());
+    let spec = servers::spec(parts, &key, format!("recovery {key}"), kind, dataset, None)?;
+    let follower = parts.follower(dsource).ok_or_else(|| {
+        Failure::new(
+            ErrorKind::WrongState,
+            "the log of the dSource is not open",
+            "resume the dSource",
+        )
+    })?;
+    context.progress(0, to.bytes_since(connector.replay_begins(&spec)?), "bytes");
+    let files = spec.files.clone();
+    let replayed = connector.replay(
+        spec,
+        Replay {
+            log: follower.log(),
+            target: &follower.target(parts.volumes.files(dataset)?),
+            to,
+            deadline: REPLAY_DEADLINE,
+            tick: &mut |_| !context.is_cancelled(),
+        },
+    )?;
+    parts.servers.keep(&key, replayed.server.clone());
+    for warning in replayed.server.cut_ties()?.warnings {
+        tracing::warn!(job = %context.job_id(), warning, "cutting the ties of the copy");
+    }
+    drop(replayed);
+    stop_clean(parts, &key)?;
+    connector.finish_image(&*files)
+}
+
+/// Stops a job's server and makes sure that what it leaves is clean.
+pub fn stop_clean(parts: &Parts, key: &str) -> Result<(), Failure> {
+    if parts.servers.stop(key, StopMode::Fast)? {
+        return Ok(());
+    }
+    Err(Failure::internal("the server of the copy did not stop cleanly"))
+}
+
+/// Step: replays the clone where what was resolved asks for it.
+pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
+    let started = context.app().elapsed_ms();
+    let resolved: Resolved = context.need(RESOLVED)?;
+    let owner: Owner = context.need(BASE)?;
+    if let (Some(to), Owner::Dsource(dsource)) = (resolved.recover_to, owner) {
+        let kind = Kind::of(context.app(), owner)?;
+        replay(context, dsource, &kind, context.need(DATASET)?, to)?;
+        context.set("recover_ms", &(context.app().elapsed_ms() - started))?;
+    }
+    Ok(())
+}
+
+/// A server of a job for a mounted dataset, ready for connections on its private socket.
+pub fn start_private(
+    parts: &Arc<Parts>,
+    key: &str,
+    kind: &Kind,
+    dataset: DatasetId,
+    deadline: Duration,
+) -> Result<(), Failure> {
+    let spec = servers::spec(parts, key, format!("check {key}"), kind, dataset, None)?;
+    let server = kind.connector.start(spec, Role::Private)?;
+    parts.servers.keep(key, server.clone());
+    server.wait_ready(deadline)
+}

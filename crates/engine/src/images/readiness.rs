@@ -1,0 +1,136 @@
+//! Making snapshots ready: a clone is recovered, settled and shut down clean; that image is checked on
+//! another clone, thrown away afterwards, and kept as what VDBs are cloned from.
+
+use crate::core::keys::job_key;
+use crate::core::kind::Kind;
+use crate::history::snapshots;
+use crate::images::opening::{self, DATASET};
+use crate::images::proof::{self, Proof};
+use crate::parts::{Context, Parts};
+use offshoot_domain::{Owner, Readiness, Snapshot};
+use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_workflow::{Submission, Workflow};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The workflow's name.
+const KIND: &str = "snapshot_ready";
+/// How long a proof may take to be undone.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Key under which jobs note the image they made.
+pub const IMAGE: &str = "image";
+const PROOF: &str = "proof";
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(KIND)
+        .step("clone", clone, opening::delete_clone)
+        .step("mount", opening::mount_clone, opening::unmount_clone)
+        .step("recover", recover, opening::unmount_clone)
+        .step("image", take_image, drop_image)
+        .check("close", opening::delete_clone)
+        .step("check", check, proof::clear)
+        .point_of_no_return()
+        .check("publish", publish)
+}
+
+/// Starts the job for one snapshot.
+pub fn submit(parts: &Arc<Parts>, snapshot: &Snapshot) -> Result<JobId, Failure> {
+    // Nothing else is held: nobody has to wait for a proof. When the owner goes, so does the snapshot,
+    // and the job fails and is undone.
+    parts.submit(Submission::new(KIND, snapshot.id, &snapshot.id).exclusive(snapshot.id))
+}
+
+/// Ends a proof under way, so that its snapshot can be deleted.
+pub fn cancel(parts: &Parts, id: SnapshotId) -> Result<(), Failure> {
+    let runner = parts.runner()?;
+    let object = id.to_string();
+    for job in parts.catalog.unsettled_jobs()? {
+        if job.kind == KIND && job.object == object {
+            // It may just have ended.
+            let _ = runner.cancel(job.id);
+            runner.wait(job.id, CANCEL_TIMEOUT)?;
+        }
+    }
+    Ok(())
+}
+
+fn snapshot_of(context: &Context) -> Result<Snapshot, Failure> {
+    snapshots::find(context.app(), context.input::<SnapshotId>()?)
+}
+
+fn clone(context: &Context) -> Result<(), Failure> {
+    opening::clone_image(context, context.input()?).map(drop)
+}
+
+fn recover(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let snapshot = snapshot_of(context)?;
+    let dataset = context.need(DATASET)?;
+    let kind = Kind::of(parts, snapshot.owner)?;
+    match snapshot.owner {
+        Owner::Dsource(_) if !snapshots::has_log(parts, &snapshot)? => Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("the log that {} needs is not there", snapshot.id),
+            "choose another snapshot or moment",
+        )),
+        Owner::Dsource(id) => opening::replay(context, id, &kind, dataset, snapshot.position.log),
+        Owner::Vdb(_) => {
+            let key = job_key(context.job_id());
+            opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
+            opening::stop_clean(parts, &key)
+        }
+    }
+}
+
+/// Step: keeps the clone's state as an image.
+pub fn take_image(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let dataset: DatasetId = context.need(DATASET)?;
+    // The snapshot makes durable what recovery wrote without flushing.
+    let image = parts.store.snapshot(dataset).map_err(|e| e.failure())?;
+    context.set(IMAGE, &image)
+}
+
+/// Undo: deletes the image that was noted.
+pub fn drop_image(context: &Context) -> Result<(), Failure> {
+    match context.get(IMAGE)? {
+        Some(image) => context.app().delete_image(image),
+        None => Ok(()),
+    }
+}
+
+fn check(context: &Context) -> Result<(), Failure> {
+    let snapshot = snapshot_of(context)?;
+    context.set(PROOF, &proof::prove(context, &snapshot, context.need(IMAGE)?)?)?;
+    proof::clear(context)
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let Some(snapshot) = parts.catalog.find::<Snapshot>(context.input::<SnapshotId>()?)? else {
+        // Deleted meanwhile; nobody will come for the image.
+        return drop_image(context);
+    };
+    let found: Proof = context.need(PROOF)?;
+    if found.damage.is_empty() {
+        let ready = Readiness::Ready { image: context.need(IMAGE)?, proven: found.whole };
+        parts.clear(&snapshot.id.to_string(), "proof");
+        return snapshots::set_readiness(parts, snapshot.id, ready);
+    }
+    let reason = found.damage.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
+    mark_failed(parts, &snapshot, &reason)?;
+    drop_image(context)
+}
+
+/// Records that a snapshot did not pass, with a fault.
+pub fn mark_failed(parts: &Parts, snapshot: &Snapshot, reason: &str) -> Result<(), Failure> {
+    let failure = Failure::new(
+        ErrorKind::DataDamaged,
+        format!("{} of {} cannot be used: {reason}", snapshot.id, snapshot.owner),
+        "check the source itself; later snapshots are checked on their own",
+    );
+    parts.raise(&snapshot.id.to_string(), "proof", &failure);
+    let readiness = Readiness::Failed { reason: reason.to_owned() };
+    snapshots::set_readiness(parts, snapshot.id, readiness)
+}

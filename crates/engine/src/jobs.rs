@@ -1,0 +1,12 @@
+//! Everything that changes something: workflows, by what they work on.
+
+pub mod bookmark;
+pub mod dsource;
+pub mod link;
+pub mod pool;
+pub mod provision;
+pub mod resync;
+pub mod retention;
+pub mod scrub;
+pub mod snapshot;
+pub mod vdb;

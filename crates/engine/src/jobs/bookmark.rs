@@ -1,0 +1,168 @@
+//! Bookmarks: names for moments, which then open for as long as the bookmark is there.
+//!
+//! A bookmark names a snapshot that holds exactly its moment. Where there is one (of a VDB always), that one
+//! is pinned. For any other moment of a dSource one is made: the moment is opened as for a VDB, shut
+//! down clean, and that image is kept. So a bookmark needs no log, which retention or a new copy of
+//! the source may give up around it, and opens at once.
+
+use crate::history::bookmarks;
+use crate::history::moments::{Resolved, resolve};
+use crate::history::snapshots;
+use crate::images::opening::{self, DATASET, RESOLVED};
+use crate::images::readiness::{IMAGE, drop_image, take_image};
+use crate::jobs::provision::{is_present_of_vdb, resolve_from};
+use crate::jobs::snapshot::SNAPSHOT;
+use crate::parts::{Context, Parts};
+use offshoot_domain::{Bookmark, Moment, ObjectName, Owner, Readiness, Snapshot, SnapshotKind};
+use offshoot_types::{BookmarkId, ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_workflow::{Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a new bookmark is to name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Input {
+    bookmark: BookmarkId,
+    name: ObjectName,
+    owner: Owner,
+    moment: Moment,
+}
+
+/// The workflows.
+pub fn workflows() -> Vec<Workflow<Parts>> {
+    vec![
+        Workflow::new("bookmark_create")
+            .check("resolve", resolve_moment)
+            .step("clone", clone, opening::delete_clone)
+            .step("mount", mount, opening::unmount_clone)
+            .step("recover", recover, opening::unmount_clone)
+            .step("image", keep_image, drop_image)
+            .check("close", opening::delete_clone)
+            .step("publish", publish, unpublish),
+        Workflow::new("bookmark_delete").point_of_no_return().check("delete", delete),
+    ]
+}
+
+/// Starts a job that sets a bookmark; refuses at once what can be known to fail.
+pub fn submit_create(
+    parts: &Arc<Parts>,
+    name: &str,
+    owner: Owner,
+    moment: Moment,
+) -> Result<JobId, Failure> {
+    let name: ObjectName = name.parse()?;
+    if parts.catalog.find_named::<Bookmark>(&name)?.is_some() {
+        return Err(Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("there is a bookmark '{name}' already"),
+            format!("choose another name, or delete it: offshoot bookmark delete {name}"),
+        ));
+    }
+    if !is_present_of_vdb(owner, &moment) {
+        resolve(parts, owner, &moment)?;
+    }
+    let bookmark = parts.catalog.allocate::<Bookmark>()?;
+    let input = Input { bookmark, name, owner, moment };
+    let submission = Submission::new("bookmark_create", &input.name, &input);
+    parts.submit(submission.exclusive(lock(&input.name)).shared(owner))
+}
+
+/// Starts a job that deletes a bookmark.
+pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let bookmark = bookmarks::find(parts, name)?;
+    let submission = Submission::new("bookmark_delete", &bookmark.name, &bookmark.id);
+    parts.submit(submission.exclusive(lock(&bookmark.name)).shared(bookmark.owner))
+}
+
+fn lock(name: &ObjectName) -> String {
+    format!("bookmark:{name}")
+}
+
+fn resolve_moment(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    resolve_from(context, input.owner, &input.moment)
+}
+
+/// Whether an image must be made: no snapshot holds the moment, nor will one once it is ready.
+fn needs_image(context: &Context) -> Result<bool, Failure> {
+    let resolved: Resolved = context.need(RESOLVED)?;
+    let Some(to) = resolved.recover_to else { return Ok(false) };
+    let base = snapshots::find(context.app(), resolved.snapshot)?;
+    Ok(!(base.awaits_proof() && base.position.log == to))
+}
+
+fn clone(context: &Context) -> Result<(), Failure> {
+    if needs_image(context)? { opening::clone_resolved(context) } else { Ok(()) }
+}
+
+fn mount(context: &Context) -> Result<(), Failure> {
+    if needs_image(context)? { opening::mount_clone(context) } else { Ok(()) }
+}
+
+fn recover(context: &Context) -> Result<(), Failure> {
+    if needs_image(context)? { opening::replay_resolved(context) } else { Ok(()) }
+}
+
+fn keep_image(context: &Context) -> Result<(), Failure> {
+    match context.get::<offshoot_types::DatasetId>(DATASET)? {
+        Some(_) => take_image(context),
+        None => Ok(()),
+    }
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let (input, resolved): (Input, Resolved) = (context.input()?, context.need(RESOLVED)?);
+    let image: Option<SnapshotId> = context.get(IMAGE)?;
+    let now = parts.now();
+    let named = parts.catalog.transaction(|tx| -> Result<SnapshotId, offshoot_catalog::Error> {
+        // It may have been deleted meanwhile: then there is nothing to name.
+        let base: Snapshot = tx.get(resolved.snapshot)?;
+        if let Some(image) = image {
+            tx.put(&Snapshot {
+                id: image,
+                position: resolved.position,
+                replay_from: resolved.position.log,
+                kind: SnapshotKind::Bookmark,
+                taken_at: now,
+                readiness: Readiness::Ready { image, proven: false },
+                ..base.clone()
+            })?;
+        }
+        let snapshot = image.unwrap_or(base.id);
+        tx.put(&Bookmark {
+            id: input.bookmark,
+            name: input.name,
+            owner: input.owner,
+            snapshot,
+            position: resolved.position,
+            created_at: now,
+        })?;
+        Ok(snapshot)
+    })?;
+    context.set(SNAPSHOT, &named)
+}
+
+fn unpublish(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    delete_bookmark(context.app(), input.bookmark)
+}
+
+fn delete(context: &Context) -> Result<(), Failure> {
+    delete_bookmark(context.app(), context.input()?)
+}
+
+/// Forgets a bookmark, and the snapshot that was made for it unless another bookmark names that too.
+fn delete_bookmark(parts: &Parts, id: BookmarkId) -> Result<(), Failure> {
+    let Some(bookmark) = parts.catalog.find::<Bookmark>(id)? else { return Ok(()) };
+    parts.catalog.delete::<Bookmark>(id)?;
+    let others: Vec<Bookmark> = parts.catalog.list_of(bookmark.owner)?;
+    if others.iter().any(|one| one.snapshot == bookmark.snapshot) {
+        return Ok(());
+    }
+    // A crash in between leaves a snapshot that no bookmark names: retention finds it.
+    match parts.catalog.find::<Snapshot>(bookmark.snapshot)? {
+        Some(made) if made.kind == SnapshotKind::Bookmark => snapshots::free(parts, &made),
+        _ => Ok(()),
+    }
+}

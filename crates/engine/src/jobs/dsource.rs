@@ -1,0 +1,134 @@
+//! Jobs on dSources that exist: pause, resume, unlink.
+
+use crate::core::keys::source_password_key;
+use crate::following::reservations;
+use crate::jobs::link::forget_history;
+use crate::parts::{Context, Parts};
+use offshoot_domain::{Dsource, DsourceState};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
+use offshoot_workflow::{Submission, Workflow};
+use std::sync::Arc;
+
+/// The workflows.
+pub fn workflows() -> Vec<Workflow<Parts>> {
+    vec![
+        Workflow::new("dsource_pause").point_of_no_return().check("stop", pause),
+        Workflow::new("dsource_resume")
+            .step("start", resume, stop_again)
+            .point_of_no_return()
+            .check("publish", mark_active),
+        Workflow::new("dsource_unlink")
+            .point_of_no_return()
+            .check("stop", stop)
+            .check("drop_slot", release_log)
+            .check("free", free)
+            .check("forget", forget),
+    ]
+}
+
+fn submit(parts: &Arc<Parts>, kind: &'static str, dsource: &Dsource) -> Result<JobId, Failure> {
+    parts.submit(Submission::new(kind, &dsource.name, &dsource.id).exclusive(dsource.id))
+}
+
+fn wrong_state(dsource: &Dsource, hint: &str) -> Failure {
+    let message = format!("'{}' is {}", dsource.name, dsource.state.as_str());
+    Failure::new(ErrorKind::WrongState, message, hint)
+}
+
+/// Stops following the source.
+pub fn submit_pause(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let dsource = parts.dsource(name)?;
+    match dsource.state {
+        DsourceState::Active | DsourceState::Failed => submit(parts, "dsource_pause", &dsource),
+        _ => Err(wrong_state(&dsource, "only one that is followed can be paused")),
+    }
+}
+
+/// Follows the source again.
+pub fn submit_resume(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let dsource = parts.dsource(name)?;
+    match dsource.state {
+        DsourceState::Paused | DsourceState::Failed => submit(parts, "dsource_resume", &dsource),
+        _ => Err(wrong_state(&dsource, "only one that is paused can be resumed")),
+    }
+}
+
+/// Removes a dSource.
+pub fn submit_unlink(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    submit(parts, "dsource_unlink", &parts.dsource(name)?)
+}
+
+fn dsource_of(context: &Context) -> Result<Option<Dsource>, Failure> {
+    Ok(context.app().catalog.find(context.input::<DsourceId>()?)?)
+}
+
+/// Stops the follower and forgets it.
+fn stop(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let id: DsourceId = context.input()?;
+    parts.stop(id)
+}
+
+fn pause(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    stop(context)?;
+    let id: DsourceId = context.input()?;
+    let dsource =
+        parts.catalog.update::<Dsource>(id, |dsource| dsource.state = DsourceState::Paused)?;
+    parts.catalog.clear_faults(&dsource.name)?;
+    if let Some(staging) = dsource.staging_dataset {
+        parts.volumes.unmount(staging)?;
+    }
+    // What was received can still be opened.
+    parts.start(&dsource, false)
+}
+
+fn resume(context: &Context) -> Result<(), Failure> {
+    stop(context)?;
+    match dsource_of(context)? {
+        Some(dsource) => context.app().start(&dsource, true),
+        None => Ok(()),
+    }
+}
+
+fn stop_again(context: &Context) -> Result<(), Failure> {
+    stop(context)?;
+    match dsource_of(context)? {
+        Some(dsource) => context.app().start(&dsource, false),
+        None => Ok(()),
+    }
+}
+
+fn mark_active(context: &Context) -> Result<(), Failure> {
+    let id: DsourceId = context.input()?;
+    let change = |dsource: &mut Dsource| {
+        (dsource.state, dsource.problem) = (DsourceState::Active, None);
+    };
+    context.app().catalog.update(id, change)?;
+    Ok(())
+}
+
+fn release_log(context: &Context) -> Result<(), Failure> {
+    match dsource_of(context)? {
+        Some(dsource) => reservations::release(context.app(), &dsource),
+        None => Ok(()),
+    }
+}
+
+fn free(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let Some(dsource) = dsource_of(context)? else { return Ok(()) };
+    forget_history(parts, dsource.id)?;
+    for dataset in [dsource.staging_dataset, dsource.log_dataset].into_iter().flatten() {
+        parts.delete_dataset(dataset)?;
+    }
+    Ok(())
+}
+
+fn forget(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let Some(dsource) = dsource_of(context)? else { return Ok(()) };
+    parts.catalog.clear_faults(&dsource.name)?;
+    parts.catalog.delete::<Dsource>(dsource.id)?;
+    Ok(parts.catalog.delete_secret(&source_password_key(dsource.id))?)
+}

@@ -1,0 +1,234 @@
+//! Provisioning a VDB: clone, mount, replay, open, publish.
+
+use crate::core::keys::vdb_key;
+use crate::core::keys::{database_key, password_key};
+use crate::core::kind::Kind;
+use crate::ground::ports;
+use crate::history::moments::{Resolved, resolve};
+use crate::history::snapshots;
+use crate::images::opening::{self, BASE, DATASET, RESOLVED};
+use crate::parts::{Context, Parts};
+use crate::serving::vdb::open_vdb;
+use offshoot_connector::StopMode;
+use offshoot_domain::{
+    Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret, SnapshotKind,
+    Timeflow, Timings, Vdb, VdbState,
+};
+use offshoot_types::{DatasetId, ErrorKind, Failure, VdbId};
+use offshoot_workflow::{Submission, Workflow};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many ports are tried where none was asked for.
+const PORT_ATTEMPTS: u32 = 5;
+/// The workflow's name.
+pub const KIND: &str = "vdb_provision";
+
+/// Ports are chosen and recorded by one job at a time.
+static REGISTRATION: Mutex<()> = Mutex::new(());
+
+/// What a provision was asked to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Input {
+    pub vdb: VdbId,
+    pub name: ObjectName,
+    pub parent: Parent,
+    pub moment: Moment,
+    pub port: Option<u16>,
+    pub settings: BTreeMap<String, String>,
+    pub memory_bytes: Option<u64>,
+    pub keep_source_logins: bool,
+    pub requested_ms: u64,
+}
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(KIND)
+        .step("register", register, unregister)
+        .check("resolve", resolve_parent)
+        .step("clone", opening::clone_resolved, opening::delete_clone)
+        .step("mount", opening::mount_clone, opening::unmount_clone)
+        .step("recover", opening::replay_resolved, opening::unmount_clone)
+        .step("open", open_new, close_new)
+        .point_of_no_return()
+        .check("publish", publish)
+}
+
+/// Starts the job; refuses at once what can be known to fail.
+pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId, Failure> {
+    if let Some(owner) = parts.catalog.find_owner(&input.name)? {
+        return Err(Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("the name '{}' is taken by {owner}", input.name),
+            "choose another name",
+        ));
+    }
+    if let Some(port) = input.port {
+        choose_port(parts, Some(port))?;
+    }
+    let kind = Kind::of(parts, input.parent.owner)?;
+    kind.connector.check_programs(&kind.version)?;
+    kind.connector.validate_settings(&kind.version, &input.settings)?;
+    if !is_present_of_vdb(input.parent.owner, &input.moment) {
+        resolve(parts, input.parent.owner, &input.moment)?;
+    }
+    let submission = Submission::new(KIND, &input.name, &input)
+        .exclusive(format!("name:{}", input.name))
+        .exclusive(input.vdb)
+        .shared(input.parent.owner);
+    parts.submit(submission)
+}
+
+fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {
+    ports::choose(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), wanted)
+}
+
+/// Whether the present state of a VDB is asked for: a snapshot is taken for it.
+pub fn is_present_of_vdb(owner: Owner, moment: &Moment) -> bool {
+    matches!((owner, moment), (Owner::Vdb(_), Moment::Latest))
+}
+
+fn register(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let input: Input = context.input()?;
+    let _one_at_a_time = REGISTRATION.lock();
+    let kind = Kind::of(parts, input.parent.owner)?;
+    let vdb = Vdb {
+        id: input.vdb,
+        name: input.name,
+        state: VdbState::Provisioning,
+        problem: None,
+        connector: kind.connector.kind().to_owned(),
+        server_version: kind.version,
+        parent: input.parent,
+        moment: None,
+        port: choose_port(parts, input.port)?,
+        user: kind.connector.login().to_owned(),
+        settings: input.settings,
+        memory_bytes: input.memory_bytes,
+        keep_source_logins: input.keep_source_logins,
+        policy: Policy::of_vdb(),
+        dataset: None,
+        timeflow: None,
+        created_at: parts.now(),
+        timings: Timings::default(),
+    };
+    let password = Secret::new(kind.connector.new_password());
+    parts.catalog.put_secret(&password_key(vdb.id), &password)?;
+    Ok(parts.catalog.put(&vdb)?)
+}
+
+fn unregister(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    forget_vdb(context.app(), input.vdb)
+}
+
+/// Removes a VDB's record and secrets.
+pub fn forget_vdb(parts: &Parts, id: VdbId) -> Result<(), Failure> {
+    parts.catalog.delete::<Vdb>(id)?;
+    parts.catalog.delete_secret(&password_key(id))?;
+    parts.catalog.delete_secret(&database_key(id))?;
+    Ok(())
+}
+
+fn resolve_parent(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    resolve_from(context, input.parent.owner, &input.moment)
+}
+
+/// Decides what to open and notes it; the present state of a VDB is snapshotted for that.
+pub fn resolve_from(context: &Context, owner: Owner, moment: &Moment) -> Result<(), Failure> {
+    let parts = context.app();
+    if let (Owner::Vdb(id), Moment::Latest) = (owner, moment) {
+        snapshots::take_of_vdb(parts, id, SnapshotKind::Policy)?;
+    }
+    context.set(BASE, &owner)?;
+    context.set(RESOLVED, &resolve(parts, owner, moment)?)
+}
+
+fn open_new(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let started = parts.elapsed_ms();
+    let input: Input = context.input()?;
+    open_on_free_port(parts, &input, context.need(DATASET)?)?;
+    context.set("start_ms", &(parts.elapsed_ms() - started))
+}
+
+/// Opens it; on another port where somebody took the one that was chosen for it since.
+fn open_on_free_port(parts: &Arc<Parts>, input: &Input, dataset: DatasetId) -> Result<(), Failure> {
+    let mut vdb: Vdb = parts.catalog.get(input.vdb)?;
+    let mut attempts = if input.port.is_none() { PORT_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        match open_vdb(parts, &vdb, dataset, true) {
+            Err(taken) if taken.code == ErrorKind::AlreadyExists && attempts > 0 => {
+                let _one_at_a_time = REGISTRATION.lock();
+                let port = choose_port(parts, None)?;
+                vdb = parts.catalog.update(vdb.id, |vdb: &mut Vdb| vdb.port = port)?;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn close_new(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    context.app().servers.stop(&vdb_key(input.vdb), StopMode::Immediate).map(drop)
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    publish_opened(context, input.vdb, input.requested_ms)
+}
+
+/// How long the steps of a job took, as they noted it.
+pub fn timings(context: &Context, requested_ms: u64) -> Result<Timings, Failure> {
+    let milliseconds = |key: &str| Ok::<u64, Failure>(context.get(key)?.unwrap_or_default());
+    Ok(Timings {
+        total_ms: context.app().elapsed_ms().saturating_sub(requested_ms),
+        clone_ms: milliseconds("clone_ms")?,
+        mount_ms: milliseconds("mount_ms")?,
+        recover_ms: milliseconds("recover_ms")?,
+        start_ms: milliseconds("start_ms")?,
+    })
+}
+
+/// Records what was opened as the VDB's present state, on a timeflow of its own.
+pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result<(), Failure> {
+    let parts = context.app();
+    let resolved: Resolved = context.need(RESOLVED)?;
+    let dataset: DatasetId = context.need(DATASET)?;
+    let now = parts.now();
+    let timings = timings(context, requested_ms)?;
+    let Position { log, time } = resolved.position;
+    parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        let mut vdb: Vdb = tx.get(id)?;
+        if vdb.dataset == Some(dataset) {
+            return Ok(());
+        }
+        let timeflow = Timeflow {
+            id: tx.allocate::<Timeflow>()?,
+            owner: id.into(),
+            parent: vdb.timeflow,
+            origin: Some(Origin { snapshot: resolved.snapshot, position: resolved.position }),
+            dataset: Some(dataset),
+            log: Vec::new(),
+            started_at: now,
+            ended_at: None,
+        };
+        tx.put(&timeflow)?;
+        if let Some(old) = vdb.timeflow {
+            tx.update::<Timeflow>(old, |old| old.ended_at = Some(now))?;
+        }
+        vdb.timeflow = Some(timeflow.id);
+        vdb.dataset = Some(dataset);
+        vdb.state = VdbState::Running;
+        vdb.problem = None;
+        vdb.moment = Some(Opened { snapshot: resolved.snapshot, log, time });
+        vdb.timings = timings;
+        tx.put(&vdb)
+    })?;
+    Ok(())
+}

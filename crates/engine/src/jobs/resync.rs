@@ -1,0 +1,124 @@
+//! A new SnapSync for a dSource whose log cannot go on: its reservation was lost, its source was replaced by
+//! one without log that was received, or the received log is damaged.
+//!
+//! By the steps of a link the dSource gets a new reservation, log, staging and timeflow. Its name, settings,
+//! password and VDBs stay. Of the old timeflow only what opens without log stays: its ready snapshots.
+//!
+//! ```text
+//!  set aside ─▶ steps of a link ─▶ activate ─┤ retire: what the new copy replaces goes
+//!      ▲──────undo: as it was──────────┘
+//! ```
+
+use crate::following::reservations;
+use crate::history::snapshots;
+use crate::images::readiness;
+use crate::jobs::link::{self, BEFORE};
+use crate::parts::{Context, Parts};
+use offshoot_domain::{Dsource, DsourceState, Readiness, Snapshot, SnapshotKind, Timeflow};
+use offshoot_types::{Failure, JobId, TimeflowId};
+use offshoot_workflow::{Submission, Workflow};
+use std::sync::Arc;
+
+/// The workflow's name.
+const KIND: &str = "dsource_resync";
+/// Why a snapshot that was never proved cannot be opened any more.
+const NO_LOG: &str = "the log it needs was given up when the source was copied anew";
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    link::copy_steps(Workflow::new(KIND).step("set_aside", set_aside, bring_back))
+        .check("activate", link::activate)
+        .point_of_no_return()
+        .check("retire", retire)
+}
+
+/// Starts the job.
+pub fn submit(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
+    crate::space::room::check_takes_on(parts, "a new copy of a source")?;
+    let input = link::Input {
+        connector: dsource.connector.clone(),
+        dsource: dsource.id,
+        name: dsource.name.clone(),
+        source: dsource.source.clone(),
+        policy: dsource.policy,
+    };
+    parts.submit(Submission::new(KIND, &dsource.name, &input).exclusive(dsource.id))
+}
+
+/// Stops following and clears the record for a new copy; nothing is deleted yet.
+fn set_aside(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let input: link::Input = context.input()?;
+    parts.stop(input.dsource)?;
+    if context.get::<Dsource>(BEFORE)?.is_none() {
+        context.set(BEFORE, &parts.catalog.get::<Dsource>(input.dsource)?)?;
+    }
+    let dsource = parts.catalog.update::<Dsource>(input.dsource, |dsource| {
+        dsource.state = DsourceState::Linking;
+        dsource.problem = None;
+        dsource.reservation = None;
+        dsource.log_dataset = None;
+        dsource.staging_dataset = None;
+        dsource.timeflow = None;
+        dsource.synced_to = None;
+    })?;
+    // Proofs under way read the log that was just closed.
+    for snapshot in parts.catalog.list_of::<Snapshot>(dsource.id)? {
+        if snapshot.readiness == Readiness::Pending {
+            readiness::cancel(parts, snapshot.id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Undo: the dSource is as it was before, with its fault.
+fn bring_back(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let Some(before) = context.get::<Dsource>(BEFORE)? else { return Ok(()) };
+    parts.catalog.put(&before)?;
+    if parts.follower(before.id).is_some() {
+        return Ok(());
+    }
+    let follow = before.state == DsourceState::Active;
+    if let Err(failure) = parts.start(&before, follow) {
+        parts.raise(&before.name, "start", &failure);
+    }
+    Ok(())
+}
+
+/// Gives up what the new copy replaces.
+fn retire(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let before: Dsource = context.need(BEFORE)?;
+    if let Some(timeflow) = before.timeflow {
+        end_timeflow(parts, &before, timeflow)?;
+    }
+    reservations::release(parts, &before)?;
+    for dataset in [before.staging_dataset, before.log_dataset].into_iter().flatten() {
+        parts.delete_dataset(dataset)?;
+    }
+    // What was wrong with the old copy is mended; what still is wrong is found again.
+    Ok(parts.catalog.clear_faults(&before.name)?)
+}
+
+fn end_timeflow(parts: &Arc<Parts>, before: &Dsource, id: TimeflowId) -> Result<(), Failure> {
+    let now = parts.now();
+    parts.catalog.update::<Timeflow>(id, |timeflow| {
+        timeflow.ended_at.get_or_insert(now);
+        timeflow.dataset = None;
+        timeflow.log.clear();
+    })?;
+    let snapshots: Vec<Snapshot> = parts.catalog.list_of(before.id)?;
+    for snapshot in snapshots.into_iter().filter(|one| one.timeflow == id) {
+        match (&snapshot.readiness, snapshot.kind) {
+            // It only made replay short.
+            (_, SnapshotKind::RecoveryPoint) => snapshots::free(parts, &snapshot)?,
+            (Readiness::Pending, _) => {
+                let failed = Readiness::Failed { reason: NO_LOG.to_owned() };
+                snapshots::set_readiness(parts, snapshot.id, failed)?;
+            }
+            (Readiness::Ready { .. } | Readiness::Failed { .. }, _) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! What retention does not keep, goes: snapshots, log, states of VDBs that were replaced.
+//!
+//! What to give up is decided by pure functions ([`offshoot_domain::Retention`]); a job does it, only where
+//! there is something to do. The job has its object for itself: nobody is opening what it deletes, nor
+//! resolves a moment to what is about to go. It works in small batches and each round decides anew, so
+//! that one that was interrupted needs no taking up.
+
+use crate::history::snapshots;
+use crate::parts::{Context, Parts};
+use crate::space::losses;
+use offshoot_domain::{
+    Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Policy, Position, Snapshot,
+    Timeflow, Vdb,
+};
+use offshoot_types::{DatasetId, ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId};
+use offshoot_workflow::{Submission, Workflow};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The workflow's name.
+const KIND: &str = "retention";
+/// Snapshots of one job: users wait for it, so it is short.
+const BATCH_MAX: usize = 200;
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(KIND)
+        .check("snapshots", give_up_snapshots)
+        .check("states", give_up_states)
+        .check("log", give_up_log)
+}
+
+/// Starts a job for every object that has something to give up and is not at work.
+pub fn submit_due(parts: &Arc<Parts>) -> Result<(), Failure> {
+    for dsource in parts.catalog.list::<Dsource>()? {
+        submit_for(parts, dsource.id.into())?;
+    }
+    for vdb in parts.catalog.list::<Vdb>()? {
+        submit_for(parts, vdb.id.into())?;
+    }
+    Ok(())
+}
+
+/// The same for objects of which that is wanted soon; those at work stay wanted.
+pub fn submit_wanted(parts: &Arc<Parts>) -> Result<(), Failure> {
+    let wanted: Vec<Owner> = parts.retention_wanted.lock().iter().copied().collect();
+    for owner in wanted {
+        if submit_for(parts, owner)? {
+            parts.retention_wanted.lock().remove(&owner);
+        }
+    }
+    Ok(())
+}
+
+/// Starts a job for one object where it has something to give up; false while it is at work.
+fn submit_for(parts: &Arc<Parts>, owner: Owner) -> Result<bool, Failure> {
+    let runner = parts.runner()?;
+    if runner.is_busy(owner) {
+        return Ok(false);
+    }
+    let due = Due::find(parts, owner)?.filter(|due| !due.is_nothing());
+    let Some(due) = due else { return Ok(true) };
+    match runner
+        .submit(parts, Submission::new(KIND, &due.name, &owner).exclusive(owner).of_engine())
+    {
+        // Somebody was quicker.
+        Err(failure) if failure.code == ErrorKind::Busy => Ok(false),
+        submitted => submitted.map(|_| true),
+    }
+}
+
+/// What an object has to give up.
+struct Due {
+    name: String,
+    snapshots: Vec<Snapshot>,
+    /// States of a VDB that a rewind or refresh replaced.
+    states: Vec<(TimeflowId, DatasetId)>,
+    /// The timeflow whose log is kept from a later position on.
+    log: Option<(TimeflowId, Position)>,
+}
+
+impl Due {
+    fn is_nothing(&self) -> bool {
+        self.snapshots.is_empty() && self.states.is_empty() && self.log.is_none()
+    }
+
+    /// None where it is not the time to decide: while a source is copied anew it is open which history
+    /// goes on, and what a failed dSource has may be all there is.
+    fn find(parts: &Parts, owner: Owner) -> Result<Option<Due>, Failure> {
+        let (name, policy, timeflow): (String, Policy, Option<TimeflowId>) = match owner {
+            Owner::Dsource(id) => match parts.catalog.find::<Dsource>(id)? {
+                Some(one) if matches!(one.state, DsourceState::Active | DsourceState::Paused) => {
+                    (one.name.to_string(), one.policy, one.timeflow)
+                }
+                _ => return Ok(None),
+            },
+            Owner::Vdb(id) => match parts.catalog.find::<Vdb>(id)? {
+                Some(vdb) => (vdb.name.to_string(), vdb.policy, vdb.timeflow),
+                None => return Ok(None),
+            },
+        };
+        let timeflows: Vec<Timeflow> = parts.catalog.list_of(owner)?;
+        let present = timeflows.iter().find(|one| Some(one.id) == timeflow);
+        let mut due = Due { name, snapshots: Vec::new(), states: Vec::new(), log: None };
+        due.find_snapshots(parts, owner, &policy, present)?;
+        if let Owner::Vdb(_) = owner {
+            due.find_states(parts, &policy, timeflow, &timeflows);
+        }
+        Ok(Some(due))
+    }
+
+    fn find_snapshots(
+        &mut self,
+        parts: &Parts,
+        owner: Owner,
+        policy: &Policy,
+        present: Option<&Timeflow>,
+    ) -> Result<(), Failure> {
+        let (runner, now) = (parts.runner()?, parts.now());
+        let range: Option<(TimeflowId, LogRange)> =
+            present.and_then(|one| Some((one.id, *one.log.last()?)));
+        let mut snapshots: Vec<Snapshot> = parts.catalog.list_of(owner)?;
+        let marked: HashSet<SnapshotId> =
+            parts.catalog.list_of::<Bookmark>(owner)?.iter().map(|one| one.snapshot).collect();
+        let log = range.map(|(timeflow, range)| KeptLog { timeflow, from: range.from.log });
+        let pinned = |id| marked.contains(&id) || runner.is_busy(id);
+        let expired: HashSet<SnapshotId> =
+            policy.retention.expired(&snapshots, log, now, pinned).into_iter().collect();
+        let gone = |one: &mut Snapshot| expired.contains(&one.id);
+        self.snapshots = snapshots.extract_if(.., gone).take(BATCH_MAX).collect();
+        let (Some(log), Some((timeflow, range)), Owner::Dsource(id)) = (log, range, owner) else {
+            return Ok(());
+        };
+        let Some(needed) = policy.retention.log_needed_from(&snapshots, log, now) else {
+            return Ok(());
+        };
+        let base =
+            snapshots.iter().filter(|one| one.timeflow == timeflow && one.replay_from == needed);
+        let time = base.map(|one| one.position.time).min().unwrap_or(range.from.time);
+        let Some(follower) = parts.follower(id) else { return Ok(()) };
+        // Of a paused dSource it is not known what staging still has to replay.
+        let Some(to) = follower.fed().map(|fed| fed.min(needed)) else { return Ok(()) };
+        let received = follower.log();
+        if received.kept_from(to) > received.kept_from(range.from.log) {
+            self.log = Some((timeflow, Position { log: to, time }));
+        } else if to >= range.from.log
+            && present.is_some_and(|one| one.log.len() == 1)
+            && received.holds_before(range.from.log)?
+        {
+            // Files that were given up and that a crash brought back.
+            self.log = Some((timeflow, range.from));
+        }
+        Ok(())
+    }
+
+    fn find_states(
+        &mut self,
+        parts: &Parts,
+        policy: &Policy,
+        present: Option<TimeflowId>,
+        timeflows: &[Timeflow],
+    ) {
+        let horizon = policy.retention.keep_all_from(parts.now());
+        let old = |one: &&Timeflow| {
+            Some(one.id) != present && one.ended_at.is_some_and(|ended_at| ended_at < horizon)
+        };
+        let datasets = timeflows.iter().filter(old).filter_map(|one| Some((one.id, one.dataset?)));
+        self.states = datasets.collect();
+    }
+}
+
+fn due(context: &Context) -> Result<Option<Due>, Failure> {
+    Due::find(context.app(), context.input()?)
+}
+
+fn give_up_snapshots(context: &Context) -> Result<(), Failure> {
+    let Some(due) = due(context)? else { return Ok(()) };
+    let parts = context.app();
+    let total = due.snapshots.len() as u64;
+    for (done, snapshot) in (0..).zip(&due.snapshots) {
+        context.check_cancelled()?;
+        context.progress(done, total, "snapshots");
+        snapshots::free(parts, snapshot)?;
+    }
+    context.progress(total, total, "snapshots");
+    if due.snapshots.len() == BATCH_MAX {
+        parts.retention_wanted.lock().insert(context.input()?);
+    }
+    Ok(())
+}
+
+fn give_up_states(context: &Context) -> Result<(), Failure> {
+    let Some(due) = due(context)? else { return Ok(()) };
+    let parts = context.app();
+    for (timeflow, dataset) in due.states {
+        context.check_cancelled()?;
+        parts.catalog.update::<Timeflow>(timeflow, |one| one.dataset = None)?;
+        parts.delete_dataset(dataset)?;
+    }
+    match context.input()? {
+        Owner::Vdb(id) => losses::report(parts, id),
+        Owner::Dsource(_) => Ok(()),
+    }
+}
+
+/// Ordering rule: the catalog says that the log begins later BEFORE any of it goes, so that no moment is
+/// promised that could not be opened.
+fn give_up_log(context: &Context) -> Result<(), Failure> {
+    let owner: Owner = context.input()?;
+    let (Some(due), Owner::Dsource(id)) = (due(context)?, owner) else { return Ok(()) };
+    let Some((timeflow, from)) = due.log else { return Ok(()) };
+    let parts = context.app();
+    let Some(follower) = parts.follower(id) else { return Ok(()) };
+    let mut before = LogPosition::START;
+    parts.catalog.update::<Timeflow>(timeflow, |one| {
+        if let Some(range) = one.log.last_mut() {
+            before = range.from.log;
+            range.from = from;
+        }
+    })?;
+    let removed = follower.log().forget_before(from.log)?;
+    let (before, from) = (before.0, from.log.0);
+    tracing::info!(dsource = due.name, before, from, removed, "log given up");
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Snapshots of dSources and VDBs: taken, deleted.
+
+use crate::following::follower::Follower;
+use crate::history::bookmarks;
+use crate::history::snapshots;
+use crate::jobs::resync;
+use crate::parts::{Context, Parts};
+use crate::space::room;
+use offshoot_domain::{Dsource, DsourceState, Owner, Position, Snapshot, SnapshotKind};
+use offshoot_types::{ErrorKind, Failure, JobId, LogPosition, SnapshotId};
+use offshoot_workflow::{Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long it may take until it is known whether the log goes on.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the source may be silent that was asked what it has.
+const ASK_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long staging may take to replay what was received.
+const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Key under which the jobs note the snapshot; also their result.
+pub const SNAPSHOT: &str = "snapshot";
+
+/// What to take.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Input {
+    owner: Owner,
+    kind: SnapshotKind,
+    /// A user waits for what the source has now, and is told where it cannot be asked.
+    #[serde(default)]
+    asked: bool,
+}
+
+/// The workflows.
+pub fn workflows() -> Vec<Workflow<Parts>> {
+    vec![
+        Workflow::new("snapshot_take").check("catch_up", catch_up).step("take", take, untake),
+        Workflow::new("dsource_sync").check("catch_up", catch_up).step("take", take, untake),
+        Workflow::new("snapshot_delete").point_of_no_return().check("delete", delete),
+    ]
+}
+
+/// Starts a job that takes a snapshot.
+pub fn submit_take(
+    parts: &Arc<Parts>,
+    owner: Owner,
+    name: &str,
+    kind: SnapshotKind,
+) -> Result<JobId, Failure> {
+    let asked = kind == SnapshotKind::Manual;
+    submit_as("snapshot_take", parts, name, &Input { owner, kind, asked })
+}
+
+/// Starts a job that receives what the source has now and takes a snapshot; where the log cannot go
+/// on, one that copies the source anew.
+pub fn submit_sync(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let dsource = parts.dsource(name)?;
+    let follower = parts.need_follower(&dsource)?;
+    if dsource.state == DsourceState::Active {
+        // Just after a start it is not known yet; why it does not stream, the job will say.
+        let _ = follower.wait_streaming(STREAM_TIMEOUT);
+        if let Some(why) = follower.broken() {
+            tracing::warn!(dsource = name, %why, "the source is copied anew");
+            return resync::submit(parts, &dsource);
+        }
+    }
+    // It is kept like those of the policy: who wants one for good asks for a snapshot.
+    let input = Input { owner: dsource.id.into(), kind: SnapshotKind::Policy, asked: true };
+    submit_as("dsource_sync", parts, name, &input)
+}
+
+fn submit_as(
+    workflow: &'static str,
+    parts: &Arc<Parts>,
+    name: &str,
+    input: &Input,
+) -> Result<JobId, Failure> {
+    room::check_takes_on(parts, "a snapshot")?;
+    room::check_quota(parts, input.owner)?;
+    // Several snapshots of one object may be under way; pausing or removing it waits for them.
+    let submission = Submission::new(workflow, name, input).shared(input.owner);
+    let by_itself = matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint);
+    parts.submit(if by_itself && !input.asked { submission.of_engine() } else { submission })
+}
+
+/// Starts a job that deletes a snapshot.
+pub fn submit_delete(parts: &Arc<Parts>, id: SnapshotId) -> Result<JobId, Failure> {
+    let snapshot = snapshots::find(parts, id)?;
+    if let Some(names) = bookmarks::by_snapshot(parts, snapshot.owner)?.remove(&id) {
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("{id} is what the bookmark '{}' names", names.join("', '")),
+            format!("delete the bookmark first: offshoot bookmark delete {}", names[0]),
+        ));
+    }
+    crate::images::readiness::cancel(parts, id)?;
+    let submission = Submission::new("snapshot_delete", id, &id).exclusive(id);
+    parts.submit(submission.shared(snapshot.owner))
+}
+
+fn catch_up(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let input: Input = context.input()?;
+    let Owner::Dsource(id) = input.owner else { return Ok(()) };
+    if input.kind == SnapshotKind::RecoveryPoint {
+        return Ok(());
+    }
+    let follower = parts.need_follower(&parts.catalog.get::<Dsource>(id)?)?;
+    let to = if input.asked {
+        receive_all(context, &follower)?.log
+    } else {
+        // By policy, what was received is good enough.
+        follower.ask_now(ASK_TIMEOUT).map_or_else(|_| follower.log().end(), |end| end.log)
+    };
+    wait_replayed(context, &follower, to)
+}
+
+/// Waits, with progress, until what the source has is received.
+fn receive_all(context: &Context, follower: &Follower) -> Result<Position, Failure> {
+    let mut first = None;
+    follower.receive_all(ASK_TIMEOUT, &mut |status| {
+        if let (Some(received), Some(lag)) = (status.received, status.lag_bytes) {
+            let from = *first.get_or_insert(received);
+            let done = received.bytes_since(from);
+            context.progress(done, done + lag, "bytes");
+        }
+        context.check_cancelled()
+    })
+}
+
+/// Waits, with progress, until staging has replayed up to a position.
+pub fn wait_replayed(
+    context: &Context,
+    follower: &Follower,
+    to: LogPosition,
+) -> Result<(), Failure> {
+    let mut first = None;
+    let mut tick = |at: LogPosition| {
+        let from = *first.get_or_insert(at);
+        context.progress(at.min(to).bytes_since(from), to.bytes_since(from), "bytes");
+        context.check_cancelled()
+    };
+    follower.wait_replayed(to, REPLAY_TIMEOUT, &mut tick)
+}
+
+fn take(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    let parts = context.app();
+    let snapshot = match input.owner {
+        Owner::Dsource(id) => {
+            snapshots::take_of_dsource(parts, &parts.catalog.get(id)?, input.kind)?
+        }
+        Owner::Vdb(id) => snapshots::take_of_vdb(parts, id, input.kind)?,
+    };
+    context.set(SNAPSHOT, &snapshot)
+}
+
+fn untake(context: &Context) -> Result<(), Failure> {
+    match context.get::<SnapshotId>(SNAPSHOT)? {
+        Some(id) => match context.app().catalog.find(id)? {
+            Some(snapshot) => snapshots::free(context.app(), &snapshot),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+fn delete(context: &Context) -> Result<(), Failure> {
+    let id: SnapshotId = context.input()?;
+    match context.app().catalog.find::<Snapshot>(id)? {
+        Some(snapshot) => snapshots::free(context.app(), &snapshot),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,333 @@
+//! Jobs on VDBs that exist: start, stop, delete, refresh, rewind and its undoing.
+
+use crate::core::keys::vdb_key;
+use crate::history::bookmarks;
+use crate::history::moments::resolve;
+use crate::history::snapshots;
+use crate::images::opening::{self, DATASET};
+use crate::jobs::provision::{
+    forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
+};
+use crate::parts::{Context, Parts};
+use crate::serving::vdb::{open_vdb, release_memory_group};
+use crate::space::losses;
+use crate::space::room;
+use offshoot_connector::StopMode;
+use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
+use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, VdbId};
+use offshoot_workflow::{Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a job on a VDB was asked to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Input {
+    vdb: VdbId,
+    /// Where another state comes from, and which.
+    #[serde(default)]
+    from: Option<(Owner, Moment)>,
+    requested_ms: u64,
+}
+
+/// The workflows.
+pub fn workflows() -> Vec<Workflow<Parts>> {
+    vec![
+        Workflow::new("vdb_start")
+            .step("open", start, stop)
+            .point_of_no_return()
+            .check("publish", mark_running),
+        Workflow::new("vdb_stop")
+            .point_of_no_return()
+            .check("stop", stop)
+            .check("publish", mark_stopped),
+        Workflow::new("vdb_delete")
+            .point_of_no_return()
+            .check("stop", kill)
+            .check("free", free)
+            .check("forget", forget),
+        replacing("vdb_refresh"),
+        replacing("vdb_rewind"),
+        Workflow::new("vdb_rewind_undo")
+            .check("find", find_previous)
+            .step("close_old", close_old, reopen_old)
+            .step("open", open_replacement, stop)
+            .point_of_no_return()
+            .check("publish", publish_previous),
+    ]
+}
+
+/// Another state under the same name: made beside the present one, which is closed only when the new
+/// one is ready to be opened.
+fn replacing(kind: &'static str) -> Workflow<Parts> {
+    Workflow::new(kind)
+        .check("resolve", resolve_new)
+        .step("clone", opening::clone_resolved, opening::delete_clone)
+        .step("mount", opening::mount_clone, opening::unmount_clone)
+        .step("recover", opening::replay_resolved, opening::unmount_clone)
+        .step("close_old", close_old, reopen_old)
+        .step("open", open_replacement, stop)
+        .point_of_no_return()
+        .check("publish", publish_replacement)
+}
+
+fn submit(
+    parts: &Arc<Parts>,
+    kind: &'static str,
+    vdb: &Vdb,
+    from: Option<(Owner, Moment)>,
+) -> Result<JobId, Failure> {
+    let parent = from.as_ref().map(|(owner, _)| *owner).filter(|owner| *owner != vdb.id.into());
+    let input = Input { vdb: vdb.id, from, requested_ms: parts.elapsed_ms() };
+    let submission = Submission::new(kind, &vdb.name, &input).exclusive(vdb.id);
+    parts.submit(match parent {
+        Some(owner) => submission.shared(owner),
+        None => submission,
+    })
+}
+
+fn wrong_state(vdb: &Vdb, what: &str, hint: &str) -> Failure {
+    let message = format!("'{}' is {}: {what}", vdb.name, vdb.state.as_str());
+    Failure::new(ErrorKind::WrongState, message, hint)
+}
+
+/// Starts a stopped VDB.
+pub fn submit_start(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let vdb = parts.vdb(name)?;
+    match vdb.state {
+        VdbState::Stopped | VdbState::Failed => submit(parts, "vdb_start", &vdb, None),
+        _ => Err(wrong_state(&vdb, "it cannot be started", "see it: offshoot vdb show")),
+    }
+}
+
+/// Stops a running VDB.
+pub fn submit_stop(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let vdb = parts.vdb(name)?;
+    losses::check(parts, &vdb)?;
+    match vdb.state {
+        VdbState::Running | VdbState::Failed => submit(parts, "vdb_stop", &vdb, None),
+        _ => Err(wrong_state(&vdb, "it cannot be stopped", "see it: offshoot vdb show")),
+    }
+}
+
+/// Deletes a VDB.
+pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    submit(parts, "vdb_delete", &parts.vdb(name)?, None)
+}
+
+/// Opens another moment of the parent under the same name.
+pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<JobId, Failure> {
+    let vdb = parts.vdb(name)?;
+    room::check_takes_on(parts, "a refresh")?;
+    let owner = vdb.parent.owner;
+    let there = match owner {
+        Owner::Dsource(id) => parts.catalog.find::<offshoot_domain::Dsource>(id)?.is_some(),
+        Owner::Vdb(id) => parts.catalog.find::<Vdb>(id)?.is_some(),
+    };
+    if !there {
+        return Err(Failure::new(
+            ErrorKind::NotFound,
+            format!("the parent of '{name}', '{}', has been removed", vdb.parent.name),
+            "rewind it to one of its own snapshots, or provision a new VDB",
+        ));
+    }
+    if !is_present_of_vdb(owner, &moment) {
+        resolve(parts, owner, &moment)?;
+    }
+    submit(parts, "vdb_refresh", &vdb, Some((owner, moment)))
+}
+
+/// Goes back to a snapshot or bookmark of the VDB itself.
+pub fn submit_rewind(parts: &Arc<Parts>, name: &str, to: Moment) -> Result<JobId, Failure> {
+    let vdb = parts.vdb(name)?;
+    room::check_takes_on(parts, "a rewind")?;
+    resolve(parts, vdb.id.into(), &to)?;
+    submit(parts, "vdb_rewind", &vdb, Some((vdb.id.into(), to)))
+}
+
+/// Takes the last rewind or refresh back.
+pub fn submit_rewind_undo(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let vdb = parts.vdb(name)?;
+    previous_timeflow(parts, &vdb)?;
+    submit(parts, "vdb_rewind_undo", &vdb, None)
+}
+
+/// The timeflow that ended last and still has its dataset.
+fn previous_timeflow(parts: &Parts, vdb: &Vdb) -> Result<Timeflow, Failure> {
+    let timeflows: Vec<Timeflow> = parts.catalog.list_of(vdb.id)?;
+    let ended =
+        timeflows.into_iter().filter(|one| one.dataset.is_some() && Some(one.id) != vdb.timeflow);
+    ended.max_by_key(|one| (one.ended_at, one.id)).ok_or_else(|| {
+        Failure::new(
+            ErrorKind::WrongState,
+            format!("'{}' was neither rewound nor refreshed: there is nothing to undo", vdb.name),
+            "rewind it to a snapshot: offshoot vdb rewind NAME --snapshot ID",
+        )
+    })
+}
+
+fn vdb_of(context: &Context) -> Result<Vdb, Failure> {
+    let input: Input = context.input()?;
+    Ok(context.app().catalog.get(input.vdb)?)
+}
+
+fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
+    vdb.dataset.ok_or_else(|| Failure::internal(format!("'{}' has no dataset", vdb.name)))
+}
+
+fn start(context: &Context) -> Result<(), Failure> {
+    let vdb = vdb_of(context)?;
+    let dataset = present_dataset(&vdb)?;
+    losses::accept(context.app(), vdb.id, dataset)?;
+    open_vdb(context.app(), &vdb, dataset, false)
+}
+
+fn stop(context: &Context) -> Result<(), Failure> {
+    close(context, StopMode::Fast)
+}
+
+/// Stops a VDB whose data is about to go: a last checkpoint would take time, and room.
+fn kill(context: &Context) -> Result<(), Failure> {
+    close(context, StopMode::Immediate)
+}
+
+fn close(context: &Context, mode: StopMode) -> Result<(), Failure> {
+    let parts = context.app();
+    let input: Input = context.input()?;
+    parts.servers.stop(&vdb_key(input.vdb), mode)?;
+    release_memory_group(input.vdb);
+    let present = parts.catalog.find::<Vdb>(input.vdb)?.and_then(|vdb| vdb.dataset);
+    for dataset in [present, context.get(DATASET)?].into_iter().flatten() {
+        parts.volumes.unmount(dataset)?;
+    }
+    Ok(())
+}
+
+fn mark(context: &Context, state: VdbState) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    let change = |vdb: &mut Vdb| (vdb.state, vdb.problem) = (state, None);
+    let vdb = context.app().catalog.update(input.vdb, change)?;
+    context.app().clear(&vdb.name, "server");
+    Ok(())
+}
+
+fn mark_running(context: &Context) -> Result<(), Failure> {
+    mark(context, VdbState::Running)
+}
+
+fn mark_stopped(context: &Context) -> Result<(), Failure> {
+    mark(context, VdbState::Stopped)
+}
+
+/// Frees everything a VDB has in the store; what was made from it has blocks of its own.
+fn free(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let input: Input = context.input()?;
+    bookmarks::forget_of(parts, input.vdb)?;
+    for snapshot in parts.catalog.list_of::<Snapshot>(input.vdb)? {
+        snapshots::free(parts, &snapshot)?;
+    }
+    for timeflow in parts.catalog.list_of::<Timeflow>(input.vdb)? {
+        if let Some(dataset) = timeflow.dataset {
+            parts.delete_dataset(dataset)?;
+        }
+        parts.catalog.delete::<Timeflow>(timeflow.id)?;
+    }
+    Ok(())
+}
+
+fn forget(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let input: Input = context.input()?;
+    if let Some(vdb) = parts.catalog.find::<Vdb>(input.vdb)? {
+        parts.catalog.clear_faults(&vdb.name)?;
+    }
+    forget_vdb(parts, input.vdb)
+}
+
+fn resolve_new(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    let (owner, moment) =
+        input.from.ok_or_else(|| Failure::internal("a refresh without a moment"))?;
+    resolve_from(context, owner, &moment)
+}
+
+/// Closes the present state. It is kept: the timeflow it belongs to can be gone back to.
+fn close_old(context: &Context) -> Result<(), Failure> {
+    let vdb = vdb_of(context)?;
+    context.set("was", &vdb.state)?;
+    stop(context)?;
+    let change = |vdb: &mut Vdb| vdb.state = VdbState::Provisioning;
+    context.app().catalog.update(vdb.id, change)?;
+    Ok(())
+}
+
+fn reopen_old(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let vdb = vdb_of(context)?;
+    let was: VdbState = context.get("was")?.unwrap_or(vdb.state);
+    if let Err(failure) = losses::check(parts, &vdb) {
+        parts.catalog.update::<Vdb>(vdb.id, |vdb| {
+            (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
+        })?;
+        return Ok(());
+    }
+    if was == VdbState::Running && !parts.servers.is_running(&vdb_key(vdb.id)) {
+        open_vdb(parts, &vdb, present_dataset(&vdb)?, false)?;
+    }
+    parts.catalog.update::<Vdb>(vdb.id, |vdb| vdb.state = was)?;
+    Ok(())
+}
+
+fn open_replacement(context: &Context) -> Result<(), Failure> {
+    let started = context.app().elapsed_ms();
+    open_vdb(context.app(), &vdb_of(context)?, context.need(DATASET)?, true)?;
+    context.set("start_ms", &(context.app().elapsed_ms() - started))
+}
+
+fn publish_replacement(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    publish_opened(context, input.vdb, input.requested_ms)?;
+    is_well(context.app(), input.vdb)
+}
+
+/// What was wrong with the state before does not matter any more.
+fn is_well(parts: &Parts, id: VdbId) -> Result<(), Failure> {
+    parts.clear(&parts.catalog.get::<Vdb>(id)?.name, "server");
+    losses::settle_past(parts, id)
+}
+
+fn find_previous(context: &Context) -> Result<(), Failure> {
+    let (parts, vdb) = (context.app(), vdb_of(context)?);
+    let previous = previous_timeflow(parts, &vdb)?;
+    if let Some(dataset) = previous.dataset {
+        losses::accept(parts, vdb.id, dataset)?;
+    }
+    context.set("timeflow", &previous.id)?;
+    context.set(DATASET, &previous.dataset)
+}
+
+fn publish_previous(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let (input, now): (Input, _) = (context.input()?, parts.now());
+    let timeflow: offshoot_types::TimeflowId = context.need("timeflow")?;
+    let timings = timings(context, input.requested_ms)?;
+    parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        let mut vdb: Vdb = tx.get(input.vdb)?;
+        if let Some(old) = vdb.timeflow.filter(|old| *old != timeflow) {
+            tx.update::<Timeflow>(old, |old| old.ended_at = Some(now))?;
+        }
+        let back = tx.update::<Timeflow>(timeflow, |back| back.ended_at = None)?;
+        vdb.timeflow = Some(timeflow);
+        vdb.dataset = back.dataset;
+        vdb.state = VdbState::Running;
+        vdb.problem = None;
+        vdb.timings = timings;
+        vdb.moment = back.origin.map(|origin| offshoot_domain::Opened {
+            snapshot: origin.snapshot,
+            log: origin.position.log,
+            time: origin.position.time,
+        });
+        tx.put(&vdb)
+    })?;
+    is_well(parts, input.vdb)
+}

@@ -1,0 +1,75 @@
+//! The engine's parts as jobs see them, and how jobs begin.
+
+use crate::following::Following;
+use crate::space::room;
+use offshoot_domain::Owner;
+use offshoot_types::{ErrorKind, Failure, JobId};
+use offshoot_workflow::{Runner, StepContext, Submission};
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How long a job of a user waits for one that the engine began by itself.
+const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
+
+/// What a step of a job sees.
+pub type Context = StepContext<Parts>;
+
+/// All parts, on top of those that follow sources.
+pub struct Parts {
+    following: Following,
+    /// Objects whose retention is to be looked at soon, not only with the next regular look.
+    pub retention_wanted: Mutex<HashSet<Owner>>,
+    runner: OnceLock<Runner<Parts>>,
+}
+
+impl Parts {
+    /// Parts without a runner of jobs yet.
+    pub fn new(following: Following) -> Parts {
+        Parts { following, retention_wanted: Mutex::default(), runner: OnceLock::new() }
+    }
+
+    /// Lets jobs begin.
+    pub fn set_runner(&self, runner: Runner<Parts>) {
+        let _ = self.runner.set(runner);
+    }
+
+    /// The runner of jobs.
+    pub fn runner(&self) -> Result<&Runner<Parts>, Failure> {
+        self.runner.get().ok_or_else(|| Failure::internal("jobs before the engine is open"))
+    }
+
+    /// Starts a job. What the engine does by itself on the object is waited for: users need not know
+    /// of it.
+    pub fn submit(self: &Arc<Self>, submission: Submission) -> Result<JobId, Failure> {
+        let deadline = self.clock.elapsed() + OWN_JOBS_WAIT;
+        room::make_way(&self.store);
+        loop {
+            match self.runner()?.submit(self, submission.clone()) {
+                Err(busy) if busy.code == ErrorKind::Busy => {
+                    let waiting = self.clock.elapsed() < deadline;
+                    if !waiting || !self.any_of_engine()? {
+                        return Err(busy);
+                    }
+                    self.clock.sleep(Duration::from_millis(20));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Whether the engine does something by itself just now that users' jobs wait for.
+    fn any_of_engine(&self) -> Result<bool, Failure> {
+        Ok(self.catalog.unsettled_jobs()?.iter().any(|job| job.of_engine))
+    }
+}
+
+impl Deref for Parts {
+    type Target = Following;
+
+    fn deref(&self) -> &Following {
+        &self.following
+    }
+}

@@ -1,0 +1,44 @@
+//! Datasets as directories that servers use, and the servers.
+
+pub mod data_files;
+pub mod servers;
+pub mod vdb;
+pub mod volumes;
+
+use crate::space::Space;
+use offshoot_types::{DatasetId, Failure};
+use servers::Servers;
+use std::ops::Deref;
+use std::sync::Arc;
+use volumes::Volumes;
+
+/// What is delivered and what runs on it, on top of the space.
+pub struct Serving {
+    space: Arc<Space>,
+    pub volumes: Volumes,
+    pub servers: Servers,
+}
+
+impl Serving {
+    /// Nothing runs yet.
+    pub fn new(space: Arc<Space>, volumes: Volumes) -> Serving {
+        Serving { space, volumes, servers: Servers::default() }
+    }
+
+    /// Ends a dataset's delivery and deletes it; one that is gone is no error.
+    pub fn delete_dataset(&self, dataset: DatasetId) -> Result<(), Failure> {
+        self.volumes.unmount(dataset)?;
+        match self.store.delete_dataset(dataset) {
+            Ok(()) | Err(offshoot_dataset::Error::NoDataset(_)) => Ok(()),
+            Err(error) => Err(error.failure()),
+        }
+    }
+}
+
+impl Deref for Serving {
+    type Target = Space;
+
+    fn deref(&self) -> &Space {
+        &self.space
+    }
+}

@@ -1,0 +1,110 @@
+//! The database servers that run now, by a key that also names their runtime directory and log.
+
+use crate::core::kind::Kind;
+use crate::serving::Serving;
+use crate::serving::data_files::DataFiles;
+use offshoot_connector::{Registry, Server, ServerSpec, StopMode};
+use offshoot_types::{DatasetId, Failure};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may take to stop before it is stopped by force.
+const STOP_DEADLINE: Duration = Duration::from_secs(60);
+/// How long one that an earlier engine left may take to end.
+const LEFTOVER_DEADLINE: Duration = Duration::from_secs(15);
+
+/// The servers that run now.
+#[derive(Default)]
+pub struct Servers {
+    running: Mutex<HashMap<String, Arc<dyn Server>>>,
+}
+
+impl Servers {
+    /// The server of that key, where it was started and not stopped.
+    pub fn get(&self, key: &str) -> Option<Arc<dyn Server>> {
+        self.running.lock().get(key).cloned()
+    }
+
+    /// Keeps a server under a key.
+    pub fn keep(&self, key: &str, server: Arc<dyn Server>) {
+        self.running.lock().insert(key.to_owned(), server);
+    }
+
+    /// Stops the server of that key; whether its data is clean then. None there: clean.
+    pub fn stop(&self, key: &str, mode: StopMode) -> Result<bool, Failure> {
+        let server = self.running.lock().remove(key);
+        match server {
+            Some(server) => server.stop(mode, STOP_DEADLINE),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether the postmaster of that key runs.
+    pub fn is_running(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|server| server.running())
+    }
+
+    /// The keys of all servers kept.
+    pub fn keys(&self) -> Vec<String> {
+        self.running.lock().keys().cloned().collect()
+    }
+}
+
+/// What to start on a dataset's data directory; the dataset must be mounted.
+pub fn spec(
+    serving: &Serving,
+    key: &str,
+    name: String,
+    kind: &Kind,
+    dataset: DatasetId,
+    tcp_port: Option<u16>,
+) -> Result<ServerSpec, Failure> {
+    let data = kind.connector.layout().data;
+    Ok(ServerSpec {
+        name,
+        version: kind.version.clone(),
+        files: Arc::new(DataFiles::at(serving.volumes.files(dataset)?, data)),
+        data_dir: serving.paths.mount(dataset).join(data),
+        runtime_dir: serving.paths.server(key),
+        log_file: serving.paths.logs().join(format!("{key}.log")),
+        tcp_port,
+    })
+}
+
+/// Stops what an engine that was killed left running, and removes its runtime directories, all but
+/// those of servers that go on. Their data directories are gone with that engine, so nothing of
+/// theirs can be saved.
+pub fn stop_leftovers(
+    connectors: &Registry,
+    runtime: &Path,
+    going_on: &[String],
+) -> Result<(), Failure> {
+    let entries = std::fs::read_dir(runtime).into_iter().flatten().flatten();
+    let left = |dir: &std::path::PathBuf| {
+        let name = dir.file_name().unwrap_or_default();
+        dir.is_dir() && !going_on.iter().any(|key| name == key.as_str())
+    };
+    let dirs: Vec<_> = entries.map(|entry| entry.path()).filter(left).collect();
+    std::thread::scope(|scope| {
+        let stops: Vec<_> = dirs
+            .iter()
+            .map(|dir| scope.spawn(|| connectors.stop_leftover(dir, LEFTOVER_DEADLINE)))
+            .collect();
+        for stop in stops {
+            match stop.join() {
+                Ok(result) => drop(result?),
+                Err(_) => return Err(Failure::internal("stopping a left server panicked")),
+            }
+        }
+        Ok(())
+    })?;
+    for dir in dirs {
+        if let Err(error) = std::fs::remove_dir_all(&dir) {
+            tracing::warn!(dir = %dir.display(), %error, "a runtime directory stays");
+        }
+    }
+    Ok(())
+}

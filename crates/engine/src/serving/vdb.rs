@@ -1,0 +1,102 @@
+//! The server of a VDB: configured, started, given to its users.
+
+use crate::core::keys::{database_key, password_key, vdb_key};
+use crate::core::kind::{self, Kind};
+use crate::serving::{Serving, servers};
+use offshoot_connector::{Grant, Layout, Role, Server, StopMode, VdbOptions};
+use offshoot_domain::{Secret, Vdb};
+use offshoot_fs::FileSystem;
+use offshoot_os::cgroup::MemoryGroup;
+use offshoot_types::{DatasetId, Failure, VdbId};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a VDB may take until it accepts connections; crash recovery of a branch included.
+const READY_DEADLINE: Duration = Duration::from_secs(300);
+
+/// Opens a VDB on one of its datasets: mount, configuration, server. On a dataset that is new to it
+/// (`fresh`), its role and password are set too.
+pub fn open_vdb(
+    serving: &Serving,
+    vdb: &Vdb,
+    dataset: DatasetId,
+    fresh: bool,
+) -> Result<(), Failure> {
+    serving.volumes.mount(dataset)?;
+    serving.volumes.keep(dataset);
+    let key = vdb_key(vdb.id);
+    let kind = Kind::of_vdb(serving, vdb)?;
+    let title = format!("vdb {}", vdb.name);
+    let spec = servers::spec(serving, &key, title, &kind, dataset, Some(vdb.port))?;
+    favour_vital(&*serving.volumes.files(dataset)?, kind.connector.layout())?;
+    let options = VdbOptions {
+        settings: vdb.settings.clone(),
+        memory_bytes: vdb.memory_bytes,
+        keep_source_logins: vdb.keep_source_logins,
+    };
+    let server = kind.connector.start(spec, Role::Vdb(options))?;
+    limit_memory(vdb, &*server);
+    let opened = match fresh {
+        true => grant(serving, vdb, &kind, &*server),
+        false => server.wait_ready(READY_DEADLINE),
+    };
+    if let Err(failure) = opened {
+        // It may have been started although it cannot be used.
+        let _ = server.stop(StopMode::Immediate, READY_DEADLINE);
+        return Err(failure);
+    }
+    serving.servers.keep(&key, server);
+    Ok(())
+}
+
+/// Puts the server under its memory limit, where this host allows that; without, only the sizes of its
+/// own buffers follow the limit.
+fn limit_memory(vdb: &Vdb, server: &dyn Server) {
+    let Some(limit) = vdb.memory_bytes else { return };
+    let group = MemoryGroup::create(&memory_group(vdb.id), limit);
+    if let Err(error) = group.and_then(|group| group.add(server.process_id().pid)) {
+        tracing::warn!(vdb = %vdb.name, %error, "its memory is not limited by a control group");
+    }
+}
+
+/// The name of a VDB's control group; the process id keeps engines apart.
+fn memory_group(id: VdbId) -> String {
+    format!("offshoot-{}-{id}", std::process::id())
+}
+
+/// Removes the control group of a VDB that was stopped.
+pub fn release_memory_group(id: VdbId) {
+    if let Some(group) = MemoryGroup::find(&memory_group(id))
+        && let Err(error) = group.remove()
+    {
+        tracing::debug!(%id, %error, "a control group stays");
+    }
+}
+
+/// Waits until a server is ready and gives it to the users of its VDB.
+fn grant(serving: &Serving, vdb: &Vdb, kind: &Kind, server: &dyn Server) -> Result<(), Failure> {
+    let password = serving
+        .catalog
+        .secret(&password_key(vdb.id))?
+        .ok_or_else(|| Failure::internal(format!("'{}' has no password", vdb.name)))?;
+    let source = kind::source_of(serving, vdb.parent.owner)?;
+    let grant = Grant {
+        password,
+        restore_source_logins: vdb.keep_source_logins,
+        preferred_database: source.and_then(|one| kind.connector.database_of(&one.source)),
+    };
+    let database = server.grant(&grant, READY_DEADLINE)?;
+    Ok(serving.catalog.put_secret(&database_key(vdb.id), &Secret::new(database))?)
+}
+
+/// Tells the store which files of a server's data matter most.
+pub fn favour_vital(files: &FileSystem, layout: Layout) -> Result<(), Failure> {
+    for directory in layout.vital {
+        let path = Path::new(layout.data).join(directory);
+        if files.exists(&path)? {
+            let ino = files.stat(&path)?.ino;
+            files.dataset().favour_directory(ino).map_err(|error| error.failure())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,380 @@
+//! The ledger: what each dSource, VDB and snapshot holds of the pool, and what deleting it gives back.
+//!
+//! An object comprises datasets and snapshots of the store, of its *present* (what it shows now) and of its
+//! *past* (kept so that one can go back):
+//!
+//! | object   | present          | past                                                          |
+//! |----------|------------------|---------------------------------------------------------------|
+//! | dSource  | staging          | its received log, its snapshots                               |
+//! | VDB      | its dataset      | its snapshots, states that a rewind or refresh replaced       |
+//! | snapshot | its images       | –                                                             |
+//!
+//! Of the stored bytes that an object reaches, each block counts once and in one of three classes:
+//! *shared*, when anything outside the object reaches it as well; else *exclusive*, when its present does;
+//! else *pinned*: its past alone keeps it. So deleting the object gives back exclusive + pinned, and deleting
+//! its past alone gives back pinned.
+//!
+//! The store works these out exactly, at a cost that follows what would be given back. That is too slow for
+//! a list of thousands, so figures are kept and worked out again in the background ([`worker`]); each says of
+//! when it is and whether anything has changed since. Small ones are worked out when asked for.
+
+mod worker;
+
+pub use worker::run;
+
+use crate::space::Space;
+use crate::space::damage::BlockHolder;
+use jiff::Timestamp;
+use offshoot_catalog::Catalog;
+use offshoot_dataset::{Holding, StateId, StoredBytes};
+use offshoot_domain::{Dsource, Owner, Snapshot, Timeflow, Vdb};
+use offshoot_types::{BlockHash, DsourceId, ErrorKind, Failure, SnapshotId, VdbId};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+/// Figures that took longer than this are not worked out again for a request.
+const PROMPT: Duration = Duration::from_millis(40);
+/// The time after which a request begins no more figures that are out of date.
+const STALE_BUDGET: Duration = Duration::from_millis(20);
+/// The same of figures that were never worked out.
+const FIRST_BUDGET: Duration = Duration::from_secs(2);
+
+/// What an entry of the ledger is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LedgerKey {
+    /// A dSource.
+    Dsource(DsourceId),
+    /// A VDB.
+    Vdb(VdbId),
+    /// A snapshot.
+    Snapshot(SnapshotId),
+}
+
+/// Stored bytes by class; see the module.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LedgerFigures {
+    /// What nothing else reaches and the present does.
+    pub exclusive_bytes: u64,
+    /// What something else reaches as well.
+    pub shared_bytes: u64,
+    /// What the past alone keeps.
+    pub pinned_bytes: u64,
+}
+
+impl LedgerFigures {
+    /// What deleting the object would give back.
+    pub fn freed_if_deleted_bytes(&self) -> u64 {
+        self.exclusive_bytes + self.pinned_bytes
+    }
+
+    /// All that the object reaches.
+    pub fn stored_bytes(&self) -> u64 {
+        self.freed_if_deleted_bytes() + self.shared_bytes
+    }
+}
+
+/// Figures, and of when they are.
+#[derive(Debug, Clone, Copy)]
+pub struct DatedFigures {
+    /// The figures.
+    pub figures: LedgerFigures,
+    /// When they were worked out.
+    pub as_of: Timestamp,
+    /// Whether the pool is still as it was then.
+    pub current: bool,
+}
+
+/// An entry of the ledger.
+#[derive(Debug, Clone)]
+pub struct LedgerEntry {
+    /// What it is about.
+    pub key: LedgerKey,
+    /// Its name; a snapshot's id.
+    pub object: String,
+    /// Of a snapshot, the name of what it was taken of.
+    pub of: Option<String>,
+    /// What its files would take outside the pool.
+    pub logical_bytes: u64,
+    /// What it holds; none as long as it was never worked out.
+    pub figures: Option<DatedFigures>,
+}
+
+/// What deleting several objects together would give back.
+#[derive(Debug, Clone)]
+pub struct Deletion {
+    /// The entries of the objects.
+    pub entries: Vec<LedgerEntry>,
+    /// Exact to the block, as of now.
+    pub freed_if_deleted_bytes: u64,
+}
+
+/// An object with what it comprises.
+#[derive(Debug, Clone)]
+struct Object {
+    key: LedgerKey,
+    name: String,
+    of: Option<String>,
+    present: Holding,
+    past: Holding,
+}
+
+impl Object {
+    fn whole(&self) -> Holding {
+        let mut whole = self.present.clone();
+        whole.extend(&self.past);
+        whole
+    }
+}
+
+/// Figures as they are kept.
+#[derive(Debug, Clone)]
+struct Kept {
+    whole: Holding,
+    /// The store's.
+    version: BlockHash,
+    as_of: Timestamp,
+    took: Duration,
+    figures: LedgerFigures,
+}
+
+impl Kept {
+    /// Whether they are of what the object comprises now.
+    fn is_of(&self, object: &Object) -> bool {
+        self.whole == object.whole()
+    }
+}
+
+/// The figures known.
+#[derive(Default)]
+pub struct Ledger {
+    kept: Mutex<HashMap<LedgerKey, Kept>>,
+}
+
+impl Ledger {
+    fn dated(&self, key: LedgerKey, version: BlockHash) -> Option<DatedFigures> {
+        let kept = self.kept.lock();
+        let Kept { figures, as_of, version: of, .. } = kept.get(&key)?;
+        Some(DatedFigures { figures: *figures, as_of: *as_of, current: *of == version })
+    }
+
+    /// Whether an object's figures are worked out for a request that has `spent` so much time on others.
+    fn is_due(&self, object: &Object, version: BlockHash, spent: Duration) -> bool {
+        match self.kept.lock().get(&object.key) {
+            None => spent < FIRST_BUDGET,
+            Some(kept) if kept.version == version && kept.is_of(object) => false,
+            Some(kept) => kept.took < PROMPT && spent < STALE_BUDGET,
+        }
+    }
+
+    /// Works an object's figures out; `stored` goes on from the object before.
+    fn work_out(
+        &self,
+        space: &Space,
+        object: &Object,
+        stored: &mut StoredBytes,
+    ) -> Result<(), Failure> {
+        let begun = space.clock.elapsed();
+        let (version, as_of) = (space.store.version(), space.now());
+        let whole = object.whole();
+        let failed = |error: offshoot_dataset::Error| error.failure();
+        let freed = space.store.freed_by_deleting(&whole).map_err(failed)?;
+        let pinned = match object.past == Holding::default() {
+            true => 0,
+            false => space.store.freed_by_deleting(&object.past).map_err(failed)?.min(freed),
+        };
+        let reached = stored.replace(&whole).or_else(|_| {
+            // A commit or a deletion took away what was about to be read.
+            *stored = space.store.stored_bytes();
+            stored.replace(&whole).map_err(failed)
+        })?;
+        let figures = LedgerFigures {
+            exclusive_bytes: freed - pinned,
+            shared_bytes: reached.saturating_sub(freed),
+            pinned_bytes: pinned,
+        };
+        let took = space.clock.elapsed() - begun;
+        self.kept.lock().insert(object.key, Kept { whole, version, as_of, took, figures });
+        Ok(())
+    }
+}
+
+/// The figures of some objects; those that are out of date are worked out now where that is quick.
+pub fn figures(
+    space: &Space,
+    keys: &HashSet<LedgerKey>,
+) -> Result<HashMap<LedgerKey, LedgerFigures>, Failure> {
+    let mut objects = inventory(&space.catalog)?;
+    objects.retain(|object| keys.contains(&object.key));
+    freshen(space, &objects.iter().collect::<Vec<_>>());
+    let kept = space.ledger.kept.lock();
+    Ok(keys.iter().filter_map(|key| Some((*key, kept.get(key)?.figures))).collect())
+}
+
+/// What deleting some objects, each alone, would give back: for a VDB that is quick however large it is, as most
+/// of it is shared.
+pub fn freed_if_deleted(
+    space: &Space,
+    keys: &HashSet<LedgerKey>,
+) -> Result<HashMap<LedgerKey, u64>, Failure> {
+    let (begun, version) = (space.clock.elapsed(), space.store.version());
+    let mut all = HashMap::new();
+    for object in inventory(&space.catalog)?.iter().filter(|object| keys.contains(&object.key)) {
+        let spent = space.clock.elapsed() - begun;
+        let freed = if space.ledger.is_due(object, version, spent) {
+            let freed = space.store.freed_by_deleting(&object.whole());
+            Some(freed.map_err(|error| error.failure())?)
+        } else {
+            let kept = space.ledger.kept.lock();
+            kept.get(&object.key).map(|kept| kept.figures.freed_if_deleted_bytes())
+        };
+        all.extend(freed.map(|freed| (object.key, freed)));
+    }
+    Ok(all)
+}
+
+/// Works out what is out of date, as far as the time goes.
+fn freshen(space: &Space, objects: &[&Object]) {
+    let begun = space.clock.elapsed();
+    let version = space.store.version();
+    let mut stored = space.store.stored_bytes();
+    for object in objects {
+        let spent = space.clock.elapsed() - begun;
+        if space.ledger.is_due(object, version, spent)
+            && let Err(failure) = space.ledger.work_out(space, object, &mut stored)
+        {
+            tracing::warn!(object = object.name, %failure, "the ledger");
+        }
+    }
+}
+
+/// All objects' entries, or those of one object and its snapshots.
+///
+/// # Errors
+/// `NotFound`.
+pub fn list(space: &Space, object: Option<&str>) -> Result<Vec<LedgerEntry>, Failure> {
+    let mut objects = inventory(&space.catalog)?;
+    if let Some(name) = object {
+        let one = find(&objects, name)?.key;
+        objects.retain(|other| other.key == one || other.of.as_deref() == Some(name));
+    }
+    let all: Vec<&Object> = objects.iter().collect();
+    freshen(space, &all);
+    Ok(all.into_iter().map(|object| entry(space, object)).collect())
+}
+
+/// What deleting objects together would give back, worked out now.
+///
+/// # Errors
+/// `NotFound`.
+pub fn deletion(space: &Space, names: &[String]) -> Result<Deletion, Failure> {
+    let objects = inventory(&space.catalog)?;
+    let mut whole = Holding::default();
+    let mut chosen: Vec<&Object> = Vec::new();
+    for name in names {
+        let object = find(&objects, name)?;
+        whole.extend(&object.whole());
+        if !chosen.iter().any(|one| one.key == object.key) {
+            chosen.push(object);
+        }
+    }
+    let freed = space.store.freed_by_deleting(&whole).map_err(|error| error.failure())?;
+    freshen(space, &chosen);
+    let entries = chosen.into_iter().map(|object| entry(space, object)).collect();
+    Ok(Deletion { entries, freed_if_deleted_bytes: freed })
+}
+
+fn find<'a>(objects: &'a [Object], name: &str) -> Result<&'a Object, Failure> {
+    objects.iter().find(|object| object.name == name).ok_or_else(|| {
+        let shown: String = name.chars().take(80).collect();
+        Failure::new(
+            ErrorKind::NotFound,
+            format!("there is no dSource, VDB or snapshot '{shown}'"),
+            "list them: offshoot pool ledger",
+        )
+    })
+}
+
+fn entry(space: &Space, object: &Object) -> LedgerEntry {
+    let store = &space.store;
+    let datasets = object.present.datasets.iter();
+    let mut logical: u64 = datasets.filter_map(|id| store.dataset_logical_bytes(*id).ok()).sum();
+    match object.key {
+        // The received log is part of what was copied from the source.
+        LedgerKey::Dsource(_) => {
+            let log = object.past.datasets.iter();
+            logical += log.filter_map(|id| store.dataset_logical_bytes(*id).ok()).sum::<u64>();
+        }
+        LedgerKey::Snapshot(id) => logical = store.snapshot_logical_bytes(id).unwrap_or_default(),
+        LedgerKey::Vdb(_) => {}
+    }
+    LedgerEntry {
+        key: object.key,
+        object: object.name.clone(),
+        of: object.of.clone(),
+        logical_bytes: logical,
+        figures: space.ledger.dated(object.key, store.version()),
+    }
+}
+
+/// Whose each dataset and snapshot of the store is.
+pub fn owners(catalog: &Catalog) -> Result<HashMap<StateId, BlockHolder>, Failure> {
+    let mut owners = HashMap::new();
+    // Snapshots come last: they are of an object's past, too.
+    for object in inventory(catalog)? {
+        let whole = object.whole();
+        let (key, of) = (Some(object.key), object.of.clone());
+        let holder = BlockHolder { key, object: object.name.clone(), of, file: None };
+        let datasets = whole.datasets.into_iter().map(StateId::Dataset);
+        let snapshots = whole.snapshots.into_iter().map(StateId::Snapshot);
+        owners.extend(datasets.chain(snapshots).map(|state| (state, holder.clone())));
+    }
+    Ok(owners)
+}
+
+/// All dSources and VDBs by name, then all snapshots, oldest first.
+fn inventory(catalog: &Catalog) -> Result<Vec<Object>, Failure> {
+    let mut named: BTreeMap<Owner, Object> = BTreeMap::new();
+    for dsource in catalog.all::<Dsource>()?.iter() {
+        let present = datasets(dsource.staging_dataset);
+        let past = datasets(dsource.log_dataset);
+        let (key, name) = (LedgerKey::Dsource(dsource.id), dsource.name.to_string());
+        named.insert(dsource.id.into(), Object { key, name, of: None, present, past });
+    }
+    for vdb in catalog.all::<Vdb>()?.iter() {
+        let (present, past) = (datasets(vdb.dataset), Holding::default());
+        let (key, name) = (LedgerKey::Vdb(vdb.id), vdb.name.to_string());
+        named.insert(vdb.id.into(), Object { key, name, of: None, present, past });
+    }
+    for timeflow in catalog.all::<Timeflow>()?.iter() {
+        let Some(owner) = named.get_mut(&timeflow.owner) else { continue };
+        let old = timeflow.dataset.filter(|id| !owner.present.datasets.contains(id));
+        owner.past.extend(&datasets(old));
+    }
+    let mut snapshots = Vec::new();
+    let mut images: HashMap<Owner, Vec<SnapshotId>> = HashMap::new();
+    for snapshot in catalog.all::<Snapshot>()?.iter() {
+        let mut present = Holding { snapshots: vec![snapshot.id], ..Holding::default() };
+        present.snapshots.extend(snapshot.ready_image().filter(|image| *image != snapshot.id));
+        images.entry(snapshot.owner).or_default().extend(&present.snapshots);
+        snapshots.push(Object {
+            key: LedgerKey::Snapshot(snapshot.id),
+            name: snapshot.id.to_string(),
+            of: named.get(&snapshot.owner).map(|owner| owner.name.clone()),
+            present,
+            past: Holding::default(),
+        });
+    }
+    for (owner, snapshots) in images {
+        let held = Holding { snapshots, ..Holding::default() };
+        named.entry(owner).and_modify(|owner| owner.past.extend(&held));
+    }
+    let mut objects: Vec<Object> = named.into_values().collect();
+    objects.sort_by(|a, b| a.name.cmp(&b.name));
+    objects.extend(snapshots);
+    Ok(objects)
+}
+
+fn datasets(of: Option<offshoot_types::DatasetId>) -> Holding {
+    Holding { datasets: of.into_iter().collect(), ..Holding::default() }
+}

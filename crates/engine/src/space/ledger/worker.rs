@@ -1,0 +1,187 @@
+//! Keeps the figures of the ledger up to date in the background.
+//!
+//! What was never worked out, or comprises something else than before, comes first. The rest follows by age,
+//! when it is old enough: soon for what shows a present state, as that changes, and for snapshots whose
+//! neighbour in time came, went or is the present, as those share most with them; later for all others,
+//! since equal content written anywhere can touch anything. The work takes a bounded part of one space.
+//!
+//! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So a
+//! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
+//! is kept, as it does not change: whoever lets go has to walk through a whole tree again.
+
+use super::{Kept, LedgerKey, Object, inventory};
+use crate::space::Space;
+use crate::space::room::{self, Level};
+use jiff::Timestamp;
+use offshoot_types::{BlockHash, Failure};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Pause between two looks for something to do.
+const LOOK: Duration = Duration::from_secs(1);
+/// Pauses for each unit of work: for figures that are missing and for those out of date.
+const PAUSES_MISSING: u32 = 1;
+const PAUSES_STALE: u32 = 9;
+/// Figures out of date are left alone for this long, or for so many times what they take.
+const STALE_AGE: (Duration, u32) = (Duration::from_secs(5), 50);
+const OTHER_AGE: (Duration, u32) = (Duration::from_secs(600), 1000);
+/// The longest pause in which a present state is kept, for the next to go on from: with much room and
+/// with little.
+const KEPT_PAUSE_MAX: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
+/// Little room: less than so many times the pool's reserve.
+const LITTLE_ROOM: u64 = 8;
+/// Figures worked out between two looks at what there is.
+const BATCH: usize = 256;
+/// After a failure: what is damaged must not be read again and again.
+const FAILED_PAUSE: Duration = Duration::from_secs(60);
+
+/// Works until told to stop.
+pub fn run(space: &Arc<Space>, stopping: &AtomicBool) {
+    let mut worker =
+        Worker { space, stopping, snapshots: BTreeMap::new(), suspect: BTreeSet::new() };
+    while !stopping.load(Ordering::Relaxed) {
+        match worker.round() {
+            Ok(()) => worker.rest(LOOK),
+            Err(failure) => {
+                tracing::warn!(%failure, "working out the ledger");
+                worker.rest(FAILED_PAUSE);
+            }
+        }
+    }
+}
+
+struct Worker<'a> {
+    space: &'a Arc<Space>,
+    stopping: &'a AtomicBool,
+    /// The snapshots of each object at the last look, oldest first.
+    snapshots: BTreeMap<String, Vec<LedgerKey>>,
+    /// Snapshots whose neighbours changed since their figures were worked out.
+    suspect: BTreeSet<LedgerKey>,
+}
+
+impl Worker<'_> {
+    fn round(&mut self) -> Result<(), Failure> {
+        if room::level(self.space) == Level::Full {
+            return Ok(());
+        }
+        let objects = inventory(&self.space.catalog)?;
+        self.forget_gone(&objects);
+        self.suspect_neighbours(&objects);
+        // Oldest first; and so neighbours stay neighbours: from one to the next only their difference is
+        // walked through.
+        let mut due = self.due(&objects);
+        due.sort_unstable();
+        let mut stored = self.space.store.stored_bytes();
+        for (as_of, index) in due.into_iter().take(BATCH) {
+            let object = &objects[index];
+            let begun = self.space.clock.elapsed();
+            self.space.ledger.work_out(self.space, object, &mut stored)?;
+            self.suspect.remove(&object.key);
+            let pauses = if as_of.is_none() { PAUSES_MISSING } else { PAUSES_STALE };
+            let pause = (self.space.clock.elapsed() - begun) * pauses;
+            if self.lets_go(object.key, pause) {
+                stored = self.space.store.stored_bytes();
+            }
+            self.rest(pause);
+            if self.stopping.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn lets_go(&self, key: LedgerKey, pause: Duration) -> bool {
+        let store = &self.space.store;
+        let little = store.growth_room() < store.pool().reserve() * LITTLE_ROOM;
+        let longest = if little { KEPT_PAUSE_MAX.1 } else { KEPT_PAUSE_MAX.0 };
+        !matches!(key, LedgerKey::Snapshot(_)) && pause > longest
+    }
+
+    /// Which objects' figures to work out, with the time of those known.
+    fn due(&self, objects: &[Object]) -> Vec<(Option<Timestamp>, usize)> {
+        let (version, now) = (self.space.store.version(), self.space.now());
+        let kept = self.space.ledger.kept.lock();
+        let due = objects.iter().enumerate().filter_map(|(index, object)| {
+            let Some(figures) = kept.get(&object.key).filter(|kept| kept.is_of(object)) else {
+                return Some((None, index));
+            };
+            self.is_due(object.key, figures, version, now).then_some((Some(figures.as_of), index))
+        });
+        due.collect()
+    }
+
+    fn is_due(&self, key: LedgerKey, kept: &Kept, version: BlockHash, now: Timestamp) -> bool {
+        let other = matches!(key, LedgerKey::Snapshot(_)) && !self.suspect.contains(&key);
+        let (age, times) = if other { OTHER_AGE } else { STALE_AGE };
+        let old = now.duration_since(kept.as_of).unsigned_abs() >= age.max(kept.took * times);
+        old && kept.version != version
+    }
+
+    fn forget_gone(&self, objects: &[Object]) {
+        let there: BTreeSet<LedgerKey> = objects.iter().map(|object| object.key).collect();
+        self.space.ledger.kept.lock().retain(|key, _| there.contains(key));
+    }
+
+    /// Finds the snapshots beside those that came or went, and the newest of each object.
+    fn suspect_neighbours(&mut self, objects: &[Object]) {
+        let mut now: BTreeMap<String, Vec<LedgerKey>> = BTreeMap::new();
+        for object in objects {
+            if let Some(of) = &object.of {
+                now.entry(of.clone()).or_default().push(object.key);
+            }
+        }
+        for (of, keys) in &now {
+            self.suspect.extend(keys.last());
+            let before = self.snapshots.get(of).map(Vec::as_slice).unwrap_or_default();
+            self.suspect.extend(new_neighbours(before, keys));
+        }
+        self.snapshots = now;
+    }
+
+    fn rest(&self, time: Duration) {
+        let until = self.space.clock.elapsed() + time;
+        while !self.stopping.load(Ordering::Relaxed) {
+            let left = until.saturating_sub(self.space.clock.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            self.space.clock.sleep(left.min(Duration::from_millis(100)));
+        }
+    }
+}
+
+/// Those of a list that have another predecessor or successor than before.
+fn new_neighbours(before: &[LedgerKey], now: &[LedgerKey]) -> Vec<LedgerKey> {
+    let around = |list: &[LedgerKey]| -> HashMap<LedgerKey, [Option<LedgerKey>; 2]> {
+        let at = |index: Option<usize>| list.get(index?).copied();
+        let beside = |index: usize| [at(index.checked_sub(1)), at(index.checked_add(1))];
+        list.iter().enumerate().map(|(index, key)| (*key, beside(index))).collect()
+    };
+    let before = around(before);
+    let changed = around(now).into_iter().filter(|(key, beside)| before.get(key) != Some(beside));
+    changed.map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offshoot_types::SnapshotId;
+
+    #[test]
+    fn the_neighbours_of_what_came_and_went_are_found() {
+        let keys = |ids: &[u64]| -> Vec<LedgerKey> {
+            ids.iter().map(|id| LedgerKey::Snapshot(SnapshotId(*id))).collect()
+        };
+        let found = |before: &[u64], now: &[u64]| {
+            let mut found = new_neighbours(&keys(before), &keys(now));
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(found(&[1, 2, 3, 4, 5], &[1, 2, 4, 5]), keys(&[2, 4]));
+        assert_eq!(found(&[1, 2, 3], &[1, 2, 3, 4]), keys(&[3, 4]));
+        assert_eq!(found(&[1, 2, 3], &[1, 2, 3]), []);
+        assert_eq!(found(&[], &[7, 8]), keys(&[7, 8]));
+    }
+}

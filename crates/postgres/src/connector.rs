@@ -1,0 +1,218 @@
+//! The [`Connector`] of PostgreSQL: what the engine asks for, in terms of the modules beside this one.
+
+mod host;
+mod image;
+mod log;
+mod server;
+mod source;
+mod state;
+mod stream;
+mod wal_target;
+
+pub use self::host::Postgres;
+use self::log::WalLog;
+use self::server::RunningServer;
+use self::source::PostgresSource;
+use self::state::archive;
+use crate::config::{self, VdbOptions as ConfiguredVdb};
+use crate::control::{self, Control};
+use crate::lsn::Lsn;
+use crate::recovery::{self, Target, Timeline};
+use crate::server::{ServerSpec as LaunchSpec, adopt, start, stop_leftover};
+use crate::settle::VDB_ROLE;
+use crate::source::{Password, Source as SourceLogin};
+use crate::{access, base_backup, standby, superuser, vdb_role};
+use offshoot_connector::{
+    Connector, DataDir, ImageChecker, Layout, ReceivedLog, Replay, Replayed, Role, Server,
+    ServerSpec, Source, SourceUri, StopMode,
+};
+use offshoot_domain::{ConnectorState, Secret};
+use offshoot_os::process::User;
+use offshoot_types::{ErrorKind, Failure, LogPosition};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may take to stop that has done what it should not.
+const STOP_DEADLINE: Duration = Duration::from_secs(20);
+/// Its own directory, that of its control file, its log, what it knows of transactions, and what it writes
+/// at each checkpoint.
+const VITAL: [&str; 13] = [
+    "",
+    "global",
+    "pg_logical",
+    "pg_notify",
+    "pg_replslot",
+    "pg_stat",
+    "pg_twophase",
+    "pg_wal",
+    "pg_xact",
+    "pg_subtrans",
+    "pg_commit_ts",
+    "pg_multixact/members",
+    "pg_multixact/offsets",
+];
+
+fn read_control(spec: &LaunchSpec) -> Result<Control, Failure> {
+    control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())
+}
+
+impl Connector for Postgres {
+    fn kind(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { data: "data", log: "wal", index: "index", vital: &VITAL }
+    }
+
+    fn server_user(&self) -> Option<&User> {
+        self.user.as_ref()
+    }
+
+    fn login(&self) -> &'static str {
+        VDB_ROLE
+    }
+
+    fn check_programs(&self, version: &str) -> Result<(), Failure> {
+        self.tools(version).map(drop)
+    }
+
+    fn parse_source(&self, uri: &str, secret: Option<Secret>) -> Result<SourceUri, Failure> {
+        let given = secret.map(|secret| Password::new(secret.reveal()));
+        let source = SourceLogin::parse(uri, given)?;
+        let secret = source.password.map(|password| Secret::new(password.expose()));
+        Ok(SourceUri { uri: source.address.to_string(), secret })
+    }
+
+    fn source(&self, uri: &SourceUri) -> Result<Box<dyn Source>, Failure> {
+        let password = uri.secret.as_ref().map(|secret| Password::new(secret.reveal()));
+        let source = SourceLogin::parse(&uri.uri, password)?;
+        Ok(Box::new(PostgresSource::new(self.clone(), source)))
+    }
+
+    fn open_log(
+        &self,
+        state: &ConnectorState,
+        log: Arc<dyn DataDir>,
+        index: Arc<dyn DataDir>,
+    ) -> Result<Arc<dyn ReceivedLog>, Failure> {
+        Ok(Arc::new(WalLog::open(archive(state, log)?, index)?))
+    }
+
+    fn write_position(&self, _: &ConnectorState, position: LogPosition) -> String {
+        Lsn::from(position).to_string()
+    }
+
+    fn read_position(&self, _: &ConnectorState, text: &str) -> Result<LogPosition, Failure> {
+        text.parse::<Lsn>().map(LogPosition::from).map_err(|error| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                error.to_string(),
+                "give a position of the source's log, e.g. what pg_current_wal_lsn() says there",
+            )
+        })
+    }
+
+    fn validate_settings(
+        &self,
+        version: &str,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
+        let tools = self.tools(version)?;
+        config::validate(&tools.installation.bin_dir, tools.user.as_ref(), settings)
+    }
+
+    fn replay_begins(&self, spec: &ServerSpec) -> Result<LogPosition, Failure> {
+        // The control file of a copy that was never started may name a later position than its label.
+        let labelled = base_backup::recovery_start(&*spec.files)?;
+        Ok(match labelled {
+            Some(start) => start,
+            None => self.control(spec)?.redo_lsn,
+        }
+        .into())
+    }
+
+    fn start(&self, spec: ServerSpec, role: Role) -> Result<Arc<dyn Server>, Failure> {
+        let files = spec.files.clone();
+        let mut launch = self.launch(spec)?;
+        let control = read_control(&launch)?;
+        match role {
+            Role::Staging { buffers } => {
+                launch.superusers = superuser::candidates(&*files);
+                standby::prepare(&*files, &control, buffers)?;
+            }
+            // A clone of a running VDB brings that server's pid file along, and its settings.
+            Role::Private => config::write_private(&*files, &control)?,
+            Role::Vdb(options) => {
+                let configured = ConfiguredVdb {
+                    settings: options.settings,
+                    memory_bytes: options.memory_bytes,
+                };
+                config::write_vdb(&*files, &control, &configured)?;
+                access::write_vdb(&*files, options.keep_source_logins)?;
+            }
+        }
+        Ok(Arc::new(RunningServer::new(start(launch)?, files)))
+    }
+
+    fn replay(&self, spec: ServerSpec, replay: Replay<'_>) -> Result<Replayed, Failure> {
+        let files = spec.files.clone();
+        let mut launch = self.launch(spec)?;
+        let control = read_control(&launch)?;
+        // Replay must pass the position up to which pages of this image were written.
+        let to = replay.to.max(control.min_recovery_lsn.into());
+        replay.log.place(replay.target, control.redo_lsn.into(), to)?;
+        launch.superusers = superuser::candidates(&*files);
+        let recovered = recovery::run(
+            &*files,
+            launch,
+            &control,
+            Target::EndOfWal,
+            Timeline::Latest,
+            replay.deadline,
+            &mut |_| (replay.tick)(None),
+        )?;
+        let (end, server) = (recovered.end_lsn, RunningServer::new(recovered.server, files));
+        if LogPosition::from(end) > to {
+            let _ = server.stop(StopMode::Immediate, STOP_DEADLINE);
+            let to = Lsn::from(to);
+            return Err(Failure::internal(format!("recovery went to {end}, past {to}")));
+        }
+        Ok(Replayed { server: Arc::new(server), end: end.into() })
+    }
+
+    fn finish_image(&self, files: &dyn DataDir) -> Result<(), Failure> {
+        recovery::finish(files)
+    }
+
+    fn adopt(&self, spec: ServerSpec) -> Result<Option<Arc<dyn Server>>, Failure> {
+        let files = spec.files.clone();
+        let found = adopt(self.launch(spec)?)?;
+        Ok(found.map(|found| Arc::new(RunningServer::new(found, files)) as Arc<dyn Server>))
+    }
+
+    fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure> {
+        stop_leftover(runtime_dir, deadline).map(drop)
+    }
+
+    fn new_password(&self) -> String {
+        vdb_role::new_password()
+    }
+
+    fn vdb_uri(&self, port: u16, password: &Secret, database: &str) -> String {
+        vdb_role::uri(port, password.reveal(), database)
+    }
+
+    fn database_of(&self, source: &str) -> Option<String> {
+        SourceLogin::parse(source, None).ok().map(|source| source.address.database)
+    }
+
+    fn image_checker(&self) -> Option<&dyn ImageChecker> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

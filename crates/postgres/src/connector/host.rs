@@ -1,0 +1,59 @@
+//! PostgreSQL on this host: its programs, and who runs them.
+
+use crate::control::{self, Control};
+use crate::installation::{Installation, Tools, choose_installation, find_installations};
+use crate::server::{ServerSpec as LaunchSpec, server_user};
+use offshoot_connector::ServerSpec;
+use offshoot_os::process::User;
+use offshoot_types::Failure;
+use std::path::PathBuf;
+
+/// PostgreSQL on this host.
+#[derive(Debug, Clone)]
+pub struct Postgres {
+    pub(super) configured: Vec<PathBuf>,
+    pub(super) user: Option<User>,
+}
+
+impl Postgres {
+    /// Looks at this host; `configured` directories of programs come first.
+    ///
+    /// # Errors
+    /// `HostUnprepared` when this process is root and there is no user for servers.
+    pub fn new(configured: Vec<PathBuf>) -> Result<Postgres, Failure> {
+        Ok(Postgres { configured, user: server_user()? })
+    }
+
+    /// All installations; looked up anew, so that one installed meanwhile is found.
+    pub(super) fn installations(&self) -> Vec<Installation> {
+        find_installations(&self.configured)
+    }
+
+    pub(super) fn tools(&self, version: &str) -> Result<Tools, Failure> {
+        let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
+        let major = digits
+            .parse()
+            .map_err(|_| Failure::internal(format!("'{version}' is no version of PostgreSQL")))?;
+        Tools::new(choose_installation(&self.installations(), major)?.clone())
+    }
+
+    pub(super) fn launch(&self, spec: ServerSpec) -> Result<LaunchSpec, Failure> {
+        let tools = self.tools(&spec.version)?;
+        Ok(LaunchSpec {
+            name: spec.name,
+            bin_dir: tools.installation.bin_dir,
+            data_dir: spec.data_dir,
+            runtime_dir: spec.runtime_dir,
+            log_file: spec.log_file,
+            user: tools.user,
+            tcp_port: spec.tcp_port,
+            superusers: Vec::new(),
+            forced: Vec::new(),
+        })
+    }
+
+    pub(super) fn control(&self, spec: &ServerSpec) -> Result<Control, Failure> {
+        let tools = self.tools(&spec.version)?;
+        control::read(&tools.installation.bin_dir, &spec.data_dir, tools.user.as_ref())
+    }
+}

@@ -1,0 +1,121 @@
+//! Servers as the engine sees them.
+
+use crate::server::{Server as Launched, StopMode as LaunchedStop};
+use crate::session::Session;
+use crate::{settle, standby, vdb_role};
+use jiff::Timestamp;
+use offshoot_connector::{DataDir, Grant, Progress, Server, StopMode, TiesCut};
+use offshoot_os::process::ProcessId;
+use offshoot_types::{Failure, LogPosition};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may take to say where its log ends.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A server on files that the engine reaches by `files`.
+pub(super) struct RunningServer {
+    process: ProcessId,
+    server: Mutex<Launched>,
+    files: Arc<dyn DataDir>,
+    /// For questions that are asked again and again.
+    session: Mutex<Option<Session>>,
+}
+
+impl RunningServer {
+    pub(super) fn new(server: Launched, files: Arc<dyn DataDir>) -> RunningServer {
+        let process = server.process_id();
+        RunningServer { process, server: Mutex::new(server), files, session: Mutex::default() }
+    }
+
+    /// Works with the server; nobody else does meanwhile.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&Launched) -> T) -> T {
+        work(&self.server.lock())
+    }
+}
+
+impl Server for RunningServer {
+    fn process_id(&self) -> ProcessId {
+        self.process
+    }
+
+    fn running(&self) -> bool {
+        self.server.lock().running()
+    }
+
+    fn recovering(&self) -> Option<String> {
+        self.server.lock().recovering()
+    }
+
+    fn wait_ready(&self, deadline: Duration) -> Result<(), Failure> {
+        self.server.lock().wait_ready(deadline).map(drop)
+    }
+
+    fn position(&self) -> Result<LogPosition, Failure> {
+        let mut session = self.server.lock().connect()?;
+        let rows = session.query("SELECT pg_current_wal_flush_lsn()", QUERY_TIMEOUT)?;
+        let text = rows.first().and_then(|row| row.first()?.clone()).unwrap_or_default();
+        let lsn: crate::lsn::Lsn = text
+            .parse()
+            .map_err(|error| Failure::internal(format!("the server's position: {error}")))?;
+        Ok(lsn.into())
+    }
+
+    fn replayed(&self) -> Result<Progress, Failure> {
+        let mut open = self.session.lock();
+        let session = match &mut *open {
+            Some(session) => session,
+            None => open.insert(self.server.lock().connect()?),
+        };
+        match standby::replay_state(session) {
+            Ok(state) => Ok(Progress {
+                position: state.replayed_lsn.into(),
+                epoch: state.timeline,
+                last_commit: state
+                    .last_commit_micros
+                    .and_then(|micros| Timestamp::from_microsecond(micros).ok()),
+            }),
+            Err(failure) => {
+                *open = None;
+                Err(failure)
+            }
+        }
+    }
+
+    fn cut_ties(&self) -> Result<TiesCut, Failure> {
+        let report = settle::settle(&mut self.server.lock(), &*self.files)?;
+        let named = |what: &str, names: Vec<String>| {
+            names.into_iter().map(move |name| format!("{what} {name}")).collect::<Vec<_>>()
+        };
+        let cut = [
+            named("the login of", report.disabled_logins),
+            named("the subscription", report.disabled_subscriptions),
+            named("the replication slot", report.dropped_slots),
+        ];
+        Ok(TiesCut { cut: cut.concat(), warnings: report.warnings })
+    }
+
+    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure> {
+        let mut session = self.server.lock().wait_ready(deadline)?;
+        vdb_role::set_password(&mut session, grant.password.reveal())?;
+        if grant.restore_source_logins {
+            vdb_role::restore_source_logins(&mut session, &*self.files)?;
+        }
+        vdb_role::main_database(&mut session, grant.preferred_database.as_deref())
+    }
+
+    fn checkpoint(&self, deadline: Duration) -> Result<(), Failure> {
+        let mut session = self.server.lock().connect()?;
+        session.query("CHECKPOINT", deadline).map(drop)
+    }
+
+    fn stop(&self, mode: StopMode, deadline: Duration) -> Result<bool, Failure> {
+        *self.session.lock() = None;
+        let mode = match mode {
+            StopMode::Fast => LaunchedStop::Fast,
+            StopMode::Immediate => LaunchedStop::Immediate,
+        };
+        self.server.lock().stop(mode, deadline)
+    }
+}
