@@ -46,5 +46,6 @@ pub use housekeeping::takeover::displace;
 pub use jobs::pool::{PoolReport, check_pool};
 pub use jobs::scrub::{ScrubReport, ScrubView};
 pub use offshoot_dataset::{CheckReport, Finding};
-pub use space::damage::{BlockHolder, DamagedBlock};
-pub use space::ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures, LedgerKey};
+pub use space::damage::DamagedBlock;
+pub use space::inventory::{BlockHolder, LedgerKey};
+pub use space::ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures};

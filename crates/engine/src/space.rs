@@ -1,6 +1,7 @@
 //! What takes room in the pool, and how much there is: the ledger, a pool that fills up, damage, losses.
 
 pub mod damage;
+pub mod inventory;
 pub mod ledger;
 pub mod losses;
 pub mod room;

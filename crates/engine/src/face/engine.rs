@@ -348,7 +348,7 @@ impl Engine {
     /// # Errors
     /// `NotFound`, `Busy`, `WrongState`.
     pub fn sync(&self, name: &str) -> Result<JobId, Failure> {
-        snapshot::submit_sync(&self.parts, name)
+        dsource::submit_sync(&self.parts, name)
     }
 
     /// Stops following a source.

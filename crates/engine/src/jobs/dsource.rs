@@ -3,11 +3,16 @@
 use crate::core::keys::source_password_key;
 use crate::following::reservations;
 use crate::jobs::link::forget_history;
+use crate::jobs::{resync, snapshot};
 use crate::parts::{Context, Parts};
 use offshoot_domain::{Dsource, DsourceState};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long it may take until it is known whether the log goes on.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
@@ -51,6 +56,22 @@ pub fn submit_resume(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
         DsourceState::Paused | DsourceState::Failed => submit(parts, "dsource_resume", &dsource),
         _ => Err(wrong_state(&dsource, "only one that is paused can be resumed")),
     }
+}
+
+/// Starts a job that receives what the source has now and takes a snapshot; where the log cannot go
+/// on, one that copies the source anew.
+pub fn submit_sync(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let dsource = parts.dsource(name)?;
+    let follower = parts.need_follower(&dsource)?;
+    if dsource.state == DsourceState::Active {
+        // Just after a start it is not known yet; why it does not stream, the job will say.
+        let _ = follower.wait_streaming(STREAM_TIMEOUT);
+        if let Some(why) = follower.broken() {
+            tracing::warn!(dsource = name, %why, "the source is copied anew");
+            return resync::submit(parts, &dsource);
+        }
+    }
+    snapshot::submit_synced(parts, &dsource)
 }
 
 /// Removes a dSource.

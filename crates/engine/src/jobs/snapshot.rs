@@ -3,18 +3,15 @@
 use crate::following::follower::Follower;
 use crate::history::bookmarks;
 use crate::history::snapshots;
-use crate::jobs::resync;
 use crate::parts::{Context, Parts};
 use crate::space::room;
-use offshoot_domain::{Dsource, DsourceState, Owner, Position, Snapshot, SnapshotKind};
+use offshoot_domain::{Dsource, Owner, Position, Snapshot, SnapshotKind};
 use offshoot_types::{ErrorKind, Failure, JobId, LogPosition, SnapshotId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long it may take until it is known whether the log goes on.
-const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the source may be silent that was asked what it has.
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
@@ -52,22 +49,11 @@ pub fn submit_take(
     submit_as("snapshot_take", parts, name, &Input { owner, kind, asked })
 }
 
-/// Starts a job that receives what the source has now and takes a snapshot; where the log cannot go
-/// on, one that copies the source anew.
-pub fn submit_sync(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
-    let dsource = parts.dsource(name)?;
-    let follower = parts.need_follower(&dsource)?;
-    if dsource.state == DsourceState::Active {
-        // Just after a start it is not known yet; why it does not stream, the job will say.
-        let _ = follower.wait_streaming(STREAM_TIMEOUT);
-        if let Some(why) = follower.broken() {
-            tracing::warn!(dsource = name, %why, "the source is copied anew");
-            return resync::submit(parts, &dsource);
-        }
-    }
+/// Starts a job that receives what the source has now and takes a snapshot.
+pub fn submit_synced(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
     // It is kept like those of the policy: who wants one for good asks for a snapshot.
     let input = Input { owner: dsource.id.into(), kind: SnapshotKind::Policy, asked: true };
-    submit_as("dsource_sync", parts, name, &input)
+    submit_as("dsource_sync", parts, &dsource.name, &input)
 }
 
 fn submit_as(

@@ -6,7 +6,7 @@
 //! for it; until then the fault says so.
 
 use crate::space::Space;
-use crate::space::ledger::{self, LedgerKey};
+use crate::space::inventory::{self, BlockHolder};
 use jiff::Timestamp;
 use offshoot_catalog::Catalog;
 use offshoot_dataset::{Fault, Holder, Holders, StateId};
@@ -29,19 +29,6 @@ const MORE: &str = "blocks";
 const LOOK: Duration = Duration::from_millis(250);
 /// Holders are looked up again after this time, or so many times what it took, if anything changed.
 const AGAIN: (Duration, u32) = (Duration::from_secs(30), 20);
-
-/// What holds a damaged block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockHolder {
-    /// What kind of object it is; none for what no object of the catalog has.
-    pub key: Option<LedgerKey>,
-    /// Its name; a snapshot's id.
-    pub object: String,
-    /// Of a snapshot, the name of what it was taken of.
-    pub of: Option<String>,
-    /// The file in it, with the first byte affected and how many; none: its names and inodes.
-    pub file: Option<offshoot_dataset::HeldFile>,
-}
 
 /// A damaged block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,21 +99,6 @@ fn describe(holders: &[BlockHolder], more: u64) -> String {
         (false, more) => words.push(format!("{more} more places")),
     }
     format!("held by {}", words.join("; "))
-}
-
-impl BlockHolder {
-    fn describe(&self) -> String {
-        let object = match (&self.key, &self.of) {
-            (Some(LedgerKey::Dsource(_)), _) => format!("dSource {}", self.object),
-            (Some(LedgerKey::Vdb(_)), _) => format!("VDB {}", self.object),
-            (_, Some(of)) => format!("{} of {of}", self.object),
-            (_, None) => self.object.clone(),
-        };
-        match &self.file {
-            Some(file) => format!("{object}, {} at byte {}", file.path, file.offset),
-            None => format!("{object}, names and inodes"),
-        }
-    }
 }
 
 /// Damage known.
@@ -221,7 +193,7 @@ pub fn look_up_holders(space: &Space) -> Result<(), Failure> {
         return Ok(());
     }
     let found = space.store.holders(&wanted);
-    let owners = ledger::owners(&space.catalog)?;
+    let owners = inventory::owners(&space.catalog)?;
     let mut known = space.damage.known.lock();
     for (index, block) in known.values_mut().enumerate() {
         let Some(holders) = found.get(&block.hash) else { continue };
@@ -256,7 +228,7 @@ fn name_holders(owners: &HashMap<StateId, BlockHolder>, holders: &Holders) -> Ve
 
 /// Damage that a check of a closed pool found, with the names that its catalog knows.
 pub fn of_check(catalog: Option<&Catalog>, found: &[(BlockHash, Holders)]) -> Vec<DamagedBlock> {
-    let owners = catalog.and_then(|catalog| ledger::owners(catalog).ok()).unwrap_or_default();
+    let owners = catalog.and_then(|catalog| inventory::owners(catalog).ok()).unwrap_or_default();
     let block = |(hash, holders): &(BlockHash, Holders)| DamagedBlock {
         hash: *hash,
         segment: 0,

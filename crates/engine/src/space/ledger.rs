@@ -23,14 +23,12 @@ mod worker;
 pub use worker::run;
 
 use crate::space::Space;
-use crate::space::damage::BlockHolder;
+use crate::space::inventory::{LedgerKey, Object, inventory};
 use jiff::Timestamp;
-use offshoot_catalog::Catalog;
-use offshoot_dataset::{Holding, StateId, StoredBytes};
-use offshoot_domain::{Dsource, Owner, Snapshot, Timeflow, Vdb};
-use offshoot_types::{BlockHash, DsourceId, ErrorKind, Failure, SnapshotId, VdbId};
+use offshoot_dataset::{Holding, StoredBytes};
+use offshoot_types::{BlockHash, ErrorKind, Failure};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// Figures that took longer than this are not worked out again for a request.
@@ -39,17 +37,6 @@ const PROMPT: Duration = Duration::from_millis(40);
 const STALE_BUDGET: Duration = Duration::from_millis(20);
 /// The same of figures that were never worked out.
 const FIRST_BUDGET: Duration = Duration::from_secs(2);
-
-/// What an entry of the ledger is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LedgerKey {
-    /// A dSource.
-    Dsource(DsourceId),
-    /// A VDB.
-    Vdb(VdbId),
-    /// A snapshot.
-    Snapshot(SnapshotId),
-}
 
 /// Stored bytes by class; see the module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -107,24 +94,6 @@ pub struct Deletion {
     pub entries: Vec<LedgerEntry>,
     /// Exact to the block, as of now.
     pub freed_if_deleted_bytes: u64,
-}
-
-/// An object with what it comprises.
-#[derive(Debug, Clone)]
-struct Object {
-    key: LedgerKey,
-    name: String,
-    of: Option<String>,
-    present: Holding,
-    past: Holding,
-}
-
-impl Object {
-    fn whole(&self) -> Holding {
-        let mut whole = self.present.clone();
-        whole.extend(&self.past);
-        whole
-    }
 }
 
 /// Figures as they are kept.
@@ -315,66 +284,4 @@ fn entry(space: &Space, object: &Object) -> LedgerEntry {
         logical_bytes: logical,
         figures: space.ledger.dated(object.key, store.version()),
     }
-}
-
-/// Whose each dataset and snapshot of the store is.
-pub fn owners(catalog: &Catalog) -> Result<HashMap<StateId, BlockHolder>, Failure> {
-    let mut owners = HashMap::new();
-    // Snapshots come last: they are of an object's past, too.
-    for object in inventory(catalog)? {
-        let whole = object.whole();
-        let (key, of) = (Some(object.key), object.of.clone());
-        let holder = BlockHolder { key, object: object.name.clone(), of, file: None };
-        let datasets = whole.datasets.into_iter().map(StateId::Dataset);
-        let snapshots = whole.snapshots.into_iter().map(StateId::Snapshot);
-        owners.extend(datasets.chain(snapshots).map(|state| (state, holder.clone())));
-    }
-    Ok(owners)
-}
-
-/// All dSources and VDBs by name, then all snapshots, oldest first.
-fn inventory(catalog: &Catalog) -> Result<Vec<Object>, Failure> {
-    let mut named: BTreeMap<Owner, Object> = BTreeMap::new();
-    for dsource in catalog.all::<Dsource>()?.iter() {
-        let present = datasets(dsource.staging_dataset);
-        let past = datasets(dsource.log_dataset);
-        let (key, name) = (LedgerKey::Dsource(dsource.id), dsource.name.to_string());
-        named.insert(dsource.id.into(), Object { key, name, of: None, present, past });
-    }
-    for vdb in catalog.all::<Vdb>()?.iter() {
-        let (present, past) = (datasets(vdb.dataset), Holding::default());
-        let (key, name) = (LedgerKey::Vdb(vdb.id), vdb.name.to_string());
-        named.insert(vdb.id.into(), Object { key, name, of: None, present, past });
-    }
-    for timeflow in catalog.all::<Timeflow>()?.iter() {
-        let Some(owner) = named.get_mut(&timeflow.owner) else { continue };
-        let old = timeflow.dataset.filter(|id| !owner.present.datasets.contains(id));
-        owner.past.extend(&datasets(old));
-    }
-    let mut snapshots = Vec::new();
-    let mut images: HashMap<Owner, Vec<SnapshotId>> = HashMap::new();
-    for snapshot in catalog.all::<Snapshot>()?.iter() {
-        let mut present = Holding { snapshots: vec![snapshot.id], ..Holding::default() };
-        present.snapshots.extend(snapshot.ready_image().filter(|image| *image != snapshot.id));
-        images.entry(snapshot.owner).or_default().extend(&present.snapshots);
-        snapshots.push(Object {
-            key: LedgerKey::Snapshot(snapshot.id),
-            name: snapshot.id.to_string(),
-            of: named.get(&snapshot.owner).map(|owner| owner.name.clone()),
-            present,
-            past: Holding::default(),
-        });
-    }
-    for (owner, snapshots) in images {
-        let held = Holding { snapshots, ..Holding::default() };
-        named.entry(owner).and_modify(|owner| owner.past.extend(&held));
-    }
-    let mut objects: Vec<Object> = named.into_values().collect();
-    objects.sort_by(|a, b| a.name.cmp(&b.name));
-    objects.extend(snapshots);
-    Ok(objects)
-}
-
-fn datasets(of: Option<offshoot_types::DatasetId>) -> Holding {
-    Holding { datasets: of.into_iter().collect(), ..Holding::default() }
 }

@@ -9,8 +9,9 @@
 //! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
 //! is kept, as it does not change: whoever lets go has to walk through a whole tree again.
 
-use super::{Kept, LedgerKey, Object, inventory};
+use super::Kept;
 use crate::space::Space;
+use crate::space::inventory::{LedgerKey, Object, inventory};
 use crate::space::room::{self, Level};
 use jiff::Timestamp;
 use offshoot_types::{BlockHash, Failure};
