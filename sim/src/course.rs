@@ -1,53 +1,13 @@
 //! One seed: a run, and the same run with power lost at each operation of the disk.
 
 use crate::Dice;
-use crate::flips;
-use crate::log_course;
 use crate::run::Run;
+use crate::tally::Tally;
 use crate::world::{World, check_offline, create, open};
 use offshoot_dataset::{Ino, NewInode, Store};
 use offshoot_os::disk::sim::SimDisk;
 use std::fmt;
 use std::sync::Arc;
-
-/// What was done, for those who count.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
-    /// Runs planned.
-    pub seeds: u64,
-    /// Losses of power.
-    pub crashes: u64,
-    /// Stores damaged by flipped bits.
-    pub flips: u64,
-    /// Steps taken on stores.
-    pub steps: u64,
-    /// Changing operations of disks.
-    pub disk_operations: u64,
-    /// Flushes that did less than they said.
-    pub weakened: u64,
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { seeds, crashes, flips, steps, disk_operations, .. } = self;
-        write!(
-            f,
-            "{seeds} seeds, {crashes} crashes, {flips} with flipped bits, {steps} steps, \
-             {disk_operations} disk operations"
-        )
-    }
-}
-
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
-        self.seeds += other.seeds;
-        self.crashes += other.crashes;
-        self.flips += other.flips;
-        self.steps += other.steps;
-        self.disk_operations += other.disk_operations;
-        self.weakened += other.weakened;
-    }
-}
 
 /// A run without a crash, to be repeated.
 pub struct Plan {
@@ -205,30 +165,6 @@ fn empty(store: &Store, dice: &mut Dice, context: &str) {
     let stats = store.stats();
     assert_eq!((stats.blocks, stats.live), (0, 0), "{context}: the pool is not empty: {stats:?}");
     assert_eq!(store.unwritten_bytes(), 0, "{context}");
-}
-
-/// Everything about one seed: the run, the intent log alone, `crashes` losses of power (`None`: one at each
-/// operation), and some more with flipped bits.
-///
-/// # Panics
-/// When anything is not as it should be.
-pub fn run_seed(seed: u64, crashes: Option<u64>) -> Tally {
-    let plan = Plan::new(seed);
-    let steps = plan.steps() as u64;
-    let mut tally = Tally { seeds: 1, steps, disk_operations: plan.operations, ..Tally::default() };
-    let mut dice = Dice::new(seed ^ 0xC4A5);
-    for index in 0..crashes.unwrap_or(plan.operations + 1) {
-        let at = match crashes {
-            None => index + 1,
-            Some(_) => 1 + dice.roll(plan.operations + 1),
-        };
-        tally += plan.crash_at(at, &|_| {});
-    }
-    for index in 0..flips::count(crashes.unwrap_or(plan.operations)) {
-        tally += plan.flip(index);
-    }
-    tally += log_course::run_seed(seed, &|_| {});
-    tally
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 //! they are lost. What is neither is a difference. The offline check tells of everything that shows.
 
 use crate::Dice;
-use crate::course::{Plan, Tally};
+use crate::course::Plan;
 use crate::model::Partial;
 use crate::run::check_presence;
+use crate::tally::Tally;
 use crate::world::{World, check_offline, open};
 use offshoot_dataset::{DatasetId, Error, Ino, NewInode, ScrubState, Store};
 use offshoot_os::disk::Disk;

@@ -15,6 +15,8 @@ pub mod flips;
 mod log_course;
 mod model;
 mod run;
+pub mod seed;
+pub mod tally;
 pub mod trial;
 pub mod weaknesses;
 mod world;

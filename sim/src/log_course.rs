@@ -5,7 +5,7 @@
 //! behind lies exactly where the next one writes.
 
 use crate::Dice;
-use crate::course::Tally;
+use crate::tally::Tally;
 use offshoot_intent_log::IntentLog;
 use offshoot_os::disk::sim::SimDisk;
 use std::io::IoSlice;

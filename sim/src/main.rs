@@ -3,7 +3,9 @@
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use offshoot_os::{Clock, SystemClock};
-use offshoot_sim::course::{Plan, Tally, run_seed};
+use offshoot_sim::course::Plan;
+use offshoot_sim::seed::run_seed;
+use offshoot_sim::tally::Tally;
 use offshoot_sim::trial::attempt;
 use offshoot_sim::weaknesses::{STEPS, try_out};
 use std::io::Write;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::seed::run_seed;
 use crate::seeds;
 
 #[test]

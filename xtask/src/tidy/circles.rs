@@ -20,7 +20,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/intent-log", 2),
     ("crates/workflow", 4),
     ("fuzz", 6),
-    ("sim", 2),
     ("tests/testbed", 3),
 ];
 

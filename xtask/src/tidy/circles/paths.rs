@@ -193,14 +193,14 @@ struct Token<'a> {
     text: &'a str,
 }
 
-/// The words of a line, `::`, and single characters.
+/// The words of a line, `::`, `..`, and single characters.
 fn split<'a>(text: &'a str, line: usize, into: &mut Vec<Token<'a>>) {
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let length = if is_word(first) {
             text[at..].find(|c| !is_word(c)).unwrap_or(text.len() - at)
-        } else if text[at..].starts_with("::") {
+        } else if text[at..].starts_with("::") || text[at..].starts_with("..") {
             2
         } else {
             first.len_utf8()

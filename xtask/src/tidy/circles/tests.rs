@@ -100,6 +100,16 @@ fn trees_of_imports_and_paths_in_macros_are_read() {
 }
 
 #[test]
+fn a_path_behind_a_range_is_no_method() {
+    let found = circles_of(&[
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "use crate::b; fn f() { for i in 0..b::count() {} }"),
+        ("b.rs", "use crate::a::A; pub fn count() -> usize { 1 }"),
+    ]);
+    assert_eq!(found, [["a.rs", "b.rs"]]);
+}
+
+#[test]
 fn tests_comments_and_other_crates_do_not_count() {
     let found = circles_of(&[
         ("lib.rs", "mod a; mod b; use std::a::X; pub use tracing::b;"),
