@@ -204,7 +204,7 @@ impl Dataset {
         self.dirty_since_ms.store(0, Ordering::Relaxed);
         let weight = self.weight.swap(0, Ordering::Relaxed);
         self.ground.weight.fetch_sub(weight, Ordering::Relaxed);
-        self.keep_promise(u64::MAX);
+        self.redeem_promise(u64::MAX);
         self.ground.progress.announce();
     }
 

@@ -17,7 +17,7 @@
 //! A device without room at a flush (one that promised more than it has) is no reason to refuse all
 //! that follows, but what was flushed may be lost and a later flush would not tell. So it is never
 //! flushed again but written anew: blocks in a new segment, by the transactions after this one, as
-//! this one and all that wrote meanwhile fail (`Segments::is_kept`); the table's log in the same
+//! this one and all that wrote meanwhile fail (`Segments::is_reliable`); the table's log in the same
 //! place, which no root counts; and a root slot gets the root before, ahead of all else
 //! (`Journal::settle`). After any other failure of a flush all writes are refused.
 
@@ -304,7 +304,7 @@ impl Pool {
     /// Makes blocks' new places durable, then the table's. The blocks are durable already.
     pub(crate) fn move_blocks(&self, moves: &[(BlockHash, Move)]) -> Result<()> {
         let mut journal = self.durable.begin()?;
-        if !moves.iter().all(|(_, moved)| self.segments.is_kept(moved.to)) {
+        if !moves.iter().all(|(_, moved)| self.segments.is_reliable(moved.to)) {
             moves.iter().for_each(|(_, moved)| self.segments.release(moved.to));
             return Err(Error::Full { needed: 0, available: 0 });
         }

@@ -110,7 +110,7 @@ impl Journal {
         // a failed flush the system may hold it for clean.
         roots.write(&root, root.txg.0).map_err(CommitError::into_error)?;
         match damage.is_empty() {
-            true => roots.keep_older(&root)?,
+            true => roots.write_older_again(&root)?,
             // Either slot may be the damaged one.
             false => roots.write(&root, root.txg.0 + 1).map_err(CommitError::into_error)?,
         }

@@ -164,15 +164,15 @@ impl Pool {
 
     /// Whether the flush that a commit began with has made a block durable.
     pub(crate) fn is_flushed(&self, hash: &BlockHash) -> bool {
-        // Another transaction may have stored it again since that flush, where it was not kept.
+        // Another transaction may have stored it again since that flush, where it was not reliable.
         let flushed = |entry| invariants::is_durable(&self.segments, &entry);
         // As a rule: no look-up for each block of a commit.
-        self.segments.all_kept() || self.table.get(hash).is_none_or(flushed)
+        self.segments.all_reliable() || self.table.get(hash).is_none_or(flushed)
     }
 
     /// Whether a block is where a flush can make it durable, or has: what is committed is durable.
-    pub(crate) fn keeps(&self, entry: &Entry) -> bool {
-        entry.is_committed() || self.segments.is_kept(entry.place())
+    pub(crate) fn is_reliable(&self, entry: &Entry) -> bool {
+        entry.is_committed() || self.segments.is_reliable(entry.place())
     }
 
     pub(crate) fn flush_segments(&self) -> Result<()> {

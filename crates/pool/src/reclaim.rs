@@ -101,7 +101,7 @@ impl Pool {
             tried(self.flush_segments().map(|()| true))?;
         }
         let deleted = self.segments.delete_dead()?;
-        self.segments.keep_spares(if short { 0 } else { self.spares_wanted(pace) });
+        self.segments.limit_spares(if short { 0 } else { self.spares_wanted(pace) });
         // A hole may need room itself: what the filesystem notes of it.
         let punch = || self.segments.punch(PUNCH_STEP);
         let punches_left = tried(self.space.with_ballast(punch))?;

@@ -139,7 +139,7 @@ impl Roots {
 
     /// Writes again what is read of the slot that the next root goes to. Its last flush may have failed,
     /// too: the device would then hold a newer root than is seen, one in doubt.
-    pub(crate) fn keep_older(&self, newest: &RootSlot) -> Result<()> {
+    pub(crate) fn write_older_again(&self, newest: &RootSlot) -> Result<()> {
         let other = slot_of(newest.txg.0 + 1);
         let mut bytes = vec![0; root::COPIES * root::LEN];
         let read = self.slots[other].read_at(0, &mut bytes);

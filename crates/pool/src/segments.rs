@@ -117,15 +117,15 @@ impl Segments {
     ///
     /// # Errors
     /// `Ok(Err(_))` when writing failed (it can be tried again) or the device had no room to sync (what
-    /// was to be synced is not [kept](Segments::is_kept) and has to be appended anew), `Err(_)` when
+    /// was to be synced is not [reliable](Segments::is_reliable) and has to be appended anew), `Err(_)` when
     /// syncing failed otherwise: what is on the device is then unknown.
     pub(crate) fn flush(&self) -> std::result::Result<Result<()>, Error> {
         self.sealing(|sealed| self.appending.flush(&self.files, sealed))
     }
 
     /// Whether a flush that returned well after a block, not committed yet, was appended has made it durable.
-    pub(crate) fn is_kept(&self, place: Place) -> bool {
-        self.files.is_kept(place.segment)
+    pub(crate) fn is_reliable(&self, place: Place) -> bool {
+        self.files.is_reliable(place.segment)
     }
 
     /// Invariant 2 of a block, not committed yet: a flush that returned well has made it durable.
@@ -134,7 +134,7 @@ impl Segments {
         // Pages that are written over wait for a flush as one range, with what lies between.
         let waits = || self.appending.awaits_flush(place.segment, place.end());
         let sealed = segment.state.lock().sealed;
-        self.is_kept(place) && segment.has_written(place.end()) && (sealed || !waits())
+        self.is_reliable(place) && segment.has_written(place.end()) && (sealed || !waits())
     }
 
     /// Invariant 4: what does not add up.
@@ -143,8 +143,8 @@ impl Segments {
     }
 
     /// Whether that is so for all blocks.
-    pub(crate) fn all_kept(&self) -> bool {
-        self.files.all_kept()
+    pub(crate) fn all_reliable(&self) -> bool {
+        self.files.all_reliable()
     }
 
     /// Reads a block's stored bytes; the caller verifies them.
@@ -208,8 +208,8 @@ impl Segments {
 
     /// At most so many bytes of dead pages are kept to be written over, the rest is given back to the device; with 0
     /// none is written over.
-    pub(crate) fn keep_spares(&self, max: u64) {
-        self.dead.keep_spares(max);
+    pub(crate) fn limit_spares(&self, max: u64) {
+        self.dead.limit_spares(max);
     }
 
     /// Whether a sealed segment has blocks that are not in its file yet.

@@ -161,7 +161,7 @@ impl Transaction {
         if let Some(entry) = self.pool.table.pin_stored(&hash) {
             saved();
             self.hold(hash, entry, children);
-            if !self.pool.keeps(&entry) {
+            if !self.pool.is_reliable(&entry) {
                 self.store_again(hash, &entry, content)?;
             }
             if self.pool.faults.contains(&hash) && !self.pool.heal(&hash, content)? {

@@ -161,7 +161,7 @@ impl Dataset {
             Purpose::Growth if data.iter().all(|byte| *byte == 0) => {
                 self.promise(data.len() as u64);
             }
-            Purpose::Rewrite => self.keep_promise(data.len() as u64),
+            Purpose::Rewrite => self.redeem_promise(data.len() as u64),
             _ => {}
         }
     }
@@ -171,7 +171,7 @@ impl Dataset {
         self.change_promise(change);
     }
 
-    pub(super) fn keep_promise(&self, bytes: u64) {
+    pub(super) fn redeem_promise(&self, bytes: u64) {
         if self.promised.load(Ordering::Relaxed) > 0 {
             self.change_promise(|before| Some(before.saturating_sub(bytes)));
         }

@@ -123,7 +123,7 @@ impl DeadSpace {
 
     /// At most so many bytes of dead pages are kept to be written over, the rest is given back to the device; with 0
     /// none is written over.
-    pub(super) fn keep_spares(&self, max: u64) {
+    pub(super) fn limit_spares(&self, max: u64) {
         self.spare_max.store(max, Ordering::Relaxed);
         let taken = self.spares.lock().shrink(max);
         self.punches.lock().extend(taken);

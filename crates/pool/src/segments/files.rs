@@ -63,7 +63,7 @@ pub(super) struct Files {
     all: RwLock<BTreeMap<u32, Arc<Segment>>>,
     /// Segments whose blocks, but for the committed ones, are not to be relied upon: the device had no room
     /// when they were flushed.
-    unkept: RwLock<BTreeSet<u32>>,
+    unreliable: RwLock<BTreeSet<u32>>,
 }
 
 impl Files {
@@ -77,7 +77,7 @@ impl Files {
 
     pub(super) fn remove(&self, number: u32) {
         self.all.write().remove(&number);
-        self.unkept.write().remove(&number);
+        self.unreliable.write().remove(&number);
     }
 
     /// Counts a place as dead. What may be given back to the device for it.
@@ -100,7 +100,7 @@ impl Files {
     /// Makes a dead page live, unless its segment is about to go, or not to be relied upon.
     pub(super) fn revive(&self, place: Place) -> bool {
         let Some(segment) = self.get(place.segment) else { return false };
-        if !segment.has_written(place.end()) || !self.is_kept(place.segment) {
+        if !segment.has_written(place.end()) || !self.is_reliable(place.segment) {
             return false;
         }
         let mut state = segment.state.lock();
@@ -140,15 +140,15 @@ impl Files {
 
     /// What of these is not committed by now is not to be relied upon.
     pub(super) fn give_up(&self, numbers: impl Iterator<Item = u32>) {
-        self.unkept.write().extend(numbers);
+        self.unreliable.write().extend(numbers);
     }
 
     /// Whether what a flush has written of it can be relied upon.
-    pub(super) fn is_kept(&self, number: u32) -> bool {
-        !self.unkept.read().contains(&number)
+    pub(super) fn is_reliable(&self, number: u32) -> bool {
+        !self.unreliable.read().contains(&number)
     }
 
-    pub(super) fn all_kept(&self) -> bool {
-        self.unkept.read().is_empty()
+    pub(super) fn all_reliable(&self) -> bool {
+        self.unreliable.read().is_empty()
     }
 }
