@@ -38,28 +38,38 @@ fn stamp(file: u64, block: u64, version: u64) -> Vec<u8> {
     bytes
 }
 
+/// Blocks of a file.
+const BLOCKS: u64 = 40;
+/// The first of those that are also written in two parts.
+const PARTED: u64 = 30;
+
+/// What a block with this version holds; version 0: never written.
+fn content(file: u64, block: u64, version: u64) -> Vec<u8> {
+    if version == 0 { vec![0; 8192] } else { stamp(file, block, version) }
+}
+
 /// Overwrites blocks of a file of its own and reads them back; answers the versions synced last.
 fn work(dataset: &Dataset, file: u64, until: Instant) -> (Ino, Vec<u64>) {
     let mut dice = Dice::new(file + 1);
     let ino = make_file(dataset, format!("file-{file}").as_bytes());
-    let blocks = 40;
-    let mut versions = vec![0; blocks];
+    let mut versions = vec![0; BLOCKS as usize];
     let mut version = 0;
     while Instant::now() < until {
         for _ in 0..20 {
-            let block = dice.roll(blocks as u64);
+            let block = dice.roll(BLOCKS);
             version += 1;
             let bytes = stamp(file, block, version);
-            if dice.chance(4) {
-                // In two parts, so that blocks are changed in part while commits freeze them.
-                let middle = 1 + dice.roll(8190) as usize;
+            if block >= PARTED && dice.chance(2) {
+                // In two parts, so that blocks are changed in part while commits freeze them. The first and the
+                // last 32 bytes are of one version: they tell which.
+                let middle = 32 + dice.roll(8192 - 64 + 1) as usize;
                 dataset.write(ino, block * 8192, &bytes[..middle]).unwrap();
                 dataset.write(ino, block * 8192 + middle as u64, &bytes[middle..]).unwrap();
             } else {
                 dataset.write(ino, block * 8192, &bytes).unwrap();
             }
             versions[block as usize] = version;
-            let block = dice.roll(blocks as u64);
+            let block = dice.roll(BLOCKS);
             check(dataset, ino, file, block, versions[block as usize]);
         }
         let name = format!("name-{file}-{}", dice.roll(5));
@@ -88,23 +98,44 @@ fn check(dataset: &Dataset, ino: Ino, file: u64, block: u64, version: u64) {
     assert!(bytes[..read] == expected[..], "file {file} block {block} version {version}");
 }
 
-/// Every block of every file of a snapshot is whole: of one version.
+/// Every block of every file of a snapshot is whole: of one version. One that is written in two parts may be of two,
+/// the newer first.
 fn check_snapshot(store: &Store, dataset: &Dataset) {
     let snapshot = store.snapshot(dataset.id()).unwrap();
     let clone = store.clone_snapshot(snapshot).unwrap();
     let files = store.dataset(clone).unwrap();
     for entry in files.readdir(Ino::ROOT, 0, 10_000).unwrap() {
+        let name = String::from_utf8(entry.name).unwrap();
         let bytes = files.read(entry.ino, 0, 1 << 20).unwrap();
-        for (number, block) in bytes.chunks(8192).enumerate() {
-            let field = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().unwrap());
-            if block.len() == 8192 && field(16) != 0 {
-                assert_eq!(field(8), number as u64);
-            }
+        let Some(file) = name.strip_prefix("file-") else {
+            assert!(bytes.is_empty(), "{name} was never written");
+            continue;
+        };
+        let file: u64 = file.parse().unwrap();
+        for (number, block) in (0..).zip(bytes.chunks(8192)) {
+            check_whole(file, number, block);
         }
     }
     store.delete_snapshot(snapshot).unwrap();
     store.delete_dataset(clone).unwrap();
     assert!(matches!(files.getattr(Ino::ROOT), Err(Error::Stale)));
+}
+
+fn check_whole(file: u64, number: u64, block: &[u8]) {
+    // The file may end within a block of which only the first part was written yet.
+    assert!(block.len() == 8192 || number >= PARTED, "file {file} ends in block {number}");
+    let mut bytes = block.to_vec();
+    bytes.resize(8192, 0);
+    let version_at = |at: usize| u64::from_le_bytes(bytes[at + 16..at + 24].try_into().unwrap());
+    let (newer, older) = (version_at(0), version_at(8192 - 32));
+    let expected = content(file, number, newer);
+    let Some(parted) = bytes.iter().zip(&expected).position(|(is, should)| is != should) else {
+        return;
+    };
+    assert!(number >= PARTED, "file {file} block {number}: versions {newer} and {older} in one");
+    assert!(older < newer, "file {file} block {number}: version {older} before {newer}");
+    let rest = &content(file, number, older)[parted..];
+    assert!(bytes[parted..] == *rest, "file {file} block {number}: more than {newer} and {older}");
 }
 
 #[test]
