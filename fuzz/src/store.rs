@@ -264,7 +264,7 @@ fn volatile_log(bytes: &[u8]) {
         if kept.is_ok() {
             log.settle(last);
             log.opened(7, true);
-            log.append(last.wrapping_add(1), [&b"more"[..]].into_iter(), 0);
+            log.append(last.wrapping_add(1), [&b"more"[..]].into_iter(), None);
             log.trim(last);
             log.closed(7);
         }

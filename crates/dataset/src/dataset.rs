@@ -23,6 +23,7 @@ mod holes;
 mod names;
 mod rename;
 mod replay;
+mod requests;
 mod survival;
 mod xattrs;
 
@@ -37,9 +38,10 @@ use admission::Importance;
 use commit::CommitState;
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::{InodeRecord, Timestamp, inode_key};
-use offshoot_intent_log::VolatileLog;
+use offshoot_intent_log::{Slots, VolatileLog};
 use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, Ino};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+pub use requests::Requested;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -76,6 +78,8 @@ pub struct Dataset {
     queue: Mutex<Queue>,
     /// What outlives this process; see `survival.rs`.
     volatile: RwLock<Option<Arc<VolatileLog>>>,
+    /// Those of the requests under way; see `requests.rs`.
+    slots: Slots,
     /// Inodes kept for users that an earlier engine had.
     held: Mutex<Vec<Ino>>,
     /// Sequence of the last log record; held while records are appended, to keep their order.
@@ -120,6 +124,7 @@ impl Dataset {
             dirty_inodes: Mutex::default(),
             queue: Mutex::new(Queue::new(record.applied, queue_max)),
             volatile: RwLock::default(),
+            slots: Slots::default(),
             held: Mutex::default(),
             log_order: Mutex::new(0),
             committed: RwLock::new(Committed { root: record.tree.root, generation: 0 }),

@@ -33,10 +33,10 @@ pub use attributes::{
     SpaceUse, XattrMode,
 };
 pub use check::{CheckReport, check};
-pub use dataset::{Dataset, FILE_SIZE_MAX};
+pub use dataset::{Dataset, FILE_SIZE_MAX, Requested};
 pub use error::{Error, Result};
 pub use holders::{HeldFile, Holder, Holders, StateId};
-pub use offshoot_intent_log::VolatileLog;
+pub use offshoot_intent_log::{Request, RequestId, VolatileLog};
 pub use offshoot_pool::{Fault, Finding, Purpose, ScrubState};
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use options::StoreOptions;

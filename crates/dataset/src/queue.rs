@@ -7,7 +7,7 @@
 //! a commit, and nothing behind it is logged before that: the log never has a gap.
 
 use offshoot_format::operation::Operation;
-use offshoot_intent_log::VolatileLog;
+use offshoot_intent_log::{Request, VolatileLog};
 use offshoot_pool::BlockData;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -97,12 +97,22 @@ impl Queue {
 
     /// Numbers an operation and keeps it for the log.
     pub(crate) fn push(&mut self, operation: &Operation<'_>, data: Vec<Piece>) {
+        self.put(operation, data, None);
+    }
+
+    /// The same for one that a request asked for which must be done once.
+    pub(crate) fn push_asked(&mut self, operation: &Operation<'_>, request: Option<&Request<'_>>) {
+        self.put(operation, Vec::new(), request);
+    }
+
+    fn put(&mut self, operation: &Operation<'_>, data: Vec<Piece>, request: Option<&Request<'_>>) {
         self.last += 1;
         let mut head = Vec::with_capacity(64);
         operation.encode(&mut head);
         let queued = Queued { head, data };
         if let Some(volatile) = &self.volatile {
-            volatile.append(self.last, queued.parts(), outcome(operation));
+            let asked = request.map(|request| (request, outcome(operation)));
+            volatile.append(self.last, queued.parts(), asked);
         }
         self.bytes += queued.len() + std::mem::size_of::<Queued>();
         self.entries.push_back(queued);

@@ -29,7 +29,7 @@ impl File {
     /// Its length in bytes.
     ///
     /// # Errors
-    /// As [`crate::Dataset::getattr`].
+    /// As [`offshoot_dataset::Dataset::getattr`].
     pub fn len(&self) -> Result<u64, Error> {
         Ok(self.fs.dataset().getattr(self.ino)?.size)
     }
@@ -45,7 +45,7 @@ impl File {
     /// Reads into `buffer`; answers how many bytes, fewer than asked only at the end of the file.
     ///
     /// # Errors
-    /// As [`crate::Dataset::read_into`].
+    /// As [`offshoot_dataset::Dataset::read_into`].
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         self.fs.dataset().read_into(self.ino, offset, buffer)
     }
@@ -53,7 +53,7 @@ impl File {
     /// Writes all of `data`.
     ///
     /// # Errors
-    /// As [`crate::Dataset::write`].
+    /// As [`offshoot_dataset::Dataset::write`].
     pub fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
         self.changed.store(true, Ordering::Relaxed);
         self.fs.dataset().write(self.ino, offset, data)
@@ -62,7 +62,7 @@ impl File {
     /// Writes all of `data` at the end; answers the offset it got.
     ///
     /// # Errors
-    /// As [`crate::Dataset::append`].
+    /// As [`offshoot_dataset::Dataset::append`].
     pub fn append(&self, data: &[u8]) -> Result<u64, Error> {
         self.changed.store(true, Ordering::Relaxed);
         self.fs.dataset().append(self.ino, data)
@@ -71,7 +71,7 @@ impl File {
     /// Cuts the file or extends it by a hole.
     ///
     /// # Errors
-    /// As [`crate::Dataset::setattr`].
+    /// As [`offshoot_dataset::Dataset::setattr`].
     pub fn set_len(&self, len: u64) -> Result<(), Error> {
         self.changed.store(true, Ordering::Relaxed);
         let change = SetAttr { size: Some(len), ..SetAttr::default() };
@@ -81,7 +81,7 @@ impl File {
     /// Makes everything done so far in the whole dataset durable.
     ///
     /// # Errors
-    /// As [`crate::Dataset::sync`].
+    /// As [`offshoot_dataset::Dataset::sync`].
     pub fn sync(&self) -> Result<(), Error> {
         self.announce();
         self.fs.sync()

@@ -10,7 +10,7 @@ use std::sync::Arc;
 ///
 /// A client that vanishes (a mount that is torn down) never says goodbye: dropping this closes all
 /// that is still open, so that unlinked files do not stay for ever.
-pub struct OpenFiles {
+pub(crate) struct OpenFiles {
     dataset: Arc<Dataset>,
     users: Mutex<HashMap<Ino, Users>>,
 }
@@ -25,12 +25,12 @@ struct Users {
 
 impl OpenFiles {
     /// Nothing open.
-    pub fn new(dataset: Arc<Dataset>) -> Self {
+    pub(crate) fn new(dataset: Arc<Dataset>) -> Self {
         OpenFiles { dataset, users: Mutex::default() }
     }
 
     /// As an earlier engine left them, by the dataset's volatile log.
-    pub fn taken_over(dataset: Arc<Dataset>) -> Self {
+    pub(crate) fn taken_over(dataset: Arc<Dataset>) -> Self {
         let files = dataset.volatile().and_then(|volatile| volatile.open_files());
         let mut open = OpenFiles::new(dataset);
         for file in files.unwrap_or_default() {
@@ -46,7 +46,7 @@ impl OpenFiles {
     }
 
     /// From now on the dataset and its users outlive this process ([`Dataset::survive`]).
-    pub fn survive(&self, volatile: Arc<VolatileLog>) {
+    pub(crate) fn survive(&self, volatile: Arc<VolatileLog>) {
         let users = self.users.lock();
         self.dataset.survive(Arc::clone(&volatile));
         for (ino, users) in &*users {
@@ -59,7 +59,7 @@ impl OpenFiles {
     ///
     /// # Errors
     /// Where the inode is gone.
-    pub fn open(&self, ino: Ino, synchronous: bool) -> Result<bool, Error> {
+    pub(crate) fn open(&self, ino: Ino, synchronous: bool) -> Result<bool, Error> {
         self.dataset.open(ino)?;
         let mut users = self.users.lock();
         let users = users.entry(ino).or_default();
@@ -72,7 +72,7 @@ impl OpenFiles {
     }
 
     /// Gives back one [`OpenFiles::open`]. One too many is ignored: it comes from outside.
-    pub fn close(&self, ino: Ino) {
+    pub(crate) fn close(&self, ino: Ino) {
         let mut users = self.users.lock();
         let Some(of_inode) = users.get_mut(&ino) else { return };
         of_inode.count -= 1;
@@ -87,13 +87,9 @@ impl OpenFiles {
     }
 
     /// How many inodes are open.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.users.lock().len()
-    }
-
-    /// Whether nothing is open.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

@@ -1,6 +1,7 @@
 //! Walking paths within a dataset.
 
 use crate::{Attr, Error, FileKind, FileSystem};
+use offshoot_dataset::Dataset;
 use offshoot_types::Ino;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -20,6 +21,15 @@ pub(crate) fn names(path: &Path) -> Result<Vec<&[u8]>, Error> {
         }
     }
     Ok(names)
+}
+
+/// Finds a name; `.` and `..` work.
+pub(crate) fn lookup(dataset: &Dataset, parent: Ino, name: &[u8]) -> Result<Attr, Error> {
+    match name {
+        b"." => dataset.getattr(parent),
+        b".." => dataset.getattr(dataset.parent(parent)?),
+        _ => dataset.lookup(parent, name),
+    }
 }
 
 impl FileSystem {
@@ -45,7 +55,7 @@ impl FileSystem {
         let mut pending: Vec<Vec<u8>> = names.iter().rev().map(|name| name.to_vec()).collect();
         let (mut at, mut links) = (from, 0);
         while let Some(name) = pending.pop() {
-            let attr = self.lookup(at, &name)?;
+            let attr = lookup(self.dataset(), at, &name)?;
             match attr.kind {
                 FileKind::Directory => at = attr.ino,
                 FileKind::Symlink => {

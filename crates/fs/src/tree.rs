@@ -195,7 +195,7 @@ impl FileSystem {
     }
 
     /// The blocks of a file that may differ from those of the file of the same path in `other`, another
-    /// dataset of the same store: see [`crate::Dataset::differing_blocks`]. `None`: there is no such
+    /// dataset of the same store: see [`offshoot_dataset::Dataset::differing_blocks`]. `None`: there is no such
     /// file in `other`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
-//! Answers the kernel's requests from a [`FileSystem`].
+//! Answers the kernel's requests from a [`Session`].
 
-use crate::MountOptions;
 use crate::attributes::{file_attr, file_type, new_kind, time};
+use crate::options::MountOptions;
 use crate::sync_queue::{SyncQueue, Waiter};
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation,
@@ -10,12 +10,11 @@ use fuser::{
     ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use offshoot_fs::{
-    AllocateMode, Attr, Caller, Dataset, Error, FileSystem, NewKind, OpenFiles, RenameMode,
-    SeekTarget, SetAttr, VolatileLog, XattrMode,
+    AllocateMode, Asked, Attr, Error, NewInode, NewKind, RenameMode, RequestId, SeekTarget,
+    Session, SetAttr, XattrMode,
 };
 use offshoot_types::Ino;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -55,34 +54,20 @@ thread_local! {
 
 /// One mount's view of a file system.
 pub(crate) struct Adapter {
-    fs: Arc<FileSystem>,
-    open: Arc<OpenFiles>,
+    session: Arc<Session>,
     syncs: SyncQueue,
     direct_io: bool,
     write_back: bool,
     xattrs: bool,
-    /// Requests that an earlier engine finished and may not have answered, with the inode to answer.
-    finished: HashMap<u64, Ino>,
     /// Whether the kernel can send requests once more.
     resends: Arc<AtomicBool>,
 }
 
 impl Adapter {
-    pub(crate) fn new(fs: Arc<FileSystem>, open: Arc<OpenFiles>, options: &MountOptions) -> Self {
-        let syncs = SyncQueue::new(fs.clone());
+    pub(crate) fn new(session: Arc<Session>, options: &MountOptions) -> Self {
+        let syncs = SyncQueue::new(session.clone());
         let MountOptions { direct_io, write_back, xattrs, .. } = *options;
-        let (finished, resends) = Default::default();
-        Adapter { fs, open, syncs, direct_io, write_back, xattrs, finished, resends }
-    }
-
-    /// Goes on where an earlier engine was.
-    pub(crate) fn taken_over(mut self) -> Self {
-        let dataset = self.fs.dataset();
-        if let Some(volatile) = dataset.volatile() {
-            let finished = volatile.finished().into_iter();
-            self.finished = finished.map(|(request, ino)| (request, Ino(ino))).collect();
-        }
-        self
+        Adapter { session, syncs, direct_io, write_back, xattrs, resends: Arc::default() }
     }
 
     /// Becomes true by the kernel's first request if it can send requests once more.
@@ -90,54 +75,25 @@ impl Adapter {
         self.resends.clone()
     }
 
-    /// Runs a request whose second run would fail or do something else. When an earlier engine has
-    /// done it already and only its answer was lost, `done` makes the answer.
-    fn once<T>(
-        &self,
-        request: &Request,
-        done: impl FnOnce(Ino) -> Result<T, Errno>,
-        work: impl FnOnce() -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
+    /// Begins a request whose second run would fail or do something else. To be held until it is answered.
+    fn ask(&self, request: &Request) -> Asked<'_> {
         let number = request.unique().0;
-        if number & RESENT != 0
-            && let Some(ino) = self.finished.get(&(number & !RESENT))
-        {
-            return done(*ino);
+        match RequestId::new(number & !RESENT) {
+            Some(id) => self.session.ask(id, number & RESENT != 0),
+            // The kernel gives no such number.
+            None => Asked::Once,
         }
-        VolatileLog::as_request(number & !RESENT, work)
-    }
-
-    /// As [`Adapter::once`], answered with the attributes of the inode that got a name.
-    fn once_entry(
-        &self,
-        request: &Request,
-        work: impl FnOnce() -> Result<Attr, Errno>,
-    ) -> Result<Attr, Errno> {
-        self.once(request, |ino| attempt(|| self.dataset().getattr(ino)), work)
-    }
-
-    /// As [`Adapter::once`], answered with nothing.
-    fn once_empty(
-        &self,
-        request: &Request,
-        work: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<(), Errno> {
-        self.once(request, |_| Ok(()), || attempt(work))
     }
 
     /// One that comes again may have been counted already: a count must never be too low.
     fn close(&self, request: &Request, ino: INodeNo) -> Result<(), Errno> {
         if request.unique().0 & RESENT == 0 {
             return attempt(|| {
-                self.open.close(Ino(ino.0));
+                self.session.close(Ino(ino.0));
                 Ok(())
             });
         }
         Ok(())
-    }
-
-    fn dataset(&self) -> &Dataset {
-        self.fs.dataset()
     }
 
     /// Extended attributes other than these mean something to the kernel (capabilities, access lists)
@@ -160,7 +116,7 @@ impl Adapter {
     /// file through the cache either: a page read during a write could stay there as it was before.
     fn open_file(&self, ino: Ino, flags: i32) -> Result<(FileHandle, FopenFlags), Errno> {
         let synchronous = flags & libc::O_DSYNC != 0;
-        let shared = attempt(|| self.open.open(ino, synchronous))?;
+        let shared = attempt(|| self.session.open(ino, synchronous))?;
         // Nothing is left to do at close(2): like other file systems we sync at fsync(2) only.
         let flags = FopenFlags::FOPEN_NOFLUSH;
         if shared || self.direct_io {
@@ -175,21 +131,15 @@ impl Adapter {
     fn make(
         &self,
         request: &Request,
-        parent: INodeNo,
-        name: &OsStr,
+        asked: &Asked<'_>,
+        (parent, name): (INodeNo, &OsStr),
         kind: NewKind,
-        mode: u32,
-        rdev: u32,
+        (mode, rdev): (u32, u32),
     ) -> Result<Attr, Errno> {
-        let (parent, name, mode) = (Ino(parent.0), name.as_bytes(), mode & 0o7777);
-        self.once_entry(request, || {
-            attempt(|| self.fs.create(caller(request), parent, name, kind, mode, rdev))
-        })
+        let (uid, gid) = (request.uid(), request.gid());
+        let new = NewInode { kind, mode: mode & 0o7777, uid, gid, rdev };
+        attempt(|| self.session.create(asked, Ino(parent.0), name.as_bytes(), new))
     }
-}
-
-fn caller(request: &Request) -> Caller {
-    Caller { uid: request.uid(), gid: request.gid() }
 }
 
 fn errno(error: Error) -> Errno {
@@ -292,11 +242,11 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        reply_entry(reply, attempt(|| self.fs.lookup(Ino(parent.0), name.as_bytes())));
+        reply_entry(reply, attempt(|| self.session.lookup(Ino(parent.0), name.as_bytes())));
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply_attr(reply, attempt(|| self.dataset().getattr(Ino(ino.0))));
+        reply_attr(reply, attempt(|| self.session.attributes(Ino(ino.0))));
     }
 
     fn setattr(
@@ -325,11 +275,14 @@ impl Filesystem for Adapter {
             atime: atime.map(time),
             mtime: mtime.map(time),
         };
-        reply_attr(reply, attempt(|| self.fs.set_attr(caller(request), Ino(ino.0), &change)));
+        reply_attr(
+            reply,
+            attempt(|| self.session.set_attributes(request.uid(), Ino(ino.0), &change)),
+        );
     }
 
     fn readlink(&self, _request: &Request, ino: INodeNo, reply: ReplyData) {
-        match attempt(|| self.dataset().readlink(Ino(ino.0))) {
+        match attempt(|| self.session.read_link(Ino(ino.0))) {
             Ok(target) => reply.data(&target),
             Err(errno) => reply.error(errno),
         }
@@ -346,7 +299,9 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         let Some(kind) = new_kind(mode) else { return reply.error(Errno::EINVAL) };
-        reply_entry(reply, self.make(request, parent, name, kind, mode, rdev));
+        let asked = self.ask(request);
+        let made = self.make(request, &asked, (parent, name), kind, (mode, rdev));
+        reply_entry(reply, made);
     }
 
     fn mkdir(
@@ -358,7 +313,9 @@ impl Filesystem for Adapter {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        reply_entry(reply, self.make(request, parent, name, NewKind::Directory, mode, 0));
+        let asked = self.ask(request);
+        let made = self.make(request, &asked, (parent, name), NewKind::Directory, (mode, 0));
+        reply_entry(reply, made);
     }
 
     fn symlink(
@@ -370,7 +327,9 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         let kind = NewKind::Symlink(target.as_os_str().as_bytes().to_vec());
-        reply_entry(reply, self.make(request, parent, name, kind, 0o777, 0));
+        let asked = self.ask(request);
+        let made = self.make(request, &asked, (parent, name), kind, (0o777, 0));
+        reply_entry(reply, made);
     }
 
     fn link(
@@ -381,18 +340,21 @@ impl Filesystem for Adapter {
         name: &OsStr,
         reply: ReplyEntry,
     ) {
-        let link = || self.dataset().link(Ino(ino.0), Ino(parent.0), name.as_bytes());
-        reply_entry(reply, self.once_entry(request, || attempt(link)));
+        let asked = self.ask(request);
+        let link = || self.session.link(&asked, Ino(ino.0), Ino(parent.0), name.as_bytes());
+        reply_entry(reply, attempt(link));
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let unlink = || self.dataset().unlink(Ino(parent.0), name.as_bytes());
-        reply_empty(reply, self.once_empty(request, unlink));
+        let asked = self.ask(request);
+        let unlink = || self.session.unlink(&asked, Ino(parent.0), name.as_bytes());
+        reply_empty(reply, attempt(unlink));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let rmdir = || self.dataset().rmdir(Ino(parent.0), name.as_bytes());
-        reply_empty(reply, self.once_empty(request, rmdir));
+        let asked = self.ask(request);
+        let rmdir = || self.session.rmdir(&asked, Ino(parent.0), name.as_bytes());
+        reply_empty(reply, attempt(rmdir));
     }
 
     fn rename(
@@ -414,10 +376,10 @@ impl Filesystem for Adapter {
         } else {
             return reply.error(Errno::EINVAL);
         };
-        let (from, to) = (Ino(parent.0), Ino(new_parent.0));
-        let (name, new_name) = (name.as_bytes(), new_name.as_bytes());
-        let rename = || self.dataset().rename(from, name, to, new_name, mode);
-        reply_empty(reply, self.once_empty(request, rename));
+        let from = (Ino(parent.0), name.as_bytes());
+        let to = (Ino(new_parent.0), new_name.as_bytes());
+        let asked = self.ask(request);
+        reply_empty(reply, attempt(|| self.session.rename(&asked, from, to, mode)));
     }
 
     fn open(&self, _request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -437,7 +399,8 @@ impl Filesystem for Adapter {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let created = self.make(request, parent, name, NewKind::File, mode, 0);
+        let asked = self.ask(request);
+        let created = self.make(request, &asked, (parent, name), NewKind::File, (mode, 0));
         let opened = created.and_then(|attr| Ok((attr, self.open_file(attr.ino, flags)?)));
         match opened {
             Ok((attr, (handle, flags))) => {
@@ -463,8 +426,7 @@ impl Filesystem for Adapter {
             if buffer.len() < size {
                 buffer.resize(size, 0);
             }
-            let read =
-                attempt(|| self.dataset().read_into(Ino(ino.0), offset, &mut buffer[..size]));
+            let read = attempt(|| self.session.read_into(Ino(ino.0), offset, &mut buffer[..size]));
             match read {
                 Ok(read) => reply.data(&buffer[..read.min(size)]),
                 Err(errno) => reply.error(errno),
@@ -485,7 +447,7 @@ impl Filesystem for Adapter {
         reply: ReplyWrite,
     ) {
         let drop_privileges = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
-        let written = attempt(|| self.fs.write(Ino(ino.0), offset, data, drop_privileges));
+        let written = attempt(|| self.session.write(Ino(ino.0), offset, data, drop_privileges));
         // Where the kernel caches, it sends an fsync of its own after a write with O_DSYNC.
         let durable = handle.0 & DIRECT != 0 && flags.0 & libc::O_DSYNC != 0;
         match written {
@@ -521,7 +483,7 @@ impl Filesystem for Adapter {
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match attempt(|| self.open.open(Ino(ino.0), false)) {
+        match attempt(|| self.session.open(Ino(ino.0), false)) {
             Ok(_) => reply.opened(FileHandle(ino.0), FopenFlags::empty()),
             Err(errno) => reply.error(errno),
         }
@@ -548,12 +510,13 @@ impl Filesystem for Adapter {
     ) {
         let mut cookie = offset;
         loop {
-            let entries = match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
-                Ok(entries) => entries,
-                // What is gathered already is answered; the next call meets the error.
-                Err(_) if cookie != offset => return reply.ok(),
-                Err(errno) => return reply.error(errno),
-            };
+            let entries =
+                match attempt(|| self.session.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
+                    Ok(entries) => entries,
+                    // What is gathered already is answered; the next call meets the error.
+                    Err(_) if cookie != offset => return reply.ok(),
+                    Err(errno) => return reply.error(errno),
+                };
             let Some(last) = entries.last() else { return reply.ok() };
             cookie = last.cookie;
             for entry in &entries {
@@ -576,16 +539,17 @@ impl Filesystem for Adapter {
     ) {
         let mut cookie = offset;
         loop {
-            let entries = match attempt(|| self.fs.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
-                Ok(entries) => entries,
-                Err(_) if cookie != offset => return reply.ok(),
-                Err(errno) => return reply.error(errno),
-            };
+            let entries =
+                match attempt(|| self.session.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
+                    Ok(entries) => entries,
+                    Err(_) if cookie != offset => return reply.ok(),
+                    Err(errno) => return reply.error(errno),
+                };
             let Some(last) = entries.last() else { return reply.ok() };
             cookie = last.cookie;
             for entry in &entries {
                 // Removed since it was listed: leave it out.
-                let Ok(attr) = attempt(|| self.dataset().getattr(entry.ino)) else { continue };
+                let Ok(attr) = attempt(|| self.session.attributes(entry.ino)) else { continue };
                 let (name, attr) = (OsStr::from_bytes(&entry.name), file_attr(&attr));
                 if reply.add(INodeNo(entry.ino.0), entry.cookie, name, &TTL, &attr, GENERATION) {
                     return reply.ok();
@@ -595,7 +559,7 @@ impl Filesystem for Adapter {
     }
 
     fn statfs(&self, _request: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        match attempt(|| self.dataset().space()) {
+        match attempt(|| self.session.space()) {
             Ok(space) => {
                 let unit = u64::from(SPACE_UNIT);
                 let free = space.free / unit;
@@ -632,8 +596,9 @@ impl Filesystem for Adapter {
             libc::XATTR_REPLACE => XattrMode::Replace,
             _ => return reply.error(Errno::EINVAL),
         };
+        let asked = self.ask(request);
         let set = self.supported_xattr(name).and_then(|name| {
-            self.once_empty(request, || self.dataset().set_xattr(Ino(ino.0), name, value, mode))
+            attempt(|| self.session.set_xattr(&asked, Ino(ino.0), name, value, mode))
         });
         reply_empty(reply, set);
     }
@@ -641,7 +606,7 @@ impl Filesystem for Adapter {
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let value = self
             .supported_xattr(name)
-            .and_then(|name| attempt(|| self.dataset().get_xattr(Ino(ino.0), name)));
+            .and_then(|name| attempt(|| self.session.xattr(Ino(ino.0), name)));
         reply_xattr(reply, size, value);
     }
 
@@ -649,7 +614,7 @@ impl Filesystem for Adapter {
         if !self.xattrs {
             return reply.error(Errno::ENOSYS);
         }
-        let names = attempt(|| self.dataset().list_xattrs(Ino(ino.0))).map(|names| {
+        let names = attempt(|| self.session.xattr_names(Ino(ino.0))).map(|names| {
             // As listxattr(2) wants them: each ended by a zero byte.
             names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect()
         });
@@ -657,9 +622,10 @@ impl Filesystem for Adapter {
     }
 
     fn removexattr(&self, request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let removed = self.supported_xattr(name).and_then(|name| {
-            self.once_empty(request, || self.dataset().remove_xattr(Ino(ino.0), name))
-        });
+        let asked = self.ask(request);
+        let removed = self
+            .supported_xattr(name)
+            .and_then(|name| attempt(|| self.session.remove_xattr(&asked, Ino(ino.0), name)));
         reply_empty(reply, removed);
     }
 
@@ -674,7 +640,7 @@ impl Filesystem for Adapter {
         reply: ReplyEmpty,
     ) {
         let Some(mode) = allocate_mode(mode) else { return reply.error(Errno::EOPNOTSUPP) };
-        let done = attempt(|| self.dataset().allocate(Ino(ino.0), offset, length, mode));
+        let done = attempt(|| self.session.allocate(Ino(ino.0), offset, length, mode));
         reply_empty(reply, done);
     }
 
@@ -693,7 +659,7 @@ impl Filesystem for Adapter {
             _ => return reply.error(Errno::EINVAL),
         };
         let Ok(offset) = u64::try_from(offset) else { return reply.error(Errno::ENXIO) };
-        match attempt(|| self.dataset().seek(Ino(ino.0), offset, target)) {
+        match attempt(|| self.session.seek(Ino(ino.0), offset, target)) {
             Ok(found) => reply.offset(found as i64),
             Err(errno) => reply.error(errno),
         }
@@ -712,17 +678,9 @@ impl Filesystem for Adapter {
         _flags: CopyFileRangeFlags,
         reply: ReplyWrite,
     ) {
-        let (dataset, len) = (self.dataset(), len.min(COPY_MAX));
-        let copied = attempt(|| {
-            dataset.copy_range(
-                dataset,
-                Ino(source.0),
-                source_offset,
-                Ino(target.0),
-                target_offset,
-                len,
-            )
-        });
+        let from = (Ino(source.0), source_offset);
+        let to = (Ino(target.0), target_offset);
+        let copied = attempt(|| self.session.copy_range(from, to, len.min(COPY_MAX)));
         match copied {
             Ok(copied) => reply.written(copied as u32),
             Err(errno) => reply.error(errno),

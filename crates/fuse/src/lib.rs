@@ -36,9 +36,11 @@ mod error;
 mod kernel;
 mod mount;
 mod mount_table;
+mod options;
 mod resume;
 mod sync_queue;
 
 pub use error::MountError;
-pub use mount::{Mount, MountOptions, Unmounted, check_host};
+pub use mount::{Mount, Unmounted, check_host};
 pub use mount_table::clean_stale_mounts;
+pub use options::MountOptions;

@@ -3,9 +3,10 @@
 use crate::adapter::Adapter;
 use crate::kernel::KernelCaches;
 use crate::mount_table::{self, Attempt, SOURCE};
+use crate::options::MountOptions;
 use crate::{MountError, resume};
-use fuser::{Config, MountOption, Session, SessionACL};
-use offshoot_fs::{FileSystem, OpenFiles, VolatileLog, Watch};
+use fuser::{Config, MountOption, SessionACL};
+use offshoot_fs::{FileSystem, Session, VolatileLog, Watch};
 use offshoot_os::{Clock, SystemClock, process};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
@@ -32,44 +33,6 @@ const THREADS_MAX: usize = 16;
 /// The sessions of this process by mount point. When a session ends, fuser unmounts its path once
 /// more, whatever is there by then: a mount point is not used again before that is over.
 static SESSIONS: Mutex<BTreeMap<PathBuf, Arc<End>>> = Mutex::new(BTreeMap::new());
-
-/// How a dataset is mounted.
-#[derive(Debug, Clone)]
-pub struct MountOptions {
-    /// Lets users other than the one who mounts in (files' modes still apply). Needed when root
-    /// mounts and the database runs as `postgres`; an ordinary user needs `user_allow_other` in
-    /// `/etc/fuse.conf` for it.
-    pub allow_other: bool,
-    /// Threads that read requests; 0 means twice the processors, between 4 and 16.
-    pub threads: usize,
-    /// Keeps file contents out of the kernel's page cache: one copy in the engine's cache only,
-    /// each read costs a request.
-    pub direct_io: bool,
-    /// Refuses every change.
-    pub read_only: bool,
-    /// Lets the kernel gather writes. Not for a database with `full_page_writes=off`: a page may be
-    /// torn by a crash (see the crate's documentation).
-    pub write_back: bool,
-    /// Whether files have extended attributes. Where they have, the kernel asks for a file's
-    /// capabilities, which is one of them, before a write whenever it has looked at the file's length.
-    pub xattrs: bool,
-    /// How far the kernel reads ahead of a sequential reader, in bytes (only root can set it).
-    pub read_ahead_bytes: usize,
-}
-
-impl Default for MountOptions {
-    fn default() -> Self {
-        MountOptions {
-            allow_other: false,
-            threads: 0,
-            direct_io: false,
-            read_only: false,
-            write_back: false,
-            xattrs: true,
-            read_ahead_bytes: 8 << 20,
-        }
-    }
-}
 
 /// Whether a session's threads have ended and its files are closed.
 #[derive(Default)]
@@ -117,7 +80,7 @@ pub struct Mount {
     end: Arc<End>,
     watch: Option<Watch>,
     unmounted: bool,
-    open: Weak<OpenFiles>,
+    session: Weak<Session>,
     /// The connection to the kernel, until it is to end.
     device: Option<OwnedFd>,
     resends: Arc<AtomicBool>,
@@ -148,11 +111,11 @@ impl Mount {
             return Err(MountError::MountPoint { path, source });
         }
         let refused = |source| explain(&path, options, source);
-        let open = Arc::new(OpenFiles::new(fs.dataset().clone()));
-        let adapter = Adapter::new(fs.clone(), open.clone(), options);
+        let session = Arc::new(Session::new(&fs));
+        let adapter = Adapter::new(session.clone(), options);
         let resends = adapter.resends();
-        let session = Session::new(adapter, &path, &config(options)).map_err(refused)?;
-        let mount = Self::run(&fs, path.clone(), session, &open, resends).map_err(refused)?;
+        let kernel = fuser::Session::new(adapter, &path, &config(options)).map_err(refused)?;
+        let mount = Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)?;
         mount.set_read_ahead(options.read_ahead_bytes);
         Ok(mount)
     }
@@ -173,29 +136,28 @@ impl Mount {
         // ourselves.
         let path = mount_table::canonical_beside(mountpoint.as_ref());
         let refused = |source| MountError::Refused { path: path.clone(), source };
-        let open = Arc::new(OpenFiles::taken_over(fs.dataset().clone()));
-        let adapter = Adapter::new(fs.clone(), open.clone(), options);
-        let adapter = adapter.taken_over();
+        let session = Arc::new(Session::taken_over(&fs));
+        let adapter = Adapter::new(session.clone(), options);
         let resends = adapter.resends();
-        let session = resume::session(adapter, device.as_fd(), config(options)).map_err(refused)?;
+        let kernel = resume::session(adapter, device.as_fd(), config(options)).map_err(refused)?;
         resume::ask_again(device.as_fd()).map_err(refused)?;
-        Self::run(&fs, path.clone(), session, &open, resends).map_err(refused)
+        Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)
     }
 
     fn run(
         fs: &FileSystem,
         path: PathBuf,
-        session: Session<Adapter>,
-        open: &Arc<OpenFiles>,
+        kernel: fuser::Session<Adapter>,
+        session: &Arc<Session>,
         resends: Arc<AtomicBool>,
     ) -> io::Result<Mount> {
-        let device = session.as_fd().try_clone_to_owned()?;
-        let watch = fs.watch(Arc::new(KernelCaches::new(session.notifier())));
+        let device = kernel.as_fd().try_clone_to_owned()?;
+        let watch = fs.watch(Arc::new(KernelCaches::new(kernel.notifier())));
         let end = Arc::new(End::default());
         let announce = AnnounceEnd(end.clone());
         std::thread::Builder::new().name("fuse-session".to_owned()).spawn(move || {
             let _announce = announce;
-            if let Err(error) = session.run() {
+            if let Err(error) = kernel.run() {
                 tracing::warn!(%error, "a mount's session ended badly");
             }
         })?;
@@ -205,7 +167,7 @@ impl Mount {
             end,
             watch: Some(watch),
             unmounted: false,
-            open: Arc::downgrade(open),
+            session: Arc::downgrade(session),
             device: Some(device),
             resends,
         })
@@ -221,8 +183,8 @@ impl Mount {
     /// From now on the dataset and the files that programs have open here outlive this process, once
     /// the next commit is done.
     pub fn survive(&self, volatile: Arc<VolatileLog>) {
-        if let Some(open) = self.open.upgrade() {
-            open.survive(volatile);
+        if let Some(session) = self.session.upgrade() {
+            session.survive(volatile);
         }
     }
 

@@ -9,7 +9,7 @@
 //! after a flush that covers its writes. Requests that arrive during a flush share the next one.
 
 use fuser::{Errno, ReplyEmpty, ReplyWrite};
-use offshoot_fs::FileSystem;
+use offshoot_fs::Session;
 use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Waiter {
 
 /// The queue. Nothing is left in it when no thread is in [`SyncQueue::push`].
 pub(crate) struct SyncQueue {
-    fs: Arc<FileSystem>,
+    session: Arc<Session>,
     state: Mutex<State>,
 }
 
@@ -47,8 +47,8 @@ struct State {
 }
 
 impl SyncQueue {
-    pub(crate) fn new(fs: Arc<FileSystem>) -> Self {
-        SyncQueue { fs, state: Mutex::default() }
+    pub(crate) fn new(session: Arc<Session>) -> Self {
+        SyncQueue { session, state: Mutex::default() }
     }
 
     /// Answers a request now, or leaves it to the thread that flushes.
@@ -71,7 +71,7 @@ impl SyncQueue {
 
     /// A defect that panics must fail these requests, not hang all later ones.
     fn flush(&self) -> Result<(), Errno> {
-        match std::panic::catch_unwind(AssertUnwindSafe(|| self.fs.sync())) {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| self.session.sync())) {
             Ok(result) => result.map_err(|error| Errno::from_i32(error.errno())),
             Err(_) => Err(Errno::EIO),
         }

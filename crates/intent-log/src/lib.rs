@@ -21,11 +21,15 @@
 //!   durable before its first record.
 
 mod error;
+mod files;
 mod log;
+mod replay;
+mod requests;
 mod scan;
 pub mod volatile;
 
 pub use error::{Error, Result};
 pub use log::{IntentLog, LogUse};
-pub use scan::{Damage, Record, Replay};
+pub use replay::{Damage, Record, Replay};
+pub use requests::{Request, RequestId, Slots};
 pub use volatile::VolatileLog;

@@ -1,6 +1,8 @@
 //! The files and their reuse, group commit and replay.
 
-use crate::scan::{Replay, scan};
+use crate::files::{FILES_MIN, file_path};
+use crate::replay::Replay;
+use crate::scan::scan;
 use crate::{Error, Result};
 use offshoot_format::log::{
     LOG_HEADER_LEN, LogFileHeader, SECTOR_BODY_LEN, SECTOR_LEN, SectorHeader,
@@ -9,9 +11,6 @@ use offshoot_os::disk::{Disk, DiskFile};
 use parking_lot::{Condvar, Mutex};
 use std::io::IoSlice;
 use std::sync::Arc;
-
-/// The fewest files a log can work with: one being written, one waiting, one being trimmed.
-pub(crate) const FILES_MIN: usize = 3;
 
 /// The unit of the page cache, in bytes; a file's size is a multiple of it.
 const PAGE: u64 = 4096;
@@ -87,10 +86,6 @@ pub struct IntentLog {
     file_size: u64,
     generation: u64,
     growth: Option<Growth>,
-}
-
-pub(crate) fn file_path(number: usize) -> String {
-    format!("log/{number:02}.log")
 }
 
 /// A file that is not part of the log yet.

@@ -25,18 +25,19 @@
 //! - V2: numbers are consecutive. An operation that is not kept ([`VolatileLog::skip`]) empties the
 //!   log; with LAST the reader finds that something is missing until a commit has caught up.
 //! - V3: records leave only when the root that holds them is durable.
-//! - V4: a request's slot is written before HEAD moves over its operation. It counts only if its
-//!   operation was recovered: so a request that comes again is done exactly once.
+//! - V4: a request's slot is written before HEAD moves over its operation, and is nobody else's until its answer
+//!   was given (`requests.rs`). It counts only if its operation was recovered: so a request that comes again is done
+//!   exactly once.
 //! - V5: a count of open files is never too low. A file with a count keeps its blocks without a name.
 
 use crate::Error;
+use crate::requests::{Request, RequestId, SLOTS};
 use offshoot_os::SharedMemory;
 use parking_lot::Mutex;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Bytes of records a log can hold.
 pub const CAPACITY: u64 = RING_LEN as u64 - PAGE;
@@ -64,8 +65,6 @@ const HEAD_LEN: usize = 1 << 20;
 
 /// Bytes of a slot: request, number of its operation, outcome, unused.
 const SLOT_LEN: usize = 32;
-/// Threads that work on one dataset's requests at the same time.
-const SLOTS: usize = 64;
 /// Each takeover uses slots of its own, so that those of requests still to come again stay.
 const BANKS: u64 = 16;
 const OPEN_LEN: usize = 16;
@@ -78,21 +77,10 @@ const OPERATION_LEN_MAX: usize = 2 << 20;
 const RECORD_HEADER_LEN: usize = 16;
 const RECORD_ALIGN: u64 = 16;
 
-thread_local! {
-    /// The request this thread works on; 0: none.
-    static REQUEST: Cell<u64> = const { Cell::new(0) };
-    /// The log this thread has a slot of (its serial number), and which.
-    static SLOT: Cell<(u64, usize)> = const { Cell::new((0, 0)) };
-}
-
-static SERIAL: AtomicU64 = AtomicU64::new(1);
-
 /// The log. One dataset's operations, appended by one thread at a time.
 #[derive(Debug)]
 pub struct VolatileLog {
     memory: SharedMemory,
-    serial: u64,
-    slots_given: AtomicU64,
     open: Mutex<OpenFiles>,
 }
 
@@ -148,8 +136,7 @@ impl VolatileLog {
     }
 
     fn of(memory: SharedMemory) -> Self {
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        VolatileLog { memory, serial, slots_given: AtomicU64::new(0), open: Mutex::default() }
+        VolatileLog { memory, open: Mutex::default() }
     }
 
     fn get(&self, at: usize) -> u64 {
@@ -165,13 +152,13 @@ impl VolatileLog {
         self.get(AT_HEAD).saturating_sub(self.get(AT_TAIL))
     }
 
-    /// Keeps an operation, given in parts; `outcome` is what the answer to its request is made of. One
-    /// thread at a time, in the order of numbers.
+    /// Keeps an operation, given in parts; where it was asked for by a request that must be done once, `asked` is
+    /// that request and what its answer is made of. One thread at a time, in the order of numbers.
     pub fn append<'a>(
         &self,
         number: u64,
         parts: impl Iterator<Item = &'a [u8]> + Clone,
-        outcome: u64,
+        asked: Option<(&Request<'_>, u64)>,
     ) {
         let length: usize = parts.clone().map(<[u8]>::len).sum();
         let stored = (RECORD_HEADER_LEN + length) as u64;
@@ -192,7 +179,9 @@ impl VolatileLog {
         header[4..8].copy_from_slice(&checksum.to_le_bytes());
         header[8..].copy_from_slice(&number.to_le_bytes());
         self.memory.write(head, &header);
-        self.note_request(number, outcome);
+        if let Some((request, outcome)) = asked {
+            self.note_request(request, number, outcome);
+        }
         // V1: now it counts.
         self.put(AT_HEAD, head + stored);
         self.put(AT_LAST, number);
@@ -262,37 +251,15 @@ impl VolatileLog {
         self.get(AT_LAST)
     }
 
-    /// Runs the work of a request, so that the operation in it is noted as that request's.
-    pub fn as_request<T>(request: u64, work: impl FnOnce() -> T) -> T {
-        struct Reset;
-        impl Drop for Reset {
-            fn drop(&mut self) {
-                REQUEST.set(0);
-            }
-        }
-        REQUEST.set(request);
-        let _reset = Reset;
-        work()
-    }
-
     /// V4.
-    fn note_request(&self, number: u64, outcome: u64) {
-        let request = REQUEST.get();
-        if request == 0 {
-            return;
-        }
-        let (serial, mut slot) = SLOT.get();
-        if serial != self.serial {
-            slot = self.slots_given.fetch_add(1, Ordering::Relaxed) as usize;
-            SLOT.set((self.serial, slot));
-        }
-        assert!(slot < SLOTS, "a thread of its own for each slot");
+    fn note_request(&self, request: &Request<'_>, number: u64, outcome: u64) {
+        let slot = request.slot();
         let bank = (self.get(AT_TAKEOVERS) % BANKS) as usize;
         let at = AT_SLOTS + (bank * SLOTS + slot) * SLOT_LEN;
         self.put(at, 0);
         self.put(at + 8, number);
         self.put(at + 16, outcome);
-        self.put(at, request);
+        self.put(at, request.id().number());
     }
 
     /// Forgets requests whose operations were not recovered (V4): their numbers are given again.
@@ -303,9 +270,8 @@ impl VolatileLog {
     }
 
     /// Requests that are done but may come again, each with what its answer is made of.
-    pub fn finished(&self) -> HashMap<u64, u64> {
-        let requests = slots().map(|at| (self.get(at), self.get(at + 16)));
-        requests.filter(|(request, _)| *request != 0).collect()
+    pub fn finished(&self) -> HashMap<RequestId, u64> {
+        slots().filter_map(|at| Some((RequestId::new(self.get(at))?, self.get(at + 16)))).collect()
     }
 
     /// Counts one more user of an inode, who may have opened it for synchronous writes.

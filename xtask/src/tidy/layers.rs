@@ -34,7 +34,13 @@ const TABLE: &[Row] = &[
     // The keeper holds descriptors, whatever they are: neither mounts nor datasets.
     Row { name: "offshoot-keeper", layer: 1, beside: &[], only: &["offshoot-os"] },
     row("offshoot-fs", 2, &[]),
-    row("offshoot-fuse", 2, &["offshoot-fs"]),
+    // What a delivery knows of a dataset is its files.
+    Row {
+        name: "offshoot-fuse",
+        layer: 2,
+        beside: &["offshoot-fs"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-fs"],
+    },
     // The domain is pure: no I/O, no store, no clock.
     Row { name: "offshoot-domain", layer: 3, beside: &[], only: &["offshoot-types"] },
     row("offshoot-catalog", 3, &["offshoot-domain"]),

@@ -1,6 +1,7 @@
 //! Names: lookup, listing, creation, links, removal.
 
 use super::Dataset;
+use super::requests::Occasion;
 use crate::attributes::{Attr, DirEntry, FileKind, NewInode, NewKind};
 use crate::block_map::BlockMap;
 use crate::inode::{Inode, InodeState, kind_code, kind_from_code};
@@ -49,6 +50,26 @@ pub(super) struct Creation<'a> {
     pub(super) target: &'a [u8],
     /// Given by a replay.
     pub(super) ino: Option<Ino>,
+}
+
+impl<'a> Creation<'a> {
+    /// Of a new inode.
+    pub(super) fn of(new: &'a NewInode) -> Result<Creation<'a>> {
+        let (kind, target): (_, &[u8]) = match &new.kind {
+            NewKind::File => (FileKind::File, &[]),
+            NewKind::Directory => (FileKind::Directory, &[]),
+            NewKind::Symlink(target) => (FileKind::Symlink, target),
+            NewKind::Fifo => (FileKind::Fifo, &[]),
+            NewKind::Socket => (FileKind::Socket, &[]),
+            NewKind::CharDevice => (FileKind::CharDevice, &[]),
+            NewKind::BlockDevice => (FileKind::BlockDevice, &[]),
+        };
+        if target.len() > TARGET_LEN_MAX {
+            return Err(Error::NameTooLong);
+        }
+        let NewInode { mode, uid, gid, rdev, .. } = *new;
+        Ok(Creation { kind, mode, uid, gid, rdev, target, ino: None })
+    }
 }
 
 impl InodeState {
@@ -219,36 +240,14 @@ impl Dataset {
         damage.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Makes an inode under a new name. The name must not exist.
-    pub fn create(&self, parent: Ino, name: &[u8], new: &NewInode) -> Result<Attr> {
-        let (kind, target): (_, &[u8]) = match &new.kind {
-            NewKind::File => (FileKind::File, &[]),
-            NewKind::Directory => (FileKind::Directory, &[]),
-            NewKind::Symlink(target) => (FileKind::Symlink, target),
-            NewKind::Fifo => (FileKind::Fifo, &[]),
-            NewKind::Socket => (FileKind::Socket, &[]),
-            NewKind::CharDevice => (FileKind::CharDevice, &[]),
-            NewKind::BlockDevice => (FileKind::BlockDevice, &[]),
-        };
-        if target.len() > TARGET_LEN_MAX {
-            return Err(Error::NameTooLong);
-        }
-        let NewInode { mode, uid, gid, rdev, .. } = *new;
-        let new = Creation { kind, mode, uid, gid, rdev, target, ino: None };
-        let directory = self.inode(parent)?;
-        self.admit(4096, self.purpose_of(&directory, false))?;
-        let attr = self.create_at(parent, name, &new, self.now())?;
-        self.pass_favour(&directory, attr.ino)?;
-        Ok(attr)
-    }
-
     pub(super) fn create_at(
         &self,
         parent: Ino,
         name: &[u8],
         new: &Creation<'_>,
-        time: Timestamp,
+        occasion: Occasion<'_>,
     ) -> Result<Attr> {
+        let Occasion { time, request } = occasion;
         check_name(name)?;
         let _names = self.namespace.lock();
         let directory = self.inode(parent)?;
@@ -283,15 +282,9 @@ impl Dataset {
             let kind = kind_code(new.kind);
             let operation =
                 Operation::Create { parent, name, ino, kind, mode, uid, gid, rdev, target, time };
-            self.queue.lock().push(&operation, Vec::new());
+            self.queue.lock().push_asked(&operation, request);
         });
         Ok(attr)
-    }
-
-    /// Gives an inode (no directory) one more name.
-    pub fn link(&self, ino: Ino, parent: Ino, name: &[u8]) -> Result<Attr> {
-        self.admit(4096, self.purpose_of(&*self.inode(parent)?, false))?;
-        self.link_at(ino, parent, name, self.now())
     }
 
     pub(super) fn link_at(
@@ -299,8 +292,9 @@ impl Dataset {
         ino: Ino,
         parent: Ino,
         name: &[u8],
-        time: Timestamp,
+        occasion: Occasion<'_>,
     ) -> Result<Attr> {
+        let Occasion { time, request } = occasion;
         check_name(name)?;
         let _names = self.namespace.lock();
         let directory = self.inode(parent)?;
@@ -334,20 +328,9 @@ impl Dataset {
             state.put_entry(name, Some((ino, kind_code(inode.kind))), time);
             state.size += 1;
             let operation = Operation::Link { ino, parent, name, time };
-            self.queue.lock().push(&operation, Vec::new());
+            self.queue.lock().push_asked(&operation, request);
         });
         Ok(attr)
-    }
-
-    /// Removes a name of anything but a directory. The inode lives on until its last name is gone
-    /// and it is open nowhere.
-    pub fn unlink(&self, parent: Ino, name: &[u8]) -> Result<()> {
-        self.remove_at(parent, name, Some(false), self.now())
-    }
-
-    /// Removes an empty directory.
-    pub fn rmdir(&self, parent: Ino, name: &[u8]) -> Result<()> {
-        self.remove_at(parent, name, Some(true), self.now())
     }
 
     /// Removes a name; `directory` says what it must name, `None`: either.
@@ -356,8 +339,9 @@ impl Dataset {
         parent: Ino,
         name: &[u8],
         directory: Option<bool>,
-        time: Timestamp,
+        occasion: Occasion<'_>,
     ) -> Result<()> {
+        let Occasion { time, request } = occasion;
         let _names = self.namespace.lock();
         let parent_inode = self.inode(parent)?;
         let (ino, _) = self.find_entry(&parent_inode, name)?.ok_or(Error::NotFound)?;
@@ -377,7 +361,7 @@ impl Dataset {
             state.put_entry(name, None, time);
             state.size = state.size.saturating_sub(1);
             state.nlink -= u32::from(is_directory);
-            self.queue.lock().push(&Operation::Unlink { parent, name, time }, Vec::new());
+            self.queue.lock().push_asked(&Operation::Unlink { parent, name, time }, request);
         });
         drop(state);
         self.drop_link(*gate, &inode, time);

@@ -2,10 +2,10 @@
 
 use super::Dataset;
 use super::names::check_name;
+use super::requests::Occasion;
 use crate::attributes::{FileKind, RenameMode};
 use crate::inode::{Inode, InodeState, kind_code};
 use crate::{Error, Result};
-use offshoot_format::inode::Timestamp;
 use offshoot_format::operation::Operation;
 use offshoot_types::Ino;
 use parking_lot::RwLockWriteGuard;
@@ -43,22 +43,10 @@ struct Plan<'a> {
     moved: Arc<Inode>,
     replaced: Option<Arc<Inode>>,
     exchange: bool,
-    time: Timestamp,
+    occasion: Occasion<'a>,
 }
 
 impl Dataset {
-    /// Renames with the semantics of `renameat2`.
-    pub fn rename(
-        &self,
-        parent: Ino,
-        name: &[u8],
-        new_parent: Ino,
-        new_name: &[u8],
-        mode: RenameMode,
-    ) -> Result<()> {
-        self.rename_at(parent, name, new_parent, new_name, mode, self.now())
-    }
-
     pub(super) fn rename_at(
         &self,
         parent: Ino,
@@ -66,7 +54,7 @@ impl Dataset {
         new_parent: Ino,
         new_name: &[u8],
         mode: RenameMode,
-        time: Timestamp,
+        occasion: Occasion<'_>,
     ) -> Result<()> {
         check_name(name)?;
         check_name(new_name)?;
@@ -90,7 +78,7 @@ impl Dataset {
             moved: self.inode(ino)?,
             replaced: target.map(|(ino, _)| self.inode(ino)).transpose()?,
             exchange: mode == RenameMode::Exchange,
-            time,
+            occasion,
         };
         self.check_rename(&plan)?;
         self.apply_rename(&plan)
@@ -136,7 +124,7 @@ impl Dataset {
 
     fn apply_rename(&self, plan: &Plan<'_>) -> Result<()> {
         let gate = self.enter()?;
-        let Plan { name, new_name, time, exchange, .. } = *plan;
+        let Plan { name, new_name, exchange, occasion: Occasion { time, request }, .. } = *plan;
         let entry = |inode: &Inode| Some((inode.ino, kind_code(inode.kind)));
         let subdirectory = |inode: &Inode| u32::from(inode.kind == FileKind::Directory);
         let coming = entry(&plan.moved);
@@ -165,7 +153,7 @@ impl Dataset {
                     exchange,
                     time,
                 };
-                self.queue.lock().push(&operation, Vec::new());
+                self.queue.lock().push_asked(&operation, request);
             };
             match &mut directories.new {
                 Some(new) => self.change(*gate, plan.new_parent, new, to_new),

@@ -3,6 +3,7 @@
 use super::Dataset;
 use super::changes::LoggedSetAttr;
 use super::names::Creation;
+use super::requests::Occasion;
 use crate::attributes::{RenameMode, XattrMode};
 use crate::inode::kind_from_code;
 use crate::{Error, Result, tree};
@@ -48,18 +49,20 @@ impl Dataset {
             Operation::Create { parent, name, ino, kind, mode, uid, gid, rdev, target, time } => {
                 let (kind, ino) = (kind_from_code(kind)?, Some(ino));
                 let new = Creation { kind, mode, uid, gid, rdev, target, ino };
-                self.create_at(parent, name, &new, time).map(|_| ())
+                self.create_at(parent, name, &new, Occasion::replayed(time)).map(|_| ())
             }
             Operation::Link { ino, parent, name, time } => {
-                self.link_at(ino, parent, name, time).map(|_| ())
+                self.link_at(ino, parent, name, Occasion::replayed(time)).map(|_| ())
             }
-            Operation::Unlink { parent, name, time } => self.remove_at(parent, name, None, time),
+            Operation::Unlink { parent, name, time } => {
+                self.remove_at(parent, name, None, Occasion::replayed(time))
+            }
             Operation::Rename { parent, name, new_parent, new_name, exchange, time } => {
                 let mode = if exchange { RenameMode::Exchange } else { RenameMode::Replace };
-                self.rename_at(parent, name, new_parent, new_name, mode, time)
+                self.rename_at(parent, name, new_parent, new_name, mode, Occasion::replayed(time))
             }
             Operation::Xattr { ino, name, value, time } => {
-                self.xattr_at(ino, name, value, XattrMode::Set, time)
+                self.xattr_at(ino, name, value, XattrMode::Set, Occasion::replayed(time))
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Extended attributes.
 
 use super::Dataset;
+use super::requests::Occasion;
 use crate::attributes::XattrMode;
 use crate::blocks::PoolReader;
 use crate::inode::Inode;
 use crate::{Error, Result, tree};
 use offshoot_format::Reader;
-use offshoot_format::inode::{Timestamp, XATTR_INLINE_MAX, parse_xattr_key, xattr_key};
+use offshoot_format::inode::{XATTR_INLINE_MAX, parse_xattr_key, xattr_key};
 use offshoot_format::operation::Operation;
 use offshoot_format::tree::Value;
 use offshoot_pool::Transaction;
@@ -16,7 +17,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 const NAME_LEN_MAX: usize = 255;
-const VALUE_LEN_MAX: usize = 64 << 10;
+pub(super) const VALUE_LEN_MAX: usize = 64 << 10;
 
 const INLINE: u8 = 0;
 const BLOCK: u8 = 1;
@@ -66,29 +67,15 @@ pub(super) fn stored_names(reader: &PoolReader, root: BlockHash, ino: Ino) -> Re
 }
 
 impl Dataset {
-    /// Sets an extended attribute (name up to 255 bytes, value up to 64 KiB).
-    pub fn set_xattr(&self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        if value.len() > VALUE_LEN_MAX {
-            return Err(Error::AttributeTooBig);
-        }
-        let purpose = self.purpose_of(&*self.inode(ino)?, false);
-        self.admit(4096 + value.len() as u64, purpose)?;
-        self.xattr_at(ino, name, Some(value), mode, self.now())
-    }
-
-    /// Removes an extended attribute.
-    pub fn remove_xattr(&self, ino: Ino, name: &[u8]) -> Result<()> {
-        self.xattr_at(ino, name, None, XattrMode::Replace, self.now())
-    }
-
     pub(super) fn xattr_at(
         &self,
         ino: Ino,
         name: &[u8],
         value: Option<&[u8]>,
         mode: XattrMode,
-        time: Timestamp,
+        occasion: Occasion<'_>,
     ) -> Result<()> {
+        let Occasion { time, request } = occasion;
         if name.is_empty() || name.len() > NAME_LEN_MAX {
             return Err(Error::Invalid("an attribute's name has 1 to 255 bytes"));
         }
@@ -111,7 +98,8 @@ impl Dataset {
         self.change(*gate, &inode, &mut state, |state| {
             state.dirty.put_xattr(name, value.map(Arc::from));
             state.ctime = time;
-            self.queue.lock().push(&Operation::Xattr { ino, name, value, time }, Vec::new());
+            let operation = Operation::Xattr { ino, name, value, time };
+            self.queue.lock().push_asked(&operation, request);
         });
         Ok(())
     }

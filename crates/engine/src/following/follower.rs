@@ -74,7 +74,7 @@ impl Follower {
         let layout = kind.connector.layout();
         let directory = serving.volumes.mount_log(dataset)?.join(layout.log);
         let files = serving.volumes.files(dataset)?;
-        files.dataset().mark_stream();
+        files.mark_stream();
         // Production's log is no business of any VDB's superuser, who acts as the servers' user.
         let (uid, gid) = User::own_ids();
         for dir in [layout.log, layout.index] {

@@ -238,14 +238,14 @@ fn copy(context: &Context) -> Result<(), Failure> {
     if by_path {
         parts.volumes.mount(staging)?;
     }
-    files.dataset().write_past_cache(true);
+    files.write_past_cache(true);
     let copied = source.copy(&CopyRequest {
         checked: &checked,
         target: &staged(context, &dsource)?,
         progress: &|done, total| context.progress(done, total, "bytes"),
         cancelled: &|| context.is_cancelled(),
     });
-    files.dataset().write_past_cache(false);
+    files.write_past_cache(false);
     let copied = copied?;
     if by_path {
         // What a program made belongs to the engine's user; from here on it is the servers'.

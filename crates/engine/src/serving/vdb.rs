@@ -94,8 +94,7 @@ pub fn favour_vital(files: &FileSystem, layout: Layout) -> Result<(), Failure> {
     for directory in layout.vital {
         let path = Path::new(layout.data).join(directory);
         if files.exists(&path)? {
-            let ino = files.stat(&path)?.ino;
-            files.dataset().favour_directory(ino).map_err(|error| error.failure())?;
+            files.favour_directory(&path)?;
         }
     }
     Ok(())

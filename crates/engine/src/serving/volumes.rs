@@ -99,7 +99,7 @@ impl Volumes {
         let open = self.open.lock();
         let Some(Volume { files, mount: Some(mount) }) = open.get(&dataset) else { return };
         let Some(device) = mount.device().filter(|_| self.keeping.possible()) else { return };
-        if files.dataset().volatile().is_some() {
+        if files.volatile().is_some() {
             return;
         }
         let kept = VolatileLog::create().map(Arc::new).and_then(|volatile| {
@@ -109,7 +109,7 @@ impl Volumes {
         });
         if let Err(error) = kept {
             tracing::warn!(%dataset, %error, "the mount will not outlive the engine");
-            files.dataset().survive_no_longer();
+            files.survive_no_longer();
         }
     }
 
@@ -126,7 +126,7 @@ impl Volumes {
     pub fn tend_keeper(&self) {
         let open = self.open.lock();
         let held = open.iter().filter_map(|(dataset, volume)| {
-            let volatile = volume.files.dataset().volatile()?;
+            let volatile = volume.files.volatile()?;
             Some((*dataset, volume.mount.as_ref()?.device()?, volatile))
         });
         self.keeping.renew(|keeper| {
@@ -142,8 +142,8 @@ impl Volumes {
         let volume = self.open.lock().remove(&dataset);
         if let Some(Volume { files, mount }) = volume {
             let unmounted = mount.map(Mount::unmount).transpose();
-            if files.dataset().volatile().is_some() {
-                files.dataset().survive_no_longer();
+            if files.volatile().is_some() {
+                files.survive_no_longer();
                 self.keeping.drop_held(dataset);
             }
             unmounted?;

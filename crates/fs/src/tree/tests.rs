@@ -1,40 +1,7 @@
 use super::*;
-use crate::{Caller, Dataset, OpenFiles, Watcher};
-use offshoot_dataset::{Store, StoreOptions};
-use offshoot_os::SystemClock;
-use offshoot_os::disk::{Disk, LinuxDisk};
+use crate::Watcher;
+use crate::testing::Pool;
 use parking_lot::Mutex;
-
-struct Pool {
-    _dir: tempfile::TempDir,
-    store: Arc<Store>,
-}
-
-impl Pool {
-    fn new() -> Pool {
-        let dir = tempfile::tempdir().unwrap();
-        let mut options = StoreOptions { log_file_size: 1 << 20, ..StoreOptions::default() };
-        options.pool.cache_size = 16 << 20;
-        let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(dir.path()).unwrap());
-        Store::create(&disk, &options).unwrap();
-        let store = Store::open(disk, &options, Arc::new(SystemClock)).unwrap();
-        Pool { _dir: dir, store }
-    }
-
-    fn dataset(&self) -> Arc<Dataset> {
-        self.store.dataset(self.store.create_dataset().unwrap()).unwrap()
-    }
-
-    fn fs(&self) -> Arc<FileSystem> {
-        FileSystem::new(self.dataset())
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.store.close().unwrap();
-    }
-}
 
 const OWNED: NewFile = NewFile { mode: 0o640, uid: 7, gid: 8 };
 const DIRECTORY: NewFile = NewFile { mode: 0o750, uid: 7, gid: 8 };
@@ -177,26 +144,6 @@ fn open_files_outlive_their_names() {
     assert!(fs.dataset().getattr(ino).is_err(), "gone with its last user");
 }
 
-#[test]
-fn what_a_client_left_open_is_closed() {
-    let pool = Pool::new();
-    let fs = pool.fs();
-    fs.write_file("file", b"x", OWNED).unwrap();
-    let ino = fs.stat("file").unwrap().ino;
-    let open = OpenFiles::new(fs.dataset().clone());
-    assert!(!open.open(ino, false).unwrap());
-    assert!(open.open(ino, true).unwrap());
-    open.close(ino);
-    assert!(open.open(ino, false).unwrap(), "until all have closed it");
-    open.close(ino);
-    open.close(Ino(999_999));
-    assert_eq!(open.len(), 1);
-    fs.remove_tree("file").unwrap();
-    assert!(fs.dataset().getattr(ino).is_ok());
-    drop(open);
-    assert!(fs.dataset().getattr(ino).is_err());
-}
-
 #[derive(Default)]
 struct Heard(Mutex<Vec<String>>);
 
@@ -229,62 +176,6 @@ fn watchers_hear_of_changes_until_they_leave() {
     drop(watch);
     fs.write_file("unheard", b"x", OWNED).unwrap();
     assert_eq!(heard.0.lock().len(), 6);
-}
-
-#[test]
-fn privileges_are_dropped_as_posix_wants() {
-    let pool = Pool::new();
-    let fs = pool.fs();
-    let (root, user) = (Caller { uid: 0, gid: 0 }, Caller { uid: 5, gid: 6 });
-    let attr = fs.create(user, Ino::ROOT, b"file", NewKind::File, 0o6711, 0).unwrap();
-    assert_eq!((attr.mode, attr.uid, attr.gid), (0o6711, 5, 6));
-    let mode = |mode| SetAttr { mode: Some(mode), ..SetAttr::default() };
-    let mode_now = || fs.dataset().getattr(attr.ino).unwrap().mode;
-
-    fs.write(attr.ino, 0, b"x", false).unwrap();
-    assert_eq!(mode_now(), 0o6711);
-    fs.write(attr.ino, 0, b"x", true).unwrap();
-    assert_eq!(mode_now(), 0o711);
-
-    // Set-gid without the execute bit is no privilege.
-    fs.set_attr(root, attr.ino, &mode(0o6600)).unwrap();
-    let owner = SetAttr { uid: Some(9), ..SetAttr::default() };
-    assert_eq!(fs.set_attr(root, attr.ino, &owner).unwrap().mode, 0o2600);
-
-    let cut = SetAttr { size: Some(0), ..SetAttr::default() };
-    fs.set_attr(root, attr.ino, &mode(0o4755)).unwrap();
-    assert_eq!(fs.set_attr(root, attr.ino, &cut).unwrap().mode, 0o4755);
-    assert_eq!(fs.set_attr(user, attr.ino, &cut).unwrap().mode, 0o755);
-}
-
-#[test]
-fn directories_list_dots_and_hand_down_their_group() {
-    let pool = Pool::new();
-    let fs = pool.fs();
-    let user = Caller { uid: 5, gid: 6 };
-    let dir = fs.create(user, Ino::ROOT, b"dir", NewKind::Directory, 0o2770, 0).unwrap();
-    assert_eq!(dir.mode & 0o2000, 0o2000);
-    let other = Caller { uid: 1, gid: 2 };
-    let sub = fs.create(other, dir.ino, b"sub", NewKind::Directory, 0o700, 0).unwrap();
-    assert_eq!((sub.uid, sub.gid, sub.mode), (1, 6, 0o2700));
-    for number in 0..10 {
-        let name = format!("file-{number}");
-        let file = fs.create(other, sub.ino, name.as_bytes(), NewKind::File, 0o600, 0).unwrap();
-        assert_eq!((file.gid, file.mode), (6, 0o600));
-    }
-    for max in [1, 2, 3, 100] {
-        let (mut seen, mut cookie) = (Vec::new(), 0);
-        loop {
-            let batch = fs.read_directory(sub.ino, cookie, max).unwrap();
-            let Some(last) = batch.last() else { break };
-            cookie = last.cookie;
-            seen.extend(batch.into_iter().map(|entry| (entry.name, entry.ino)));
-        }
-        assert_eq!(seen.len(), 12, "by {max}");
-        assert_eq!(seen[..2], [(b".".to_vec(), sub.ino), (b"..".to_vec(), dir.ino)]);
-    }
-    assert_eq!(fs.lookup(sub.ino, b"..").unwrap().ino, dir.ino);
-    assert_eq!(fs.lookup(Ino::ROOT, b"..").unwrap().ino, Ino::ROOT);
 }
 
 #[test]

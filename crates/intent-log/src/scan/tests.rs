@@ -2,6 +2,7 @@ use super::*;
 use crate::IntentLog;
 use offshoot_os::disk::sim::SimDisk;
 use std::io::IoSlice;
+use std::sync::Arc;
 
 const FILE: u64 = 64 << 10;
 

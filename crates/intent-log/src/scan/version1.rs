@@ -1,7 +1,8 @@
 //! Logs of the first version, whose records tell nothing of damage: their first bad one ends them.
 
-use super::{Record, Scan, read_file};
 use crate::Result;
+use crate::files::read_file;
+use crate::replay::{Record, Scan};
 use offshoot_format::log::version1::RecordHeader;
 use offshoot_format::log::{LOG_HEADER_LEN, LogFileHeader};
 

@@ -1,5 +1,6 @@
 use super::{CAPACITY, OPEN_MAX, VolatileLog};
 use crate::Error;
+use crate::requests::{Request, RequestId, Slots};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
@@ -10,7 +11,16 @@ fn taken_over(log: &VolatileLog) -> VolatileLog {
 
 fn append(log: &VolatileLog, number: u64, bytes: &[u8]) {
     let (left, right) = bytes.split_at(bytes.len() / 2);
-    log.append(number, [left, right].into_iter(), number * 10);
+    log.append(number, [left, right].into_iter(), None);
+}
+
+/// As asked for by a request, which is answered.
+fn append_asked(log: &VolatileLog, request: &Request<'_>, number: u64) {
+    log.append(number, std::iter::once(&[number as u8; 10][..]), Some((request, number * 10)));
+}
+
+fn id(number: u64) -> RequestId {
+    RequestId::new(number).unwrap()
 }
 
 fn numbers(log: &VolatileLog) -> Vec<u64> {
@@ -83,18 +93,57 @@ fn what_is_not_kept_is_known_to_be_missing_until_it_is_committed() {
 #[test]
 fn a_request_is_finished_when_its_operation_was_recovered() {
     let log = VolatileLog::create().unwrap();
-    VolatileLog::as_request(77, || append(&log, 1, &[1; 10]));
+    append_asked(&log, &Slots::default().begin(id(77)), 1);
     append(&log, 2, &[2; 10]);
     let next = taken_over(&log);
     next.settle(2);
-    assert_eq!(next.finished().get(&77), Some(&10));
+    assert_eq!(next.finished().get(&id(77)), Some(&10));
     // The next engine's requests leave those of the one before.
-    VolatileLog::as_request(99, || append(&next, 3, &[3; 10]));
+    append_asked(&next, &Slots::default().begin(id(99)), 3);
     let last = taken_over(&next);
     assert_eq!(last.finished().len(), 2);
     // An operation that is not there will be somebody else's.
     last.settle(2);
-    assert_eq!(last.finished().into_iter().collect::<Vec<_>>(), [(77, 10)]);
+    assert_eq!(last.finished().into_iter().collect::<Vec<_>>(), [(id(77), 10)]);
+}
+
+#[test]
+fn one_thread_works_for_many_datasets_and_clients_at_a_time() {
+    // Of many datasets in turn, more than there are slots.
+    let logs: Vec<_> = (0..3).map(|_| (VolatileLog::create().unwrap(), Slots::default())).collect();
+    for number in 1..=200_u64 {
+        for (log, slots) in &logs {
+            append_asked(log, &slots.begin(id(1000 + number)), number);
+        }
+    }
+    // Two clients' requests of one dataset, neither answered yet when the engine ends.
+    let (log, slots) = &logs[0];
+    let (first, second) = (slots.begin(id(5)), slots.begin(id(6)));
+    append_asked(log, &second, 201);
+    append_asked(log, &first, 202);
+    let next = taken_over(log);
+    next.settle(202);
+    let finished = next.finished();
+    assert_eq!((finished.get(&id(5)), finished.get(&id(6))), (Some(&2020), Some(&2010)));
+    for (log, _) in &logs[1..] {
+        assert_eq!(log.finished().get(&id(1200)), Some(&2000));
+    }
+}
+
+/// The engine before this one, and the one after it, may be of another release.
+#[test]
+fn a_finished_request_stands_where_it_always_stood() {
+    let log = VolatileLog::create().unwrap();
+    let slots = Slots::default();
+    let _first = slots.begin(id(1));
+    append_asked(&log, &slots.begin(id(77)), 1);
+    let word = |at: usize| log.memory.counter(at).load(Ordering::Acquire);
+    // The second slot of the first bank.
+    assert_eq!([4128, 4136, 4144].map(word), [77, 1, 10]);
+    let next = taken_over(&log);
+    append_asked(&next, &Slots::default().begin(id(78)), 2);
+    assert_eq!([4096, 4104, 4112].map(word), [0, 0, 0], "the bank of before is left alone");
+    assert_eq!([6144, 6152, 6160].map(word), [78, 2, 20]);
 }
 
 /// Inode, count, synchronous.
