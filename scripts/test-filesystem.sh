@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# pjdfstest and fsx on mounted datasets: what POSIX promises, checked by programs of others.
+# pjdfstest and fsx on delivered datasets: what POSIX promises, checked by programs of others.
 #
 #   scripts/test-filesystem.sh [pjdfstest|fsx]…     only these; both otherwise
+#   OFFSHOOT_TEST_DELIVERY=NAME scripts/…           by this delivery; FUSE otherwise
 #
 # Installs the two suites into target/tools when they are not on PATH. Every step has a time limit;
 # the servers it started and their mounts are gone when it ends, whatever happened. Without root fsx
@@ -67,7 +68,7 @@ mounted() { # NAME [OPTION…]: serves a new pool; sets $mount
   : >"$work/$name/log"
   # What other users may is for pjdfstest alone.
   [ "$name" != pjdfstest ] || set -- --allow-other "$@"
-  "$serve" "$work/$name/pool" "$mount" "$@" </dev/null >"$work/$name/log" 2>&1 &
+  "$serve" "$work/$name/pool" "$mount" --delivery="${OFFSHOOT_TEST_DELIVERY:-fuse}" "$@" </dev/null >"$work/$name/log" 2>&1 &
   servers+=("$!")
   for _ in $(seq 1200); do
     grep -q '^ready' "$work/$name/log" && return 0

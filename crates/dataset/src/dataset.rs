@@ -21,6 +21,7 @@ mod durability;
 mod files;
 mod holes;
 mod names;
+mod occasion;
 mod rename;
 mod replay;
 mod requests;

@@ -17,7 +17,7 @@ mod open_files;
 mod path;
 mod session;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod tree;
 mod watch;
 

@@ -66,7 +66,8 @@ pub(crate) struct Adapter {
 impl Adapter {
     pub(crate) fn new(session: Arc<Session>, options: &MountOptions) -> Self {
         let syncs = SyncQueue::new(session.clone());
-        let MountOptions { direct_io, write_back, xattrs, .. } = *options;
+        let MountOptions { write_back, xattrs, .. } = *options;
+        let direct_io = options.fuse.direct_io;
         Adapter { session, syncs, direct_io, write_back, xattrs, resends: Arc::default() }
     }
 

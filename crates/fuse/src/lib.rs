@@ -1,8 +1,6 @@
 //! Serves a dataset to this host's programs as a mounted directory, through the kernel's FUSE.
 //!
-//! [`Mount::new`] mounts a [`FileSystem`](offshoot_fs::FileSystem); [`Mount::unmount`] ends it;
-//! [`clean_stale_mounts`] detaches what an engine that was killed left behind; [`check_host`] says
-//! what this host lacks.
+//! [`Fuse`] implements [`offshoot_delivery::Delivery`]; nothing else of this crate is seen from outside.
 //!
 //! # Caching, and why it is never stale
 //! The kernel caches names, attributes and file contents of a mount for long: besides the kernel
@@ -13,15 +11,15 @@
 //! (`docs/decisions/2026-11-22-synchronous-writes-past-the-page-cache.md`).
 //!
 //! # Outliving the process
-//! A mount goes on in another process while somebody (the keeper) holds its connection to the kernel: [`Mount::device`],
-//! [`Mount::survive`], [`Mount::take_over`].
+//! A mount goes on in another process while somebody (the keeper) holds its connection to the kernel: `Mount::device`,
+//! `Mount::survive`, `Mount::take_over`.
 //!
 //! # Why the kernel's write-back cache is off
 //! With it, the kernel gathers dirty memory pages of 4 KiB and sends them whenever and in whatever
 //! groups it likes: the halves of an 8 KiB database page may reach the engine in two requests, and
 //! a crash between them leaves a page half written. Databases here run with
 //! `full_page_writes=off` and rely on an aligned page being written as a whole, so each `write(2)`
-//! is passed on as it was made, in one request up to 1 MiB. [`MountOptions::write_back`] turns the
+//! is passed on as it was made, in one request up to 1 MiB. `MountOptions::write_back` turns the
 //! cache on for data that tolerates torn pages.
 //!
 //! # Threads
@@ -32,6 +30,7 @@
 
 mod adapter;
 mod attributes;
+mod delivery;
 mod error;
 mod kernel;
 mod mount;
@@ -40,7 +39,5 @@ mod options;
 mod resume;
 mod sync_queue;
 
-pub use error::MountError;
-pub use mount::{Mount, Unmounted, check_host};
-pub use mount_table::clean_stale_mounts;
-pub use options::MountOptions;
+pub use delivery::Fuse;
+pub use options::FuseOptions;

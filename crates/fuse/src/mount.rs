@@ -1,11 +1,13 @@
 //! Mounting, unmounting, and what this host must have for it.
 
 use crate::adapter::Adapter;
+use crate::error::MountError;
 use crate::kernel::KernelCaches;
 use crate::mount_table::{self, Attempt, SOURCE};
 use crate::options::MountOptions;
-use crate::{MountError, resume};
+use crate::resume::{ask_again, resume_session};
 use fuser::{Config, MountOption, SessionACL};
+use offshoot_delivery::Ended;
 use offshoot_fs::{FileSystem, Session, VolatileLog, Watch};
 use offshoot_os::{Clock, SystemClock, process};
 use parking_lot::{Condvar, Mutex};
@@ -18,8 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How long [`Mount::unmount`] waits for programs that still use the mount.
-const UNMOUNT_GRACE: Duration = Duration::from_secs(5);
 /// How long dropping a [`Mount`] waits for them.
 const DROP_GRACE: Duration = Duration::from_secs(1);
 /// How long the serving threads may take to end once the mount is gone.
@@ -64,18 +64,9 @@ impl Drop for AnnounceEnd {
     }
 }
 
-/// How a mount ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unmounted {
-    /// Nobody used it any more.
-    Clean,
-    /// Programs still used it; what they have open fails from now on.
-    Forced,
-}
-
-/// A mounted dataset. Dropping it unmounts (by force after a second); call [`Mount::unmount`] to
-/// see errors.
-pub struct Mount {
+/// A mounted dataset. Dropping it unmounts (by force after a second); call
+/// [`Mount::unmount_within`] to see errors.
+pub(crate) struct Mount {
     path: PathBuf,
     end: Arc<End>,
     watch: Option<Watch>,
@@ -97,7 +88,7 @@ impl Mount {
     ///
     /// # Errors
     /// [`MountError::HostUnprepared`], [`MountError::MountPoint`], [`MountError::Refused`].
-    pub fn new(
+    pub(crate) fn new(
         fs: Arc<FileSystem>,
         mountpoint: impl AsRef<Path>,
         options: &MountOptions,
@@ -116,7 +107,7 @@ impl Mount {
         let resends = adapter.resends();
         let kernel = fuser::Session::new(adapter, &path, &config(options)).map_err(refused)?;
         let mount = Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)?;
-        mount.set_read_ahead(options.read_ahead_bytes);
+        mount.set_read_ahead(options.fuse.read_ahead_bytes);
         Ok(mount)
     }
 
@@ -126,7 +117,7 @@ impl Mount {
     /// # Errors
     /// [`MountError::Refused`] when the connection is of no use; it ends when `device` was the last
     /// descriptor of it.
-    pub fn take_over(
+    pub(crate) fn take_over(
         fs: Arc<FileSystem>,
         mountpoint: impl AsRef<Path>,
         device: OwnedFd,
@@ -139,8 +130,8 @@ impl Mount {
         let session = Arc::new(Session::taken_over(&fs));
         let adapter = Adapter::new(session.clone(), options);
         let resends = adapter.resends();
-        let kernel = resume::session(adapter, device.as_fd(), config(options)).map_err(refused)?;
-        resume::ask_again(device.as_fd()).map_err(refused)?;
+        let kernel = resume_session(adapter, device.as_fd(), config(options)).map_err(refused)?;
+        ask_again(device.as_fd()).map_err(refused)?;
         Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)
     }
 
@@ -175,49 +166,41 @@ impl Mount {
 
     /// The connection to the kernel, to be kept for the engine after this one. `None` where the kernel
     /// could not give back requests that were not answered.
-    pub fn device(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn device(&self) -> Option<BorrowedFd<'_>> {
         let device = self.device.as_ref().filter(|_| self.resends.load(Ordering::Acquire));
         device.map(AsFd::as_fd)
     }
 
     /// From now on the dataset and the files that programs have open here outlive this process, once
     /// the next commit is done.
-    pub fn survive(&self, volatile: Arc<VolatileLog>) {
+    pub(crate) fn survive(&self, volatile: Arc<VolatileLog>) {
         if let Some(session) = self.session.upgrade() {
             session.survive(volatile);
         }
     }
 
     /// The mount point, absolute and without symbolic links.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether the kernel still asks us. `false` after somebody unmounted from outside.
-    pub fn is_serving(&self) -> bool {
+    pub(crate) fn is_serving(&self) -> bool {
         !self.unmounted && !self.end.is_over()
     }
 
-    /// Unmounts. Programs that still use the mount get 5 seconds to let go; then their requests
+    /// Unmounts. Programs that still use the mount get that long to let go; then their requests
     /// fail, and the mount is gone all the same.
     ///
     /// # Errors
     /// [`MountError::Unmount`], [`MountError::MountTable`].
-    pub fn unmount(self) -> Result<Unmounted, MountError> {
-        self.unmount_within(UNMOUNT_GRACE)
-    }
-
-    /// [`Mount::unmount`] with another time to let go.
-    ///
-    /// # Errors
-    /// As [`Mount::unmount`].
-    pub fn unmount_within(mut self, grace: Duration) -> Result<Unmounted, MountError> {
+    pub(crate) fn unmount_within(mut self, grace: Duration) -> Result<Ended, MountError> {
         self.end(grace)
     }
 
-    fn end(&mut self, grace: Duration) -> Result<Unmounted, MountError> {
+    fn end(&mut self, grace: Duration) -> Result<Ended, MountError> {
         if self.unmounted {
-            return Ok(Unmounted::Clean);
+            return Ok(Ended::Clean);
         }
         self.unmounted = true;
         // Its copy of the device must be closed before the kernel takes the connection for dead.
@@ -227,10 +210,10 @@ impl Mount {
         let how = loop {
             if self.end.is_over() {
                 // Unmounted from outside; another mount may be at this path by now.
-                break Unmounted::Clean;
+                break Ended::Clean;
             }
             match mount_table::try_unmount(&self.path) {
-                Ok(Attempt::Gone) => break Unmounted::Clean,
+                Ok(Attempt::Gone) => break Ended::Clean,
                 Ok(Attempt::Busy) if SystemClock.elapsed() < deadline => {
                     SystemClock.sleep(RETRY_PAUSE);
                     continue;
@@ -239,7 +222,7 @@ impl Mount {
                 Err(error) => tracing::warn!(%error, "unmounting by force"),
             }
             self.force()?;
-            break Unmounted::Forced;
+            break Ended::Forced;
         };
         if !self.end.wait(END_TIMEOUT) {
             // Detached, but a program keeps files open and the connection could not be aborted (an
@@ -309,7 +292,7 @@ fn config(options: &MountOptions) -> Config {
         if options.read_only { MountOption::RO } else { MountOption::RW },
     ];
     config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
-    config.n_threads = Some(match options.threads {
+    config.n_threads = Some(match options.fuse.threads {
         0 => (2 * processors).clamp(THREADS_MIN, THREADS_MAX),
         threads => threads,
     });
@@ -324,7 +307,7 @@ fn config(options: &MountOptions) -> Config {
 ///
 /// # Errors
 /// [`MountError::HostUnprepared`], with what mends it.
-pub fn check_host() -> Result<(), MountError> {
+pub(crate) fn check_host() -> Result<(), MountError> {
     let unprepared = |reason: String, mend: &str| {
         Err(MountError::HostUnprepared { reason, mend: mend.to_owned() })
     };

@@ -1,6 +1,6 @@
 //! The kernel's table of mounts, and taking mounts away.
 
-use crate::MountError;
+use crate::error::MountError;
 use offshoot_os::process;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -95,7 +95,7 @@ pub(crate) fn find(path: &Path) -> Result<Option<Entry>, MountError> {
 ///
 /// # Errors
 /// [`MountError::MountTable`], [`MountError::Unmount`]; a missing `dir` is no error.
-pub fn clean_stale_mounts(
+pub(crate) fn clean_stale_mounts(
     dir: impl AsRef<Path>,
     kept: &[PathBuf],
 ) -> Result<Vec<PathBuf>, MountError> {

@@ -25,7 +25,7 @@ const NOTIFY_RESEND: u32 = 7;
 const OUT_HEADER_LEN: u32 = 16;
 
 /// A session on a connection that is initialised already.
-pub(crate) fn session(
+pub(crate) fn resume_session(
     adapter: Adapter,
     device: BorrowedFd<'_>,
     config: Config,

@@ -5,6 +5,7 @@ use crate::signal::MAKE_ROOM;
 use crate::{HttpServer, ServeOptions, ShutdownSignal, Token, publish_address, withdraw_address};
 use offshoot_connector::Registry;
 use offshoot_engine::{Engine, EngineOptions};
+use offshoot_fuse::Fuse;
 use offshoot_postgres::Postgres;
 use offshoot_types::Failure;
 use std::io::Write;
@@ -27,6 +28,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         cache_size: options.cache_size_bytes,
         capacity: options.capacity_bytes,
         connectors: Registry::new(vec![Arc::new(Postgres::new(options.postgres_bin_dirs)?)]),
+        delivery: Arc::new(Fuse::default()),
         keeper: std::env::current_exe().ok(),
     })?;
     let service = Arc::new(LocalEngine::new(engine));

@@ -61,7 +61,7 @@ fn what_was_synced_survives_a_kill() {
         drop(file);
         server.kill();
         assert_eq!(fs::read(&path).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
-        let cleaned = offshoot_fuse::clean_stale_mounts(server.path(""), &[]).unwrap();
+        let cleaned = offshoot_filesystem_tests::clean_stale(&server.path(""));
         assert_eq!(cleaned, std::slice::from_ref(&mount));
         assert!(!offshoot_filesystem_tests::is_mounted(&mount));
         server.start_again();
@@ -85,7 +85,7 @@ fn a_write_with_dsync_is_durable_on_return() {
         file.write_all_at(&pattern(8192, 3), 8192).unwrap();
         server.kill();
         drop(file);
-        offshoot_fuse::clean_stale_mounts(server.path(""), &[]).unwrap();
+        offshoot_filesystem_tests::clean_stale(&server.path(""));
         server.start_again();
         let content = fs::read(mount.join("log")).unwrap();
         assert_eq!(content[8192..], pattern(8192, 3), "{options:?}");
@@ -280,7 +280,7 @@ fn map_and_write(flags: i32) {
     file.sync_all().unwrap();
     drop(file);
     server.kill();
-    offshoot_fuse::clean_stale_mounts(server.path(""), &[]).unwrap();
+    offshoot_filesystem_tests::clean_stale(&server.path(""));
     server.start_again();
     let content = fs::read(&path).unwrap();
     assert_eq!((content[40_000], content[50_000], content[0]), (2, 3, 1));

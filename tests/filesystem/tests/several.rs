@@ -169,7 +169,7 @@ fn killing_the_server_under_load_leaves_nobody_hanging() {
         // Waits for the process: it must not hang in requests of its own.
         server.kill();
     });
-    offshoot_fuse::clean_stale_mounts(server.path(""), &[]).unwrap();
+    offshoot_filesystem_tests::clean_stale(&server.path(""));
     server.start_again();
     assert!(fs::read_dir(&mount).unwrap().count() <= 4);
 }
@@ -229,7 +229,7 @@ fn a_full_pool_refuses_writes_loses_nothing_and_recovers() {
         }
     };
     server.kill();
-    offshoot_fuse::clean_stale_mounts(server.path(""), &[]).unwrap();
+    offshoot_filesystem_tests::clean_stale(&server.path(""));
     server.start_again();
     check(half);
     assert!(fs::read(mount.join("again")).unwrap() == again);

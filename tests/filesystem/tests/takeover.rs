@@ -2,8 +2,7 @@
 //! nothing. The test itself is the keeper.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // tests measure time themselves
 
-use offshoot_filesystem_tests::{Server, is_mounted, read_during_writes, synchronous_writer};
-use offshoot_keeper::keep;
+use offshoot_filesystem_tests::{Kept, read_during_writes, synchronous_writer};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,43 +15,6 @@ use std::time::{Duration, Instant};
 
 const BLOCK: usize = 8192;
 const WORKERS: u64 = 3;
-
-/// A server whose mount outlives it, and the thread that keeps it.
-struct Kept {
-    server: Server,
-    keeper: Option<JoinHandle<io::Result<()>>>,
-    _dir: tempfile::TempDir,
-}
-
-impl Kept {
-    fn start() -> Kept {
-        let dir = tempfile::tempdir().unwrap();
-        let socket = dir.path().join("keeper");
-        let path = socket.clone();
-        let keeper = std::thread::spawn(move || keep(&path));
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !socket.exists() {
-            assert!(Instant::now() < deadline, "no keeper");
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let option = format!("--keeper={}", socket.display());
-        let server = Server::start(env!("CARGO_BIN_EXE_serve_mount"), &[&option]);
-        Kept { server, keeper: Some(keeper), _dir: dir }
-    }
-
-    fn kill_and_start(&mut self) {
-        self.server.kill();
-        self.server.start_again();
-    }
-
-    /// Ends all cleanly; the keeper has nothing to hold then and ends too.
-    fn stop(mut self) -> Server {
-        self.server.stop();
-        assert!(!is_mounted(&self.server.mount()));
-        self.keeper.take().unwrap().join().unwrap().unwrap();
-        self.server
-    }
-}
 
 /// Deterministic numbers of one worker.
 struct Numbers(u64);
@@ -221,7 +183,7 @@ fn work(mount: &Path, done: &Arc<AtomicBool>, steps: &Arc<AtomicU64>) -> Vec<Joi
 #[test]
 fn programs_do_not_notice_that_the_server_is_killed() {
     let kills: u64 = std::env::var("OFFSHOOT_TEST_KILLS").map_or(5, |text| text.parse().unwrap());
-    let mut kept = Kept::start();
+    let mut kept = Kept::start(env!("CARGO_BIN_EXE_serve_mount"));
     let mount = kept.server.mount();
     let (done, steps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let workers = work(&mount, &done, &steps);
@@ -247,7 +209,7 @@ fn programs_do_not_notice_that_the_server_is_killed() {
 
 #[test]
 fn what_was_written_and_not_synced_is_there_after_a_kill() {
-    let mut kept = Kept::start();
+    let mut kept = Kept::start(env!("CARGO_BIN_EXE_serve_mount"));
     let path = kept.server.mount().join("file");
     let content: Vec<u8> = (0..20 * BLOCK).map(|index| (index % 253) as u8).collect();
     fs::write(&path, &content).unwrap();
@@ -265,7 +227,7 @@ fn what_was_written_and_not_synced_is_there_after_a_kill() {
 /// What was opened before the kill and what is opened after it agree on the kernel's cache.
 #[test]
 fn no_reader_sees_less_than_a_synchronous_write_left_after_a_kill() {
-    let mut kept = Kept::start();
+    let mut kept = Kept::start(env!("CARGO_BIN_EXE_serve_mount"));
     let path = kept.server.mount().join("log");
     let writer = synchronous_writer(&path);
     writer.write_all_at(&[0; BLOCK], 0).unwrap();

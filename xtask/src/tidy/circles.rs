@@ -16,8 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// row is added.
 const KNOWN: &[(&str, usize)] = &[
     ("crates/cli", 4),
-    ("crates/fuse", 3),
-    ("crates/intent-log", 2),
     ("crates/workflow", 4),
     ("fuzz", 6),
     ("tests/testbed", 3),

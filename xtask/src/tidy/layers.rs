@@ -36,10 +36,16 @@ const TABLE: &[Row] = &[
     row("offshoot-fs", 2, &[]),
     // What a delivery knows of a dataset is its files.
     Row {
-        name: "offshoot-fuse",
+        name: "offshoot-delivery",
         layer: 2,
         beside: &["offshoot-fs"],
-        only: &["offshoot-types", "offshoot-os", "offshoot-fs"],
+        only: &["offshoot-types", "offshoot-fs"],
+    },
+    Row {
+        name: "offshoot-fuse",
+        layer: 2,
+        beside: &["offshoot-fs", "offshoot-delivery"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-fs", "offshoot-delivery"],
     },
     // The domain is pure: no I/O, no store, no clock.
     Row { name: "offshoot-domain", layer: 3, beside: &[], only: &["offshoot-types"] },

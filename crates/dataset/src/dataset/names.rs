@@ -1,7 +1,7 @@
 //! Names: lookup, listing, creation, links, removal.
 
 use super::Dataset;
-use super::requests::Occasion;
+use super::occasion::Occasion;
 use crate::attributes::{Attr, DirEntry, FileKind, NewInode, NewKind};
 use crate::block_map::BlockMap;
 use crate::inode::{Inode, InodeState, kind_code, kind_from_code};

@@ -2,7 +2,7 @@
 
 use super::Dataset;
 use super::names::check_name;
-use super::requests::Occasion;
+use super::occasion::Occasion;
 use crate::attributes::{FileKind, RenameMode};
 use crate::inode::{Inode, InodeState, kind_code};
 use crate::{Error, Result};

@@ -3,7 +3,7 @@
 use super::Dataset;
 use super::changes::LoggedSetAttr;
 use super::names::Creation;
-use super::requests::Occasion;
+use super::occasion::Occasion;
 use crate::attributes::{RenameMode, XattrMode};
 use crate::inode::kind_from_code;
 use crate::{Error, Result, tree};

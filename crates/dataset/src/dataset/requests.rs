@@ -4,26 +4,14 @@
 //! an engine that takes over knows what is done already.
 
 use super::Dataset;
+use super::names::Creation;
+use super::occasion::Occasion;
+use super::xattrs::VALUE_LEN_MAX;
 use crate::attributes::{Attr, NewInode, RenameMode, XattrMode};
 use crate::{Error, Result};
-use offshoot_format::inode::Timestamp;
 use offshoot_intent_log::{Request, RequestId};
 use offshoot_types::Ino;
 use std::collections::HashMap;
-
-/// When something is changed, and the request that asks for it if it must be done once.
-#[derive(Clone, Copy)]
-pub(super) struct Occasion<'a> {
-    pub(super) time: Timestamp,
-    pub(super) request: Option<&'a Request<'a>>,
-}
-
-impl Occasion<'_> {
-    /// As it was logged: the request was noted then.
-    pub(super) fn replayed(time: Timestamp) -> Occasion<'static> {
-        Occasion { time, request: None }
-    }
-}
 
 /// A dataset, for changes that a request asks for.
 #[derive(Clone, Copy)]
@@ -105,7 +93,7 @@ impl Requested<'_> {
     /// # Errors
     /// `Exists`, `NotFound`, `NotDirectory`; no room.
     pub fn create(&self, parent: Ino, name: &[u8], new: &NewInode) -> Result<Attr> {
-        let creation = super::names::Creation::of(new)?;
+        let creation = Creation::of(new)?;
         let dataset = self.dataset;
         let directory = dataset.inode(parent)?;
         dataset.admit(4096, dataset.purpose_of(&directory, false))?;
@@ -161,7 +149,7 @@ impl Requested<'_> {
     /// # Errors
     /// `AttributeTooBig`, `Exists`, `NoAttribute`; no room.
     pub fn set_xattr(&self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        if value.len() > super::xattrs::VALUE_LEN_MAX {
+        if value.len() > VALUE_LEN_MAX {
             return Err(Error::AttributeTooBig);
         }
         let dataset = self.dataset;

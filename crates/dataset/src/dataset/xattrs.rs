@@ -1,7 +1,7 @@
 //! Extended attributes.
 
 use super::Dataset;
-use super::requests::Occasion;
+use super::occasion::Occasion;
 use crate::attributes::XattrMode;
 use crate::blocks::PoolReader;
 use crate::inode::Inode;

@@ -42,6 +42,7 @@ use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Job};
 use offshoot_connector::Registry;
 use offshoot_dataset::{Store, StoreOptions};
+use offshoot_delivery::Delivery;
 use offshoot_domain::{
     Dsource, Moment, ObjectName, Parent, Policy, PolicyChange, Secret, Snapshot, SnapshotKind, Vdb,
     VdbState,
@@ -80,6 +81,8 @@ pub struct EngineOptions {
     pub capacity: Option<u64>,
     /// The kinds of databases it works with.
     pub connectors: Registry,
+    /// How datasets reach the servers that work in them.
+    pub delivery: Arc<dyn Delivery>,
     /// The program whose subcommand `keeper` runs [`keep`]; without it VDBs end with the engine.
     pub keeper: Option<PathBuf>,
 }
@@ -126,11 +129,11 @@ impl Engine {
     /// should run.
     ///
     /// # Errors
-    /// What prevents it, with its mend: pool in use, of a newer format, not writable; host without
-    /// FUSE; …
+    /// What prevents it, with its mend: pool in use, of a newer format, not writable; host that
+    /// cannot deliver datasets; …
     pub fn open(options: &EngineOptions) -> Result<Engine, Failure> {
         let cache_size = cache_size(options.cache_size)?;
-        offshoot_fuse::check_host()?;
+        options.delivery.check_host()?;
         let connectors = options.connectors.clone();
         let paths = Paths::prepare(&options.pool)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -144,8 +147,9 @@ impl Engine {
         let catalog = Arc::new(Catalog::open(&paths.catalog())?);
         let ballast = Arc::downgrade(&store);
         catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
-        let allow_other = connectors.all().iter().any(|kind| kind.server_user().is_some());
-        let volumes = Volumes::new(store.clone(), paths.clone(), allow_other, keeping);
+        let delivery = options.delivery.clone();
+        let other_users = connectors.all().iter().any(|kind| kind.server_user().is_some());
+        let volumes = Volumes::new(store.clone(), paths.clone(), delivery, other_users, keeping);
         let core =
             Core { paths, store, catalog: catalog.clone(), clock: clock.clone(), connectors };
         let space = Arc::new(Space::new(Arc::new(core)));
@@ -616,7 +620,7 @@ fn resume(parts: &Arc<Parts>) -> Result<(), Failure> {
 fn clean_up(parts: &Arc<Parts>, survivors: Survivors) -> Result<(), Failure> {
     let going_on = takeover::take_over(parts, survivors)?;
     stop_leftovers(&parts.connectors, parts.paths.runtime(), &going_on.servers)?;
-    for stale in offshoot_fuse::clean_stale_mounts(parts.paths.mounts(), &going_on.mounts)? {
+    for stale in parts.volumes.delivery().clean_stale(&parts.paths.mounts(), &going_on.mounts)? {
         tracing::info!(mount = %stale.display(), "a stale mount was removed");
     }
     offshoot_os::cgroup::remove_empty("offshoot-");

@@ -28,7 +28,8 @@ const MAKE_ROOM: Duration = Duration::from_secs(180);
 /// What an earlier engine left at the keeper.
 #[derive(Default)]
 pub struct Survivors {
-    devices: BTreeMap<DatasetId, OwnedFd>,
+    /// What their deliveries handed over.
+    handovers: BTreeMap<DatasetId, Vec<OwnedFd>>,
     /// The logs of what its programs were told.
     pub logs: Vec<(DatasetId, Arc<VolatileLog>)>,
 }
@@ -39,15 +40,13 @@ impl Survivors {
         let mut survivors = Survivors::default();
         for Held { key, mut descriptors } in keeping.held() {
             let dataset = DatasetId(key);
-            let (Some(memory), Some(device)) = (descriptors.pop(), descriptors.pop()) else {
-                tracing::warn!(%dataset, "left by another version");
-                continue;
-            };
-            match VolatileLog::open(memory) {
-                Ok(log) => survivors.logs.push((dataset, Arc::new(log))),
-                Err(error) => tracing::warn!(%dataset, %error, "left by another version"),
+            // As `Volumes::keep` hands it over: the log comes last.
+            match descriptors.pop().map(VolatileLog::open) {
+                Some(Ok(log)) => survivors.logs.push((dataset, Arc::new(log))),
+                Some(Err(error)) => tracing::warn!(%dataset, %error, "left by another version"),
+                None => tracing::warn!(%dataset, "the keeper holds nothing of it"),
             }
-            survivors.devices.insert(dataset, device);
+            survivors.handovers.insert(dataset, descriptors);
         }
         survivors
     }
@@ -64,15 +63,14 @@ pub struct TakenOver {
 
 /// Takes over what can be and lets go of the rest.
 pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, Failure> {
-    let Survivors { mut devices, logs } = survivors;
+    let Survivors { mut handovers, logs } = survivors;
     drop(logs);
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
     let mut taken = TakenOver::default();
     for vdb in &vdbs {
-        let Some((dataset, device)) = vdb.dataset.and_then(|id| devices.remove_entry(&id)) else {
-            continue;
-        };
-        match take_over_vdb(parts, vdb, dataset, device) {
+        let left = vdb.dataset.and_then(|id| handovers.remove_entry(&id));
+        let Some((dataset, handover)) = left else { continue };
+        match take_over_vdb(parts, vdb, dataset, handover) {
             Ok(()) => {
                 tracing::info!(vdb = %vdb.name, "goes on");
                 taken.servers.push(vdb_key(vdb.id));
@@ -84,8 +82,8 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
             }
         }
     }
-    for (dataset, device) in devices {
-        drop(device);
+    for (dataset, handover) in handovers {
+        drop(handover);
         let_go(parts, dataset)?;
     }
     Ok(taken)
@@ -108,7 +106,7 @@ fn take_over_vdb(
     parts: &Arc<Parts>,
     vdb: &Vdb,
     dataset: DatasetId,
-    device: OwnedFd,
+    handover: Vec<OwnedFd>,
 ) -> Result<(), Failure> {
     let refused = |reason: &str| Err(Failure::internal(reason.to_owned()));
     let (key, lock) = (vdb_key(vdb.id), vdb.id.to_string());
@@ -128,7 +126,7 @@ fn take_over_vdb(
     let Some(server) = kind.connector.adopt(spec)? else { return refused("its server has ended") };
     // What is not stored must be said anew before anything is written.
     favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
-    parts.volumes.take_over(dataset, device)?;
+    parts.volumes.take_over(dataset, handover)?;
     parts.servers.keep(&key, server);
     Ok(())
 }

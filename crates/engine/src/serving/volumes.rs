@@ -1,36 +1,52 @@
-//! Volumes: datasets as directories of this host, with one file system, and at most one mount, for each.
+//! Volumes: datasets as directories of this host, with one file system, and at most one delivery, for each.
 
 use crate::ground::keeping::Keeping;
 use crate::ground::paths::Paths;
 use offshoot_dataset::Store;
+use offshoot_delivery::{Delivered, Delivery, Location, Spec};
 use offshoot_fs::{FileSystem, VolatileLog};
-use offshoot_fuse::{Mount, MountOptions};
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long programs that still use a dataset get to let go when its delivery ends.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The datasets in use. All users of a dataset share one [`FileSystem`], so that what the engine
-/// changes by path reaches the kernel's caches of the mount.
+/// changes by path reaches the caches of its clients.
 pub struct Volumes {
     store: Arc<Store>,
     paths: Paths,
-    allow_other: bool,
+    delivery: Arc<dyn Delivery>,
+    other_users: bool,
     keeping: Keeping,
     open: Mutex<HashMap<DatasetId, Volume>>,
 }
 
 struct Volume {
     files: Arc<FileSystem>,
-    mount: Option<Mount>,
+    delivered: Option<Box<dyn Delivered>>,
 }
 
 impl Volumes {
-    /// No volumes yet. With `allow_other`, users other than ours may use the mounts.
-    pub fn new(store: Arc<Store>, paths: Paths, allow_other: bool, keeping: Keeping) -> Self {
-        Volumes { store, paths, allow_other, keeping, open: Mutex::default() }
+    /// No volumes yet. With `other_users`, users other than ours may use the files.
+    pub fn new(
+        store: Arc<Store>,
+        paths: Paths,
+        delivery: Arc<dyn Delivery>,
+        other_users: bool,
+        keeping: Keeping,
+    ) -> Self {
+        Volumes { store, paths, delivery, other_users, keeping, open: Mutex::default() }
+    }
+
+    /// How datasets are delivered.
+    pub fn delivery(&self) -> &dyn Delivery {
+        &*self.delivery
     }
 
     /// Whether what is mounted can outlive this process.
@@ -38,15 +54,8 @@ impl Volumes {
         &self.keeping
     }
 
-    fn options(&self) -> MountOptions {
-        // A database's files have no extended attributes.
-        MountOptions { allow_other: self.allow_other, xattrs: false, ..MountOptions::default() }
-    }
-
-    /// For received log: the kernel gathers its writes. Nothing of a log counts before it is synced, and
-    /// its records, unlike pages, show by themselves where they are torn.
-    fn log_options(&self) -> MountOptions {
-        MountOptions { write_back: true, ..self.options() }
+    fn spec(&self, dataset: DatasetId) -> Spec {
+        Spec { other_users: self.other_users, ..Spec::database(self.paths.mount(dataset)) }
     }
 
     /// The files of a dataset, mounted or not.
@@ -56,25 +65,26 @@ impl Volumes {
             return Ok(volume.files.clone());
         }
         let files = FileSystem::new(self.store.dataset(dataset).map_err(|e| e.failure())?);
-        open.insert(dataset, Volume { files: files.clone(), mount: None });
+        open.insert(dataset, Volume { files: files.clone(), delivered: None });
         Ok(files)
     }
 
     /// Mounts a database's dataset, where it is not mounted yet; where it is then.
     pub fn mount(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
-        self.mount_with(dataset, &self.options())
+        self.deliver(dataset, &self.spec(dataset))
     }
 
-    /// The same for a dataset of received log.
+    /// The same for a dataset of received log, whose writes may be gathered on their way: nothing of a log counts
+    /// before it is synced, and its records, unlike pages, show by themselves where they are torn.
     pub fn mount_log(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
-        self.mount_with(dataset, &self.log_options())
+        self.deliver(dataset, &Spec { gather_writes: true, ..self.spec(dataset) })
     }
 
-    fn mount_with(&self, dataset: DatasetId, options: &MountOptions) -> Result<PathBuf, Failure> {
+    fn deliver(&self, dataset: DatasetId, spec: &Spec) -> Result<PathBuf, Failure> {
         let files = self.files(dataset)?;
-        let path = self.paths.mount(dataset);
+        let path = spec.path.clone();
         let mut open = self.open.lock();
-        let served = |volume: &Volume| volume.mount.as_ref().is_some_and(Mount::is_serving);
+        let served = |volume: &Volume| volume.delivered.as_ref().is_some_and(|it| it.is_serving());
         if open.get(&dataset).is_some_and(served) {
             return Ok(path);
         }
@@ -88,8 +98,11 @@ impl Volumes {
             }
             _ => {}
         }
-        let mount = Mount::new(files.clone(), &path, options)?;
-        open.insert(dataset, Volume { files, mount: Some(mount) });
+        let delivered = self.delivery.deliver(files.clone(), spec)?;
+        let Location::Directory(path) = delivered.location() else {
+            return Err(Failure::internal("servers run on this host: they need a directory of it"));
+        };
+        open.insert(dataset, Volume { files, delivered: Some(delivered) });
         Ok(path)
     }
 
@@ -97,15 +110,16 @@ impl Volumes {
     /// commit on. Without it they end with this process, as where there is no keeper.
     pub fn keep(&self, dataset: DatasetId) {
         let open = self.open.lock();
-        let Some(Volume { files, mount: Some(mount) }) = open.get(&dataset) else { return };
-        let Some(device) = mount.device().filter(|_| self.keeping.possible()) else { return };
+        let Some(Volume { files, delivered: Some(delivered) }) = open.get(&dataset) else { return };
+        let handover = delivered.handover().filter(|_| self.keeping.possible());
+        let Some(handover) = handover else { return };
         if files.volatile().is_some() {
             return;
         }
         let kept = VolatileLog::create().map(Arc::new).and_then(|volatile| {
             // First the log, which counts as incomplete at first: what is held can be taken over.
-            mount.survive(volatile.clone());
-            self.keeping.hold(dataset, &[device, volatile.as_fd()])
+            delivered.survive(volatile.clone());
+            self.keeping.hold(dataset, &with_log(handover, &volatile))
         });
         if let Err(error) = kept {
             tracing::warn!(%dataset, %error, "the mount will not outlive the engine");
@@ -114,11 +128,10 @@ impl Volumes {
     }
 
     /// Goes on with a mount that outlived an earlier engine; its dataset has its volatile log.
-    pub fn take_over(&self, dataset: DatasetId, device: OwnedFd) -> Result<(), Failure> {
+    pub fn take_over(&self, dataset: DatasetId, handover: Vec<OwnedFd>) -> Result<(), Failure> {
         let files = self.files(dataset)?;
-        let path = self.paths.mount(dataset);
-        let mount = Mount::take_over(files.clone(), path, device, &self.options())?;
-        self.open.lock().insert(dataset, Volume { files, mount: Some(mount) });
+        let delivered = self.delivery.resume(files.clone(), &self.spec(dataset), handover)?;
+        self.open.lock().insert(dataset, Volume { files, delivered: Some(delivered) });
         Ok(())
     }
 
@@ -127,11 +140,11 @@ impl Volumes {
         let open = self.open.lock();
         let held = open.iter().filter_map(|(dataset, volume)| {
             let volatile = volume.files.volatile()?;
-            Some((*dataset, volume.mount.as_ref()?.device()?, volatile))
+            Some((*dataset, volume.delivered.as_ref()?.handover()?, volatile))
         });
         self.keeping.renew(|keeper| {
-            for (dataset, device, volatile) in held {
-                keeper.hold(dataset.0, &[device, volatile.as_fd()])?;
+            for (dataset, handover, volatile) in held {
+                keeper.hold(dataset.0, &with_log(handover, &volatile))?;
             }
             Ok(())
         });
@@ -140,13 +153,13 @@ impl Volumes {
     /// Unmounts a dataset and forgets its file system; not being mounted is no error.
     pub fn unmount(&self, dataset: DatasetId) -> Result<(), Failure> {
         let volume = self.open.lock().remove(&dataset);
-        if let Some(Volume { files, mount }) = volume {
-            let unmounted = mount.map(Mount::unmount).transpose();
+        if let Some(Volume { files, delivered }) = volume {
+            let ended = delivered.map(|delivered| delivered.end(GRACE)).transpose();
             if files.volatile().is_some() {
                 files.survive_no_longer();
                 self.keeping.drop_held(dataset);
             }
-            unmounted?;
+            ended?;
         }
         match std::fs::remove_dir(self.paths.mount(dataset)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -166,4 +179,10 @@ impl Volumes {
             }
         }
     }
+}
+
+/// What the keeper holds of a dataset: what its delivery hands over, and last the log of what its programs were told.
+fn with_log<'a>(mut handover: Vec<BorrowedFd<'a>>, log: &'a VolatileLog) -> Vec<BorrowedFd<'a>> {
+    handover.push(log.as_fd());
+    handover
 }

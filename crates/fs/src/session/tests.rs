@@ -1,6 +1,6 @@
 use super::*;
 use crate::NewFile;
-use crate::testing::Pool;
+use crate::tests::Pool;
 
 fn inode(kind: NewKind, mode: u32, (uid, gid): (u32, u32)) -> NewInode {
     NewInode { kind, mode, uid, gid, rdev: 0 }

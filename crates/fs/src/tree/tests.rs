@@ -1,6 +1,6 @@
 use super::*;
 use crate::Watcher;
-use crate::testing::Pool;
+use crate::tests::Pool;
 use parking_lot::Mutex;
 
 const OWNED: NewFile = NewFile { mode: 0o640, uid: 7, gid: 8 };

@@ -1,7 +1,8 @@
 //! Serves datasets of a pool until told to stop: what the tests mount, in a process of its own.
 //!
 //! `serve_mount POOL MOUNTPOINT [OPTION…]` makes the pool if it is new, mounts its oldest dataset,
-//! prints `ready` and waits for SIGTERM, or with `--commands` for the end of stdin.
+//! prints `ready` and waits for SIGTERM, or with `--commands` for the end of stdin. To mount is to deliver by
+//! the delivery that `--delivery=NAME` names, FUSE where it is missing.
 //! Options: `--allow-other --direct-io --write-back --no-xattrs --read-only --snapshots --commands`
 //! `--cache-mib=N --capacity-mib=N --threads=N`, and `--keeper=SOCKET`: the oldest dataset's mount
 //! outlives this process and is taken over from the one before.
@@ -12,8 +13,10 @@
 //! `share MOUNTPOINT PATH MOUNTPOINT PATH`, `chmod MOUNTPOINT PATH OCTAL`.
 
 use offshoot_dataset::{DatasetId, SnapshotId, Store, StoreOptions};
+use offshoot_delivery::{Delivered, Delivery, Spec};
+use offshoot_filesystem_tests::delivery;
 use offshoot_fs::{FileSystem, NewFile, VolatileLog};
-use offshoot_fuse::{Mount, MountOptions};
+use offshoot_fuse::FuseOptions;
 use offshoot_keeper::{Held, Keeper};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::{Disk, LinuxDisk};
@@ -31,40 +34,51 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 struct Mounted {
     dataset: DatasetId,
     fs: Arc<FileSystem>,
-    mount: Mount,
+    delivered: Box<dyn Delivered>,
 }
 
 struct Server {
     keeper: Option<Keeper>,
     store: Arc<Store>,
-    options: MountOptions,
+    delivery: Arc<dyn Delivery>,
+    spec: Spec,
     mounts: BTreeMap<String, Mounted>,
 }
 
 impl Server {
+    fn spec(&self, at: &str) -> Spec {
+        Spec { path: at.into(), ..self.spec.clone() }
+    }
+
     fn mount(&mut self, dataset: DatasetId, at: &str) -> Result<()> {
         let fs = FileSystem::new(self.store.dataset(dataset)?);
-        let mount = Mount::new(fs.clone(), at, &self.options)?;
-        self.mounts.insert(at.to_owned(), Mounted { dataset, fs, mount });
+        let delivered = self.delivery.deliver(fs.clone(), &self.spec(at))?;
+        self.mounts.insert(at.to_owned(), Mounted { dataset, fs, delivered });
         Ok(())
     }
 
-    /// As [`Server::mount`], so that it outlives this process, or goes on with `device`.
-    fn mount_kept(&mut self, dataset: DatasetId, at: &str, device: Option<OwnedFd>) -> Result<()> {
-        let Some(device) = device else {
+    /// As [`Server::mount`], so that it outlives this process, or goes on with what was handed over.
+    fn mount_kept(
+        &mut self,
+        dataset: DatasetId,
+        at: &str,
+        handover: Option<Vec<OwnedFd>>,
+    ) -> Result<()> {
+        let Some(handover) = handover else {
             self.mount(dataset, at)?;
             let Some(keeper) = &self.keeper else { return Ok(()) };
-            let mount = &self.at(at)?.mount;
+            let delivered = &self.at(at)?.delivered;
             let volatile = Arc::new(VolatileLog::create()?);
-            mount.survive(volatile.clone());
+            delivered.survive(volatile.clone());
             self.store.commit_all()?;
-            let device = mount.device().ok_or("the kernel does not send requests again")?;
-            keeper.hold(dataset.0, &[device, volatile.as_fd()])?;
+            let mut handover = delivered.handover().ok_or("it cannot outlive this process")?;
+            handover.push(volatile.as_fd());
+            keeper.hold(dataset.0, &handover)?;
             return Ok(());
         };
         let fs = FileSystem::new(self.store.dataset(dataset)?);
-        let mount = Mount::take_over(fs.clone(), at, device, &self.options)?;
-        self.mounts.insert(at.to_owned(), Mounted { dataset, fs, mount });
+        let delivered = self.delivery.resume(fs.clone(), &self.spec(at), handover)?;
+        self.mounts.insert(at.to_owned(), Mounted { dataset, fs, delivered });
         Ok(())
     }
 
@@ -88,7 +102,7 @@ impl Server {
             }
             ["unmount", mountpoint] => {
                 let mounted = self.mounts.remove(mountpoint).ok_or("there is no such mount")?;
-                let how = mounted.mount.unmount_within(Duration::from_millis(500))?;
+                let how = mounted.delivered.end(Duration::from_millis(500))?;
                 Ok(format!("{how:?}"))
             }
             ["delete", dataset] => {
@@ -180,13 +194,13 @@ fn serve(args: &[String]) -> Result<()> {
     }
     let keeper = args.iter().find_map(|arg| arg.strip_prefix("--keeper=")).map(PathBuf::from);
     let keeper = keeper.map(|socket| Keeper::connect(&socket)).transpose()?;
-    let mut device = None;
+    let mut handover = None;
     let mut survivors = Vec::new();
     for held in keeper.as_ref().map(Keeper::list).transpose()?.unwrap_or_default() {
         let Held { key, mut descriptors } = held;
         let memory = descriptors.pop().ok_or("the keeper holds nothing")?;
         survivors.push((DatasetId(key), Arc::new(VolatileLog::open(memory)?)));
-        device = descriptors.pop();
+        handover = Some(descriptors);
     }
     let store = Store::take_over(disk, &options, Arc::new(SystemClock), &survivors)?;
     let dataset = match store.datasets().first() {
@@ -201,26 +215,33 @@ fn serve(args: &[String]) -> Result<()> {
             dataset
         }
     };
+    let named = args.iter().find_map(|arg| arg.strip_prefix("--delivery="));
+    let options = FuseOptions {
+        direct_io: has("--direct-io"),
+        threads: number("--threads=", 0)? as usize,
+        ..FuseOptions::default()
+    };
+    let delivery = delivery(named.unwrap_or("fuse"), options)?;
+    delivery.check_host()?;
     let mut server = Server {
         keeper,
         store: store.clone(),
-        options: MountOptions {
-            allow_other: has("--allow-other"),
-            direct_io: has("--direct-io"),
-            write_back: has("--write-back"),
+        delivery: delivery.clone(),
+        spec: Spec {
+            path: mountpoint.into(),
+            other_users: has("--allow-other"),
+            gather_writes: has("--write-back"),
             xattrs: !has("--no-xattrs"),
             read_only: has("--read-only"),
-            threads: number("--threads=", 0)? as usize,
-            ..MountOptions::default()
         },
         mounts: BTreeMap::new(),
     };
-    if device.is_some() && store.dataset(dataset)?.volatile().is_none() {
+    if handover.is_some() && store.dataset(dataset)?.volatile().is_none() {
         return Err("the volatile log is incomplete".into());
     }
-    let kept: Vec<PathBuf> = device.iter().map(|_| mountpoint.into()).collect();
-    offshoot_fuse::clean_stale_mounts(mountpoint, &kept)?;
-    server.mount_kept(dataset, mountpoint, device)?;
+    let kept: Vec<PathBuf> = handover.iter().map(|_| mountpoint.into()).collect();
+    delivery.clean_stale(Path::new(mountpoint), &kept)?;
+    server.mount_kept(dataset, mountpoint, handover)?;
     let stop = Arc::new(AtomicBool::new(false));
     let churning = has("--snapshots").then(|| {
         let (store, stop) = (store.clone(), stop.clone());
@@ -244,7 +265,7 @@ fn serve(args: &[String]) -> Result<()> {
         let _ = thread.join();
     }
     for (mountpoint, mounted) in std::mem::take(&mut server.mounts) {
-        if let Err(error) = mounted.mount.unmount_within(Duration::from_secs(1)) {
+        if let Err(error) = mounted.delivered.end(Duration::from_secs(1)) {
             eprintln!("{mountpoint}: {error}");
         }
         if let Some(keeper) = &server.keeper {

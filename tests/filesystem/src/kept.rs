@@ -1,0 +1,47 @@
+//! A server that can be killed while programs use its mount.
+
+use crate::server::{Server, is_mounted};
+use offshoot_keeper::keep;
+use std::io;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A server whose mount outlives it, and the thread that keeps it.
+pub struct Kept {
+    /// The server.
+    pub server: Server,
+    keeper: Option<JoinHandle<io::Result<()>>>,
+    _dir: tempfile::TempDir,
+}
+
+impl Kept {
+    /// Starts `program` (`serve_mount`) on a new pool.
+    pub fn start(program: &str) -> Kept {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("keeper");
+        let path = socket.clone();
+        let keeper = std::thread::spawn(move || keep(&path));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !socket.exists() {
+            assert!(Instant::now() < deadline, "no keeper");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let option = format!("--keeper={}", socket.display());
+        let server = Server::start(program, &[&option]);
+        Kept { server, keeper: Some(keeper), _dir: dir }
+    }
+
+    /// Kills the server and starts another, which goes on.
+    pub fn kill_and_start(&mut self) {
+        self.server.kill();
+        self.server.start_again();
+    }
+
+    /// Ends all cleanly; the keeper has nothing to hold then and ends too.
+    pub fn stop(mut self) -> Server {
+        self.server.stop();
+        assert!(!is_mounted(&self.server.mount()));
+        self.keeper.take().unwrap().join().unwrap().unwrap();
+        self.server
+    }
+}
