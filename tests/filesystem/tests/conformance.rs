@@ -1,6 +1,6 @@
 //! What `offshoot_delivery` promises, checked for the delivery that `OFFSHOOT_TEST_DELIVERY` names. With `mount.rs`,
 //! `several.rs`, `takeover.rs` and `scripts/test-filesystem.sh` (pjdfstest and fsx) this is the suite of a delivery.
-#![allow(clippy::disallowed_methods)] // tests measure time themselves
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // tests measure time themselves
 
 use offshoot_filesystem_tests::{Kept, Server};
 use std::fs::{self, File, OpenOptions};
