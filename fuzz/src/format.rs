@@ -1,6 +1,6 @@
 //! Structures on disk, without I/O.
 
-use crate::{Target, sealed};
+use crate::target::{Target, sealed};
 use offshoot_format::Reader;
 use offshoot_format::directory::{
     DatasetRecord, DirectoryKey, SnapshotRecord, StoreExtra, TreeState, dataset_key, snapshot_key,

@@ -1,6 +1,6 @@
 //! Messages between an engine and its keeper, both ends, over real sockets.
 
-use crate::Target;
+use crate::target::Target;
 use offshoot_keeper::{Keeper, keep};
 use std::io::{Read, Write};
 use std::net::Shutdown;

@@ -1,7 +1,7 @@
 //! What comes from a source: log, index of commits, histories, configuration, backups.
 
 use crate::directory::MemoryDir;
-use crate::{Target, sealed};
+use crate::target::{Target, sealed};
 use offshoot_connector::DataDir;
 use offshoot_postgres::Lsn;
 use offshoot_postgres::archive::{Archive, TimelineHistory};

@@ -1,6 +1,6 @@
 //! Bodies of the API, in both directions, and the texts that people write.
 
-use crate::Target;
+use crate::target::Target;
 use offshoot_domain::{
     ObjectName, Owner, format_duration, format_size, parse_duration, parse_size, parse_time,
 };

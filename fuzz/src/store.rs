@@ -1,7 +1,7 @@
 //! A whole store of which some bytes were changed, and the volatile log.
 
 use crate::format::{batch, encoded, operations};
-use crate::{Target, sealed};
+use crate::target::{Target, sealed};
 use offshoot_dataset::{DatasetId, Ino, NewInode, ScrubState, Store, StoreOptions, check};
 use offshoot_format::log::{LOG_HEADER_LEN, SECTOR_LEN, SectorHeader};
 use offshoot_format::operation::Operation;

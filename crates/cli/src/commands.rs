@@ -48,13 +48,13 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
 fn demo(args: &DemoArgs, output: Output) -> ExitCode {
     let options = DemoOptions { exit: args.exit, scale: args.scale, json: output.json };
     let held = offshoot_demo::run(options) == 0;
-    if held { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) }
+    if held { ExitCode::SUCCESS } else { ExitCode::from(crate::output::FAILED) }
 }
 
 /// A benchmark has an engine and an output of its own, and its goals decide the exit code.
 fn bench(command: &BenchCommand, output: Output) -> ExitCode {
     let reached = offshoot_bench::run(command, output.json) == 0;
-    if reached { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) }
+    if reached { ExitCode::SUCCESS } else { ExitCode::from(crate::output::FAILED) }
 }
 
 fn ask(session: &Session, command: Command) -> Result<(), Failure> {
@@ -115,7 +115,7 @@ impl Session {
                     "follow it with: offshoot job watch {id}; stop it with: offshoot job cancel {id}"
                 ),
             ));
-            std::process::exit(i32::from(crate::FAILED));
+            std::process::exit(i32::from(crate::output::FAILED));
         };
         std::thread::Builder::new()
             .name("interrupt".to_owned())

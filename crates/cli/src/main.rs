@@ -16,7 +16,7 @@ use args::Cli;
 use clap::Parser;
 use clap::error::ErrorKind as UsageKind;
 use offshoot_types::{ErrorKind, Failure};
-use output::Output;
+use output::{FAILED, Output};
 use std::process::ExitCode;
 
 // Most blocks are allocated by one thread and freed by another: docs/decisions/2026-11-22-jemalloc.md.
@@ -33,8 +33,6 @@ static HEAP_SETTINGS: &std::ffi::c_char = {
     unsafe { &*TEXT.as_ptr() }
 };
 
-/// Exit code of a command that failed.
-const FAILED: u8 = 1;
 /// Exit code of a command line that is wrong.
 const WRONG_USAGE: u8 = 2;
 

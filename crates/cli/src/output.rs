@@ -10,6 +10,9 @@ use std::time::Duration;
 
 pub use offshoot_domain::format_size as size;
 
+/// Exit code of a command that failed.
+pub const FAILED: u8 = 1;
+
 /// How results are printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {

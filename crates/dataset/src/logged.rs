@@ -28,6 +28,9 @@ impl LoggedRecords {
         parts: &[IoSlice<'_>],
     ) -> Result<u64, offshoot_intent_log::Error> {
         let mut records = self.0.lock();
+        // D1 of `durability`: replay would take a step back for damage.
+        let before = records.get(&dataset).and_then(VecDeque::back);
+        assert!(before.is_none_or(|before| before.last < last), "{dataset} logs {last} again");
         let sequence = log.append(dataset.0, last, parts)?;
         records.entry(dataset).or_default().push_back(LoggedRecord { last, sequence });
         Ok(sequence)
@@ -66,3 +69,6 @@ impl LoggedRecords {
         fronts.into_iter().map(|(_, id)| id).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

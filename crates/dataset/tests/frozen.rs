@@ -9,7 +9,7 @@
 //! ```
 //! and no version changes one that is there.
 
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use offshoot_dataset::{
     CheckReport, Dataset, DatasetId, Ino, NewInode, SnapshotId, Store, StoreOptions, XattrMode,

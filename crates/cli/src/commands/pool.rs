@@ -86,7 +86,11 @@ pub fn check(target: &TargetArgs, output: Output) -> Result<ExitCode, Failure> {
     };
     let report = offshoot_server::check_pool(&target::pool_dir(target)?, &mut tell)?;
     output.print(&report, check_text);
-    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
+    Ok(if report.findings.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(crate::output::FAILED)
+    })
 }
 
 fn check_text(report: &PoolCheck) -> String {

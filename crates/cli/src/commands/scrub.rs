@@ -21,7 +21,7 @@ pub fn run(session: &Session, args: &ScrubArgs) -> Result<ExitCode, Failure> {
         session.output.print(&report, report_text);
         Ok(())
     })?;
-    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
+    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(crate::output::FAILED) })
 }
 
 /// A scrub in one line.
