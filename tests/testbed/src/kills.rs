@@ -1,6 +1,6 @@
 //! `kill -9` of the engine while a VDB is under load: what was acknowledged must be there.
 
-use crate::{PATIENCE, Testbed, in_database, wait_until};
+use crate::testbed::{PATIENCE, Testbed, in_database, wait_until};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::Status;
 use offshoot_demo::Writer;

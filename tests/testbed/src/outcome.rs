@@ -1,6 +1,6 @@
 //! Jobs as the command line shows them.
 
-use crate::wait_until;
+use crate::testbed::wait_until;
 use anyhow::{Context, Result};
 use offshoot_api::{Job, JobList, JobState};
 use offshoot_demo::Engine;
