@@ -1,8 +1,9 @@
 //! What a step sees of its job.
 
-use crate::runner::{Live, Shared};
+use crate::live::{Live, cancelled};
+use offshoot_catalog::Catalog;
 use offshoot_os::Clock;
-use offshoot_types::{ErrorKind, Failure, JobId};
+use offshoot_types::{Failure, JobId};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::sync::{Arc, atomic::Ordering};
@@ -10,7 +11,8 @@ use std::sync::{Arc, atomic::Ordering};
 /// A step's view of its job and of the application.
 pub struct StepContext<C> {
     pub(crate) app: Arc<C>,
-    pub(crate) shared: Arc<Shared<C>>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: Arc<Live>,
     pub(crate) undoing: bool,
 }
@@ -23,7 +25,7 @@ impl<C> StepContext<C> {
 
     /// The clock of the runner.
     pub fn clock(&self) -> &dyn Clock {
-        &*self.shared.clock
+        &*self.clock
     }
 
     /// The job.
@@ -34,7 +36,7 @@ impl<C> StepContext<C> {
     /// What the job was asked to do.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where the stored input does not have this shape.
+    /// [`Internal`](offshoot_types::ErrorKind::Internal) where the stored input does not have this shape.
     pub fn input<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let input = self.live.job.lock().input.clone();
         self.decode("its input", input)
@@ -43,7 +45,7 @@ impl<C> StepContext<C> {
     /// What a step remembered under `key`; none if nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where the stored value does not have this shape.
+    /// [`Internal`](offshoot_types::ErrorKind::Internal) where the stored value does not have this shape.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Failure> {
         let value = self.live.job.lock().bag.get(key).cloned();
         value.map(|value| self.decode(key, value)).transpose()
@@ -52,7 +54,7 @@ impl<C> StepContext<C> {
     /// What an earlier step must have remembered under `key`.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where nothing of this shape is there.
+    /// [`Internal`](offshoot_types::ErrorKind::Internal) where nothing of this shape is there.
     pub fn need<T: DeserializeOwned>(&self, key: &str) -> Result<T, Failure> {
         self.get(key)?.ok_or_else(|| {
             Failure::internal(format!("{}: no step has noted '{key}'", self.job_id()))
@@ -69,7 +71,7 @@ impl<C> StepContext<C> {
             .map_err(|error| Failure::internal(format!("{}: '{key}': {error}", self.job_id())))?;
         let mut job = self.live.job.lock();
         job.bag.insert(key.to_owned(), value);
-        Ok(self.shared.catalog.save_job(&job)?)
+        Ok(self.catalog.save_job(&job)?)
     }
 
     /// Says how far the job is (`total` 0: not known). In memory only, so call it as often as you
@@ -90,7 +92,7 @@ impl<C> StepContext<C> {
     /// An error where the job should stop; long steps ask often.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`].
+    /// [`Cancelled`](offshoot_types::ErrorKind::Cancelled).
     pub fn check_cancelled(&self) -> Result<(), Failure> {
         if self.is_cancelled() { Err(cancelled(self.job_id())) } else { Ok(()) }
     }
@@ -100,8 +102,4 @@ impl<C> StepContext<C> {
             Failure::internal(format!("{}: {what} is not understood: {error}", self.job_id()))
         })
     }
-}
-
-pub(crate) fn cancelled(id: JobId) -> Failure {
-    Failure::new(ErrorKind::Cancelled, format!("{id} was cancelled"), "")
 }

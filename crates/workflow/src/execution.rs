@@ -1,8 +1,9 @@
 //! The course of one job.
 
-use crate::context::{StepContext, cancelled};
+use crate::context::StepContext;
 use crate::crash_point::CrashPoint;
-use crate::runner::{Live, Shared, first_open};
+use crate::jobs::Shared;
+use crate::live::{Live, cancelled, first_open};
 use crate::workflow::{StepFn, Workflow};
 use offshoot_catalog::{Job, JobState, StepState};
 use offshoot_types::{ErrorKind, Failure};
@@ -166,8 +167,9 @@ impl<'a, C> Execution<'a, C> {
     }
 
     fn attempt(&self, work: StepFn<C>, undoing: bool, attempts: u32) -> Result<(), Failure> {
-        let (app, shared, live) = (self.app.clone(), self.shared.clone(), self.live.clone());
-        let context = StepContext { app, shared, live, undoing };
+        let (app, live) = (self.app.clone(), self.live.clone());
+        let (catalog, clock) = (self.shared.catalog.clone(), self.shared.clock.clone());
+        let context = StepContext { app, catalog, clock, live, undoing };
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
             // A defect in a step must undo the job, not end the thread and leave the object locked.

@@ -39,6 +39,8 @@
 mod context;
 mod crash_point;
 mod execution;
+mod jobs;
+mod live;
 mod lock;
 mod runner;
 mod workflow;

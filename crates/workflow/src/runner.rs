@@ -2,48 +2,20 @@
 
 use crate::crash_point::{CrashPoints, Never};
 use crate::execution::Execution;
-use crate::lock::{Lock, LockTable};
+use crate::jobs::Shared;
+use crate::live::Live;
+use crate::lock::Lock;
 use crate::workflow::Workflow;
-use jiff::Timestamp;
-use offshoot_catalog::{Catalog, Fault, Job, JobState, Progress, StepRecord, StepState};
+use offshoot_catalog::{Catalog, Job, JobState, Progress, StepRecord, StepState};
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// A job that this process works on.
-pub(crate) struct Live {
-    pub id: JobId,
-    pub job: Mutex<Job>,
-    pub cancel: AtomicBool,
-    /// An earlier process, or an earlier try, began it.
-    pub resumed: bool,
-    /// Signalled when `job` has ended.
-    ended: Condvar,
-}
-
-/// Jobs and locks; taken before any `Live::job`, never while one is held.
-#[derive(Default)]
-struct Table {
-    live: BTreeMap<JobId, Arc<Live>>,
-    locks: LockTable,
-    stopping: bool,
-}
-
-pub(crate) struct Shared<C> {
-    pub catalog: Arc<Catalog>,
-    pub clock: Arc<dyn Clock>,
-    pub crash_points: Arc<dyn CrashPoints>,
-    pub workflows: HashMap<&'static str, Workflow<C>>,
-    table: Mutex<Table>,
-    /// Signalled when a job leaves the table.
-    left: Condvar,
-}
 
 /// What to start.
 #[derive(Debug, Clone)]
@@ -347,88 +319,4 @@ impl<C: Send + Sync + 'static> Runner<C> {
             }
         }
     }
-}
-
-impl Table {
-    fn enter(&mut self, job: Job, locks: &[Lock], resumed: bool) -> Arc<Live> {
-        let id = job.id;
-        let cancel = AtomicBool::new(job.cancel_requested);
-        let live =
-            Arc::new(Live { id, job: Mutex::new(job), cancel, resumed, ended: Condvar::new() });
-        self.locks.hold(id, locks);
-        self.live.insert(id, live.clone());
-        live
-    }
-}
-
-impl<C> Shared<C> {
-    pub fn now(&self) -> Timestamp {
-        Timestamp::try_from(self.clock.now()).unwrap_or(Timestamp::UNIX_EPOCH)
-    }
-
-    /// Saves where an error changes nothing any more; the next start finds the older state.
-    pub fn save(&self, job: &Job) {
-        if let Err(error) = self.catalog.save_job(job) {
-            tracing::error!(job = %job.id, %error, "the job's state could not be saved");
-        }
-    }
-
-    pub fn raise(&self, job: &Job, message: String, hint: &str) {
-        tracing::error!(job = %job.id, kind = %job.kind, message);
-        let fault = Fault {
-            object: job.object.clone(),
-            topic: job.id.to_string(),
-            time: self.now(),
-            message,
-            hint: hint.to_owned(),
-        };
-        if let Err(error) = self.catalog.raise_fault(&fault) {
-            tracing::error!(job = %job.id, %error, "the fault could not be saved");
-        }
-    }
-
-    /// Whether the job is past its point of no return.
-    fn only_forward(&self, job: &Job) -> bool {
-        let workflow = self.workflows.get(job.kind.as_str());
-        workflow.is_some_and(|workflow| workflow.only_forward(first_open(job)))
-    }
-
-    /// Whether the job is one that goes on in the next engine.
-    fn goes_on(&self, job: &Job) -> bool {
-        let workflow = self.workflows.get(job.kind.as_str());
-        let running = job.state == JobState::Running && !job.cancel_requested;
-        running && workflow.is_some_and(Workflow::is_going_on)
-    }
-
-    /// Gives up a job's locks, then lets those who wait for it see the end: in this order, so that
-    /// who has waited finds the object free.
-    fn leave(&self, live: &Live, job: Job) {
-        {
-            let mut table = self.table.lock();
-            table.locks.release(live.id);
-            table.live.remove(&live.id);
-        }
-        *live.job.lock() = job;
-        live.ended.notify_all();
-        self.left.notify_all();
-    }
-
-    /// Whether this version knows the job's steps; else that is a fault.
-    fn can_resume(&self, job: &Job) -> bool {
-        let steps = self.workflows.get(job.kind.as_str()).map(Workflow::steps).unwrap_or_default();
-        let names = steps.iter().map(|step| step.name);
-        let known = !steps.is_empty() && names.eq(job.steps.iter().map(|step| step.name.as_str()));
-        if !known {
-            let message =
-                format!("{} ({}) was begun by another version of Offshoot", job.id, job.kind);
-            self.raise(job, message, "start that version once, so that it can finish or undo it");
-        }
-        known
-    }
-}
-
-/// The first step that is not done.
-pub(crate) fn first_open(job: &Job) -> usize {
-    let open = job.steps.iter().position(|step| step.state != StepState::Done);
-    open.unwrap_or(job.steps.len())
 }

@@ -1,6 +1,6 @@
 //! Definitions of workflows.
 
-use crate::StepContext;
+use crate::context::StepContext;
 use offshoot_types::Failure;
 
 /// What a step does or undoes. A plain function: it can capture nothing that a restart would lose.

@@ -1,0 +1,110 @@
+//! The jobs of this process, and what their runner and their steps share.
+
+use crate::crash_point::CrashPoints;
+use crate::live::{Live, first_open};
+use crate::lock::{Lock, LockTable};
+use crate::workflow::Workflow;
+use jiff::Timestamp;
+use offshoot_catalog::{Catalog, Fault, Job, JobState};
+use offshoot_os::Clock;
+use offshoot_types::JobId;
+use parking_lot::{Condvar, Mutex};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Jobs and locks; taken before any `Live::job`, never while one is held.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub live: BTreeMap<JobId, Arc<Live>>,
+    pub locks: LockTable,
+    pub stopping: bool,
+}
+
+pub(crate) struct Shared<C> {
+    pub catalog: Arc<Catalog>,
+    pub clock: Arc<dyn Clock>,
+    pub crash_points: Arc<dyn CrashPoints>,
+    pub workflows: HashMap<&'static str, Workflow<C>>,
+    pub table: Mutex<Table>,
+    /// Signalled when a job leaves the table.
+    pub left: Condvar,
+}
+
+impl Table {
+    pub fn enter(&mut self, job: Job, locks: &[Lock], resumed: bool) -> Arc<Live> {
+        let id = job.id;
+        let cancel = AtomicBool::new(job.cancel_requested);
+        let live =
+            Arc::new(Live { id, job: Mutex::new(job), cancel, resumed, ended: Condvar::new() });
+        self.locks.hold(id, locks);
+        self.live.insert(id, live.clone());
+        live
+    }
+}
+
+impl<C> Shared<C> {
+    pub fn now(&self) -> Timestamp {
+        Timestamp::try_from(self.clock.now()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// Saves where an error changes nothing any more; the next start finds the older state.
+    pub fn save(&self, job: &Job) {
+        if let Err(error) = self.catalog.save_job(job) {
+            tracing::error!(job = %job.id, %error, "the job's state could not be saved");
+        }
+    }
+
+    pub fn raise(&self, job: &Job, message: String, hint: &str) {
+        tracing::error!(job = %job.id, kind = %job.kind, message);
+        let fault = Fault {
+            object: job.object.clone(),
+            topic: job.id.to_string(),
+            time: self.now(),
+            message,
+            hint: hint.to_owned(),
+        };
+        if let Err(error) = self.catalog.raise_fault(&fault) {
+            tracing::error!(job = %job.id, %error, "the fault could not be saved");
+        }
+    }
+
+    /// Whether the job is past its point of no return.
+    pub fn only_forward(&self, job: &Job) -> bool {
+        let workflow = self.workflows.get(job.kind.as_str());
+        workflow.is_some_and(|workflow| workflow.only_forward(first_open(job)))
+    }
+
+    /// Whether the job is one that goes on in the next engine.
+    pub fn goes_on(&self, job: &Job) -> bool {
+        let workflow = self.workflows.get(job.kind.as_str());
+        let running = job.state == JobState::Running && !job.cancel_requested;
+        running && workflow.is_some_and(Workflow::is_going_on)
+    }
+
+    /// Gives up a job's locks, then lets those who wait for it see the end: in this order, so that
+    /// who has waited finds the object free.
+    pub fn leave(&self, live: &Live, job: Job) {
+        {
+            let mut table = self.table.lock();
+            table.locks.release(live.id);
+            table.live.remove(&live.id);
+        }
+        *live.job.lock() = job;
+        live.ended.notify_all();
+        self.left.notify_all();
+    }
+
+    /// Whether this version knows the job's steps; else that is a fault.
+    pub fn can_resume(&self, job: &Job) -> bool {
+        let steps = self.workflows.get(job.kind.as_str()).map(Workflow::steps).unwrap_or_default();
+        let names = steps.iter().map(|step| step.name);
+        let known = !steps.is_empty() && names.eq(job.steps.iter().map(|step| step.name.as_str()));
+        if !known {
+            let message =
+                format!("{} ({}) was begun by another version of Offshoot", job.id, job.kind);
+            self.raise(job, message, "start that version once, so that it can finish or undo it");
+        }
+        known
+    }
+}

@@ -1,0 +1,28 @@
+//! A job in memory.
+
+use offshoot_catalog::{Job, StepState};
+use offshoot_types::{ErrorKind, Failure, JobId};
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::AtomicBool;
+
+/// A job that this process works on.
+pub(crate) struct Live {
+    pub id: JobId,
+    pub job: Mutex<Job>,
+    pub cancel: AtomicBool,
+    /// An earlier process, or an earlier try, began it.
+    pub resumed: bool,
+    /// Signalled when `job` has ended.
+    pub ended: Condvar,
+}
+
+/// Why a job is undone that was asked to stop.
+pub(crate) fn cancelled(id: JobId) -> Failure {
+    Failure::new(ErrorKind::Cancelled, format!("{id} was cancelled"), "")
+}
+
+/// The first step that is not done.
+pub(crate) fn first_open(job: &Job) -> usize {
+    let open = job.steps.iter().position(|step| step.state != StepState::Done);
+    open.unwrap_or(job.steps.len())
+}
