@@ -64,11 +64,25 @@ const TABLE: &[Row] = &[
         beside: &["offshoot-domain", "offshoot-connector"],
         only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-connector"],
     },
-    row(
-        "offshoot-engine",
-        3,
-        &["offshoot-domain", "offshoot-catalog", "offshoot-workflow", "offshoot-connector"],
-    ),
+    // The engine knows databases by the connector's interface and protocols by the delivery's, no one of either.
+    Row {
+        name: "offshoot-engine",
+        layer: 3,
+        beside: &["offshoot-domain", "offshoot-catalog", "offshoot-workflow", "offshoot-connector"],
+        only: &[
+            "offshoot-types",
+            "offshoot-os",
+            "offshoot-pool",
+            "offshoot-dataset",
+            "offshoot-fs",
+            "offshoot-delivery",
+            "offshoot-keeper",
+            "offshoot-domain",
+            "offshoot-catalog",
+            "offshoot-workflow",
+            "offshoot-connector",
+        ],
+    },
     // What a client knows of the engine is the API.
     Row { name: "offshoot-api", layer: 4, beside: &[], only: &["offshoot-types"] },
     Row {
