@@ -2,7 +2,7 @@
 //! outlives the engine's process.
 //!
 //! A write is acknowledged when it is in the engine's memory. When the engine is killed while its
-//! mounts live on (see `crates/fuse`), databases go on and believe in those writes; so each operation
+//! clients live on (see `crates/delivery`), databases go on and believe in those writes; so each operation
 //! is copied here before it is acknowledged. The next engine replays it over the last commit. After a
 //! loss of power there is no volatile log, and no database that believed anything: then the intent log
 //! on disk rules.
