@@ -22,7 +22,7 @@ pub trait DataFile: Send + Sync {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
-/// An open file that is written by position. Nothing of it is durable.
+/// An open file that is written by position. Nothing of it is durable before [`WritableFile::sync`].
 pub trait WritableFile: DataFile {
     /// Writes all of `data`.
     ///
@@ -35,6 +35,13 @@ pub trait WritableFile: DataFile {
     /// # Errors
     /// Whatever the file system says.
     fn set_size(&self, size: u64) -> io::Result<()>;
+
+    /// Makes what was written to it durable, and its name: a connector that receives log by itself tells its
+    /// source of it only then.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn sync(&self) -> io::Result<()>;
 }
 
 /// Access to the files of one directory. Paths are relative to it, with `/`, without `..`; the
@@ -212,7 +219,8 @@ impl DataDir for PlainDir {
     }
 
     fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>> {
-        Ok(Box::new(PlainFile(std::fs::File::open(self.root.join(path))?)))
+        let file = std::fs::File::open(self.root.join(path))?;
+        Ok(Box::new(PlainFile { file, directory: None }))
     }
 
     fn remove_all(&self, path: &str) -> io::Result<()> {
@@ -251,7 +259,8 @@ impl DataDir for PlainDir {
         let file =
             options.read(true).write(true).create(true).truncate(false).mode(mode).open(&path)?;
         self.give(&path)?;
-        Ok(Box::new(PlainFile(file)))
+        let directory = path.parent().map_or_else(|| self.root.clone(), Path::to_path_buf);
+        Ok(Box::new(PlainFile { file, directory: Some(directory) }))
     }
 
     fn link(&self, path: &str, target: &str) -> io::Result<()> {
@@ -261,24 +270,36 @@ impl DataDir for PlainDir {
     }
 }
 
-struct PlainFile(std::fs::File);
+struct PlainFile {
+    file: std::fs::File,
+    /// Where its name is, of a file that is written.
+    directory: Option<PathBuf>,
+}
 
 impl DataFile for PlainFile {
     fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
+        std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset)
     }
 }
 
 impl WritableFile for PlainFile {
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(&self.0, data, offset)
+        std::os::unix::fs::FileExt::write_all_at(&self.file, data, offset)
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {
-        self.0.set_len(size)
+        self.file.set_len(size)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()?;
+        match &self.directory {
+            Some(directory) => std::fs::File::open(directory)?.sync_all(),
+            None => Ok(()),
+        }
     }
 }

@@ -66,6 +66,10 @@ impl WritableFile for OpenFile {
     fn set_size(&self, size: u64) -> io::Result<()> {
         self.0.set_len(size).map_err(file_error)
     }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync().map_err(file_error)
+    }
 }
 
 /// A new file, written from its beginning on.
