@@ -64,6 +64,13 @@ const TABLE: &[Row] = &[
         beside: &["offshoot-domain", "offshoot-connector"],
         only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-connector"],
     },
+    // A kind of database for tests: in no product.
+    Row {
+        name: "offshoot-toy",
+        layer: 3,
+        beside: &["offshoot-domain", "offshoot-connector"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-connector"],
+    },
     // The engine knows databases by the connector's interface and protocols by the delivery's, no one of either.
     Row {
         name: "offshoot-engine",
@@ -118,6 +125,13 @@ const TABLE: &[Row] = &[
     ),
     // Outside the product: may use anything, and nothing may use them.
     row("offshoot-testbed", 9, &[]),
+    // Sees connectors only through their interface.
+    Row {
+        name: "offshoot-conformance",
+        layer: 9,
+        beside: &[],
+        only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-connector"],
+    },
     row("offshoot-sim", 9, &[]),
     row("offshoot-fuzz", 9, &[]),
     row("offshoot-filesystem-tests", 9, &[]),
