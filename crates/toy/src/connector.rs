@@ -46,7 +46,11 @@ impl Toy {
     }
 
     /// Starts a clone that has its log, and waits until it has replayed it.
-    fn replay_placed(&self, spec: &ServerSpec, replay: &mut Replay<'_>) -> Result<Replayed, Failure> {
+    fn replay_placed(
+        &self,
+        spec: &ServerSpec,
+        replay: &mut Replay<'_>,
+    ) -> Result<Replayed, Failure> {
         // The settings of the clone's users are no matter of the replay.
         let conf = Conf { purpose: Purpose::Private, copy: true, settings: BTreeMap::new() };
         let server = self.launch(spec, &conf)?;
@@ -107,7 +111,13 @@ impl Connector for Toy {
         let (Some(host), Some(port)) = (parsed.host_str(), parsed.port()) else {
             return Err(bad_uri(&uri.uri));
         };
-        Ok(Box::new(ToySource::new(self.clone(), host, port, parsed.username(), uri.secret.clone())))
+        Ok(Box::new(ToySource::new(
+            self.clone(),
+            host,
+            port,
+            parsed.username(),
+            uri.secret.clone(),
+        )))
     }
 
     fn open_log(

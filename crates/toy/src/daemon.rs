@@ -236,7 +236,8 @@ fn answer(server: &Server, session: &mut Session, line: &str) -> io::Result<Answ
         "SET" if database.conf.read_only() => Err(io::Error::other("it is read-only")),
         "SET" | "SETTING" => {
             let kind = if command == "SET" { Kind::Data } else { Kind::Setting };
-            let value = if third.is_empty() { second } else { &line[command.len() + first.len() + 2..] };
+            let value =
+                if third.is_empty() { second } else { &line[command.len() + first.len() + 2..] };
             let done = database.commit(kind, first, value)?;
             Ok(Answer::ok(format_args!("{} {} {}", done.number, done.end, done.time_us)))
         }

@@ -198,7 +198,9 @@ impl Reader {
                 let whole = nothing || header.previous < start;
                 return Ok(if whole { Ok(Some(position)) } else { Err(Damaged) });
             }
-            if written.is_some_and(|written| position > written + (HEADER_BYTES + BODY_BYTES_MAX) as u64) {
+            if written
+                .is_some_and(|written| position > written + (HEADER_BYTES + BODY_BYTES_MAX) as u64)
+            {
                 return Ok(Err(Damaged));
             }
         }

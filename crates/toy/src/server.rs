@@ -191,7 +191,8 @@ impl ToyServer {
             if !self.running() {
                 return Err(ended(&self.name, &self.log_file));
             }
-            let replayed = answer.ok().and_then(|text| text.strip_prefix("recovering j")?.parse().ok());
+            let replayed =
+                answer.ok().and_then(|text| text.strip_prefix("recovering j")?.parse().ok());
             if !tick(replayed.map(LogPosition)) {
                 self.stop(StopMode::Immediate, Duration::from_secs(10))?;
                 return Err(Failure::new(ErrorKind::Cancelled, "the start was cancelled", ""));

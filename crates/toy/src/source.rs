@@ -140,10 +140,10 @@ impl Source for ToySource {
             let message = format!("{} is another database than was checked", self.address.place());
             return Err(Failure::new(ErrorKind::SourceRefused, message, "link it anew"));
         }
-        let (numbers, bytes) =
-            client.ask_bytes("COPY").map_err(|refused| self.failure(refused))?;
+        let (numbers, bytes) = client.ask_bytes("COPY").map_err(|refused| self.failure(refused))?;
         let unclear = || Failure::internal("the copy does not say where it begins");
-        let start = numbers.get(1).and_then(|start| u64::try_from(*start).ok()).ok_or_else(unclear)?;
+        let start =
+            numbers.get(1).and_then(|start| u64::try_from(*start).ok()).ok_or_else(unclear)?;
         let cancelled = || Failure::new(ErrorKind::Cancelled, "the copy was cancelled", "");
         let files = &request.target.files;
         let total = bytes.len() as u64;

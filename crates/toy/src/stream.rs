@@ -118,7 +118,9 @@ impl Shared {
         };
         let begin = match reserved.map(|text| text.parse::<u64>()) {
             Ok(Ok(position)) => segment_start(position),
-            Ok(Err(_)) => return Ended::Broken(Failure::internal("the source's answer is unclear")),
+            Ok(Err(_)) => {
+                return Ended::Broken(Failure::internal("the source's answer is unclear"));
+            }
             Err(refused) => return broken(refused),
         };
         // The newest file is received again from its beginning: its end may not have been durable.
@@ -162,11 +164,12 @@ impl Shared {
     ) -> Result<bool, Ended> {
         let ticket = self.facts.lock().asked;
         let name = self.reservation.as_deref().unwrap_or("-");
-        let (numbers, bytes) =
-            client.ask_bytes(&format!("PULL {at} {name} {at}")).map_err(|refused| match refused {
+        let (numbers, bytes) = client.ask_bytes(&format!("PULL {at} {name} {at}")).map_err(
+            |refused| match refused {
                 Refused::Gone(text) => Ended::Gap(gap(&text)),
                 refused => Ended::Broken(refused.of_source(&self.address.place())),
-            })?;
+            },
+        )?;
         let (Some(flushed), Some(clock_us)) = (numbers.get(1), numbers.get(2)) else {
             return Err(Ended::Broken(Failure::internal("the source's answer is unclear")));
         };

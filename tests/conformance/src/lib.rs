@@ -1,1 +1,142 @@
-//! placeholder
+//! One suite that every connector passes: each promise of the interface in `offshoot-connector` is one test.
+//!
+//! A connector's tests implement [`Harness`], which says how to do what no connector does (start a database in
+//! production, commit, read what a server shows), and expand [`conformance!`], which makes a test of each promise.
+//! The suite plays the engine: it knows nothing but the interface, keeps datasets in plain directories and takes
+//! their images by copying.
+#![allow(clippy::disallowed_methods)]
+
+mod files;
+mod linked;
+pub mod promises;
+mod random;
+
+pub use files::give_to;
+pub use linked::{Image, Linked, Written, until};
+pub use random::Random;
+
+use offshoot_connector::{Connector, ServerSpec};
+use offshoot_domain::ConnectorState;
+use offshoot_types::LogPosition;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a database shows to its users.
+pub type Content = BTreeMap<String, String>;
+
+/// A long time: everything that is waited for has happened by then.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What a connector's tests must be able to do beside it.
+pub trait Harness: Send + Sync {
+    /// The connector.
+    fn connector(&self) -> Arc<dyn Connector>;
+
+    /// Starts a new, empty database in production; everything of it is below an empty directory.
+    fn produce(&self, directory: &Path) -> Box<dyn Production>;
+
+    /// What a server shows by the socket that is the engine's alone.
+    ///
+    /// # Errors
+    /// What the server said.
+    fn content(&self, spec: &ServerSpec) -> Result<Content, String>;
+
+    /// What a user sees by a URI.
+    ///
+    /// # Errors
+    /// Why it does not open.
+    fn content_by(&self, uri: &str) -> Result<Content, String>;
+
+    /// Commits as a user, by a URI.
+    ///
+    /// # Errors
+    /// What the server said.
+    fn put_by(&self, uri: &str, key: &str, value: &str) -> Result<(), String>;
+
+    /// The ways to another database that a server still has.
+    fn ties(&self, spec: &ServerSpec) -> Vec<String>;
+
+    /// A setting that VDBs accept, and one that they do not.
+    fn settings(&self) -> (Setting, Setting);
+
+    /// Flips a bit of the users' data in a data directory that was shut down.
+    fn damage(&self, data_dir: &Path);
+
+    /// The file of received log that holds the byte at a position, and where in it.
+    fn log_byte(&self, state: &ConnectorState, log: &Path, position: LogPosition) -> (String, u64);
+}
+
+/// A setting's name and value.
+pub type Setting = (&'static str, &'static str);
+
+/// A database in production. Dropped, it is gone with its processes.
+pub trait Production: Send {
+    /// Its URI for the engine, with a secret that opens it, at this port or at another one.
+    fn uri(&self, port: Option<u16>) -> String;
+
+    /// The same with a secret that opens nothing.
+    fn wrong_uri(&self) -> String;
+
+    /// The secret in a URI replaced by the host and port of a VDB: how a user of the source would try to get into it.
+    fn uri_at(&self, port: u16) -> String;
+
+    /// Sets a key in a commit of its own; the label of that commit.
+    fn commit(&mut self, key: &str, value: &str) -> String;
+
+    /// Everything in it.
+    fn content(&mut self) -> Content;
+
+    /// Gives it a way to another database, which listens on a port of the loopback address: copies have that too.
+    fn tie_to(&mut self, port: u16);
+
+    /// The reservations of log that it has.
+    fn reservations(&mut self) -> Vec<String>;
+
+    /// Makes it give up all log that nobody has reserved.
+    fn drop_log(&mut self);
+
+    /// Stops it, at once as a crash would or cleanly.
+    fn stop(&mut self, crash: bool);
+
+    /// Starts it again.
+    fn start(&mut self);
+}
+
+/// Makes a test of each promise, on the harness that an expression gives.
+#[macro_export]
+macro_rules! conformance {
+    ($harness:expr) => {
+        $crate::conformance! { $harness;
+            source: a_source_is_named_alike_each_time, a_wrong_secret_is_refused_with_a_hint,
+                a_source_that_is_not_there_is_said_to_be, a_version_without_programs_is_named,
+                a_uri_is_kept_without_its_secret, a_reservation_is_made_and_released_twice,
+                a_cancelled_copy_is_made_again, an_unknown_state_is_an_error;
+            stream: the_stream_receives_everything, a_proof_has_every_commit_up_to_its_time,
+                what_was_received_is_there_after_a_crash, a_stream_goes_on_when_its_source_does,
+                log_of_another_database_is_not_received, a_gap_is_named;
+            log: positions_order_as_commits, questions_agree_with_the_list_of_commits,
+                log_is_forgotten_in_whole_files, damaged_log_is_named_and_never_misread,
+                positions_are_read_as_they_are_written;
+            moment: any_moment_shows_exactly_its_commits, a_moment_between_commits_shows_those_before,
+                a_moment_opens_the_same_each_time, a_moment_that_is_not_kept_is_unavailable,
+                a_clone_that_was_opened_is_refused, a_killed_replay_is_repeated_on_a_new_clone,
+                a_cancelled_replay_leaves_nothing_running, an_image_is_cloned_and_opened;
+            staging: staging_follows_in_small_steps, staging_goes_on_after_any_stop;
+            server: a_server_is_found_again, a_leftover_is_stopped_by_its_runtime_directory,
+                a_taken_port_is_said_to_be, a_stop_is_clean_or_recovered_from,
+                a_killed_start_is_repeated, ties_are_cut_for_good, logins_are_those_granted,
+                settings_are_looked_at_first;
+            image: a_sound_image_passes_and_a_flipped_bit_is_found;
+        }
+    };
+    ($harness:expr; $($part:ident: $($promise:ident),+;)+) => {
+        $($(
+            #[test]
+            fn $promise() {
+                $crate::promises::$part::$promise(&$harness);
+            }
+        )+)+
+    };
+}

@@ -16,8 +16,7 @@ fn write(lengths: &[usize]) -> Written {
     let (mut at, mut previous, mut records) = (BEGIN, 0, Vec::new());
     for (number, length) in lengths.iter().enumerate() {
         let (number, value) = (number as u64 + 1, "v".repeat(*length));
-        let record =
-            Record { number, time_us: 1, kind: Kind::Data, key: "k".to_owned(), value };
+        let record = Record { number, time_us: 1, kind: Kind::Data, key: "k".to_owned(), value };
         let bytes = record.encode(at, previous).unwrap();
         journal.write_at(at, &bytes).unwrap();
         records.push((at, at + bytes.len() as u64));

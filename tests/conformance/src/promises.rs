@@ -1,0 +1,9 @@
+//! The promises, by what makes them.
+
+pub mod image;
+pub mod log;
+pub mod moment;
+pub mod server;
+pub mod source;
+pub mod staging;
+pub mod stream;
