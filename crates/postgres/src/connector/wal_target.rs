@@ -12,6 +12,8 @@ use std::io;
 
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 1 << 20;
+/// Records begin and end at multiples of it.
+const RECORD_ALIGNMENT: u64 = 8;
 /// Where servers look for log.
 const PG_WAL: &str = "pg_wal";
 /// Files of a server's own; the received ones belong to the engine's user.
@@ -91,6 +93,8 @@ impl WalTarget<'_> {
     /// `to` and followed by zeros, nothing behind it. Recovery to the end of this log opens the
     /// moment `to` (see `docs/decisions`).
     pub(super) fn place(&self, from: Lsn, to: Lsn) -> Result<(), Failure> {
+        // A record may be whole before the bytes that fill its place up, but it ends behind those.
+        let to = Lsn(to.0 - to.0 % RECORD_ALIGNMENT);
         let files = self.target.files();
         for name in files.list(PG_WAL).map_err(failed(PG_WAL))? {
             if self.archive.parse_name(&name).is_some() {

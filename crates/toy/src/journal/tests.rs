@@ -13,15 +13,16 @@ struct Written {
 fn write(lengths: &[usize]) -> Written {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(Arc::new(PlainDir::new(dir.path())), "");
-    let (mut at, mut previous, mut records) = (BEGIN, 0, Vec::new());
+    let (mut at, mut previous, mut records, mut all) = (BEGIN, 0, Vec::new(), Vec::new());
     for (number, length) in lengths.iter().enumerate() {
         let (number, value) = (number as u64 + 1, "v".repeat(*length));
         let record = Record { number, time_us: 1, kind: Kind::Data, key: "k".to_owned(), value };
         let bytes = record.encode(at, previous).unwrap();
-        journal.write_at(at, &bytes).unwrap();
+        all.extend_from_slice(&bytes);
         records.push((at, at + bytes.len() as u64));
         (previous, at) = (at, at + bytes.len() as u64);
     }
+    journal.write_at(BEGIN, &all).unwrap();
     Written { dir, journal, records }
 }
 

@@ -9,16 +9,17 @@ fn log(commits: &[(usize, i64)]) -> (tempfile::TempDir, Received, Vec<Entry>) {
     let dir = tempfile::tempdir().unwrap();
     let files: Arc<dyn DataDir> = Arc::new(PlainDir::new(dir.path()));
     let journal = Journal::new(files.clone(), "");
-    let (mut at, mut previous, mut entries) = (BEGIN, 0, Vec::new());
+    let (mut at, mut previous, mut entries, mut all) = (BEGIN, 0, Vec::new(), Vec::new());
     for (number, (length, time_us)) in commits.iter().enumerate() {
         let number = number as u64 + 1;
         let (key, value) = ("k".to_owned(), "v".repeat(*length));
         let record = Record { number, time_us: *time_us, kind: Kind::Data, key, value };
         let bytes = record.encode(at, previous).unwrap();
-        journal.write_at(at, &bytes).unwrap();
+        all.extend_from_slice(&bytes);
         entries.push(Entry { begin: at, end: at + bytes.len() as u64, time_us: *time_us, number });
         (previous, at) = (at, at + bytes.len() as u64);
     }
+    journal.write_at(BEGIN, &all).unwrap();
     (dir, Received::new(files), entries)
 }
 
