@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// The one database of a toy.
 pub(crate) const DATABASE: &str = "main";
+/// How the names of its programs begin: tests of others build one of their own.
+const PROGRAM: &str = "toyd";
 /// Longest path of a Unix socket in bytes.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
@@ -90,7 +92,7 @@ fn argument(process: &ProcessId, name: &str) -> Option<String> {
     let arguments = process.arguments();
     let program = arguments.first()?.rsplit('/').next()?.to_owned();
     let at = arguments.iter().position(|argument| argument == name)?;
-    if program != "toyd" { None } else { arguments.get(at + 1).cloned() }
+    if !program.starts_with(PROGRAM) { None } else { arguments.get(at + 1).cloned() }
 }
 
 /// As [`Connector::adopt`](offshoot_connector::Connector::adopt).

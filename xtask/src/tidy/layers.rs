@@ -125,6 +125,7 @@ const TABLE: &[Row] = &[
     ),
     // Outside the product: may use anything, and nothing may use them.
     row("offshoot-testbed", 9, &[]),
+    row("offshoot-engine-tests", 9, &[]),
     // Sees connectors only through their interface.
     Row {
         name: "offshoot-conformance",

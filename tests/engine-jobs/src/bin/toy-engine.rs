@@ -1,0 +1,172 @@
+//! `toy-engine POOL TOYD ACTION…`: opens the engine, does one action after the other, closes it. Each action is one
+//! argument of words with spaces between; a line of JSON tells what came of it.
+
+use offshoot_catalog::Job;
+use offshoot_connector::Registry;
+use offshoot_domain::Moment;
+use offshoot_engine::{Engine, EngineOptions};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_toy::{Client, Toy};
+use offshoot_types::{ErrorKind, Failure, JobId};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = || arguments.next().ok_or_else(|| Failure::internal("an argument is missing"));
+    let (pool, toyd) = (next()?, next()?);
+    let options = EngineOptions {
+        pool: pool.into(),
+        cache_size: Some(64 << 20),
+        capacity: None,
+        connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
+        keeper: None,
+    };
+    let engine = Engine::open(&options)?;
+    let mut result = Ok(());
+    for action in arguments {
+        let words: Vec<&str> = action.split(' ').collect();
+        match act(&engine, &words) {
+            Ok(answer) => println!("{answer}"),
+            Err(failure) => {
+                println!("{}", json!({ "failed": failure }));
+                result = Err(failure);
+                break;
+            }
+        }
+    }
+    engine.close()?;
+    result
+}
+
+fn act(engine: &Engine, words: &[&str]) -> Result<Value, Failure> {
+    let job = match *words {
+        ["link", name, uri] => engine.link(name, "toy", uri, None, None)?,
+        ["sync", name] => engine.sync(name)?,
+        ["snapshot", name] => engine.take_snapshot(name)?,
+        ["unlink", name] => engine.unlink(name)?,
+        ["pause", name] => engine.pause(name)?,
+        ["resume", name] => engine.resume_dsource(name)?,
+        ["provision", name, from] => {
+            engine.provision(name, from, Moment::Latest, None, BTreeMap::new(), None, false)?
+        }
+        ["provision", name, from, label] => {
+            let moment = Moment::Transaction(label.to_owned());
+            engine.provision(name, from, moment, None, BTreeMap::new(), None, false)?
+        }
+        ["refresh", name] => engine.refresh_vdb(name, Moment::Latest)?,
+        ["rewind", name] => {
+            let snapshots = engine.snapshots(Some(name))?;
+            let newest = snapshots.last().map(|one| one.snapshot.id);
+            let none = || Failure::internal("there is no snapshot to go back to");
+            engine.rewind_vdb(name, Moment::Snapshot(newest.ok_or_else(none)?))?
+        }
+        ["start", name] => engine.start_vdb(name)?,
+        ["stop", name] => engine.stop_vdb(name)?,
+        ["delete", name] => engine.delete_vdb(name)?,
+        ["content", name] => return content(engine, name),
+        ["put", name, key, value] => return put(engine, name, key, value),
+        ["prove", name] => return prove(engine, name),
+        ["settle"] => return settle(engine),
+        ["show"] => return show(engine),
+        _ => return Err(Failure::internal(format!("{words:?} is no action"))),
+    };
+    told(&wait(engine, job)?)
+}
+
+fn wait(engine: &Engine, id: JobId) -> Result<Job, Failure> {
+    until(|| {
+        let job = engine.job(id)?;
+        Ok(job.state.is_final().then_some(job))
+    })
+}
+
+fn until<T>(mut found: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
+    let end = SystemClock.elapsed() + PATIENCE;
+    while SystemClock.elapsed() < end {
+        if let Some(found) = found()? {
+            return Ok(found);
+        }
+        SystemClock.sleep(Duration::from_millis(2));
+    }
+    Err(Failure::internal("it was waited for too long"))
+}
+
+fn told(job: &Job) -> Result<Value, Failure> {
+    let steps: Vec<&str> = job.steps.iter().map(|step| step.name.as_str()).collect();
+    match &job.error {
+        Some(error) => Err(error.clone()),
+        None => Ok(json!({ "job": job.kind, "steps": steps })),
+    }
+}
+
+fn client(engine: &Engine, name: &str) -> Result<Client, Failure> {
+    let uri = engine.vdb(name)?.uri;
+    Client::open(&uri).map_err(|error| {
+        Failure::new(ErrorKind::WrongState, format!("{name} does not open: {error}"), "")
+    })
+}
+
+fn content(engine: &Engine, name: &str) -> Result<Value, Failure> {
+    let text = client(engine, name)?.ask("DUMP").map_err(|e| Failure::internal(e.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| Failure::internal(error.to_string()))
+}
+
+fn put(engine: &Engine, name: &str, key: &str, value: &str) -> Result<Value, Failure> {
+    let answer = client(engine, name)?.ask(&format!("SET {key} {value}"));
+    answer.map(Value::from).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// Takes a snapshot and waits until it is proved.
+fn prove(engine: &Engine, name: &str) -> Result<Value, Failure> {
+    wait(engine, engine.take_snapshot(name)?)?;
+    until(|| {
+        let snapshots = engine.snapshots(Some(name))?;
+        let proved = snapshots.last().is_some_and(|one| one.snapshot.ready_image().is_some());
+        let jobs = engine.jobs()?;
+        let proof = jobs.iter().find(|job| job.kind == "snapshot_ready" && job.settled);
+        proof.filter(|_| proved).map(told).transpose()
+    })
+}
+
+/// Waits until no job is at work.
+fn settle(engine: &Engine) -> Result<Value, Failure> {
+    until(|| {
+        let open = engine.jobs()?.into_iter().any(|job| !job.settled);
+        Ok((!open).then_some(()))
+    })?;
+    show(engine)
+}
+
+fn show(engine: &Engine) -> Result<Value, Failure> {
+    let dsources: BTreeMap<String, String> = (engine.dsources()?.into_iter())
+        .map(|one| (one.dsource.name.to_string(), format!("{:?}", one.dsource.state)))
+        .collect();
+    let vdbs: BTreeMap<String, String> = (engine.vdbs()?.into_iter())
+        .map(|one| (one.vdb.name.to_string(), format!("{:?}", one.vdb.state)))
+        .collect();
+    let faults: Vec<String> =
+        engine.view()?.faults.into_iter().map(|fault| format!("{fault:?}")).collect();
+    // Those at work were begun since, by the engine itself.
+    let failed: Vec<String> = (engine.jobs()?.into_iter())
+        .filter(|job| !job.settled && job.state.is_final())
+        .map(|job| format!("{} {:?}", job.kind, job.error))
+        .collect();
+    Ok(json!({ "dsources": dsources, "vdbs": vdbs, "faults": faults, "open": failed }))
+}

@@ -1,0 +1,7 @@
+//! The toy's server, beside the tests that use it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    offshoot_toy::serve(std::env::args().skip(1))
+}
