@@ -1,12 +1,14 @@
 //! The toy as a kind of database.
 
+use crate::address::Address;
 use crate::checker::Checker;
 use crate::conf::{self, Conf, Purpose};
+use crate::program;
 use crate::received::Received;
-use crate::server::{self, DATABASE, ToyServer};
+use crate::remembered::identity_in;
+use crate::server::{self, DATABASE, LOGIN, ToyServer};
 use crate::source::ToySource;
 use crate::state::{JOURNAL, State};
-use crate::{VERSION, client::Refused};
 use offshoot_connector::{
     Connector, DataDir, ImageChecker, Layout, ReceivedLog, Replay, Replayed, Role, Server,
     ServerSpec, Source, SourceUri, StopMode,
@@ -23,10 +25,6 @@ use url::Url;
 
 /// The connector's name.
 pub const KIND: &str = "toy";
-/// The login that users of VDBs have.
-pub const LOGIN: &str = "offshoot";
-/// The version of what it remembers of a source.
-pub(crate) const STATE_VERSION: u32 = 1;
 
 /// The connector.
 #[derive(Debug, Clone)]
@@ -83,18 +81,7 @@ impl Connector for Toy {
     }
 
     fn check_programs(&self, version: &str) -> Result<(), Failure> {
-        let refuse = |message: String, hint: &str| {
-            Err(Failure::new(ErrorKind::HostUnprepared, message, hint))
-        };
-        if version != VERSION {
-            let message = format!("there is no program for version {version} of the toy here");
-            return refuse(message, "only version 1.0 was ever made");
-        }
-        if !self.program.is_file() {
-            let message = format!("{} is not there", self.program.display());
-            return refuse(message, "build the program toyd");
-        }
-        Ok(())
+        program::check(&self.program, version)
     }
 
     fn parse_source(&self, uri: &str, secret: Option<Secret>) -> Result<SourceUri, Failure> {
@@ -111,13 +98,9 @@ impl Connector for Toy {
         let (Some(host), Some(port)) = (parsed.host_str(), parsed.port()) else {
             return Err(bad_uri(&uri.uri));
         };
-        Ok(Box::new(ToySource::new(
-            self.clone(),
-            host,
-            port,
-            parsed.username(),
-            uri.secret.clone(),
-        )))
+        let (host, login) = (host.to_owned(), parsed.username().to_owned());
+        let address = Address { host, port, login, secret: uri.secret.clone() };
+        Ok(Box::new(ToySource::new(self.program.clone(), address)))
     }
 
     fn open_log(
@@ -221,22 +204,6 @@ impl Connector for Toy {
     }
 }
 
-/// What is remembered of a source: its identity.
-///
-/// # Errors
-/// `WrongState` for what another version wrote.
-pub(crate) fn identity_in(state: &ConnectorState) -> Result<String, Failure> {
-    let identity = state.data.get("identity").and_then(|identity| identity.as_str());
-    match identity {
-        Some(identity) if state.version == STATE_VERSION => Ok(identity.to_owned()),
-        _ => Err(Failure::new(
-            ErrorKind::WrongState,
-            format!("what is remembered of the source is of version {}", state.version),
-            "use the release of Offshoot that wrote it, or a later one",
-        )),
-    }
-}
-
 fn parse(uri: &str) -> Result<Url, Failure> {
     let parsed = Url::parse(uri).map_err(|_| bad_uri(uri))?;
     let whole = parsed.scheme() == KIND && parsed.host_str().is_some() && parsed.port().is_some();
@@ -250,10 +217,4 @@ fn bad_uri(_uri: &str) -> Failure {
         "the text is no URI of a toy database",
         "write toy://LOGIN@HOST:PORT/main",
     )
-}
-
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Failure {
-        Failure::internal(refused.to_string())
-    }
 }

@@ -16,6 +16,7 @@
 //!
 //! The connector does all its file work through `DataDir`, as the engine demands; the server uses plain files.
 
+mod address;
 mod checker;
 mod client;
 mod conf;
@@ -24,18 +25,18 @@ mod daemon;
 mod database;
 mod follow;
 mod journal;
+mod program;
 mod received;
 mod record;
+mod remembered;
 mod server;
 mod source;
 mod state;
 mod stream;
 
 pub use client::{Client, Refused};
-pub use connector::{KIND, LOGIN, Toy};
+pub use connector::{KIND, Toy};
 pub use daemon::serve;
 pub use journal::{BEGIN, SEGMENT_BYTES, segment_name};
-pub use state::{create, create_of_version};
-
-/// The version of the database that this crate is of.
-pub const VERSION: &str = "1.0";
+pub use server::LOGIN;
+pub use state::{VERSION, create, create_of_version};

@@ -1,7 +1,6 @@
 //! Servers on directories of the engine's: found again by the arguments of their processes.
 
 use crate::client::{Client, Refused};
-use crate::connector::LOGIN;
 use crate::daemon::{PORT_TAKEN, socket};
 use jiff::Timestamp;
 use offshoot_connector::{Grant, Progress, Server, ServerSpec, StopMode, TiesCut};
@@ -13,6 +12,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The login that users of VDBs have.
+pub const LOGIN: &str = "offshoot";
 /// The one database of a toy.
 pub(crate) const DATABASE: &str = "main";
 /// How the names of its programs begin: tests of others build one of their own.

@@ -1,80 +1,31 @@
 //! Toy databases in production.
 
-use crate::VERSION;
+use crate::address::{Address, info};
 use crate::client::{Client, Refused};
 use crate::conf::Conf;
-use crate::connector::{STATE_VERSION, Toy};
 use crate::journal::damaged;
-use crate::state::{FILE, JOURNAL, State};
+use crate::program;
+use crate::remembered::state_of;
+use crate::state::{FILE, JOURNAL, State, VERSION};
 use crate::stream::{Shared, Stream};
-use jiff::Timestamp;
 use offshoot_connector::{
-    CheckedSource, Connector, Copied, CopyRequest, LogStream, ServerSpec, Source, StreamRequest,
+    CheckedSource, Copied, CopyRequest, LogStream, ServerSpec, Source, StreamRequest,
 };
-use offshoot_domain::{ConnectorState, Secret};
 use offshoot_types::{ErrorKind, Failure, LogPosition};
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long a connection may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Where a source is.
-#[derive(Clone)]
-pub(crate) struct Address {
-    host: String,
-    port: u16,
-    login: String,
-    secret: Option<Secret>,
-}
-
-impl Address {
-    pub(crate) fn connect(&self) -> Result<Client, Refused> {
-        let secret = self.secret.as_ref().map_or("", |secret| secret.reveal());
-        Client::remote(&self.host, self.port, &self.login, secret, CONNECT_TIMEOUT)
-    }
-
-    /// For messages.
-    pub(crate) fn place(&self) -> String {
-        format!("{}:{}", self.host, self.port)
-    }
-}
 
 /// A source.
 pub(crate) struct ToySource {
-    toy: Toy,
+    program: PathBuf,
     address: Address,
 }
 
-/// What a source says of itself.
-pub(crate) struct Info {
-    pub(crate) identity: String,
-    pub(crate) version: String,
-    pub(crate) clock: Timestamp,
-}
-
-/// Asks a source what it is.
-pub(crate) fn info(client: &mut Client) -> Result<Info, Refused> {
-    let unclear = || Refused::Error("the source does not say what it is".to_owned());
-    let answer = client.ask("INFO")?;
-    let (identity, version, clock_us): (String, String, i64) =
-        serde_json::from_str(&answer).map_err(|_| unclear())?;
-    let clock = Timestamp::from_microsecond(clock_us).map_err(|_| unclear())?;
-    Ok(Info { identity, version, clock })
-}
-
 impl ToySource {
-    pub(crate) fn new(
-        toy: Toy,
-        host: &str,
-        port: u16,
-        login: &str,
-        secret: Option<Secret>,
-    ) -> ToySource {
-        let (host, login) = (host.to_owned(), login.to_owned());
-        ToySource { toy, address: Address { host, port, login, secret } }
+    pub(crate) fn new(program: PathBuf, address: Address) -> ToySource {
+        ToySource { program, address }
     }
 
     fn connect(&self) -> Result<Client, Failure> {
@@ -100,10 +51,9 @@ impl Source for ToySource {
                 "only version 1.0 can be linked",
             ));
         }
-        self.toy.check_programs(&info.version)?;
-        let data = serde_json::json!({ "identity": info.identity });
+        program::check(&self.program, &info.version)?;
         Ok(CheckedSource {
-            state: ConnectorState { version: STATE_VERSION, data },
+            state: state_of(&info.identity),
             identity: info.identity,
             version: info.version,
             clock: info.clock,

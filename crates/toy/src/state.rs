@@ -4,7 +4,6 @@
 //! state: "toystate" · length u32 · checksum of the rest u32 · JSON
 //! ```
 
-use crate::VERSION;
 use crate::journal::{BEGIN, damaged};
 use crate::record::{Kind, Record};
 use offshoot_connector::DataDir;
@@ -15,6 +14,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+/// The version of the database that this crate is of.
+pub const VERSION: &str = "1.0";
 /// The file of the last checkpoint.
 pub(crate) const FILE: &str = "state";
 /// The directory of the journal.

@@ -6,10 +6,10 @@
 //! Each answer to a pull carries the journal's end and the source's clock of one moment. When all bytes up to that
 //! end are durable here, the two are a proof of completeness: later commits have later times.
 
+use crate::address::{Address, info};
 use crate::client::{Client, Refused};
-use crate::connector::identity_in;
-use crate::journal::{Journal, segment_start};
-use crate::source::{Address, info};
+use crate::journal::{Journal, SEGMENT_BYTES, segment_start};
+use crate::remembered::identity_in;
 use jiff::Timestamp;
 use offshoot_connector::{LogStream, StreamRequest, StreamState, StreamStatus};
 use offshoot_domain::Position;
@@ -125,7 +125,7 @@ impl Shared {
         };
         // The newest file is received again from its beginning: its end may not have been durable.
         let mut at = match self.journal.numbers() {
-            Ok(numbers) => numbers.last().map_or(begin, |last| last * crate::SEGMENT_BYTES),
+            Ok(numbers) => numbers.last().map_or(begin, |last| last * SEGMENT_BYTES),
             Err(error) => return cannot_write(&error),
         };
         let mut proof = None;

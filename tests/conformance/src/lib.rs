@@ -7,102 +7,15 @@
 #![allow(clippy::disallowed_methods)]
 
 mod files;
+mod harness;
 mod linked;
 pub mod promises;
 mod random;
 
 pub use files::give_to;
+pub use harness::{Content, Harness, PATIENCE, Production, Setting};
 pub use linked::{Image, Linked, Written, until};
 pub use random::Random;
-
-use offshoot_connector::{Connector, ServerSpec};
-use offshoot_domain::ConnectorState;
-use offshoot_types::LogPosition;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
-
-/// What a database shows to its users.
-pub type Content = BTreeMap<String, String>;
-
-/// A long time: everything that is waited for has happened by then.
-pub const PATIENCE: Duration = Duration::from_secs(90);
-
-/// What a connector's tests must be able to do beside it.
-pub trait Harness: Send + Sync {
-    /// The connector.
-    fn connector(&self) -> Arc<dyn Connector>;
-
-    /// Starts a new, empty database in production; everything of it is below an empty directory.
-    fn produce(&self, directory: &Path) -> Box<dyn Production>;
-
-    /// What a server shows by the socket that is the engine's alone.
-    ///
-    /// # Errors
-    /// What the server said.
-    fn content(&self, spec: &ServerSpec) -> Result<Content, String>;
-
-    /// What a user sees by a URI.
-    ///
-    /// # Errors
-    /// Why it does not open.
-    fn content_by(&self, uri: &str) -> Result<Content, String>;
-
-    /// Commits as a user, by a URI.
-    ///
-    /// # Errors
-    /// What the server said.
-    fn put_by(&self, uri: &str, key: &str, value: &str) -> Result<(), String>;
-
-    /// The ways to another database that a server still has.
-    fn ties(&self, spec: &ServerSpec) -> Vec<String>;
-
-    /// A setting that VDBs accept, and one that they do not.
-    fn settings(&self) -> (Setting, Setting);
-
-    /// Flips a bit of the users' data in a data directory that was shut down.
-    fn damage(&self, data_dir: &Path);
-
-    /// The file of received log that holds the byte at a position, and where in it.
-    fn log_byte(&self, state: &ConnectorState, log: &Path, position: LogPosition) -> (String, u64);
-}
-
-/// A setting's name and value.
-pub type Setting = (&'static str, &'static str);
-
-/// A database in production. Dropped, it is gone with its processes.
-pub trait Production: Send {
-    /// Its URI for the engine, with a secret that opens it, at this port or at another one.
-    fn uri(&self, port: Option<u16>) -> String;
-
-    /// The same with a secret that opens nothing.
-    fn wrong_uri(&self) -> String;
-
-    /// The secret in a URI replaced by the host and port of a VDB: how a user of the source would try to get into it.
-    fn uri_at(&self, port: u16) -> String;
-
-    /// Sets a key in a commit of its own; the label of that commit.
-    fn commit(&mut self, key: &str, value: &str) -> String;
-
-    /// Everything in it.
-    fn content(&mut self) -> Content;
-
-    /// Gives it a way to another database, which listens on a port of the loopback address: copies have that too.
-    fn tie_to(&mut self, port: u16);
-
-    /// The reservations of log that it has.
-    fn reservations(&mut self) -> Vec<String>;
-
-    /// Makes it give up all log that nobody has reserved.
-    fn drop_log(&mut self);
-
-    /// Stops it, at once as a crash would or cleanly.
-    fn stop(&mut self, crash: bool);
-
-    /// Starts it again.
-    fn start(&mut self);
-}
 
 /// Makes a test of each promise, on the harness that an expression gives.
 #[macro_export]

@@ -1,7 +1,8 @@
 //! A source that was linked: what most promises begin with.
 
 use crate::files::{PlainTarget, copy_tree, give_to, plain};
-use crate::{Content, Harness, PATIENCE, Production, Random};
+use crate::harness::{Content, Harness, PATIENCE, Production};
+use crate::random::Random;
 use offshoot_connector::{
     CheckedSource, Commit, Connector, Copied, CopyRequest, LogStream, LogTarget, ReceivedLog,
     Replay, Replayed, Server, ServerSpec, Source, StreamRequest,
