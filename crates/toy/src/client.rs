@@ -81,9 +81,14 @@ impl Client {
     /// # Errors
     /// [`Refused::Unreachable`].
     pub fn local(socket: &Path) -> Result<Client, Refused> {
+        Client::local_within(socket, ANSWER_TIMEOUT)
+    }
+
+    /// The same; an answer may take so long.
+    pub(crate) fn local_within(socket: &Path, timeout: Duration) -> Result<Client, Refused> {
         let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
         Ok(Client { stream: BufReader::new(Box::new(stream)) })
     }
 

@@ -168,6 +168,13 @@ impl ToyServer {
         Client::local(&socket(&self.runtime_dir))?.ask(line)
     }
 
+    /// Takes note of its end, which the parent of a process hears of last.
+    fn reap(&self) {
+        if let Some(child) = &mut *self.child.lock() {
+            let _ = child.wait_timeout(Duration::from_secs(1));
+        }
+    }
+
     fn need(&self, line: &str) -> Result<String, Failure> {
         self.ask(line)
             .map_err(|error| Failure::internal(format!("the server {}: {error}", self.name)))
@@ -260,14 +267,16 @@ impl Server for ToyServer {
         if !self.running() {
             return Ok(mode == StopMode::Immediate);
         }
-        let asked = mode == StopMode::Fast && self.ask("SHUTDOWN").is_ok();
-        if asked && self.process.wait_end(deadline * 2 / 3) {
-            // Reaps it.
-            let _ = self.running();
+        let asked = mode == StopMode::Fast
+            && Client::local_within(&socket(&self.runtime_dir), deadline / 3)
+                .and_then(|mut client| client.ask("SHUTDOWN"))
+                .is_ok();
+        if asked && self.process.wait_end(deadline / 3) {
+            self.reap();
             return Ok(true);
         }
         kill(self.process, deadline / 3)?;
-        let _ = self.running();
+        self.reap();
         Ok(mode == StopMode::Immediate)
     }
 }

@@ -26,7 +26,8 @@ impl ProcessId {
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
         let start_ticks = fields.nth(18)?.parse().ok()?;
-        (!matches!(state, "Z" | "X")).then_some(ProcessId { pid, start_ticks })
+        let runs = !matches!(state, "Z" | "X") || has_threads_left(pid);
+        runs.then_some(ProcessId { pid, start_ticks })
     }
 
     /// This process.
@@ -124,6 +125,13 @@ impl ProcessId {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether threads of a process still run whose first thread has ended: they end in any order when it is killed,
+/// and until the last one has, it may write.
+fn has_threads_left(pid: i32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    tasks.is_ok_and(|tasks| tasks.flatten().count() > 1)
 }
 
 /// Names this boot of the host: a [`ProcessId`] written down before a reboot means nothing after.

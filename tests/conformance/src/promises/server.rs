@@ -9,7 +9,7 @@ use offshoot_types::ErrorKind;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A way to end a server.
 type End<'a> = &'a dyn Fn(&dyn Server);
@@ -137,7 +137,9 @@ pub fn a_stop_is_clean_or_recovered_from(harness: &dyn Harness) {
         &|server| {
             // One that does not listen is killed in time.
             server.process_id().signal(Signal::Stop).unwrap();
+            let begun = Instant::now();
             assert!(!server.stop(StopMode::Fast, Duration::from_secs(3)).unwrap());
+            assert!(begun.elapsed() < Duration::from_secs(8), "it took {:?}", begun.elapsed());
         },
     ];
     for (round, end) in ends.into_iter().enumerate() {
