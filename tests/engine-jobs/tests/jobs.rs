@@ -1,6 +1,6 @@
 //! Every step of the engine's jobs: killed before it and after it, then finished or undone by the next engine, and
 //! killed again while that undoes it.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::too_many_lines)]
 
 use offshoot_os::process::{Child, Output, Sink, Spec, run};
 use offshoot_toy::{Client, create};

@@ -5,6 +5,7 @@ use offshoot_catalog::Job;
 use offshoot_connector::Registry;
 use offshoot_domain::Moment;
 use offshoot_engine::{Engine, EngineOptions};
+use offshoot_fuse::Fuse;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_toy::{Client, Toy};
 use offshoot_types::{ErrorKind, Failure, JobId};
@@ -36,6 +37,7 @@ fn run() -> Result<(), Failure> {
         cache_size: Some(64 << 20),
         capacity: None,
         connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
+        delivery: Arc::new(Fuse::default()),
         keeper: None,
     };
     let engine = Engine::open(&options)?;
