@@ -11,15 +11,17 @@
 //!                                                     clone, replay to the moment            clone, open
 //!                                                                └───────────────▶ VDB ◀───────────┘
 //! ```
-//! - [`Engine`] is the API; every change is a job of a workflow (`*_jobs` modules), whose steps are
-//!   plain functions over [`Parts`](parts::Parts).
-//! - A [`follower`] per dSource keeps the stream, the index of commits and the staging standby going.
+//! - [`Engine`] is the API; every change is a job of a workflow ([`jobs`]), whose steps are plain functions
+//!   over [`Parts`](parts::Parts).
+//! - A [`follower`](following::follower) for each dSource keeps the stream, the index of commits and the
+//!   staging server going.
+//! - The modules below are rooms, from [`ground`] up to [`face`]: `ARCHITECTURE.md` says what each may know.
 //!
 //! # Invariants
 //! 1. The engine MUST NOT use `std::fs` on a mount it serves: it would wait for its own answer, and
 //!    could then not even be killed. It works by path through `offshoot_fs`; its children may use mounts.
 //! 2. What a crash may leave in the store (a clone whose job had not noted it yet) is found because the
-//!    catalog does not know it: [`leftovers`] removes it once no job is open.
+//!    catalog does not know it: [`leftovers`](housekeeping::leftovers) removes it once no job is open.
 //! 3. The catalog says what should run; after any crash the next start makes it so.
 
 mod core;

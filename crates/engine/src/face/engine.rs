@@ -1,16 +1,13 @@
 //! The engine's API: what the server and tests call.
 
 use crate::core::Core;
-use crate::face::policies;
-use crate::face::policies::PolicyView;
-use crate::face::timeflows;
-use crate::face::timeflows::HistoryView;
+use crate::face::policies::{self, PolicyView};
+use crate::face::timeflows::{self, HistoryView};
 use crate::face::views::{self, DsourceView, EngineView, PoolView, SnapshotView, VdbView};
 use crate::following::Following;
 use crate::ground::keeping::Keeping;
 use crate::ground::paths::{Paths, keeper_socket};
-use crate::history::bookmarks;
-use crate::history::bookmarks::BookmarkView;
+use crate::history::bookmarks::{self, BookmarkView};
 use crate::history::names;
 use crate::history::snapshots;
 use crate::housekeeping::leftovers;
@@ -34,8 +31,7 @@ use crate::serving::servers::stop_leftovers;
 use crate::serving::volumes::Volumes;
 use crate::space::Space;
 use crate::space::damage;
-use crate::space::ledger;
-use crate::space::ledger::{Deletion, LedgerEntry};
+use crate::space::ledger::{self, Deletion, LedgerEntry};
 use crate::space::losses;
 use crate::space::room;
 use jiff::Timestamp;

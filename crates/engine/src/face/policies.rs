@@ -1,7 +1,6 @@
 //! Policies of dSources and VDBs: shown, set.
 
-use crate::history::names;
-use crate::history::names::ObjectKind;
+use crate::history::names::{self, ObjectKind};
 use crate::parts::Parts;
 use crate::space::room;
 use offshoot_domain::{Dsource, Owner, Policy, PolicyChange, Vdb};

@@ -4,8 +4,7 @@
 use crate::core::kind::{PositionWriter, ShownPosition};
 use crate::face::views::{SnapshotView, snapshot_views};
 use crate::history::moments::History;
-use crate::history::names;
-use crate::history::names::ObjectKind;
+use crate::history::names::{self, ObjectKind};
 use crate::parts::Parts;
 use offshoot_domain::{Dsource, LogRange, Owner, Snapshot, SnapshotKind, Timeflow, Vdb, openable};
 use offshoot_types::Failure;
