@@ -8,7 +8,8 @@
 //! 4. *Bytes of a segment are a live block's or dead*, never both: what is dead is given back or written over.
 //!
 //! What costs nothing is asserted in every build, where going on would cost data: 1, 3, and 4 at each place that is
-//! given back, written over or deleted. The rest looks at every block of a commit and at every segment: it is
+//! written over. What a wrong table on disk could break is not asserted but kept from doing harm: a place that is given
+//! back twice is not used again, and a segment whose accounts do not add up is not deleted. The rest looks at every block of a commit and at every segment: it is
 //! checked where [`crate::PoolOptions::check_invariants`] says so, in debug builds and in the simulation.
 
 use crate::segments::Segments;
