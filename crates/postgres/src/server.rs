@@ -24,6 +24,7 @@ use crate::vdb_role::VDB_ROLE;
 
 mod launch;
 mod log;
+mod orphans;
 mod record;
 
 pub use record::stop_leftover;

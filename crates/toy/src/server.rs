@@ -82,10 +82,8 @@ pub(crate) fn start(program: &Path, spec: &ServerSpec) -> Result<ToyServer, Fail
 
 /// The server of a runtime directory, when it runs.
 pub(crate) fn find(runtime_dir: &Path) -> Option<ProcessId> {
-    let entries = std::fs::read_dir("/proc").ok()?;
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let wanted = runtime_dir.to_string_lossy();
-    pids.filter_map(ProcessId::of)
+    ProcessId::all()
         .find(|process| argument(process, "--runtime").is_some_and(|dir| dir == *wanted))
 }
 

@@ -30,6 +30,13 @@ impl ProcessId {
         runs.then_some(ProcessId { pid, start_ticks })
     }
 
+    /// All processes that this one can see.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(ProcessId::of)
+    }
+
     /// This process.
     pub fn own() -> Option<Self> {
         ProcessId::of(std::process::id() as i32)

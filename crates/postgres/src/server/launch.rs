@@ -9,7 +9,7 @@ use offshoot_os::process::{Sink, Spec, User};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 
-use super::{Server, ServerSpec, log, record};
+use super::{Server, ServerSpec, log, orphans, record};
 
 /// Longest path of a Unix socket in bytes.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -27,6 +27,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         check_port(port)?;
     }
     prepare_dirs(&spec)?;
+    orphans::end(&spec.data_dir)?;
     let log_start = log::length(&spec.log_file);
     let child = command(&spec).spawn().map_err(|error| {
         Failure::new(

@@ -71,11 +71,11 @@ pub(super) fn find(runtime_dir: &Path) -> Option<Found> {
     } else if !runtime_dir.is_dir() {
         return None;
     }
-    let entries = std::fs::read_dir("/proc").ok()?;
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(ProcessId::of)
-        .find(|process| is_server_of(process, runtime_dir))
-        .map(|process| Found { process, data_dir: None, port: None })
+    ProcessId::all().find(|process| is_server_of(process, runtime_dir)).map(|process| Found {
+        process,
+        data_dir: None,
+        port: None,
+    })
 }
 
 /// Whether a process is a postmaster with its socket in this runtime directory. Its children carry

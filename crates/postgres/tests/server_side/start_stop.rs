@@ -1,6 +1,6 @@
 //! Starting, stopping, and what a killed engine leaves.
 
-use offshoot_os::process::{ProcessId, Spec};
+use offshoot_os::process::{ProcessId, Signal, Spec, run};
 use offshoot_postgres::config::{self, Settings, VdbOptions};
 use offshoot_postgres::server::{self, Server, ServerSpec, StopMode};
 use offshoot_types::{ErrorKind, Failure};
@@ -100,6 +100,25 @@ fn a_stop_is_clean_and_the_image_says_so() {
         assert_eq!(control(&bin, &spec.data_dir).state, ClusterState::InProduction);
         assert!(!server.stop(StopMode::Fast, DEADLINE).unwrap(), "nothing ran");
     }
+}
+
+#[test]
+fn a_killed_postmaster_leaves_nothing_that_hinders_the_next() {
+    let bin = bin_dirs().remove(0);
+    let scratch = Scratch::new();
+    let spec = adopted(&scratch, &bin);
+    let mut killed = started(spec.clone());
+    let process = killed.process_id();
+    // It cannot notice that the postmaster is gone, and keeps the shared memory.
+    let child = process.children().remove(0);
+    let stop = Spec::new("/bin/kill").arg("-STOP").arg(child.pid.to_string());
+    assert!(run(&stop, DEADLINE).unwrap().success());
+    process.signal(Signal::Kill).unwrap();
+    assert!(process.wait_end(DEADLINE));
+    assert!(!killed.running() && child.alive());
+    let mut next = started(spec);
+    assert!(!child.alive());
+    assert!(next.stop(StopMode::Fast, DEADLINE).unwrap());
 }
 
 #[test]
