@@ -36,6 +36,28 @@ pub struct WalFile {
     pub partial: bool,
 }
 
+impl WalFile {
+    /// Parses a file name with or without `.partial`, of files of that size; `None` for any other name.
+    pub(crate) fn parse(name: &str, segment_bytes: u64) -> Option<WalFile> {
+        let (digits, partial) = match name.strip_suffix(PARTIAL) {
+            Some(digits) => (digits, true),
+            None => (name, false),
+        };
+        let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
+        if digits.len() != 24 || !digits.bytes().all(hexadecimal) {
+            return None;
+        }
+        let part = |at: usize| u64::from_str_radix(digits.get(at..at + 8)?, 16).ok();
+        let per_part = (1 << 32) / segment_bytes;
+        let (timeline, high, low) = (part(0)?, part(8)?, part(16)?);
+        if timeline == 0 || low >= per_part {
+            return None;
+        }
+        let number = high * per_part + low;
+        Some(WalFile { timeline: u32::try_from(timeline).ok()?, number, partial })
+    }
+}
+
 /// What stands for the directory in messages.
 const DIRECTORY: &str = "the directory of received log";
 
@@ -109,22 +131,7 @@ impl Archive {
 
     /// Parses a file name with or without `.partial`; `None` for any other name.
     pub fn parse_name(&self, name: &str) -> Option<WalFile> {
-        let (digits, partial) = match name.strip_suffix(PARTIAL) {
-            Some(digits) => (digits, true),
-            None => (name, false),
-        };
-        let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
-        if digits.len() != 24 || !digits.bytes().all(hexadecimal) {
-            return None;
-        }
-        let part = |at: usize| u64::from_str_radix(digits.get(at..at + 8)?, 16).ok();
-        let per_part = (1 << 32) / self.segment_bytes;
-        let (timeline, high, low) = (part(0)?, part(8)?, part(16)?);
-        if timeline == 0 || low >= per_part {
-            return None;
-        }
-        let number = high * per_part + low;
-        Some(WalFile { timeline: u32::try_from(timeline).ok()?, number, partial })
+        WalFile::parse(name, self.segment_bytes)
     }
 
     /// All WAL files, by timeline and number. Where a file is there both whole and partial, only

@@ -172,7 +172,7 @@ impl Connector for Postgres {
             Target::EndOfWal,
             Timeline::Latest,
             replay.deadline,
-            &mut |_| (replay.tick)(None),
+            &mut |position| (replay.tick)(position.map(LogPosition::from)),
         )?;
         let (end, server) = (recovered.end_lsn, RunningServer::new(recovered.server, files));
         if LogPosition::from(end) > to {

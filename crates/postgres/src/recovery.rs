@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::archive::WalFile;
 use crate::lsn::Lsn;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
@@ -42,13 +43,6 @@ pub enum Timeline {
     Id(u32),
 }
 
-/// How a recovery goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// What the server says it does, e.g. `recovering 000000010000000000000003`.
-    pub activity: String,
-}
-
 /// A recovered, promoted server.
 #[derive(Debug)]
 pub struct Recovered {
@@ -78,7 +72,8 @@ const WAL_PAGE_BYTES: u64 = 8192;
 /// the caller makes the result durable as a whole (by a snapshot, or by syncing the file system)
 /// before anyone depends on it.
 ///
-/// `tick` is called every few ten ms and cancels by returning `false` (the server is stopped).
+/// `tick` is called every few ten ms with the start of the WAL file that is being replayed, where
+/// that is known, and cancels by returning `false` (the server is stopped).
 ///
 /// # Errors
 /// `MomentUnavailable` when the WAL ends before the target, `Cancelled`, `DataDamaged` with the
@@ -91,7 +86,7 @@ pub fn run(
     target: Target,
     timeline: Timeline,
     deadline: Duration,
-    tick: &mut dyn FnMut(&Progress) -> bool,
+    tick: &mut dyn FnMut(Option<Lsn>) -> bool,
 ) -> Result<Recovered, Failure> {
     spec.tcp_port = None;
     if spec.superusers.is_empty() {
@@ -99,6 +94,8 @@ pub fn run(
     }
     let end = SystemClock.elapsed() + deadline;
     prepare(dir, control, target, timeline)?;
+    let segment_bytes = control.wal_segment_bytes;
+    let tick = &mut |server: &Server| tick(replaying(server, segment_bytes));
     let recovered = match attempt(spec.clone(), target, deadline, tick) {
         Err(Ended::BeforeTarget) => {
             // Perhaps there is just no record behind the target that would show where it is.
@@ -167,7 +164,7 @@ fn attempt(
     spec: ServerSpec,
     target: Target,
     deadline: Duration,
-    tick: &mut dyn FnMut(&Progress) -> bool,
+    tick: &mut dyn FnMut(&Server) -> bool,
 ) -> Result<Recovered, Ended> {
     let mut server = server::start(spec).map_err(Ended::Failed)?;
     let mut last_tick = SystemClock.elapsed();
@@ -177,7 +174,7 @@ fn attempt(
             return true;
         }
         last_tick = now;
-        tick(&Progress { activity: activity(server) })
+        tick(server)
     });
     let mut session = match waited {
         Ok(session) => session,
@@ -206,14 +203,10 @@ fn attempt(
     })
 }
 
-/// What the process that replays says of itself.
-fn activity(server: &Server) -> String {
-    let titles =
-        server.process_id().children().into_iter().map(|child| child.arguments().join(" "));
-    titles
-        .filter_map(|title| title.split_once("startup").map(|(_, text)| text.trim().to_owned()))
-        .next()
-        .unwrap_or_default()
+/// The start of the WAL file that a server replays.
+fn replaying(server: &Server, segment_bytes: u64) -> Option<Lsn> {
+    let file = WalFile::parse(&server.recovering()?, segment_bytes)?;
+    Some(Lsn(file.number.saturating_mul(segment_bytes)))
 }
 
 fn explain(server: &Server, target: Target, failure: Failure) -> Ended {

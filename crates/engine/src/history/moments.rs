@@ -27,6 +27,9 @@ pub struct Resolved {
     pub image: SnapshotId,
     /// Where replay of the source's log ends; none: the image opens as it stands.
     pub recover_to: Option<LogPosition>,
+    /// Where that replay begins.
+    #[serde(default)]
+    pub replay_from: LogPosition,
     /// What the user sees as the moment.
     pub position: Position,
 }
@@ -280,6 +283,7 @@ fn finish_plan(
         snapshot: plan.snapshot,
         image: plan.image,
         recover_to: plan.recover_to,
+        replay_from: base.replay_from,
         position: position.unwrap_or(base.position),
     })
 }

@@ -66,14 +66,14 @@ pub fn unmount_clone(context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// Replays a mounted clone of an image as taken to a position, cuts its ties with the source and stops
-/// it cleanly. Repeating it on a clone that was opened before is refused: clone anew.
+/// Replays a mounted clone of a snapshot of staging from one position to another, cuts its ties with the source and
+/// stops it cleanly. Repeating it on a clone that was opened before is refused: clone anew.
 pub fn replay(
     context: &Context,
     dsource: DsourceId,
     kind: &Kind,
     dataset: DatasetId,
-    to: LogPosition,
+    (from, to): (LogPosition, LogPosition),
 ) -> Result<(), Failure> {
     let (parts, connector) = (context.app(), &kind.connector);
     let key = job_key(context.job_id());
@@ -85,7 +85,8 @@ pub fn replay(
             "resume the dSource",
         )
     })?;
-    context.progress(0, to.bytes_since(connector.replay_begins(&spec)?), "bytes");
+    let total = to.bytes_since(from);
+    context.progress(0, total, "bytes");
     let files = spec.files.clone();
     let replayed = connector.replay(
         spec,
@@ -94,7 +95,12 @@ pub fn replay(
             target: &follower.target(parts.volumes.files(dataset)?),
             to,
             deadline: REPLAY_DEADLINE,
-            tick: &mut |_| !context.is_cancelled(),
+            tick: &mut |reached| {
+                if let Some(reached) = reached {
+                    context.progress(reached.bytes_since(from).min(total), total, "bytes");
+                }
+                !context.is_cancelled()
+            },
         },
     )?;
     parts.servers.keep(&key, replayed.server.clone());
@@ -121,7 +127,8 @@ pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
     let owner: Owner = context.need(BASE)?;
     if let (Some(to), Owner::Dsource(dsource)) = (resolved.recover_to, owner) {
         let kind = Kind::of(context.app(), owner)?;
-        replay(context, dsource, &kind, context.need(DATASET)?, to)?;
+        let range = (resolved.replay_from, to);
+        replay(context, dsource, &kind, context.need(DATASET)?, range)?;
         context.set("recover_ms", &(context.app().elapsed_ms() - started))?;
     }
     Ok(())

@@ -74,7 +74,10 @@ fn recover(context: &Context) -> Result<(), Failure> {
             format!("the log that {} needs is not there", snapshot.id),
             "choose another snapshot or moment",
         )),
-        Owner::Dsource(id) => opening::replay(context, id, &kind, dataset, snapshot.position.log),
+        Owner::Dsource(id) => {
+            let range = (snapshot.replay_from, snapshot.position.log);
+            opening::replay(context, id, &kind, dataset, range)
+        }
         Owner::Vdb(_) => {
             let key = job_key(context.job_id());
             opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
