@@ -1,6 +1,7 @@
-//! Places where a test lets the engine die.
+//! Places where a test lets the engine die, or a step fail.
 
 use offshoot_types::{ErrorKind, Failure};
+use parking_lot::Mutex;
 
 /// When, in the course of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,23 +19,22 @@ pub enum CrashPoint {
 /// Told of every crash point a job passes.
 pub trait CrashPoints: Send + Sync {
     /// The job of workflow `kind` is at `point` of `step`. Does not return to simulate a crash.
-    fn reached(&self, kind: &str, step: &str, point: CrashPoint);
+    ///
+    /// # Errors
+    /// With which the step, or its undo, shall fail.
+    fn reached(&self, kind: &str, step: &str, point: CrashPoint) -> Result<(), Failure>;
 }
 
-/// Aborts the process at one crash point.
+/// A crash point of one step of one workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AbortAt {
+struct Place {
     kind: String,
     step: String,
     point: CrashPoint,
 }
 
-impl AbortAt {
-    /// Reads `KIND/STEP[:before|:after|:before-undo|:after-undo]`; without a point: before.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] for any other text.
-    pub fn parse(text: &str) -> Result<AbortAt, Failure> {
+impl Place {
+    fn parse(text: &str) -> Result<Place, Failure> {
         let bad = || {
             Failure::new(
                 ErrorKind::InvalidInput,
@@ -51,20 +51,65 @@ impl AbortAt {
             "after-undo" => CrashPoint::AfterUndo,
             _ => return Err(bad()),
         };
-        Ok(AbortAt { kind: kind.to_owned(), step: step.to_owned(), point })
+        Ok(Place { kind: kind.to_owned(), step: step.to_owned(), point })
     }
 
-    /// Whether this is the crash point.
-    pub fn is_at(&self, kind: &str, step: &str, point: CrashPoint) -> bool {
+    fn is_at(&self, kind: &str, step: &str, point: CrashPoint) -> bool {
         self.kind == kind && self.step == step && self.point == point
     }
 }
 
+/// Aborts the process at one crash point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbortAt(Place);
+
+impl AbortAt {
+    /// Reads `KIND/STEP[:before|:after|:before-undo|:after-undo]`; without a point: before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for any other text.
+    pub fn parse(text: &str) -> Result<AbortAt, Failure> {
+        Place::parse(text).map(AbortAt)
+    }
+}
+
 impl CrashPoints for AbortAt {
-    fn reached(&self, kind: &str, step: &str, point: CrashPoint) {
-        if self.is_at(kind, step, point) {
+    fn reached(&self, kind: &str, step: &str, point: CrashPoint) -> Result<(), Failure> {
+        if self.0.is_at(kind, step, point) {
             tracing::error!(kind, step, ?point, "aborting, as asked for");
             std::process::abort();
+        }
+        Ok(())
+    }
+}
+
+/// Lets one step after the other fail in an engine that lives on, so that their undo is seen at work: each time it
+/// is armed, the first job that passes the place gets an error there, once.
+#[derive(Debug, Default)]
+pub struct FailAt(Mutex<Option<Place>>);
+
+impl FailAt {
+    /// Names the next place, in the form of [`AbortAt::parse`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for any other text.
+    pub fn arm(&self, text: &str) -> Result<(), Failure> {
+        *self.0.lock() = Some(Place::parse(text)?);
+        Ok(())
+    }
+
+    /// Takes back a place that no job has passed; whether there was one.
+    pub fn disarm(&self) -> bool {
+        self.0.lock().take().is_some()
+    }
+}
+
+impl CrashPoints for FailAt {
+    fn reached(&self, kind: &str, step: &str, point: CrashPoint) -> Result<(), Failure> {
+        let here = |place: &mut Place| place.is_at(kind, step, point);
+        match self.0.lock().take_if(here) {
+            Some(_) => Err(Failure::internal(format!("{kind}/{step} fails, as asked for"))),
+            None => Ok(()),
         }
     }
 }
@@ -73,7 +118,9 @@ impl CrashPoints for AbortAt {
 pub(crate) struct Never;
 
 impl CrashPoints for Never {
-    fn reached(&self, _: &str, _: &str, _: CrashPoint) {}
+    fn reached(&self, _: &str, _: &str, _: CrashPoint) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

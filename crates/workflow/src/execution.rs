@@ -4,7 +4,7 @@ use crate::context::StepContext;
 use crate::crash_point::CrashPoint;
 use crate::jobs::Shared;
 use crate::live::{Live, cancelled, first_open};
-use crate::workflow::{StepFn, Workflow};
+use crate::workflow::{Step, Workflow};
 use offshoot_catalog::{Job, JobState, StepState};
 use offshoot_types::{ErrorKind, Failure};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -111,9 +111,8 @@ impl<'a, C> Execution<'a, C> {
             }
             self.mark(index, StepState::Running).map_err(halt)?;
             let step = &self.workflow.steps()[index];
-            self.pass(step.name, CrashPoint::Before);
             let attempts = if only_forward { ATTEMPTS } else { 1 };
-            let result = self.attempt(step.run, false, attempts);
+            let result = self.attempt(step, false, attempts);
             if let Err(failure) = result {
                 let mut job = self.live.job.lock();
                 if failure.code == ErrorKind::Cancelled && self.is_left(&job) {
@@ -123,7 +122,6 @@ impl<'a, C> Execution<'a, C> {
                 job.steps[index].ended_at = Some(self.shared.now());
                 return Err(halt(failure));
             }
-            self.pass(step.name, CrashPoint::After);
             // Made durable together with the beginning of the next step, or the end of the job.
             let mut job = self.live.job.lock();
             job.steps[index].state = StepState::Done;
@@ -156,9 +154,7 @@ impl<'a, C> Execution<'a, C> {
             if matches!(state, StepState::Pending | StepState::Undone) {
                 continue;
             }
-            self.pass(step.name, CrashPoint::BeforeUndo);
-            self.attempt(step.undo, true, ATTEMPTS).map_err(|failure| (step.name, failure))?;
-            self.pass(step.name, CrashPoint::AfterUndo);
+            self.attempt(step, true, ATTEMPTS).map_err(|failure| (step.name, failure))?;
             if let Err(failure) = self.mark(index, StepState::Undone) {
                 tracing::error!(job = %self.live.id, %failure, "the undo could not be recorded");
             }
@@ -166,16 +162,24 @@ impl<'a, C> Execution<'a, C> {
         Ok(())
     }
 
-    fn attempt(&self, work: StepFn<C>, undoing: bool, attempts: u32) -> Result<(), Failure> {
+    /// Runs or undoes a step.
+    fn attempt(&self, step: &Step<C>, undoing: bool, attempts: u32) -> Result<(), Failure> {
+        let (work, before, after) = match undoing {
+            false => (step.run, CrashPoint::Before, CrashPoint::After),
+            true => (step.undo, CrashPoint::BeforeUndo, CrashPoint::AfterUndo),
+        };
         let (app, live) = (self.app.clone(), self.live.clone());
         let (catalog, clock) = (self.shared.catalog.clone(), self.shared.clock.clone());
         let context = StepContext { app, catalog, clock, live, undoing };
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
             // A defect in a step must undo the job, not end the thread and leave the object locked.
-            let result = catch_unwind(AssertUnwindSafe(|| work(&context)))
-                .unwrap_or_else(|panic| Err(Failure::internal(panic_text(&*panic))));
-            match result {
+            let caught = || {
+                catch_unwind(AssertUnwindSafe(|| work(&context)))
+                    .unwrap_or_else(|panic| Err(Failure::internal(panic_text(&*panic))))
+            };
+            let result = self.pass(step.name, before).and_then(|()| caught());
+            match result.and_then(|()| self.pass(step.name, after)) {
                 Err(failure) if attempt < attempts => {
                     tracing::warn!(job = %self.live.id, %failure, attempt, "trying again");
                     self.shared.clock.sleep(pause);
@@ -199,8 +203,8 @@ impl<'a, C> Execution<'a, C> {
         Ok(self.shared.catalog.save_job(&job)?)
     }
 
-    fn pass(&self, step: &str, point: CrashPoint) {
-        self.shared.crash_points.reached(self.workflow.kind(), step, point);
+    fn pass(&self, step: &str, point: CrashPoint) -> Result<(), Failure> {
+        self.shared.crash_points.reached(self.workflow.kind(), step, point)
     }
 
     fn ended(&self, state: JobState, settled: bool) -> Job {

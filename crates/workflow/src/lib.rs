@@ -46,7 +46,7 @@ mod runner;
 mod workflow;
 
 pub use context::StepContext;
-pub use crash_point::{AbortAt, CrashPoint, CrashPoints};
+pub use crash_point::{AbortAt, CrashPoint, CrashPoints, FailAt};
 pub use lock::Lock;
 pub use runner::{Runner, Submission};
 pub use workflow::{Step, StepFn, Workflow};

@@ -69,7 +69,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
         Runner::with_crash_points(catalog, clock, workflows, Arc::new(Never))
     }
 
-    /// As [`Runner::new`], with places to die at.
+    /// As [`Runner::new`], with places to die or fail at.
     pub fn with_crash_points(
         catalog: Arc<Catalog>,
         clock: Arc<dyn Clock>,

@@ -46,7 +46,7 @@ use offshoot_domain::{
 use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
-use offshoot_workflow::{AbortAt, Runner, Workflow};
+use offshoot_workflow::{AbortAt, CrashPoints, Runner, Workflow};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -128,6 +128,27 @@ impl Engine {
     /// What prevents it, with its mend: pool in use, of a newer format, not writable; host that
     /// cannot deliver datasets; …
     pub fn open(options: &EngineOptions) -> Result<Engine, Failure> {
+        match std::env::var(CRASH_VARIABLE) {
+            Ok(text) => Engine::open_with(options, Some(Arc::new(AbortAt::parse(&text)?))),
+            Err(_) => Engine::open_with(options, None),
+        }
+    }
+
+    /// As [`Engine::open`], with places where a test lets the engine die or a job fail.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_with_crash_points(
+        options: &EngineOptions,
+        crash_points: Arc<dyn CrashPoints>,
+    ) -> Result<Engine, Failure> {
+        Engine::open_with(options, Some(crash_points))
+    }
+
+    fn open_with(
+        options: &EngineOptions,
+        crash_points: Option<Arc<dyn CrashPoints>>,
+    ) -> Result<Engine, Failure> {
         let cache_size = cache_size(options.cache_size)?;
         options.delivery.check_host()?;
         let connectors = options.connectors.clone();
@@ -154,12 +175,9 @@ impl Engine {
         clean_up(&parts, survivors)?;
         leftovers::check_catalog(&parts)?;
         damage::recall(&parts)?;
-        let runner = match std::env::var(CRASH_VARIABLE) {
-            Ok(text) => {
-                let abort = Arc::new(AbortAt::parse(&text)?);
-                Runner::with_crash_points(catalog, clock, workflows(), abort)
-            }
-            Err(_) => Runner::new(catalog, clock, workflows()),
+        let runner = match crash_points {
+            Some(points) => Runner::with_crash_points(catalog, clock, workflows(), points),
+            None => Runner::new(catalog, clock, workflows()),
         };
         parts.set_runner(runner);
         resume(&parts)?;

@@ -91,6 +91,10 @@ pub struct PoolView {
     pub used_bytes: u64,
     /// What all datasets would take outside the pool, in bytes.
     pub logical_bytes: u64,
+    /// How many datasets there are, known to the catalog or not.
+    pub datasets: u64,
+    /// How many images of them.
+    pub images: u64,
 }
 
 /// The engine at a glance.
@@ -264,6 +268,8 @@ pub fn pool(parts: &Parts) -> PoolView {
         stats: parts.store.stats(),
         used_bytes: used_bytes(parts.paths.pool()),
         logical_bytes: datasets.iter().map(|one| logical(&parts.store, Some(one.id))).sum(),
+        datasets: datasets.len() as u64,
+        images: parts.store.snapshots().len() as u64,
     }
 }
 

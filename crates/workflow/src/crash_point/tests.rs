@@ -1,4 +1,4 @@
-use super::{AbortAt, CrashPoint};
+use super::{CrashPoint, CrashPoints, FailAt, Place};
 
 #[test]
 fn crash_points_are_read() {
@@ -10,12 +10,27 @@ fn crash_points_are_read() {
         ("vdb.provision/clone:after-undo", CrashPoint::AfterUndo),
     ];
     for (text, point) in cases {
-        let at = AbortAt::parse(text).expect(text);
+        let at = Place::parse(text).expect(text);
         assert!(at.is_at("vdb.provision", "clone", point), "{text}");
         assert!(!at.is_at("vdb.provision", "mount", point));
         assert!(!at.is_at("vdb.delete", "clone", point));
     }
     for text in ["", "clone", "vdb.provision/clone:now"] {
-        assert!(AbortAt::parse(text).is_err(), "{text}");
+        assert!(Place::parse(text).is_err(), "{text}");
     }
+}
+
+#[test]
+fn a_step_fails_once_each_time_it_is_asked_for() {
+    let fail = FailAt::default();
+    let at_clone = || fail.reached("vdb.provision", "clone", CrashPoint::After);
+    assert!(at_clone().is_ok(), "nothing was asked for");
+    fail.arm("vdb.provision/clone:after").expect("a place");
+    assert!(fail.reached("vdb.provision", "clone", CrashPoint::Before).is_ok());
+    assert!(at_clone().expect_err("it fails").message.contains("as asked for"));
+    assert!(at_clone().is_ok(), "once");
+    assert!(!fail.disarm());
+    fail.arm("vdb.provision/clone:after").expect("a place");
+    assert!(fail.disarm());
+    assert!(at_clone().is_ok());
 }

@@ -210,11 +210,11 @@ impl Crashes {
 }
 
 impl CrashPoints for Crashes {
-    fn reached(&self, _: &str, step: &str, point: CrashPoint) {
+    fn reached(&self, _: &str, step: &str, point: CrashPoint) -> Result<(), Failure> {
         let mut to_come = self.to_come.lock();
-        let Some(crash) = to_come.front().copied() else { return };
+        let Some(crash) = to_come.front().copied() else { return Ok(()) };
         if crash.step.to_string() != step || crash.point != point {
-            return;
+            return Ok(());
         }
         to_come.pop_front();
         if let Some(world) = self.world.as_ref().filter(|_| crash.midway) {
