@@ -15,10 +15,11 @@ pub struct Position {
 }
 
 /// The moment a user asks for. As JSON: `"latest"`, `{"at": "2026-11-21T14:03:27.5Z"}` and so on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
     /// The newest moment that can be opened.
+    #[default]
     Latest,
     /// Exactly this snapshot.
     Snapshot(SnapshotId),

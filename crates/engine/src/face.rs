@@ -1,6 +1,12 @@
-//! What the engine shows, and what can be asked of it.
+//! What the engine shows, and what can be asked of it: one file for each kind of object.
 
+pub mod bookmarks;
+pub mod dsources;
 pub mod engine;
+pub mod jobs;
+pub mod opening;
 pub mod policies;
+pub mod pool;
+pub mod snapshots;
 pub mod timeflows;
-pub mod views;
+pub mod vdbs;

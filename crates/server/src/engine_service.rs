@@ -8,8 +8,8 @@ use offshoot_api as api;
 use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
-    DsourceView, Engine, FollowState, LedgerEntry, LedgerKey, ObjectKind, PolicyView, PoolView,
-    SnapshotView, Survival, VdbView,
+    BookmarkRequest, DsourceView, Engine, FollowState, LedgerEntry, LedgerKey, LinkRequest,
+    ObjectKind, PolicyView, PoolView, ProvisionRequest, SnapshotView, Survival, VdbView,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 use std::net::SocketAddr;
@@ -65,125 +65,127 @@ impl EngineService for LocalEngine {
     }
 
     fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {
-        let password = request.password.as_ref().map(api::Secret::reveal);
-        let api::LinkDsource { name, connector, source, snapshot_every_ms, .. } = &request;
-        self.engine.link(name, connector, source, password, *snapshot_every_ms)
+        let api::LinkDsource { name, connector, source, password, snapshot_every_ms } = request;
+        let password = password.map(|one| domain::Secret::new(one.reveal()));
+        let request = LinkRequest { name, connector, source, password, snapshot_every_ms };
+        self.engine.dsources().link(request)
     }
 
     fn list_dsources(&self) -> Result<Vec<api::Dsource>, Failure> {
-        Ok(self.engine.dsources()?.into_iter().map(dsource).collect())
+        Ok(self.engine.dsources().list()?.into_iter().map(dsource).collect())
     }
 
     fn show_dsource(&self, name: &str) -> Result<api::Dsource, Failure> {
-        self.engine.dsource(name).map(dsource)
+        self.engine.dsources().show(name).map(dsource)
     }
 
     fn sync_dsource(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.sync(name)
+        self.engine.dsources().sync(name)
     }
 
     fn pause_dsource(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.pause(name)
+        self.engine.dsources().pause(name)
     }
 
     fn resume_dsource(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.resume_dsource(name)
+        self.engine.dsources().resume(name)
     }
 
     fn unlink_dsource(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.unlink(name)
+        self.engine.dsources().unlink(name)
     }
 
     fn take_snapshot(&self, request: api::TakeSnapshot) -> Result<JobId, Failure> {
-        self.engine.take_snapshot(&request.object)
+        self.engine.snapshots().take(&request.object)
     }
 
     fn list_snapshots(&self, object: Option<&str>) -> Result<Vec<api::Snapshot>, Failure> {
-        Ok(self.engine.snapshots(object)?.into_iter().map(snapshot).collect())
+        Ok(self.engine.snapshots().list(object)?.into_iter().map(snapshot).collect())
     }
 
     fn show_snapshot(&self, id: SnapshotId) -> Result<api::Snapshot, Failure> {
-        self.engine.snapshot(id).map(snapshot)
+        self.engine.snapshots().show(id).map(snapshot)
     }
 
     fn delete_snapshot(&self, id: SnapshotId) -> Result<JobId, Failure> {
-        self.engine.delete_snapshot(id)
+        self.engine.snapshots().delete(id)
     }
 
     fn provision_vdb(&self, request: api::ProvisionVdb) -> Result<JobId, Failure> {
-        self.engine.provision(
-            &request.name,
-            &request.from,
-            moment(request.moment)?,
-            request.port,
-            request.settings,
-            request.memory_bytes,
-            request.keep_source_logins,
-        )
+        self.engine.vdbs().provision(ProvisionRequest {
+            name: request.name,
+            from: request.from,
+            moment: moment(request.moment)?,
+            port: request.port,
+            settings: request.settings,
+            memory_bytes: request.memory_bytes,
+            keep_source_logins: request.keep_source_logins,
+        })
     }
 
     fn list_vdbs(&self) -> Result<Vec<api::Vdb>, Failure> {
-        Ok(self.engine.vdbs()?.into_iter().map(vdb).collect())
+        Ok(self.engine.vdbs().list()?.into_iter().map(vdb).collect())
     }
 
     fn show_vdb(&self, name: &str) -> Result<api::Vdb, Failure> {
-        self.engine.vdb(name).map(vdb)
+        self.engine.vdbs().show(name).map(vdb)
     }
 
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.start_vdb(name)
+        self.engine.vdbs().start(name)
     }
 
     fn stop_vdb(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.stop_vdb(name)
+        self.engine.vdbs().stop(name)
     }
 
     fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.delete_vdb(name)
+        self.engine.vdbs().delete(name)
     }
 
     fn refresh_vdb(&self, name: &str, request: api::RefreshVdb) -> Result<JobId, Failure> {
-        self.engine.refresh_vdb(name, moment(request.moment)?)
+        self.engine.vdbs().refresh(name, moment(request.moment)?)
     }
 
     fn rewind_vdb(&self, name: &str, request: api::RewindVdb) -> Result<JobId, Failure> {
         match request.to {
             api::RewindTo::Snapshot { id } => {
-                self.engine.rewind_vdb(name, domain::Moment::Snapshot(id))
+                self.engine.vdbs().rewind(name, domain::Moment::Snapshot(id))
             }
             api::RewindTo::Bookmark { name: bookmark } => {
-                self.engine.rewind_vdb(name, domain::Moment::Bookmark(bookmark))
+                self.engine.vdbs().rewind(name, domain::Moment::Bookmark(bookmark))
             }
-            api::RewindTo::Undo => self.engine.undo_rewind(name),
+            api::RewindTo::Undo => self.engine.vdbs().undo_rewind(name),
         }
     }
 
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
-        self.engine.create_bookmark(&request.name, &request.on, moment(request.moment)?)
+        let api::CreateBookmark { name, on, moment: at } = request;
+        self.engine.bookmarks().create(BookmarkRequest { name, on, at: moment(at)? })
     }
 
     fn list_bookmarks(&self) -> Result<Vec<api::Bookmark>, Failure> {
-        Ok(self.engine.bookmarks()?.into_iter().map(history::bookmark).collect())
+        Ok(self.engine.bookmarks().list()?.into_iter().map(history::bookmark).collect())
     }
 
     fn show_bookmark(&self, name: &str) -> Result<api::Bookmark, Failure> {
-        self.engine.bookmark(name).map(history::bookmark)
+        self.engine.bookmarks().show(name).map(history::bookmark)
     }
 
     fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
-        self.engine.delete_bookmark(name)
+        self.engine.bookmarks().delete(name)
     }
 
     fn show_timeflows(&self, name: &str) -> Result<api::TimeflowList, Failure> {
-        self.engine.timeflows(name).map(history::timeflows)
+        self.engine.timeflows().show(name).map(history::timeflows)
     }
 
     fn list_policies(&self) -> Result<Vec<api::Policy>, Failure> {
-        Ok(self.engine.policies()?.into_iter().map(policy).collect())
+        Ok(self.engine.policies().list()?.into_iter().map(policy).collect())
     }
 
     fn show_policy(&self, name: &str) -> Result<api::Policy, Failure> {
-        self.engine.policy(name).map(policy)
+        self.engine.policies().show(name).map(policy)
     }
 
     fn set_policy(&self, name: &str, request: api::SetPolicy) -> Result<api::Policy, Failure> {
@@ -196,44 +198,44 @@ impl EngineService for LocalEngine {
             log_ms: request.log_ms,
             quota_bytes: request.quota_bytes,
         };
-        self.engine.set_policy(name, &change).map(policy)
+        self.engine.policies().set(name, &change).map(policy)
     }
 
     fn list_jobs(&self) -> Result<Vec<api::Job>, Failure> {
-        Ok(self.engine.jobs()?.into_iter().map(job).collect())
+        Ok(self.engine.jobs().list()?.into_iter().map(job).collect())
     }
 
     fn show_job(&self, id: JobId) -> Result<api::Job, Failure> {
-        self.engine.job(id).map(job)
+        self.engine.jobs().show(id).map(job)
     }
 
     fn cancel_job(&self, id: JobId) -> Result<api::Job, Failure> {
-        self.engine.cancel_job(id).map(job)
+        self.engine.jobs().cancel(id).map(job)
     }
 
     fn pool_status(&self) -> Result<api::PoolStatus, Failure> {
-        Ok(pool(&self.engine.pool()))
+        Ok(pool(&self.engine.pool().view()))
     }
 
     fn ledger(&self, object: Option<&str>) -> Result<api::Ledger, Failure> {
-        Ok(ledger(self.engine.ledger(object)?, None))
+        Ok(ledger(self.engine.pool().ledger(object)?, None))
     }
 
     fn ledger_deletion(&self, objects: &[String]) -> Result<api::Ledger, Failure> {
-        let deletion = self.engine.ledger_deletion(objects)?;
+        let deletion = self.engine.pool().deletion(objects)?;
         Ok(ledger(deletion.entries, Some(deletion.freed_if_deleted_bytes)))
     }
 
     fn reclaim_pool(&self) -> Result<JobId, Failure> {
-        self.engine.reclaim()
+        self.engine.pool().reclaim()
     }
 
     fn last_scrub(&self) -> Result<api::ScrubReport, Failure> {
-        self.engine.last_scrub().map(scrub::report)
+        self.engine.pool().last_scrub().map(scrub::report)
     }
 
     fn scrub_pool(&self, request: api::ScrubPool) -> Result<JobId, Failure> {
-        self.engine.scrub(request.bytes_per_s)
+        self.engine.pool().scrub(request.bytes_per_s)
     }
 }
 

@@ -6,6 +6,7 @@ use offshoot_connector::Connector;
 use offshoot_domain::{ConnectorState, Dsource, Owner, Position, Vdb};
 use offshoot_os::process::User;
 use offshoot_types::{Failure, LogPosition};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What the servers of an object need.
@@ -56,19 +57,20 @@ pub struct ShownPosition {
 }
 
 /// Writes positions of one object for users.
+#[derive(Clone)]
 pub struct PositionWriter {
     connector: Arc<dyn Connector>,
-    state: ConnectorState,
+    state: Arc<ConnectorState>,
 }
 
 impl PositionWriter {
     /// For a dSource, or for a VDB by the dSource it comes from.
     pub fn of(core: &Core, owner: Owner) -> Result<PositionWriter, Failure> {
-        let state = match source_of(core, owner)? {
-            Some(dsource) => dsource.connector_state,
-            None => ConnectorState::default(),
-        };
-        Ok(PositionWriter { connector: Kind::of(core, owner)?.connector, state })
+        PositionWriters::new(core).of(owner)
+    }
+
+    fn new(kind: Kind, state: ConnectorState) -> PositionWriter {
+        PositionWriter { connector: kind.connector, state: Arc::new(state) }
     }
 
     /// The text of a position.
@@ -84,6 +86,64 @@ impl PositionWriter {
     /// A position with its time.
     pub fn show(&self, position: Position) -> ShownPosition {
         ShownPosition { log: self.write(position.log), time: position.time }
+    }
+}
+
+/// The writers of positions for a list: one for each dSource that its objects come from, which is read once.
+pub struct PositionWriters<'a> {
+    core: &'a Core,
+    /// None for what comes from nowhere any more.
+    known: HashMap<Owner, Option<PositionWriter>>,
+}
+
+impl<'a> PositionWriters<'a> {
+    /// None is made yet.
+    pub fn new(core: &'a Core) -> Self {
+        PositionWriters { core, known: HashMap::new() }
+    }
+
+    /// For a dSource or VDB.
+    pub fn of(&mut self, owner: Owner) -> Result<PositionWriter, Failure> {
+        match self.by_source(owner)? {
+            Some(writer) => Ok(writer),
+            None => Ok(PositionWriter::new(Kind::of(self.core, owner)?, ConnectorState::default())),
+        }
+    }
+
+    /// For a VDB whose record is at hand.
+    pub fn of_vdb(&mut self, vdb: &Vdb) -> Result<PositionWriter, Failure> {
+        match self.by_source(vdb.parent.owner)? {
+            Some(writer) => Ok(writer),
+            None => {
+                Ok(PositionWriter::new(Kind::of_vdb(self.core, vdb)?, ConnectorState::default()))
+            }
+        }
+    }
+
+    /// That of the dSource an object comes from in the end.
+    fn by_source(&mut self, owner: Owner) -> Result<Option<PositionWriter>, Failure> {
+        let (mut at, mut way) = (owner, Vec::new());
+        let found = loop {
+            if let Some(known) = self.known.get(&at) {
+                break known.clone();
+            }
+            way.push(at);
+            match at {
+                Owner::Dsource(id) => match self.core.catalog.find::<Dsource>(id)? {
+                    Some(one) => {
+                        let kind = Kind::of_dsource(self.core, &one)?;
+                        break Some(PositionWriter::new(kind, one.connector_state));
+                    }
+                    None => break None,
+                },
+                Owner::Vdb(id) => match self.core.catalog.find::<Vdb>(id)? {
+                    Some(vdb) => at = vdb.parent.owner,
+                    None => break None,
+                },
+            }
+        };
+        self.known.extend(way.into_iter().map(|one| (one, found.clone())));
+        Ok(found)
     }
 }
 

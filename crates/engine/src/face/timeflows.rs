@@ -1,13 +1,14 @@
-//! What can be opened of a dSource or VDB, as users see it: its timeflows with their ranges, gaps and
+//! What can be asked of histories: what of a dSource or VDB can be opened, by timeflows with their ranges, gaps and
 //! snapshots.
 
 use crate::core::kind::{PositionWriter, ShownPosition};
-use crate::face::views::{SnapshotView, snapshot_views};
+use crate::face::snapshots::{self, SnapshotView};
 use crate::history::moments::History;
 use crate::history::names::{self, ObjectKind};
 use crate::parts::Parts;
 use offshoot_domain::{Dsource, LogRange, Owner, Snapshot, SnapshotKind, Timeflow, Vdb, openable};
 use offshoot_types::Failure;
+use std::sync::Arc;
 
 /// The history of a dSource or VDB.
 #[derive(Debug, Clone)]
@@ -61,8 +62,23 @@ impl TimeflowView {
     }
 }
 
+/// Histories, as a user works with them.
+pub struct Timeflows<'a> {
+    pub(super) parts: &'a Arc<Parts>,
+}
+
+impl Timeflows<'_> {
+    /// What can be opened of a dSource or VDB.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn show(&self, object: &str) -> Result<HistoryView, Failure> {
+        show(self.parts, object)
+    }
+}
+
 /// The history of a dSource or VDB.
-pub fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
+fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     let owner = names::find(parts, object)?;
     let current = match owner {
         Owner::Dsource(id) => parts.catalog.get::<Dsource>(id)?.timeflow,
@@ -71,7 +87,7 @@ pub fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     let history = History::read(parts, owner)?;
     let mut snapshots: Vec<Snapshot> = parts.catalog.list_of(owner)?;
     snapshots.sort_by_key(|one| (one.position.time, one.position.log, one.id));
-    let snapshots = snapshot_views(parts, owner, object, snapshots)?;
+    let snapshots = snapshots::views(parts, owner, object, snapshots, history.writer())?;
     let mut timeflows: Vec<Timeflow> = parts.catalog.list_of(owner)?;
     timeflows.sort_by_key(|one| (one.started_at, one.id));
     let view = |timeflow: Timeflow| {

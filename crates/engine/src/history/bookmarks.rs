@@ -1,6 +1,6 @@
 //! The records of bookmarks.
 
-use crate::core::kind::{PositionWriter, ShownPosition};
+use crate::core::kind::{PositionWriters, ShownPosition};
 use crate::core::{Core, missing};
 use crate::history::names::{self, ObjectKind};
 use offshoot_domain::{Bookmark, Owner};
@@ -31,17 +31,22 @@ pub fn find(core: &Core, name: &str) -> Result<Bookmark, Failure> {
 pub fn list(core: &Core) -> Result<Vec<BookmarkView>, Failure> {
     let mut all: Vec<Bookmark> = core.catalog.list()?;
     all.sort_by(|a, b| a.name.cmp(&b.name));
-    all.into_iter().map(|bookmark| view(core, bookmark)).collect()
+    let mut writers = PositionWriters::new(core);
+    all.into_iter().map(|bookmark| view(core, bookmark, &mut writers)).collect()
 }
 
 /// One bookmark.
 pub fn show(core: &Core, name: &str) -> Result<BookmarkView, Failure> {
-    view(core, find(core, name)?)
+    view(core, find(core, name)?, &mut PositionWriters::new(core))
 }
 
-fn view(core: &Core, bookmark: Bookmark) -> Result<BookmarkView, Failure> {
+fn view(
+    core: &Core,
+    bookmark: Bookmark,
+    writers: &mut PositionWriters<'_>,
+) -> Result<BookmarkView, Failure> {
     let object = names::of(core, bookmark.owner)?;
-    let position = PositionWriter::of(core, bookmark.owner)?.show(bookmark.position);
+    let position = writers.of(bookmark.owner)?.show(bookmark.position);
     Ok(BookmarkView { position, object, kind: bookmark.owner.into(), bookmark })
 }
 

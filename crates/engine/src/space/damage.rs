@@ -13,7 +13,6 @@ use offshoot_dataset::{Fault, Holder, Holders, StateId};
 use offshoot_types::{BlockHash, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -242,7 +241,7 @@ pub fn of_check(catalog: Option<&Catalog>, found: &[(BlockHash, Holders)]) -> Ve
 }
 
 /// Looks after what is damaged until told to stop.
-pub fn run(space: &Arc<Space>, stopping: &AtomicBool) {
+pub fn run(space: &Space, stopping: &AtomicBool) {
     for block in space.damage.blocks() {
         if stopping.load(Ordering::Relaxed) {
             return;

@@ -1,9 +1,9 @@
 //! What holds blocks: every object of the catalog with the states of the store that it comprises.
 
 use offshoot_catalog::Catalog;
-use offshoot_dataset::{Holding, StateId};
+use offshoot_dataset::{Holding, StateId, Store};
 use offshoot_domain::{Dsource, Owner, Snapshot, Timeflow, Vdb};
-use offshoot_types::{DsourceId, Failure, SnapshotId, VdbId};
+use offshoot_types::{DatasetId, DsourceId, Failure, SnapshotId, VdbId};
 use std::collections::{BTreeMap, HashMap};
 
 /// What an entry of the ledger is about.
@@ -123,4 +123,9 @@ pub(super) fn inventory(catalog: &Catalog) -> Result<Vec<Object>, Failure> {
 
 fn datasets(of: Option<offshoot_types::DatasetId>) -> Holding {
     Holding { datasets: of.into_iter().collect(), ..Holding::default() }
+}
+
+/// Bytes of a dataset's files; 0 while it is going.
+pub fn logical_bytes(store: &Store, dataset: Option<DatasetId>) -> u64 {
+    dataset.and_then(|id| store.dataset_logical_bytes(id).ok()).unwrap_or_default()
 }

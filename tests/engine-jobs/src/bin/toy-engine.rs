@@ -4,7 +4,7 @@
 use offshoot_catalog::Job;
 use offshoot_connector::Registry;
 use offshoot_domain::Moment;
-use offshoot_engine::{Engine, EngineOptions};
+use offshoot_engine::{Engine, EngineOptions, LinkRequest, ProvisionRequest};
 use offshoot_fuse::Fuse;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_toy::{Client, Toy};
@@ -59,29 +59,26 @@ fn run() -> Result<(), Failure> {
 
 fn act(engine: &Engine, words: &[&str]) -> Result<Value, Failure> {
     let job = match *words {
-        ["link", name, uri] => engine.link(name, "toy", uri, None, None)?,
-        ["sync", name] => engine.sync(name)?,
-        ["snapshot", name] => engine.take_snapshot(name)?,
-        ["unlink", name] => engine.unlink(name)?,
-        ["pause", name] => engine.pause(name)?,
-        ["resume", name] => engine.resume_dsource(name)?,
-        ["provision", name, from] => {
-            engine.provision(name, from, Moment::Latest, None, BTreeMap::new(), None, false)?
-        }
+        ["link", name, uri] => link(engine, name, uri)?,
+        ["sync", name] => engine.dsources().sync(name)?,
+        ["snapshot", name] => engine.snapshots().take(name)?,
+        ["unlink", name] => engine.dsources().unlink(name)?,
+        ["pause", name] => engine.dsources().pause(name)?,
+        ["resume", name] => engine.dsources().resume(name)?,
+        ["provision", name, from] => provision(engine, name, from, Moment::Latest)?,
         ["provision", name, from, label] => {
-            let moment = Moment::Transaction(label.to_owned());
-            engine.provision(name, from, moment, None, BTreeMap::new(), None, false)?
+            provision(engine, name, from, Moment::Transaction(label.to_owned()))?
         }
-        ["refresh", name] => engine.refresh_vdb(name, Moment::Latest)?,
+        ["refresh", name] => engine.vdbs().refresh(name, Moment::Latest)?,
         ["rewind", name] => {
-            let snapshots = engine.snapshots(Some(name))?;
+            let snapshots = engine.snapshots().list(Some(name))?;
             let newest = snapshots.last().map(|one| one.snapshot.id);
             let none = || Failure::internal("there is no snapshot to go back to");
-            engine.rewind_vdb(name, Moment::Snapshot(newest.ok_or_else(none)?))?
+            engine.vdbs().rewind(name, Moment::Snapshot(newest.ok_or_else(none)?))?
         }
-        ["start", name] => engine.start_vdb(name)?,
-        ["stop", name] => engine.stop_vdb(name)?,
-        ["delete", name] => engine.delete_vdb(name)?,
+        ["start", name] => engine.vdbs().start(name)?,
+        ["stop", name] => engine.vdbs().stop(name)?,
+        ["delete", name] => engine.vdbs().delete(name)?,
         ["content", name] => return content(engine, name),
         ["put", name, key, value] => return put(engine, name, key, value),
         ["prove", name] => return prove(engine, name),
@@ -92,9 +89,19 @@ fn act(engine: &Engine, words: &[&str]) -> Result<Value, Failure> {
     told(&wait(engine, job)?)
 }
 
+fn link(engine: &Engine, name: &str, uri: &str) -> Result<JobId, Failure> {
+    let (name, connector, source) = (name.to_owned(), "toy".to_owned(), uri.to_owned());
+    engine.dsources().link(LinkRequest { name, connector, source, ..Default::default() })
+}
+
+fn provision(engine: &Engine, name: &str, from: &str, moment: Moment) -> Result<JobId, Failure> {
+    let (name, from) = (name.to_owned(), from.to_owned());
+    engine.vdbs().provision(ProvisionRequest { name, from, moment, ..Default::default() })
+}
+
 fn wait(engine: &Engine, id: JobId) -> Result<Job, Failure> {
     until(|| {
-        let job = engine.job(id)?;
+        let job = engine.jobs().show(id)?;
         Ok(job.state.is_final().then_some(job))
     })
 }
@@ -119,7 +126,7 @@ fn told(job: &Job) -> Result<Value, Failure> {
 }
 
 fn client(engine: &Engine, name: &str) -> Result<Client, Failure> {
-    let uri = engine.vdb(name)?.uri;
+    let uri = engine.vdbs().show(name)?.uri;
     Client::open(&uri).map_err(|error| {
         Failure::new(ErrorKind::WrongState, format!("{name} does not open: {error}"), "")
     })
@@ -137,11 +144,11 @@ fn put(engine: &Engine, name: &str, key: &str, value: &str) -> Result<Value, Fai
 
 /// Takes a snapshot and waits until it is proved.
 fn prove(engine: &Engine, name: &str) -> Result<Value, Failure> {
-    wait(engine, engine.take_snapshot(name)?)?;
+    wait(engine, engine.snapshots().take(name)?)?;
     until(|| {
-        let snapshots = engine.snapshots(Some(name))?;
+        let snapshots = engine.snapshots().list(Some(name))?;
         let proved = snapshots.last().is_some_and(|one| one.snapshot.ready_image().is_some());
-        let jobs = engine.jobs()?;
+        let jobs = engine.jobs().list()?;
         let proof = jobs.iter().find(|job| job.kind == "snapshot_ready" && job.settled);
         proof.filter(|_| proved).map(told).transpose()
     })
@@ -150,23 +157,23 @@ fn prove(engine: &Engine, name: &str) -> Result<Value, Failure> {
 /// Waits until no job is at work.
 fn settle(engine: &Engine) -> Result<Value, Failure> {
     until(|| {
-        let open = engine.jobs()?.into_iter().any(|job| !job.settled);
+        let open = engine.jobs().list()?.into_iter().any(|job| !job.settled);
         Ok((!open).then_some(()))
     })?;
     show(engine)
 }
 
 fn show(engine: &Engine) -> Result<Value, Failure> {
-    let dsources: BTreeMap<String, String> = (engine.dsources()?.into_iter())
+    let dsources: BTreeMap<String, String> = (engine.dsources().list()?.into_iter())
         .map(|one| (one.dsource.name.to_string(), format!("{:?}", one.dsource.state)))
         .collect();
-    let vdbs: BTreeMap<String, String> = (engine.vdbs()?.into_iter())
+    let vdbs: BTreeMap<String, String> = (engine.vdbs().list()?.into_iter())
         .map(|one| (one.vdb.name.to_string(), format!("{:?}", one.vdb.state)))
         .collect();
     let faults: Vec<String> =
         engine.view()?.faults.into_iter().map(|fault| format!("{fault:?}")).collect();
     // Those at work were begun since, by the engine itself.
-    let failed: Vec<String> = (engine.jobs()?.into_iter())
+    let failed: Vec<String> = (engine.jobs().list()?.into_iter())
         .filter(|job| !job.settled && job.state.is_final())
         .map(|job| format!("{} {:?}", job.kind, job.error))
         .collect();

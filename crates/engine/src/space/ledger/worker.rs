@@ -16,7 +16,6 @@ use crate::space::room::{self, Level};
 use jiff::Timestamp;
 use offshoot_types::{BlockHash, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -39,7 +38,7 @@ const BATCH: usize = 256;
 const FAILED_PAUSE: Duration = Duration::from_secs(60);
 
 /// Works until told to stop.
-pub fn run(space: &Arc<Space>, stopping: &AtomicBool) {
+pub fn run(space: &Space, stopping: &AtomicBool) {
     let mut worker =
         Worker { space, stopping, snapshots: BTreeMap::new(), suspect: BTreeSet::new() };
     while !stopping.load(Ordering::Relaxed) {
@@ -54,7 +53,7 @@ pub fn run(space: &Arc<Space>, stopping: &AtomicBool) {
 }
 
 struct Worker<'a> {
-    space: &'a Arc<Space>,
+    space: &'a Space,
     stopping: &'a AtomicBool,
     /// The snapshots of each object at the last look, oldest first.
     snapshots: BTreeMap<String, Vec<LedgerKey>>,

@@ -1,0 +1,200 @@
+//! What can be asked of dSources.
+
+use crate::core::kind::{PositionWriters, ShownPosition};
+use crate::face::snapshots::{self, SnapshotView};
+use crate::jobs::dsource;
+use crate::jobs::link;
+use crate::parts::Parts;
+use crate::space::inventory::{LedgerKey, logical_bytes};
+use crate::space::ledger::{self, LedgerFigures};
+use crate::space::room;
+use offshoot_connector::StreamState;
+use offshoot_domain::{Dsource, DsourceState, ObjectName, Policy, PolicyChange, Secret, Snapshot};
+use offshoot_types::{ErrorKind, Failure, JobId};
+use std::sync::Arc;
+
+/// What is linked.
+#[derive(Debug, Clone, Default)]
+pub struct LinkRequest {
+    /// The dSource's name.
+    pub name: String,
+    /// The kind of database.
+    pub connector: String,
+    /// Where the source is, as its connector reads it.
+    pub source: String,
+    /// The password, where `source` does not hold it.
+    pub password: Option<Secret>,
+    /// How often a snapshot is taken; as the default policy says where absent.
+    pub snapshot_every_ms: Option<u64>,
+}
+
+/// How a dSource stands to its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FollowState {
+    /// The first copy is being made.
+    Linking,
+    /// Its log is received.
+    Syncing,
+    /// It cannot be reached; the engine keeps trying.
+    Disconnected(Failure),
+    /// Paused by the user.
+    Paused,
+    /// Only a user can mend it.
+    Failed(Failure),
+    /// Being removed.
+    Unlinking,
+}
+
+/// A dSource and what is known of it now.
+#[derive(Debug, Clone)]
+pub struct DsourceView {
+    /// Its record.
+    pub dsource: Dsource,
+    /// How it stands to its source.
+    pub state: FollowState,
+    /// Up to where moments can be opened.
+    pub synced_to: Option<ShownPosition>,
+    /// Log the engine does not have yet, in bytes.
+    pub lag_bytes: Option<u64>,
+    /// Age of what the engine has, in milliseconds.
+    pub lag_ms: Option<u64>,
+    /// What its files would take outside the pool, in bytes.
+    pub logical_bytes: u64,
+    /// What it takes in the pool, in bytes.
+    pub stored_bytes: u64,
+    /// Its snapshots, oldest first.
+    pub snapshots: Vec<SnapshotView>,
+}
+
+/// dSources, as a user works with them.
+pub struct Dsources<'a> {
+    pub(super) parts: &'a Arc<Parts>,
+}
+
+impl Dsources<'_> {
+    /// Links a source.
+    ///
+    /// # Errors
+    /// `InvalidInput` for the name or the URI, `AlreadyExists` for the name.
+    pub fn link(&self, request: LinkRequest) -> Result<JobId, Failure> {
+        let LinkRequest { name, connector, source, password, snapshot_every_ms } = request;
+        let name: ObjectName = name.parse()?;
+        let connector = self.parts.connectors.find(&connector)?;
+        let source = connector.parse_source(&source, password)?;
+        let change =
+            PolicyChange { snapshot_every_ms: snapshot_every_ms.map(Some), ..Default::default() };
+        room::check_takes_on(self.parts, "a new link")?;
+        let dsource = self.parts.catalog.allocate::<Dsource>()?;
+        let policy = Policy::default().changed(&change, dsource.into())?;
+        let connector = connector.kind().to_owned();
+        let input = link::Input { dsource, name, connector, source: source.uri, policy };
+        link::submit(self.parts, input, source.secret)
+    }
+
+    /// All dSources, by name.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn list(&self) -> Result<Vec<DsourceView>, Failure> {
+        let mut all: Vec<Dsource> = self.parts.catalog.list()?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        views(self.parts, all)
+    }
+
+    /// One dSource.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn show(&self, name: &str) -> Result<DsourceView, Failure> {
+        let mut one = views(self.parts, vec![self.parts.dsource(name)?])?;
+        one.pop().ok_or_else(|| Failure::internal("a dSource without a view"))
+    }
+
+    /// Receives what the source has now and takes a snapshot.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `WrongState`.
+    pub fn sync(&self, name: &str) -> Result<JobId, Failure> {
+        dsource::submit_sync(self.parts, name)
+    }
+
+    /// Stops following a source.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `WrongState`.
+    pub fn pause(&self, name: &str) -> Result<JobId, Failure> {
+        dsource::submit_pause(self.parts, name)
+    }
+
+    /// Follows a source again.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `WrongState`.
+    pub fn resume(&self, name: &str) -> Result<JobId, Failure> {
+        dsource::submit_resume(self.parts, name)
+    }
+
+    /// Removes a dSource.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`.
+    pub fn unlink(&self, name: &str) -> Result<JobId, Failure> {
+        dsource::submit_unlink(self.parts, name)
+    }
+}
+
+/// dSources as they are now.
+fn views(parts: &Parts, all: Vec<Dsource>) -> Result<Vec<DsourceView>, Failure> {
+    let key = |one: &Dsource| LedgerKey::Dsource(one.id);
+    let held = ledger::figures(parts, &all.iter().map(key).collect())?;
+    let mut writers = PositionWriters::new(parts);
+    let shown = |one: Dsource| {
+        let held = held.get(&key(&one)).copied();
+        view(parts, one, held.unwrap_or_default(), &mut writers)
+    };
+    all.into_iter().map(shown).collect()
+}
+
+fn view(
+    parts: &Parts,
+    dsource: Dsource,
+    held: LedgerFigures,
+    writers: &mut PositionWriters<'_>,
+) -> Result<DsourceView, Failure> {
+    let follower = parts.follower(dsource.id);
+    let status = follower.as_ref().and_then(|follower| follower.status());
+    let state = match (dsource.state, &dsource.problem, status.as_ref().map(|s| &s.state)) {
+        (DsourceState::Linking, _, _) => FollowState::Linking,
+        (DsourceState::Unlinking, _, _) => FollowState::Unlinking,
+        (DsourceState::Paused, _, _) => FollowState::Paused,
+        (DsourceState::Failed, Some(problem), _) => FollowState::Failed(problem.clone()),
+        (_, _, Some(StreamState::Gap(failure))) => FollowState::Failed(failure.clone()),
+        (_, _, Some(StreamState::Retrying(failure))) => FollowState::Disconnected(failure.clone()),
+        (_, _, Some(_)) => FollowState::Syncing,
+        (_, _, None) => FollowState::Failed(Failure::new(
+            ErrorKind::WrongState,
+            "it is not being followed",
+            format!("resume it: offshoot dsource resume {}", dsource.name),
+        )),
+    };
+    let synced_to = match &follower {
+        Some(follower) => follower.indexed(),
+        None => dsource.synced_to,
+    };
+    let writer = writers.of(dsource.id.into())?;
+    let mut snapshots: Vec<Snapshot> = parts.catalog.list_of(dsource.id)?;
+    snapshots.sort_by_key(|one| (one.position.log, one.id));
+    let owner = dsource.id.into();
+    let snapshots = snapshots::views(parts, owner, &dsource.name, snapshots, &writer)?;
+    Ok(DsourceView {
+        state,
+        synced_to: synced_to.map(|position| writer.show(position)),
+        lag_bytes: status.as_ref().and_then(|status| status.lag_bytes),
+        lag_ms: status.and_then(|status| status.lag).map(|lag| lag.as_millis() as u64),
+        logical_bytes: logical_bytes(&parts.store, dsource.staging_dataset)
+            + logical_bytes(&parts.store, dsource.log_dataset),
+        stored_bytes: held.stored_bytes(),
+        snapshots,
+        dsource,
+    })
+}

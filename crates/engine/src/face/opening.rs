@@ -1,0 +1,201 @@
+//! From a pool's directory to the parts of an engine on it: what was left is cleaned up, what was begun finished or
+//! undone, what should run started.
+
+use crate::core::Core;
+use crate::following::Following;
+use crate::ground::keeping::Keeping;
+use crate::ground::paths::Paths;
+use crate::housekeeping::leftovers;
+use crate::housekeeping::restart;
+use crate::housekeeping::takeover::{self, Survivors};
+use crate::images::readiness;
+use crate::jobs::bookmark;
+use crate::jobs::dsource;
+use crate::jobs::link;
+use crate::jobs::pool;
+use crate::jobs::provision;
+use crate::jobs::resync;
+use crate::jobs::retention;
+use crate::jobs::scrub;
+use crate::jobs::snapshot;
+use crate::jobs::vdb;
+use crate::parts::Parts;
+use crate::serving::Serving;
+use crate::serving::servers::stop_leftovers;
+use crate::serving::volumes::Volumes;
+use crate::space::Space;
+use crate::space::damage;
+use crate::space::losses;
+use crate::space::room;
+use offshoot_catalog::Catalog;
+use offshoot_connector::Registry;
+use offshoot_dataset::{Store, StoreOptions};
+use offshoot_delivery::Delivery;
+use offshoot_os::disk::{Disk, LinuxDisk};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_types::{ErrorKind, Failure};
+use offshoot_workflow::{AbortAt, CrashPoints, Runner, Workflow};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Variable that names the step at which a test lets the engine die.
+const CRASH_VARIABLE: &str = "OFFSHOOT_CRASH_AT";
+/// How long jobs that a crash interrupted may take before objects are started without them.
+const RESUME_JOBS: Duration = Duration::from_secs(600);
+/// Room set aside for deletions on a file system that others have filled, in bytes.
+const BALLAST: u64 = 64 << 20;
+
+/// How to open an engine.
+#[derive(Clone)]
+pub struct EngineOptions {
+    /// The pool directory; made where missing.
+    pub pool: PathBuf,
+    /// What the shared block cache may hold, in bytes; a share of the memory where absent.
+    pub cache_size: Option<u64>,
+    /// The most the pool's blocks may take of its file system, in bytes; all of it where absent.
+    pub capacity: Option<u64>,
+    /// The kinds of databases it works with.
+    pub connectors: Registry,
+    /// How datasets reach the servers that work in them.
+    pub delivery: Arc<dyn Delivery>,
+    /// The program whose subcommand `keeper` runs [`keep`](crate::keep); without it VDBs end with the engine.
+    pub keeper: Option<PathBuf>,
+}
+
+/// Opens a pool; see [`Engine::open`](crate::Engine::open). What is returned runs.
+pub fn open(
+    options: &EngineOptions,
+    crash_points: Option<Arc<dyn CrashPoints>>,
+) -> Result<Arc<Parts>, Failure> {
+    let cache_size = cache_size(options.cache_size)?;
+    options.delivery.check_host()?;
+    let paths = Paths::prepare(&options.pool)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let keeping = Keeping::connect(options.keeper.clone(), &paths);
+    let survivors = Survivors::of(&keeping);
+    let store = open_store(&paths, cache_size, options.capacity, clock.clone(), &survivors)?;
+    room::make_way(&store);
+    paths.make_runtime()?;
+    paths.remove_deserted_runtimes();
+    keeping.start();
+    let catalog = Arc::new(Catalog::open(&paths.catalog())?);
+    let ballast = Arc::downgrade(&store);
+    catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
+    let connectors = options.connectors.clone();
+    let delivery = options.delivery.clone();
+    let other_users = connectors.all().iter().any(|kind| kind.server_user().is_some());
+    let volumes = Volumes::new(store.clone(), paths.clone(), delivery, other_users, keeping);
+    let core = Core { paths, store, catalog, clock, connectors };
+    let space = Arc::new(Space::new(Arc::new(core)));
+    let serving = Arc::new(Serving::new(space, volumes));
+    let parts = Arc::new(Parts::new(Following::new(serving)));
+    clean_up(&parts, survivors)?;
+    leftovers::check_catalog(&parts)?;
+    damage::recall(&parts)?;
+    parts.set_runner(runner(&parts, crash_points));
+    resume(&parts)?;
+    losses::report_all(&parts)?;
+    restart::start_all(&parts)?;
+    Ok(parts)
+}
+
+/// Where the environment asks the engine to die.
+pub fn crash_points() -> Result<Option<Arc<dyn CrashPoints>>, Failure> {
+    match std::env::var(CRASH_VARIABLE) {
+        Ok(text) => Ok(Some(Arc::new(AbortAt::parse(&text)?))),
+        Err(_) => Ok(None),
+    }
+}
+
+fn runner(parts: &Parts, crash_points: Option<Arc<dyn CrashPoints>>) -> Runner<Parts> {
+    let (catalog, clock) = (parts.catalog.clone(), parts.clock.clone());
+    match crash_points {
+        Some(points) => Runner::with_crash_points(catalog, clock, workflows(), points),
+        None => Runner::new(catalog, clock, workflows()),
+    }
+}
+
+fn workflows() -> Vec<Workflow<Parts>> {
+    let mut all = vec![
+        link::workflow(),
+        resync::workflow(),
+        provision::workflow(),
+        readiness::workflow(),
+        retention::workflow(),
+        restart::workflow(),
+        pool::reclaim_workflow(),
+        scrub::workflow(),
+    ];
+    all.extend(dsource::workflows());
+    all.extend(snapshot::workflows());
+    all.extend(bookmark::workflows());
+    all.extend(vdb::workflows());
+    all
+}
+
+/// Finishes or undoes what a crash interrupted, then removes what nobody knows.
+fn resume(parts: &Arc<Parts>) -> Result<(), Failure> {
+    // Undoing a step may need the log of a dSource, or stop what is not there: both are harmless.
+    let deadline = parts.clock.elapsed() + RESUME_JOBS;
+    for job in parts.runner()?.resume(parts)? {
+        let left = deadline.saturating_sub(parts.clock.elapsed());
+        let ended = parts.runner()?.wait(job, left)?;
+        tracing::info!(%job, kind = ended.kind, state = ended.state.as_str(), "an interrupted job");
+    }
+    if parts.runner()?.has_unsettled()? { Ok(()) } else { leftovers::remove(parts) }
+}
+
+/// Takes over what goes on. Whatever else still runs on the pool, whose lock is ours, was left by an
+/// engine that was killed.
+fn clean_up(parts: &Arc<Parts>, survivors: Survivors) -> Result<(), Failure> {
+    let going_on = takeover::take_over(parts, survivors)?;
+    stop_leftovers(&parts.connectors, parts.paths.runtime(), &going_on.servers)?;
+    for stale in parts.volumes.delivery().clean_stale(&parts.paths.mounts(), &going_on.mounts)? {
+        tracing::info!(mount = %stale.display(), "a stale mount was removed");
+    }
+    offshoot_os::cgroup::remove_empty("offshoot-");
+    Ok(())
+}
+
+fn open_store(
+    paths: &Paths,
+    cache: u64,
+    capacity: Option<u64>,
+    clock: Arc<dyn Clock>,
+    survivors: &Survivors,
+) -> Result<Arc<Store>, Failure> {
+    let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(paths.pool()).map_err(|error| {
+        let message = format!("the pool {} cannot be used: {error}", paths.pool().display());
+        Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
+    })?);
+    let mut options = StoreOptions::default();
+    options.pool.cache_size = cache;
+    options.pool.capacity = capacity;
+    options.pool.ballast = BALLAST;
+    if !paths.pool().join("label").exists() {
+        Store::create(&disk, &options).map_err(|error| error.failure())?;
+    }
+    Store::take_over(disk, &options, clock, &survivors.logs).map_err(|error| error.failure())
+}
+
+/// The size of the shared cache: as asked for, or a quarter of this host's memory.
+fn cache_size(wanted: Option<u64>) -> Result<u64, Failure> {
+    let memory = memory_bytes();
+    match wanted {
+        Some(size) if size > memory => Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!("a cache of {size} bytes does not fit this host's {memory} bytes of memory"),
+            "choose a smaller --cache-size",
+        )),
+        Some(size) => Ok(size),
+        None => Ok((memory / 4).max(64 << 20)),
+    }
+}
+
+fn memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").trim().parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib << 10)
+}

@@ -1,0 +1,98 @@
+//! What can be asked of the pool.
+
+use crate::jobs::pool;
+use crate::jobs::scrub::{self, ScrubReport};
+use crate::parts::Parts;
+use crate::space::inventory::logical_bytes;
+use crate::space::ledger::{self, Deletion, LedgerEntry};
+use offshoot_pool::PoolStats;
+use offshoot_types::{Failure, JobId};
+use std::sync::Arc;
+
+/// The pool's figures.
+#[derive(Debug, Clone)]
+pub struct PoolView {
+    /// The store's own.
+    pub stats: PoolStats,
+    /// What the files of the pool directory take, in bytes; without the ballast, which is room kept free.
+    pub used_bytes: u64,
+    /// What all datasets would take outside the pool, in bytes.
+    pub logical_bytes: u64,
+    /// How many datasets there are, known to the catalog or not.
+    pub datasets: u64,
+    /// How many images of them.
+    pub images: u64,
+}
+
+/// The pool, as a user works with it.
+pub struct Pool<'a> {
+    pub(super) parts: &'a Arc<Parts>,
+}
+
+impl Pool<'_> {
+    /// The pool's figures.
+    pub fn view(&self) -> PoolView {
+        let (store, datasets) = (&self.parts.store, self.parts.store.datasets());
+        PoolView {
+            stats: store.stats(),
+            used_bytes: used_bytes(self.parts.paths.pool()),
+            logical_bytes: datasets.iter().map(|one| logical_bytes(store, Some(one.id))).sum(),
+            datasets: datasets.len() as u64,
+            images: store.snapshots().len() as u64,
+        }
+    }
+
+    /// Gives space that nothing needs back, as a job.
+    ///
+    /// # Errors
+    /// `Busy` when it is under way.
+    pub fn reclaim(&self) -> Result<JobId, Failure> {
+        pool::submit_reclaim(self.parts)
+    }
+
+    /// Reads and verifies everything in the pool, as a job, at most so many bytes a second.
+    ///
+    /// # Errors
+    /// `InvalidInput` for the rate; `Busy` when it is under way.
+    pub fn scrub(&self, bytes_per_s: Option<u64>) -> Result<JobId, Failure> {
+        scrub::submit(self.parts, bytes_per_s)
+    }
+
+    /// The last scrub, and the damage known now.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn last_scrub(&self) -> Result<ScrubReport, Failure> {
+        scrub::report(self.parts)
+    }
+
+    /// What all objects hold of the pool, or one and its snapshots.
+    ///
+    /// # Errors
+    /// `NotFound` for the object.
+    pub fn ledger(&self, object: Option<&str>) -> Result<Vec<LedgerEntry>, Failure> {
+        ledger::list(self.parts, object)
+    }
+
+    /// What deleting objects together would give back.
+    ///
+    /// # Errors
+    /// `NotFound` for one of them.
+    pub fn deletion(&self, objects: &[String]) -> Result<Deletion, Failure> {
+        ledger::deletion(self.parts, objects)
+    }
+}
+
+/// What the files of a directory take on disk; mounts, the ballast and what vanishes meanwhile are left out.
+fn used_bytes(dir: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name() != "run" && entry.file_name() != "ballast")
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            let below = if metadata.is_dir() { used_bytes(&entry.path()) } else { 0 };
+            Some(metadata.blocks() * 512 + below)
+        })
+        .sum()
+}

@@ -1,0 +1,179 @@
+//! What can be asked of VDBs.
+
+use crate::core::keys::{database_key, password_key};
+use crate::core::kind::{Kind, PositionWriters, ShownPosition};
+use crate::history::names;
+use crate::jobs::provision;
+use crate::jobs::vdb;
+use crate::parts::Parts;
+use crate::space::inventory::{LedgerKey, logical_bytes};
+use crate::space::ledger;
+use crate::space::room;
+use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, Vdb};
+use offshoot_types::{Failure, JobId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is provisioned.
+#[derive(Debug, Clone, Default)]
+pub struct ProvisionRequest {
+    /// The VDB's name.
+    pub name: String,
+    /// The name of the dSource or VDB that it is made from.
+    pub from: String,
+    /// Of its history, the moment that is opened.
+    pub moment: Moment,
+    /// The port it listens on; one that is free where absent.
+    pub port: Option<u16>,
+    /// Settings of its server that are not those of the source.
+    pub settings: BTreeMap<String, String>,
+    /// What its server and the kernel's cache of its files may take, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The source's logins work on it as well.
+    pub keep_source_logins: bool,
+}
+
+/// A VDB and what is known of it now.
+#[derive(Debug, Clone)]
+pub struct VdbView {
+    /// Its record.
+    pub vdb: Vdb,
+    /// The moment it was opened at; none while it is first provisioned.
+    pub moment: Option<ShownPosition>,
+    /// Opens it with psql as it stands; holds the password.
+    pub uri: String,
+    /// What its files would take outside the pool, in bytes.
+    pub logical_bytes: u64,
+    /// What the pool would not hold without it, in bytes.
+    pub unique_bytes: u64,
+}
+
+/// VDBs, as a user works with them.
+pub struct Vdbs<'a> {
+    pub(super) parts: &'a Arc<Parts>,
+}
+
+impl Vdbs<'_> {
+    /// Provisions a VDB.
+    ///
+    /// # Errors
+    /// What can be known at once: names, ports, settings, moments.
+    pub fn provision(&self, request: ProvisionRequest) -> Result<JobId, Failure> {
+        let requested_ms = self.parts.elapsed_ms();
+        let name: ObjectName = request.name.parse()?;
+        let owner = names::find(self.parts, &request.from)?;
+        room::check_takes_on(self.parts, "a new VDB")?;
+        let input = provision::Input {
+            vdb: self.parts.catalog.allocate::<Vdb>()?,
+            name,
+            parent: Parent { owner, name: request.from.parse()? },
+            moment: request.moment,
+            port: request.port,
+            settings: request.settings,
+            memory_bytes: request.memory_bytes,
+            keep_source_logins: request.keep_source_logins,
+            requested_ms,
+        };
+        provision::submit(self.parts, input)
+    }
+
+    /// All VDBs, by name.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn list(&self) -> Result<Vec<VdbView>, Failure> {
+        let mut all: Vec<Vdb> = self.parts.catalog.list()?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        views(self.parts, all)
+    }
+
+    /// One VDB.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn show(&self, name: &str) -> Result<VdbView, Failure> {
+        let mut one = views(self.parts, vec![self.parts.vdb(name)?])?;
+        one.pop().ok_or_else(|| Failure::internal("a VDB without a view"))
+    }
+
+    /// Starts a stopped VDB.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `WrongState`.
+    pub fn start(&self, name: &str) -> Result<JobId, Failure> {
+        vdb::submit_start(self.parts, name)
+    }
+
+    /// Stops a running VDB.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `WrongState`.
+    pub fn stop(&self, name: &str) -> Result<JobId, Failure> {
+        vdb::submit_stop(self.parts, name)
+    }
+
+    /// Deletes a VDB.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`.
+    pub fn delete(&self, name: &str) -> Result<JobId, Failure> {
+        vdb::submit_delete(self.parts, name)
+    }
+
+    /// Opens another moment of the parent.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `MomentUnavailable`.
+    pub fn refresh(&self, name: &str, moment: Moment) -> Result<JobId, Failure> {
+        vdb::submit_refresh(self.parts, name, moment)
+    }
+
+    /// Goes back to a snapshot or bookmark of the VDB.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`.
+    pub fn rewind(&self, name: &str, to: Moment) -> Result<JobId, Failure> {
+        vdb::submit_rewind(self.parts, name, to)
+    }
+
+    /// Takes the last rewind or refresh back.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `WrongState`.
+    pub fn undo_rewind(&self, name: &str) -> Result<JobId, Failure> {
+        vdb::submit_rewind_undo(self.parts, name)
+    }
+}
+
+/// VDBs as they are now.
+fn views(parts: &Parts, all: Vec<Vdb>) -> Result<Vec<VdbView>, Failure> {
+    let key = |one: &Vdb| LedgerKey::Vdb(one.id);
+    let unique = ledger::freed_if_deleted(parts, &all.iter().map(key).collect())?;
+    let mut writers = PositionWriters::new(parts);
+    let shown = |one: Vdb| {
+        let unique = unique.get(&key(&one)).copied();
+        view(parts, one, unique.unwrap_or_default(), &mut writers)
+    };
+    all.into_iter().map(shown).collect()
+}
+
+fn view(
+    parts: &Parts,
+    vdb: Vdb,
+    unique_bytes: u64,
+    writers: &mut PositionWriters<'_>,
+) -> Result<VdbView, Failure> {
+    let secret = |key: String| parts.catalog.secret(&key);
+    let uri = match (secret(password_key(vdb.id))?, secret(database_key(vdb.id))?) {
+        (Some(password), Some(database)) if vdb.port != 0 => {
+            Kind::of_vdb(parts, &vdb)?.connector.vdb_uri(vdb.port, &password, database.reveal())
+        }
+        _ => String::new(),
+    };
+    let logical_bytes = logical_bytes(&parts.store, vdb.dataset);
+    let moment = match vdb.moment {
+        Some(Opened { log, time, .. }) => Some(writers.of_vdb(&vdb)?.show(Position { log, time })),
+        None => None,
+    };
+    Ok(VdbView { uri, moment, logical_bytes, unique_bytes, vdb })
+}
