@@ -55,7 +55,7 @@ const VITAL: [&str; 13] = [
 ];
 
 fn read_control(spec: &LaunchSpec) -> Result<Control, Failure> {
-    control::read(&spec.bin_dir, &spec.data_dir, spec.user.as_ref())
+    control::read(&spec.bin_dir, &spec.data_dir, spec.launcher.user())
 }
 
 impl Connector for Postgres {
@@ -68,7 +68,7 @@ impl Connector for Postgres {
     }
 
     fn server_user(&self) -> Option<&User> {
-        self.user.as_ref()
+        self.launcher.user()
     }
 
     fn login(&self) -> &'static str {
@@ -150,6 +150,7 @@ impl Connector for Postgres {
                     settings: options.settings,
                     memory_bytes: options.memory_bytes,
                 };
+                launch.memory_bytes = configured.memory_bytes;
                 config::write_vdb(&*files, &control, &configured)?;
                 access::write_vdb(&*files, options.keep_source_logins)?;
             }
@@ -194,7 +195,7 @@ impl Connector for Postgres {
     }
 
     fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure> {
-        stop_leftover(runtime_dir, deadline).map(drop)
+        stop_leftover(&*self.launcher, runtime_dir, deadline).map(drop)
     }
 
     fn new_password(&self) -> String {

@@ -1,5 +1,7 @@
 //! The PostgreSQL installations of this host: which majors can be linked and run here.
 
+use crate::server::USER;
+use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::{Spec, User, run};
 use offshoot_types::{ErrorKind, Failure};
 use std::path::{Path, PathBuf};
@@ -83,22 +85,7 @@ impl Tools {
     /// # Errors
     /// `HostUnprepared` when this process is root and the host has no user `postgres`.
     pub fn new(installation: Installation) -> Result<Self, Failure> {
-        if !User::own_is_root() {
-            return Ok(Tools { installation, user: None });
-        }
-        let user = User::lookup("postgres").map_err(|error| {
-            unprepared(
-                format!("cannot look up the user postgres: {error}"),
-                "check the user database of this host",
-            )
-        })?;
-        match user {
-            Some(user) => Ok(Tools { installation, user: Some(user) }),
-            None => Err(unprepared(
-                "PostgreSQL does not run as root, and this host has no user postgres",
-                "create it with: useradd --system postgres; or run the engine as an ordinary user",
-            )),
-        }
+        Ok(Tools { installation, user: ThisHost::with_user(USER)?.user().cloned() })
     }
 
     /// A child process of one of the programs: the right user, English messages, and nothing

@@ -1,20 +1,20 @@
 //! Starting and stopping servers.
 //!
-//! The postmaster is started directly and leads a session of its own. What identifies it (pid,
-//! start time, data directory) is written to its runtime directory on a plain disk *before* anyone
-//! uses it, so that an engine that was killed finds what it left ([`adopt`], [`stop_leftover`])
-//! even where the data directory's file system is gone.
+//! A launcher runs the postmaster, and finds it again for an engine that was killed ([`adopt`],
+//! [`stop_leftover`]) even where the data directory's file system is gone.
 //!
 //! ```text
 //! RUNTIME_DIR        mode 0711, the engine's
-//!   server.json      which process it is
+//!   server.json      which process it is: the launcher's
 //!   s/               mode 0700, the server user's: the private socket
 //! ```
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_os::process::{Child, ProcessId, Signal, User};
+use offshoot_launcher::{Launcher, Mark, Process};
+use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
@@ -24,16 +24,17 @@ use crate::vdb_role::VDB_ROLE;
 
 mod launch;
 mod log;
-mod orphans;
-mod record;
-
-pub use record::stop_leftover;
 
 /// How long one attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The name of the program of a server.
+const PROGRAM: &str = "postgres";
+/// The user of a host that servers run as.
+pub const USER: &str = "postgres";
+
 /// What to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ServerSpec {
     /// A name for people, shown in process titles: `vdb dev1`, `staging shop`.
     pub name: String,
@@ -47,8 +48,10 @@ pub struct ServerSpec {
     pub runtime_dir: PathBuf,
     /// The server's log is appended here (outside of the data directory).
     pub log_file: PathBuf,
-    /// Who it runs as: as root the `postgres` user, else `None`. See [`server_user`].
-    pub user: Option<User>,
+    /// Who runs it, and where.
+    pub launcher: Arc<dyn Launcher>,
+    /// Memory it may use with all its processes, in bytes; none: no limit.
+    pub memory_bytes: Option<u64>,
     /// Port on 127.0.0.1; `None`: no TCP at all.
     pub tcp_port: Option<u16>,
     /// Roles to connect as, in the order to try; see [`crate::superuser::candidates`]. The VDB role
@@ -73,23 +76,10 @@ impl ServerSpec {
     }
 }
 
-/// Who servers run as: as root the `postgres` user of this host, else `None` (ourselves).
-///
-/// # Errors
-/// `HostUnprepared` as root without such a user.
-pub fn server_user() -> Result<Option<User>, Failure> {
-    if !User::own_is_root() {
-        return Ok(None);
-    }
-    match User::lookup("postgres") {
-        Ok(Some(user)) => Ok(Some(user)),
-        Ok(None) => Err(Failure::new(
-            ErrorKind::HostUnprepared,
-            "PostgreSQL does not run as root and this host has no user named postgres",
-            "install the PostgreSQL server package, or run: useradd --system postgres",
-        )),
-        Err(error) => Err(Failure::internal(format!("cannot look up the user postgres: {error}"))),
-    }
+/// What tells the postmaster with this runtime directory from other processes.
+fn mark(runtime_dir: &Path) -> Mark {
+    let setting = launch::socket_setting(&runtime_dir.join("s"));
+    Mark { program: PROGRAM, argument: format!("{}={}", setting.0, setting.1) }
 }
 
 /// How to stop.
@@ -105,9 +95,7 @@ pub enum StopMode {
 #[derive(Debug)]
 pub struct Server {
     spec: ServerSpec,
-    process: ProcessId,
-    /// Not there for a server that an earlier engine process started.
-    child: Option<Child>,
+    process: Box<dyn Process>,
     /// Length of the log before this start: what comes after is this start's.
     log_start: u64,
     /// The role that opened a session last.
@@ -130,27 +118,33 @@ pub fn start(spec: ServerSpec) -> Result<Server, Failure> {
 /// # Errors
 /// `WrongState` when one runs but with another data directory or port.
 pub fn adopt(spec: ServerSpec) -> Result<Option<Server>, Failure> {
-    let Some(found) = record::find(&spec.runtime_dir) else { return Ok(None) };
-    if found.data_dir.as_ref().is_some_and(|dir| *dir != spec.data_dir)
-        || found.port.is_some_and(|port| port != spec.socket_port())
-    {
-        return Err(Failure::new(
-            ErrorKind::WrongState,
-            format!("another server runs in {}", spec.runtime_dir.display()),
-            "stop it, then start again",
-        ));
-    }
-    let log_start = log::length(&spec.log_file);
-    Ok(Some(Server {
-        spec,
-        process: found.process,
-        child: None,
-        log_start,
-        role: Mutex::new(None),
-    }))
+    let found = spec.launcher.find(&spec.runtime_dir, &mark(&spec.runtime_dir));
+    let Some(found) = found else { return Ok(None) };
+    found.check_is_on(&spec.data_dir, spec.socket_port())?;
+    Ok(Some(Server::new(found.process, log::length(&spec.log_file), spec)))
+}
+
+/// Stops what an earlier engine process left running with this runtime directory, by force after
+/// two thirds of `deadline`; its data directory need not be reachable. Its child processes go with
+/// it. Whether there was anything.
+///
+/// # Errors
+/// `Internal` when it does not end (a process stuck in a dead file system) within `deadline`.
+pub fn stop_leftover(
+    launcher: &dyn Launcher,
+    runtime_dir: &Path,
+    deadline: Duration,
+) -> Result<bool, Failure> {
+    // A fast stop would write a checkpoint into a file system that may be gone, and recovery will
+    // bring back everything that was committed.
+    launcher.end_leftover(runtime_dir, &mark(runtime_dir), Signal::Quit, deadline)
 }
 
 impl Server {
+    fn new(process: Box<dyn Process>, log_start: u64, spec: ServerSpec) -> Server {
+        Server { spec, process, log_start, role: Mutex::new(None) }
+    }
+
     /// What was asked for.
     pub fn spec(&self) -> &ServerSpec {
         &self.spec
@@ -158,24 +152,19 @@ impl Server {
 
     /// The postmaster.
     pub fn process_id(&self) -> ProcessId {
-        self.process
+        self.process.id()
     }
 
     /// The name of the log file that a server in recovery replays, by the title of its process: it answers nothing until
     /// it is consistent.
     pub fn recovering(&self) -> Option<String> {
-        let mut titles =
-            self.process_id().children().into_iter().flat_map(|child| child.arguments());
+        let mut titles = self.process.titles().into_iter();
         titles.find_map(|title| Some(title.split_once(" recovering ")?.1.trim().to_owned()))
     }
 
     /// Whether the postmaster runs.
     pub fn running(&mut self) -> bool {
-        match &mut self.child {
-            // Asking reaps it when it has ended.
-            Some(child) => matches!(child.try_wait(), Ok(None)),
-            None => self.process.alive(),
-        }
+        self.process.running()
     }
 
     /// Waits until it takes connections on its private socket (a standby: read-only ones) and
@@ -213,7 +202,7 @@ impl Server {
                 Err(_) => {}
             }
             if !self.running() {
-                record::forget(&self.spec.runtime_dir);
+                self.process.end(Signal::Quit, Signal::Quit, Duration::ZERO);
                 return Err(log::start_failure(&self.spec, self.log_start));
             }
             let cancelled = !tick(self);
@@ -322,23 +311,16 @@ impl Server {
             StopMode::Fast => Signal::Interrupt,
             StopMode::Immediate => Signal::Quit,
         };
-        let gently = record::stop_process(self.process, signal, deadline).ok_or_else(|| {
+        let ended = self.process.end(signal, Signal::Quit, deadline).ok_or_else(|| {
             Failure::internal(format!(
                 "the server {} (pid {}) does not end, not even when killed",
-                self.spec.name, self.process.pid
+                self.spec.name,
+                self.process_id().pid
             ))
         })?;
-        let clean = match &mut self.child {
-            Some(child) => {
-                let status = child.wait_timeout(Duration::from_secs(1)).ok().flatten();
-                status.is_some_and(|status| status.success())
-            }
-            None => gently,
-        };
-        record::forget(&self.spec.runtime_dir);
         Ok(match mode {
-            StopMode::Fast => was_running && gently && clean,
-            StopMode::Immediate => gently,
+            StopMode::Fast => was_running && ended.gently && ended.success.unwrap_or(true),
+            StopMode::Immediate => ended.gently,
         })
     }
 

@@ -6,10 +6,11 @@ use offshoot_conformance::{
 };
 use offshoot_connector::{Connector, ServerSpec};
 use offshoot_domain::ConnectorState;
+use offshoot_launcher::ThisHost;
 use offshoot_os::process::{Child, Signal, Sink, run};
-use offshoot_postgres::Postgres;
 use offshoot_postgres::installation::{Tools, find_installations};
 use offshoot_postgres::source::{Password, Session, Source as Login};
+use offshoot_postgres::{Postgres, server};
 use offshoot_types::LogPosition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,7 +76,8 @@ fn put(key: &str, value: &str) -> String {
 
 impl Harness for PostgresHarness {
     fn connector(&self) -> Arc<dyn Connector> {
-        Arc::new(Postgres::new(configured()).unwrap())
+        let launcher = ThisHost::with_user(server::USER).unwrap();
+        Arc::new(Postgres::new(Arc::new(launcher), configured()))
     }
 
     fn produce(&self, directory: &Path) -> Box<dyn Production> {

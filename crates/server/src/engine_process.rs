@@ -6,6 +6,7 @@ use crate::{HttpServer, ServeOptions, ShutdownSignal, Token, publish_address, wi
 use offshoot_connector::Registry;
 use offshoot_engine::{Engine, EngineOptions};
 use offshoot_fuse::Fuse;
+use offshoot_launcher::ThisHost;
 use offshoot_postgres::Postgres;
 use offshoot_types::Failure;
 use std::io::Write;
@@ -23,11 +24,13 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     }
     // A port that is taken is said before anything is started.
     drop(crate::http::bind(options.listen)?);
+    let launcher = Arc::new(ThisHost::with_user(offshoot_postgres::server::USER)?);
+    let postgres = Postgres::new(launcher, options.postgres_bin_dirs);
     let engine = Engine::open(&EngineOptions {
         pool: options.pool.clone(),
         cache_size: options.cache_size_bytes,
         capacity: options.capacity_bytes,
-        connectors: Registry::new(vec![Arc::new(Postgres::new(options.postgres_bin_dirs)?)]),
+        connectors: Registry::new(vec![Arc::new(postgres)]),
         delivery: Arc::new(Fuse::default()),
         keeper: std::env::current_exe().ok(),
     })?;

@@ -14,6 +14,7 @@ use offshoot_connector::{
     ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
+use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::User;
 use offshoot_os::random_bytes;
 use offshoot_types::{ErrorKind, Failure, LogPosition};
@@ -30,17 +31,18 @@ pub const KIND: &str = "toy";
 #[derive(Debug, Clone)]
 pub struct Toy {
     program: PathBuf,
+    launcher: Arc<dyn Launcher>,
 }
 
 impl Toy {
-    /// With the server's program `toyd`.
+    /// With the server's program `toyd`, whose servers run as we do.
     pub fn new(program: impl Into<PathBuf>) -> Toy {
-        Toy { program: program.into() }
+        Toy { program: program.into(), launcher: Arc::new(ThisHost::as_ourselves()) }
     }
 
     fn launch(&self, spec: &ServerSpec, conf: &Conf) -> Result<ToyServer, Failure> {
         conf.write(&*spec.files)?;
-        server::start(&self.program, spec)
+        server::start(&*self.launcher, &self.program, spec)
     }
 
     /// Starts a clone that has its log, and waits until it has replayed it.
@@ -179,11 +181,11 @@ impl Connector for Toy {
     }
 
     fn adopt(&self, spec: ServerSpec) -> Result<Option<Arc<dyn Server>>, Failure> {
-        Ok(server::adopt(&spec)?.map(|server| Arc::new(server) as Arc<dyn Server>))
+        Ok(server::adopt(&*self.launcher, &spec)?.map(|server| Arc::new(server) as Arc<dyn Server>))
     }
 
     fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure> {
-        server::stop_leftover(runtime_dir, deadline)
+        server::stop_leftover(&*self.launcher, runtime_dir, deadline)
     }
 
     fn new_password(&self) -> String {

@@ -4,7 +4,8 @@ use crate::client::{Client, Refused};
 use crate::daemon::{PORT_TAKEN, socket};
 use jiff::Timestamp;
 use offshoot_connector::{Grant, Progress, Server, ServerSpec, StopMode, TiesCut};
-use offshoot_os::process::{Child, ProcessId, Signal, Sink, Spec, last_lines};
+use offshoot_launcher::{Launch, Launcher, Mark, Process};
+use offshoot_os::process::{ProcessId, Signal, Sink, Spec, last_lines};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, LogPosition};
 use parking_lot::Mutex;
@@ -26,16 +27,18 @@ pub(crate) struct ToyServer {
     name: String,
     runtime_dir: PathBuf,
     log_file: PathBuf,
-    process: ProcessId,
-    /// Not there for one that an earlier engine started.
-    child: Mutex<Option<Child>>,
+    process: Mutex<Box<dyn Process>>,
 }
 
 /// Starts a server.
 ///
 /// # Errors
 /// As [`Connector::start`](offshoot_connector::Connector::start).
-pub(crate) fn start(program: &Path, spec: &ServerSpec) -> Result<ToyServer, Failure> {
+pub(crate) fn start(
+    launcher: &dyn Launcher,
+    program: &Path,
+    spec: &ServerSpec,
+) -> Result<ToyServer, Failure> {
     let socket = socket(&spec.runtime_dir);
     if socket.as_os_str().len() > SOCKET_PATH_BYTES_MAX {
         return Err(Failure::new(
@@ -44,9 +47,9 @@ pub(crate) fn start(program: &Path, spec: &ServerSpec) -> Result<ToyServer, Fail
             "put the pool, or its runtime directory, at a shorter path",
         ));
     }
-    if let Some(found) = find(&spec.runtime_dir) {
-        let message = format!("the server {} runs already (pid {})", spec.name, found.pid);
-        return Err(Failure::new(ErrorKind::AlreadyExists, message, "stop it first"));
+    let mark = mark(&spec.runtime_dir);
+    if let Some(found) = launcher.find(&spec.runtime_dir, &mark) {
+        return Err(found.runs_already(&spec.name));
     }
     if let Some(port) = spec.tcp_port
         && TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_err()
@@ -72,66 +75,49 @@ pub(crate) fn start(program: &Path, spec: &ServerSpec) -> Result<ToyServer, Fail
         .cwd("/")
         .stdout(Sink::File(spec.log_file.clone()))
         .stderr(Sink::File(spec.log_file.clone()));
-    let child = command.spawn().map_err(|error| {
-        Failure::new(ErrorKind::HostUnprepared, error.to_string(), "build the program toyd")
+    let launched = launcher.launch(Launch {
+        name: spec.name.clone(),
+        command,
+        mark,
+        runtime_dir: spec.runtime_dir.clone(),
+        data_dir: spec.data_dir.clone(),
+        port: spec.tcp_port.unwrap_or(0),
+        memory_bytes: None,
     })?;
-    let process = child.process_id();
-    let server = |process| ToyServer::new(spec, process, Some(child));
-    process.map(server).ok_or_else(|| ended(spec.name.as_str(), &spec.log_file))
+    match launched {
+        Some(process) => Ok(ToyServer::new(spec, process)),
+        None => Err(ended(&spec.name, &spec.log_file)),
+    }
 }
 
-/// The server of a runtime directory, when it runs.
-pub(crate) fn find(runtime_dir: &Path) -> Option<ProcessId> {
-    let wanted = runtime_dir.to_string_lossy();
-    ProcessId::all()
-        .find(|process| argument(process, "--runtime").is_some_and(|dir| dir == *wanted))
-}
-
-fn argument(process: &ProcessId, name: &str) -> Option<String> {
-    let arguments = process.arguments();
-    let program = arguments.first()?.rsplit('/').next()?.to_owned();
-    let at = arguments.iter().position(|argument| argument == name)?;
-    if !program.starts_with(PROGRAM) { None } else { arguments.get(at + 1).cloned() }
+fn mark(runtime_dir: &Path) -> Mark {
+    Mark { program: PROGRAM, argument: runtime_dir.to_string_lossy().into_owned() }
 }
 
 /// As [`Connector::adopt`](offshoot_connector::Connector::adopt).
 ///
 /// # Errors
 /// As there.
-pub(crate) fn adopt(spec: &ServerSpec) -> Result<Option<ToyServer>, Failure> {
-    let Some(process) = find(&spec.runtime_dir) else { return Ok(None) };
-    let port = argument(&process, "--port");
-    let data_dir = argument(&process, "--data").map(PathBuf::from);
-    if port != spec.tcp_port.map(|port| port.to_string())
-        || data_dir.as_ref() != Some(&spec.data_dir)
-    {
-        return Err(Failure::new(
-            ErrorKind::WrongState,
-            format!("another server runs in {}", spec.runtime_dir.display()),
-            "stop it, then start again",
-        ));
-    }
-    Ok(Some(ToyServer::new(spec, process, None)))
+pub(crate) fn adopt(
+    launcher: &dyn Launcher,
+    spec: &ServerSpec,
+) -> Result<Option<ToyServer>, Failure> {
+    let found = launcher.find(&spec.runtime_dir, &mark(&spec.runtime_dir));
+    let Some(found) = found else { return Ok(None) };
+    found.check_is_on(&spec.data_dir, spec.tcp_port.unwrap_or(0))?;
+    Ok(Some(ToyServer::new(spec, found.process)))
 }
 
 /// Kills what runs with a runtime directory: its journal has everything.
 ///
 /// # Errors
 /// When it does not end.
-pub(crate) fn stop_leftover(runtime_dir: &Path, deadline: Duration) -> Result<(), Failure> {
-    match find(runtime_dir) {
-        Some(process) => kill(process, deadline),
-        None => Ok(()),
-    }
-}
-
-fn kill(process: ProcessId, deadline: Duration) -> Result<(), Failure> {
-    let _ = process.signal(Signal::Kill);
-    if process.wait_end(deadline.max(Duration::from_millis(500))) {
-        return Ok(());
-    }
-    let pid = process.pid;
-    Err(Failure::internal(format!("the process {pid} does not end, not even when killed")))
+pub(crate) fn stop_leftover(
+    launcher: &dyn Launcher,
+    runtime_dir: &Path,
+    deadline: Duration,
+) -> Result<(), Failure> {
+    launcher.end_leftover(runtime_dir, &mark(runtime_dir), Signal::Kill, deadline).map(drop)
 }
 
 fn port_taken(port: u16) -> Failure {
@@ -151,26 +137,18 @@ fn ended(name: &str, log_file: &Path) -> Failure {
 }
 
 impl ToyServer {
-    fn new(spec: &ServerSpec, process: ProcessId, child: Option<Child>) -> ToyServer {
+    fn new(spec: &ServerSpec, process: Box<dyn Process>) -> ToyServer {
         ToyServer {
             name: spec.name.clone(),
             runtime_dir: spec.runtime_dir.clone(),
             log_file: spec.log_file.clone(),
-            process,
-            child: Mutex::new(child),
+            process: Mutex::new(process),
         }
     }
 
     /// Asks it, over a connection for this question alone.
     pub(crate) fn ask(&self, line: &str) -> Result<String, Refused> {
         Client::local(&socket(&self.runtime_dir))?.ask(line)
-    }
-
-    /// Takes note of its end, which the parent of a process hears of last.
-    fn reap(&self) {
-        if let Some(child) = &mut *self.child.lock() {
-            let _ = child.wait_timeout(Duration::from_secs(1));
-        }
     }
 
     fn need(&self, line: &str) -> Result<String, Failure> {
@@ -217,15 +195,11 @@ impl ToyServer {
 
 impl Server for ToyServer {
     fn process_id(&self) -> ProcessId {
-        self.process
+        self.process.lock().id()
     }
 
     fn running(&self) -> bool {
-        match &mut *self.child.lock() {
-            // Asking reaps it when it has ended.
-            Some(child) => matches!(child.try_wait(), Ok(None)),
-            None => self.process.alive(),
-        }
+        self.process.lock().running()
     }
 
     fn recovering(&self) -> Option<String> {
@@ -269,12 +243,13 @@ impl Server for ToyServer {
             && Client::local_within(&socket(&self.runtime_dir), deadline / 3)
                 .and_then(|mut client| client.ask("SHUTDOWN"))
                 .is_ok();
-        if asked && self.process.wait_end(deadline / 3) {
-            self.reap();
-            return Ok(true);
-        }
-        kill(self.process, deadline / 3)?;
-        self.reap();
-        Ok(mode == StopMode::Immediate)
+        // One that was asked gets a signal that it does not feel, and time.
+        let first = if asked { Signal::Continue } else { Signal::Kill };
+        let ended =
+            self.process.lock().end(first, Signal::Kill, deadline / 2).ok_or_else(|| {
+                let name = &self.name;
+                Failure::internal(format!("the server {name} does not end, not even when killed"))
+            })?;
+        Ok(mode == StopMode::Immediate || asked && ended.gently)
     }
 }

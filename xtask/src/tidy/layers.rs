@@ -33,6 +33,13 @@ const TABLE: &[Row] = &[
     row("offshoot-dataset", 1, &["offshoot-pool", "offshoot-intent-log"]),
     // The keeper holds descriptors, whatever they are: neither mounts nor datasets.
     Row { name: "offshoot-keeper", layer: 1, beside: &[], only: &["offshoot-os"] },
+    // A launcher runs programs, whatever they are: neither databases nor what the engine makes of them.
+    Row {
+        name: "offshoot-launcher",
+        layer: 1,
+        beside: &[],
+        only: &["offshoot-types", "offshoot-os"],
+    },
     row("offshoot-fs", 2, &[]),
     // What a delivery knows of a dataset is its files.
     Row {
@@ -62,14 +69,26 @@ const TABLE: &[Row] = &[
         name: "offshoot-postgres",
         layer: 3,
         beside: &["offshoot-domain", "offshoot-connector"],
-        only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-connector"],
+        only: &[
+            "offshoot-types",
+            "offshoot-os",
+            "offshoot-launcher",
+            "offshoot-domain",
+            "offshoot-connector",
+        ],
     },
     // A kind of database for tests: in no product.
     Row {
         name: "offshoot-toy",
         layer: 3,
         beside: &["offshoot-domain", "offshoot-connector"],
-        only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-connector"],
+        only: &[
+            "offshoot-types",
+            "offshoot-os",
+            "offshoot-launcher",
+            "offshoot-domain",
+            "offshoot-connector",
+        ],
     },
     // The engine knows databases by the connector's interface and protocols by the delivery's, no one of either.
     Row {

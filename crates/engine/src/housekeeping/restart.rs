@@ -2,7 +2,7 @@
 
 use crate::core::keys::vdb_key;
 use crate::parts::{Context, Parts};
-use crate::serving::vdb::{open_vdb, release_memory_group};
+use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, VdbId};
@@ -129,7 +129,6 @@ pub fn stop_all(parts: &Arc<Parts>) {
                 if let Err(failure) = parts.servers.stop(&vdb_key(vdb.id), StopMode::Fast) {
                     tracing::error!(vdb = %vdb.name, %failure, "it did not stop cleanly");
                 }
-                release_memory_group(vdb.id);
             });
         }
     });

@@ -9,7 +9,7 @@ use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
 use crate::parts::{Context, Parts};
-use crate::serving::vdb::{open_vdb, release_memory_group};
+use crate::serving::vdb::open_vdb;
 use crate::space::losses;
 use crate::space::room;
 use offshoot_connector::StopMode;
@@ -194,7 +194,6 @@ fn close(context: &Context, mode: StopMode) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     parts.servers.stop(&vdb_key(input.vdb), mode)?;
-    release_memory_group(input.vdb);
     let present = parts.catalog.find::<Vdb>(input.vdb)?.and_then(|vdb| vdb.dataset);
     for dataset in [present, context.get(DATASET)?].into_iter().flatten() {
         parts.volumes.unmount(dataset)?;

@@ -6,8 +6,7 @@ use crate::serving::{Serving, servers};
 use offshoot_connector::{Grant, Layout, Role, Server, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
-use offshoot_os::cgroup::MemoryGroup;
-use offshoot_types::{DatasetId, Failure, VdbId};
+use offshoot_types::{DatasetId, Failure};
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,7 +34,6 @@ pub fn open_vdb(
         keep_source_logins: vdb.keep_source_logins,
     };
     let server = kind.connector.start(spec, Role::Vdb(options))?;
-    limit_memory(vdb, &*server);
     let opened = match fresh {
         true => grant(serving, vdb, &kind, &*server),
         false => server.wait_ready(READY_DEADLINE),
@@ -47,30 +45,6 @@ pub fn open_vdb(
     }
     serving.servers.keep(&key, server);
     Ok(())
-}
-
-/// Puts the server under its memory limit, where this host allows that; without, only the sizes of its
-/// own buffers follow the limit.
-fn limit_memory(vdb: &Vdb, server: &dyn Server) {
-    let Some(limit) = vdb.memory_bytes else { return };
-    let group = MemoryGroup::create(&memory_group(vdb.id), limit);
-    if let Err(error) = group.and_then(|group| group.add(server.process_id().pid)) {
-        tracing::warn!(vdb = %vdb.name, %error, "its memory is not limited by a control group");
-    }
-}
-
-/// The name of a VDB's control group; the process id keeps engines apart.
-fn memory_group(id: VdbId) -> String {
-    format!("offshoot-{}-{id}", std::process::id())
-}
-
-/// Removes the control group of a VDB that was stopped.
-pub fn release_memory_group(id: VdbId) {
-    if let Some(group) = MemoryGroup::find(&memory_group(id))
-        && let Err(error) = group.remove()
-    {
-        tracing::debug!(%id, %error, "a control group stays");
-    }
 }
 
 /// Waits until a server is ready and gives it to the users of its VDB.

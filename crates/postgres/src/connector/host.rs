@@ -2,26 +2,24 @@
 
 use crate::control::{self, Control};
 use crate::installation::{Installation, Tools, choose_installation, find_installations};
-use crate::server::{ServerSpec as LaunchSpec, server_user};
+use crate::server::ServerSpec as LaunchSpec;
 use offshoot_connector::ServerSpec;
-use offshoot_os::process::User;
+use offshoot_launcher::Launcher;
 use offshoot_types::Failure;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// PostgreSQL on this host.
 #[derive(Debug, Clone)]
 pub struct Postgres {
     pub(super) configured: Vec<PathBuf>,
-    pub(super) user: Option<User>,
+    pub(super) launcher: Arc<dyn Launcher>,
 }
 
 impl Postgres {
-    /// Looks at this host; `configured` directories of programs come first.
-    ///
-    /// # Errors
-    /// `HostUnprepared` when this process is root and there is no user for servers.
-    pub fn new(configured: Vec<PathBuf>) -> Result<Postgres, Failure> {
-        Ok(Postgres { configured, user: server_user()? })
+    /// With programs of this host, those in `configured` directories first; `launcher` runs its servers.
+    pub fn new(launcher: Arc<dyn Launcher>, configured: Vec<PathBuf>) -> Postgres {
+        Postgres { configured, launcher }
     }
 
     /// All installations; looked up anew, so that one installed meanwhile is found.
@@ -34,7 +32,8 @@ impl Postgres {
         let major = digits
             .parse()
             .map_err(|_| Failure::internal(format!("'{version}' is no version of PostgreSQL")))?;
-        Tools::new(choose_installation(&self.installations(), major)?.clone())
+        let installation = choose_installation(&self.installations(), major)?.clone();
+        Ok(Tools { installation, user: self.launcher.user().cloned() })
     }
 
     pub(super) fn launch(&self, spec: ServerSpec) -> Result<LaunchSpec, Failure> {
@@ -45,7 +44,8 @@ impl Postgres {
             data_dir: spec.data_dir,
             runtime_dir: spec.runtime_dir,
             log_file: spec.log_file,
-            user: tools.user,
+            launcher: self.launcher.clone(),
+            memory_bytes: None,
             tcp_port: spec.tcp_port,
             superusers: Vec::new(),
             forced: Vec::new(),

@@ -1,5 +1,6 @@
 use super::state::Remembered;
 use super::*;
+use offshoot_launcher::ThisHost;
 
 #[test]
 fn facts_of_the_first_release_are_read_and_newer_ones_refused() {
@@ -17,7 +18,7 @@ fn facts_of_the_first_release_are_read_and_newer_ones_refused() {
 
 #[test]
 fn a_database_is_found_in_a_uri_with_parameters() {
-    let connector = Postgres { configured: Vec::new(), user: None };
+    let connector = Postgres::new(Arc::new(ThisHost::as_ourselves()), Vec::new());
     let of = |uri: &str| connector.database_of(uri);
     let with = "postgresql://u@127.0.0.1:5432/shop?sslmode=verify-full&sslrootcert=/etc/ca.pem";
     assert_eq!(of(with).as_deref(), Some("shop"));

@@ -5,57 +5,58 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
+use offshoot_launcher::Launch;
 use offshoot_os::process::{Sink, Spec, User};
 use offshoot_types::{ErrorKind, Failure};
-use parking_lot::Mutex;
 
-use super::{Server, ServerSpec, log, orphans, record};
+use super::{PROGRAM, Server, ServerSpec, log, mark};
 
 /// Longest path of a Unix socket in bytes.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
     check_socket_path(&spec)?;
-    if let Some(found) = record::find(&spec.runtime_dir) {
-        return Err(Failure::new(
-            ErrorKind::AlreadyExists,
-            format!("the server {} runs already (pid {})", spec.name, found.process.pid),
-            "stop it first",
-        ));
+    let (launcher, mark) = (spec.launcher.clone(), mark(&spec.runtime_dir));
+    if let Some(found) = launcher.find(&spec.runtime_dir, &mark) {
+        return Err(found.runs_already(&spec.name));
     }
     if let Some(port) = spec.tcp_port {
         check_port(port)?;
     }
     prepare_dirs(&spec)?;
-    orphans::end(&spec.data_dir)?;
-    let log_start = log::length(&spec.log_file);
-    let child = command(&spec).spawn().map_err(|error| {
-        Failure::new(
-            ErrorKind::HostUnprepared,
-            error.to_string(),
-            "install the server programs of this version of PostgreSQL",
-        )
-    })?;
-    let Some(process) = child.process_id() else {
-        return Err(log::start_failure(&spec, log_start));
-    };
-    let mut server =
-        Server { process, child: Some(child), log_start, role: Mutex::new(None), spec };
-    if let Err(failure) = record::write(&server.spec, process) {
-        let _ = server.stop(super::StopMode::Immediate, std::time::Duration::from_secs(10));
-        return Err(failure);
+    // They would hold the shared memory, and the postmaster refuse to start. It wrote this file before
+    // it made any.
+    if spec.data_dir.join("postmaster.pid").symlink_metadata().is_ok() {
+        launcher.end_orphans(&spec.data_dir, PROGRAM)?;
     }
-    Ok(server)
+    let log_start = log::length(&spec.log_file);
+    let launched = launcher.launch(Launch {
+        name: spec.name.clone(),
+        command: command(&spec),
+        mark,
+        runtime_dir: spec.runtime_dir.clone(),
+        data_dir: spec.data_dir.clone(),
+        port: spec.socket_port(),
+        memory_bytes: spec.memory_bytes,
+    })?;
+    match launched {
+        Some(process) => Ok(Server::new(process, log_start, spec)),
+        None => Err(log::start_failure(&spec, log_start)),
+    }
+}
+
+/// The setting that says where the private socket is, in a form that names its directory.
+pub(super) fn socket_setting(dir: &Path) -> (&'static str, String) {
+    ("unix_socket_directories", quote_list_item(dir))
 }
 
 fn command(spec: &ServerSpec) -> Spec {
     let data = spec.data_dir.display();
-    let socket_dir = spec.socket_dir();
     let port = spec.socket_port().to_string();
     let mut settings: Vec<(&str, String)> = vec![
         ("listen_addresses", spec.tcp_port.map_or("", |_| "127.0.0.1").to_owned()),
         ("port", port),
-        ("unix_socket_directories", quote_list_item(&socket_dir)),
+        socket_setting(&spec.socket_dir()),
         ("unix_socket_permissions", "0700".to_owned()),
         ("unix_socket_group", String::new()),
         ("hba_file", format!("{data}/pg_hba.conf")),
@@ -72,7 +73,7 @@ fn command(spec: &ServerSpec) -> Spec {
         ("bonjour", "off".to_owned()),
     ];
     settings.extend(spec.forced.iter().map(|(name, value)| (name.as_str(), value.clone())));
-    let mut command = Spec::new(spec.bin_dir.join("postgres")).arg("-D").arg(&spec.data_dir);
+    let mut command = Spec::new(spec.bin_dir.join(PROGRAM)).arg("-D").arg(&spec.data_dir);
     for (name, value) in settings {
         command = command.arg("-c").arg(format!("{name}={value}"));
     }
@@ -80,7 +81,6 @@ fn command(spec: &ServerSpec) -> Spec {
         .clear_env()
         .env("LC_ALL", "C")
         .cwd("/")
-        .user(spec.user.clone())
         .stdout(Sink::File(spec.log_file.clone()))
         .stderr(Sink::File(spec.log_file.clone()))
 }
@@ -130,7 +130,7 @@ fn check_port(port: u16) -> Result<(), Failure> {
 
 fn prepare_dirs(spec: &ServerSpec) -> Result<(), Failure> {
     make_dir(&spec.runtime_dir, 0o711, None)
-        .and_then(|()| make_dir(&spec.socket_dir(), 0o700, spec.user.as_ref()))
+        .and_then(|()| make_dir(&spec.socket_dir(), 0o700, spec.launcher.user()))
         .map_err(|error| {
             let dir = spec.runtime_dir.display();
             Failure::new(

@@ -1,13 +1,14 @@
 //! Real clusters for the tests: made once, copied for each test, gone at its end.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use offshoot_connector::PlainDir;
+use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::{Output, Spec, User, run};
 use offshoot_postgres::control::{self, Control};
-use offshoot_postgres::server::{ServerSpec, server_user, stop_leftover};
+use offshoot_postgres::server::{ServerSpec, USER, stop_leftover};
 
 /// The source's bootstrap superuser: not `postgres`, as nobody promised that.
 pub const BOSS: &str = "the boss";
@@ -35,8 +36,12 @@ pub fn has_amcheck(bin_dir: &Path) -> bool {
     libraries.iter().any(|library| prefix.join(library).is_file())
 }
 
+pub fn this_host() -> ThisHost {
+    ThisHost::with_user(USER).expect("a user to run servers as")
+}
+
 pub fn user() -> Option<User> {
-    server_user().expect("a user to run servers as")
+    this_host().user().cloned()
 }
 
 /// Runs a program as the server's user and insists that it succeeds.
@@ -82,7 +87,8 @@ impl Scratch {
             data_dir: data_dir.to_owned(),
             runtime_dir: self.path(&format!("run-{name}")),
             log_file: self.path(&format!("{name}.log")),
-            user: user(),
+            launcher: Arc::new(this_host()),
+            memory_bytes: None,
             tcp_port: None,
             superusers: Vec::new(),
             forced: Vec::new(),
@@ -94,7 +100,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with("run-") {
-                let _ = stop_leftover(&entry.path(), DEADLINE);
+                let _ = stop_leftover(&this_host(), &entry.path(), DEADLINE);
             }
         }
         let _ = std::fs::remove_dir_all(&self.root);

@@ -302,6 +302,9 @@ fn a_recovery_to_consistency_or_to_the_end_and_one_that_is_cancelled() {
             &mut |_| false,
         );
         assert!(result.is_err());
-        assert!(!server::stop_leftover(&runtime, DEADLINE).unwrap(), "it was left running");
+        assert!(
+            !server::stop_leftover(&this_host(), &runtime, DEADLINE).unwrap(),
+            "it was left running"
+        );
     }
 }

@@ -141,10 +141,10 @@ fn what_a_killed_engine_left_is_found_again_or_stopped() {
     std::fs::remove_file(spec.runtime_dir.join("server.json")).unwrap();
     let children = process.children();
     assert!(!children.is_empty());
-    assert!(server::stop_leftover(&spec.runtime_dir, DEADLINE).unwrap());
+    assert!(server::stop_leftover(&this_host(), &spec.runtime_dir, DEADLINE).unwrap());
     assert!(!process.alive());
     assert!(children.iter().all(|child| !child.alive()));
-    assert!(!server::stop_leftover(&spec.runtime_dir, DEADLINE).unwrap());
+    assert!(!server::stop_leftover(&this_host(), &spec.runtime_dir, DEADLINE).unwrap());
     assert!(server::adopt(spec).unwrap().is_none());
 }
 
@@ -166,7 +166,7 @@ fn a_process_that_only_has_the_pid_is_never_touched() {
         );
     assert_ne!(forged, record);
     std::fs::write(spec.runtime_dir.join("server.json"), forged).unwrap();
-    let stopped = server::stop_leftover(&spec.runtime_dir, DEADLINE);
+    let stopped = server::stop_leftover(&this_host(), &spec.runtime_dir, DEADLINE);
     let alive = id.alive();
     bystander.kill_group();
     assert!(!stopped.unwrap());

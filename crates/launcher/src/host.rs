@@ -1,0 +1,219 @@
+//! Plain processes of this host.
+
+use crate::launcher::{Ended, Found, Launch, Launcher, Mark, Process};
+use crate::record::{self, Record};
+use offshoot_os::cgroup::MemoryGroup;
+use offshoot_os::process::{Child, ProcessId, Signal, User};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_types::{ErrorKind, Failure};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long processes may take to notice that their server is gone.
+const NOTICE: Duration = Duration::from_millis(200);
+/// How long a killed process may take to end.
+const KILLED: Duration = Duration::from_secs(10);
+
+/// This host. Servers lead a session of their own, so that they outlive the engine.
+#[derive(Debug, Clone, Default)]
+pub struct ThisHost {
+    user: Option<User>,
+}
+
+impl ThisHost {
+    /// Servers run as the engine's own user.
+    pub fn as_ourselves() -> ThisHost {
+        ThisHost::default()
+    }
+
+    /// Where this process is root, servers run as the user of that name; else as the engine's own.
+    ///
+    /// # Errors
+    /// `HostUnprepared` as root without such a user; it says how to make one.
+    pub fn with_user(name: &str) -> Result<ThisHost, Failure> {
+        if !User::own_is_root() {
+            return Ok(ThisHost::as_ourselves());
+        }
+        match User::lookup(name) {
+            Ok(Some(user)) => Ok(ThisHost { user: Some(user) }),
+            Ok(None) => Err(Failure::new(
+                ErrorKind::HostUnprepared,
+                format!("servers do not run as root and this host has no user named {name}"),
+                format!("install the server's package, or run: useradd --system {name}"),
+            )),
+            Err(error) => {
+                Err(Failure::internal(format!("cannot look up the user {name}: {error}")))
+            }
+        }
+    }
+}
+
+impl Launcher for ThisHost {
+    fn user(&self) -> Option<&User> {
+        self.user.as_ref()
+    }
+
+    fn launch(&self, launch: Launch) -> Result<Option<Box<dyn Process>>, Failure> {
+        let started = launch.command.user(self.user.clone()).spawn();
+        let child = started.map_err(|error| {
+            Failure::new(
+                ErrorKind::HostUnprepared,
+                error.to_string(),
+                "install the server programs of this version of the database",
+            )
+        })?;
+        let Some(id) = child.process_id() else { return Ok(None) };
+        let mut process =
+            HostProcess { id, child: Some(child), runtime_dir: launch.runtime_dir.clone() };
+        let record = Record::new(id, launch.data_dir, launch.port);
+        if let Err(failure) = record.write(&launch.runtime_dir) {
+            let _ = process.end(Signal::Quit, Signal::Kill, KILLED);
+            return Err(failure);
+        }
+        if let Some(limit) = launch.memory_bytes {
+            process.limit_memory(&launch.name, limit);
+        }
+        Ok(Some(Box::new(process)))
+    }
+
+    fn find(&self, runtime_dir: &Path, mark: &Mark) -> Option<Found> {
+        let found = |id, record: Option<Record>| Found {
+            process: Box::new(HostProcess { id, child: None, runtime_dir: runtime_dir.to_owned() }),
+            port: record.as_ref().map(|record| record.port),
+            data_dir: record.map(|record| record.data_dir),
+        };
+        match Record::read(runtime_dir) {
+            Some(record) => {
+                let recorded = record.process().filter(|process| mark.is_on(process));
+                if let Some(process) = recorded {
+                    return Some(found(process, Some(record)));
+                }
+            }
+            None if !runtime_dir.is_dir() => return None,
+            None => {}
+        }
+        // The engine may have been killed right after it started the server, before the record.
+        ProcessId::all().find(|process| mark.is_on(process)).map(|process| found(process, None))
+    }
+
+    fn end_orphans(&self, data_dir: &Path, program: &str) -> Result<(), Failure> {
+        let is_of_server = |process: &ProcessId| {
+            let program_is = |path: PathBuf| path.file_name().is_some_and(|name| name == program);
+            process.cwd().is_some_and(|dir| dir == data_dir)
+                && process.program().is_some_and(program_is)
+        };
+        for orphan in ProcessId::all().filter(is_of_server) {
+            if orphan.wait_end(NOTICE) {
+                continue;
+            }
+            let _ = orphan.signal(Signal::Kill);
+            if !orphan.wait_end(KILLED) {
+                let (pid, dir) = (orphan.pid, data_dir.display());
+                return Err(Failure::internal(format!(
+                    "a process (pid {pid}) of an earlier server on {dir} does not end, not even when \
+                     killed"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Mark {
+    /// Whether a process is a server's first one. Its children carry titles in place of arguments, so
+    /// they never match.
+    fn is_on(&self, process: &ProcessId) -> bool {
+        let arguments = process.arguments();
+        let program = arguments.first().map(|path| path.rsplit('/').next().unwrap_or(path));
+        program.is_some_and(|program| program.starts_with(self.program))
+            && arguments.contains(&self.argument)
+    }
+}
+
+/// Dropping it leaves the server running.
+#[derive(Debug)]
+struct HostProcess {
+    id: ProcessId,
+    /// Not there for a server that an earlier engine process started.
+    child: Option<Child>,
+    runtime_dir: PathBuf,
+}
+
+impl HostProcess {
+    /// Puts the server under a memory limit, where this host allows that; without, only the sizes of
+    /// its own buffers follow the limit.
+    fn limit_memory(&self, name: &str, limit: u64) {
+        let group = MemoryGroup::create(&self.memory_group(), limit);
+        if let Err(error) = group.and_then(|group| group.add(self.id.pid)) {
+            tracing::warn!(server = name, %error, "its memory is not limited by a control group");
+        }
+    }
+
+    /// The name of its control group; the engine's process id keeps engines apart.
+    fn memory_group(&self) -> String {
+        let key = self.runtime_dir.file_name().unwrap_or_default();
+        format!("offshoot-{}-{}", std::process::id(), key.to_string_lossy())
+    }
+
+    /// Ends every process of it; whether the first signal was enough. `None` when one still runs.
+    fn end_all(&self, first: Signal, then: Signal, deadline: Duration) -> Option<bool> {
+        let end = SystemClock.elapsed() + deadline;
+        let children = self.id.children();
+        let _ = self.id.signal(first);
+        let gently = self.id.wait_end(deadline * 2 / 3);
+        if !gently {
+            let _ = self.id.signal(then);
+            if !self.id.wait_end(deadline / 6) {
+                let _ = self.id.signal(Signal::Kill);
+            }
+        }
+        let left = || end.saturating_sub(SystemClock.elapsed()).max(Duration::from_millis(500));
+        let mut ended = self.id.wait_end(left());
+        // Children notice that the first process is gone, except those stuck in a system call.
+        for child in children {
+            if child.alive() && !child.wait_end(NOTICE) {
+                let _ = child.signal(Signal::Kill);
+                ended &= child.wait_end(left());
+            }
+        }
+        ended.then_some(gently)
+    }
+}
+
+impl Process for HostProcess {
+    fn id(&self) -> ProcessId {
+        self.id
+    }
+
+    fn running(&mut self) -> bool {
+        match &mut self.child {
+            // Asking reaps it when it has ended.
+            Some(child) => matches!(child.try_wait(), Ok(None)),
+            None => self.id.alive(),
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<bool> {
+        self.id.signal(signal)
+    }
+
+    fn titles(&self) -> Vec<String> {
+        self.id.children().into_iter().map(|child| child.arguments().join(" ")).collect()
+    }
+
+    fn end(&mut self, first: Signal, then: Signal, deadline: Duration) -> Option<Ended> {
+        let gently = self.end_all(first, then, deadline)?;
+        let status = self.child.as_mut().map(|child| {
+            let status = child.wait_timeout(Duration::from_secs(1)).ok().flatten();
+            status.is_some_and(|status| status.success())
+        });
+        record::forget(&self.runtime_dir);
+        if let Some(group) = MemoryGroup::find(&self.memory_group())
+            && let Err(error) = group.remove()
+        {
+            tracing::debug!(%error, "a control group stays");
+        }
+        Some(Ended { gently, success: status })
+    }
+}

@@ -1,0 +1,149 @@
+//! What a launcher is.
+
+use crate::record;
+use offshoot_os::process::{ProcessId, Signal, Spec, User};
+use offshoot_types::{ErrorKind, Failure};
+use std::fmt::Debug;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// By what a server's first process is told from all others, its children among them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// How the file name of its program begins.
+    pub program: &'static str,
+    /// An argument that no other server has, as it names the runtime directory.
+    pub argument: String,
+}
+
+/// A server to start.
+#[derive(Debug)]
+pub struct Launch {
+    /// A name for people.
+    pub name: String,
+    /// The program, its arguments and where its output goes. The launcher sets the user.
+    pub command: Spec,
+    /// By what it is recognised.
+    pub mark: Mark,
+    /// A directory for this server alone, which exists.
+    pub runtime_dir: PathBuf,
+    /// Where its data is.
+    pub data_dir: PathBuf,
+    /// The port it listens on; it names its socket where it has no TCP.
+    pub port: u16,
+    /// Memory it may use with all its children, in bytes; none: no limit.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A server's processes.
+pub trait Process: Debug + Send + Sync {
+    /// Its first process, which outlives all others of it.
+    fn id(&self) -> ProcessId;
+
+    /// Whether it runs.
+    fn running(&mut self) -> bool;
+
+    /// Sends a signal to its first process; whether it was there.
+    ///
+    /// # Errors
+    /// When the signal is not permitted.
+    fn signal(&self, signal: Signal) -> io::Result<bool>;
+
+    /// What its child processes call themselves.
+    fn titles(&self) -> Vec<String>;
+
+    /// Ends it: by `first`, by `then` after two thirds of `deadline`, at last by force. `None` when
+    /// a process of it still runs.
+    fn end(&mut self, first: Signal, then: Signal, deadline: Duration) -> Option<Ended>;
+}
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether the first signal was enough.
+    pub gently: bool,
+    /// Whether it said that all went well; not known of one that an earlier engine started.
+    pub success: Option<bool>,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Found {
+    /// Its processes.
+    pub process: Box<dyn Process>,
+    /// Where its data is, where that is known.
+    pub data_dir: Option<PathBuf>,
+    /// Its port, where that is known.
+    pub port: Option<u16>,
+}
+
+impl Found {
+    /// The refusal of a second start.
+    pub fn runs_already(&self, name: &str) -> Failure {
+        let message = format!("the server {name} runs already (pid {})", self.process.id().pid);
+        Failure::new(ErrorKind::AlreadyExists, message, "stop it first")
+    }
+
+    /// Whether it is the server that is looked for, as far as is known.
+    ///
+    /// # Errors
+    /// `WrongState` when it has another data directory or port.
+    pub fn check_is_on(&self, data_dir: &Path, port: u16) -> Result<(), Failure> {
+        if self.data_dir.as_ref().is_none_or(|dir| dir == data_dir)
+            && self.port.is_none_or(|one| one == port)
+        {
+            return Ok(());
+        }
+        let message = format!("another server (pid {}) runs there", self.process.id().pid);
+        Err(Failure::new(ErrorKind::WrongState, message, "stop it, then start again"))
+    }
+}
+
+/// A place where servers run.
+pub trait Launcher: Debug + Send + Sync {
+    /// The user that servers, and programs that work on their files, run as; none: the engine's own.
+    fn user(&self) -> Option<&User>;
+
+    /// Starts a server and returns as soon as its process exists.
+    ///
+    /// # Errors
+    /// `HostUnprepared` when the program cannot be started; `PoolFull`, `Internal` when what identifies
+    /// it cannot be written (it does not run then). `None`: it ended at once.
+    fn launch(&self, launch: Launch) -> Result<Option<Box<dyn Process>>, Failure>;
+
+    /// The server with this runtime directory, when it runs.
+    fn find(&self, runtime_dir: &Path, mark: &Mark) -> Option<Found>;
+
+    /// Ends what a server that was killed left running in its data directory. Only where the server
+    /// itself runs no more.
+    ///
+    /// # Errors
+    /// `Internal` when a process does not even end when killed.
+    fn end_orphans(&self, data_dir: &Path, program: &str) -> Result<(), Failure>;
+}
+
+impl dyn Launcher + '_ {
+    /// Stops what an earlier engine left running with this runtime directory; its data directory need
+    /// not be reachable. Whether there was anything.
+    ///
+    /// # Errors
+    /// `Internal` when it does not end within `deadline`.
+    pub fn end_leftover(
+        &self,
+        runtime_dir: &Path,
+        mark: &Mark,
+        signal: Signal,
+        deadline: Duration,
+    ) -> Result<bool, Failure> {
+        let Some(mut found) = self.find(runtime_dir, mark) else {
+            record::forget(runtime_dir);
+            return Ok(false);
+        };
+        let pid = found.process.id().pid;
+        found.process.end(signal, signal, deadline).map(|_| true).ok_or_else(|| {
+            let dir = runtime_dir.display();
+            Failure::internal(format!("the server left running in {dir} (pid {pid}) does not end"))
+        })
+    }
+}
