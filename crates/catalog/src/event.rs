@@ -1,6 +1,6 @@
 //! What is wrong and what happened.
 
-use crate::{Catalog, Error, Transaction};
+use crate::{Catalog, Error, Subject, Transaction};
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 /// How many events are kept.
 const EVENTS_KEPT: i64 = 10_000;
 
-/// Something that is wrong now. One per object and topic: raising it again keeps the first time.
+/// Something that is wrong now. One per subject and topic: raising it again keeps the first time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The id of the object, or a name such as `pool`.
-    pub object: String,
+    /// What it is about.
+    pub subject: Subject,
     /// What about it, e.g. `logsync`; clearing the fault names it.
     pub topic: String,
     /// Since when.
@@ -39,45 +39,47 @@ pub struct Event {
 impl Catalog {
     /// Records a fault; says whether it is new (its first raise is also an event).
     pub fn raise_fault(&self, fault: &Fault) -> Result<bool, Error> {
+        let subject = fault.subject.stored();
         self.transaction(|tx| {
             let since: Option<String> = tx
                 .sql()
                 .query_row(
                     "SELECT time FROM fault WHERE object = ?1 AND topic = ?2",
-                    params![fault.object, fault.topic],
+                    params![subject, fault.topic],
                     |row| row.get(0),
                 )
                 .optional()?;
             let time = since.clone().unwrap_or_else(|| fault.time.to_string());
             tx.sql().execute(
                 "INSERT OR REPLACE INTO fault VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![fault.object, fault.topic, time, fault.message, fault.hint],
+                params![subject, fault.topic, time, fault.message, fault.hint],
             )?;
             if since.is_none() {
-                tx.add_event(fault.time, &fault.object, &fault.message)?;
+                tx.add_event(fault.time, &fault.subject.to_string(), &fault.message)?;
             }
             Ok(since.is_none())
         })
     }
 
     /// Forgets a fault; says whether there was one.
-    pub fn clear_fault(&self, object: &str, topic: &str) -> Result<bool, Error> {
+    pub fn clear_fault(&self, subject: &Subject, topic: &str) -> Result<bool, Error> {
+        let subject = subject.stored();
         // Called often for faults that are not there: looking first spares a write to disk.
         self.transaction(|tx| {
             let known = "SELECT 1 FROM fault WHERE object = ?1 AND topic = ?2";
-            let there = tx.sql().prepare(known)?.exists(params![object, topic])?;
+            let there = tx.sql().prepare(known)?.exists(params![subject, topic])?;
             if there {
                 let delete = "DELETE FROM fault WHERE object = ?1 AND topic = ?2";
-                tx.sql().execute(delete, params![object, topic])?;
+                tx.sql().execute(delete, params![subject, topic])?;
             }
             Ok(there)
         })
     }
 
-    /// Forgets all faults of an object.
-    pub fn clear_faults(&self, object: &str) -> Result<(), Error> {
+    /// Forgets all faults of a subject.
+    pub fn clear_faults(&self, subject: &Subject) -> Result<(), Error> {
         self.transaction(|tx| {
-            tx.sql().execute("DELETE FROM fault WHERE object = ?1", [object])?;
+            tx.sql().execute("DELETE FROM fault WHERE object = ?1", [subject.stored()])?;
             Ok(())
         })
     }
@@ -92,7 +94,7 @@ impl Catalog {
             while let Some(row) = rows.next()? {
                 let time: String = row.get(2)?;
                 faults.push(Fault {
-                    object: row.get(0)?,
+                    subject: Subject::from(row.get::<_, String>(0)?),
                     topic: row.get(1)?,
                     time: parse_stored(&time)?,
                     message: row.get(3)?,

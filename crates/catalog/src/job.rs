@@ -1,6 +1,6 @@
 //! Jobs: the durable progress of workflows.
 
-use crate::{Catalog, Error};
+use crate::{Catalog, Error, Subject};
 use jiff::Timestamp;
 use offshoot_types::{Failure, JobId};
 use rusqlite::{OptionalExtension, params};
@@ -91,8 +91,8 @@ pub struct Job {
     pub id: JobId,
     /// The workflow, e.g. `vdb.provision`.
     pub kind: String,
-    /// The name of the object it works on, for people.
-    pub object: String,
+    /// What it works on.
+    pub object: Subject,
     /// The engine began it by itself, and users need not know of it.
     #[serde(default)]
     pub of_engine: bool,

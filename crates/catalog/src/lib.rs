@@ -23,9 +23,11 @@ mod migration;
 mod record;
 mod secret;
 mod store;
+mod subject;
 
 pub use error::Error;
 pub use event::{Event, Fault};
 pub use job::{Job, JobState, Progress, StepRecord, StepState};
 pub use record::Record;
 pub use store::{Catalog, Transaction};
+pub use subject::Subject;

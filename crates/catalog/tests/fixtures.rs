@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use jiff::Timestamp;
-use offshoot_catalog::{Catalog, JobState, StepState};
+use offshoot_catalog::{Catalog, JobState, StepState, Subject};
 use offshoot_domain::{
     Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow, Vdb, VdbState,
 };
@@ -164,8 +164,8 @@ fn version_1_keeps_its_jobs_and_faults() {
     let unsettled = catalog.unsettled_jobs().unwrap();
     let [half] = &unsettled[..] else { panic!("one job was under way: {unsettled:?}") };
     assert_eq!(
-        (half.id, half.kind.as_str(), half.object.as_str()),
-        (JobId(30), "vdb_provision", "half")
+        (half.id, half.kind.as_str(), &half.object),
+        (JobId(30), "vdb_provision", &Subject::named("half"))
     );
     let recover = half.steps.iter().find(|step| step.name == "recover").expect("the step");
     assert_eq!(recover.state, StepState::Running);
@@ -173,7 +173,7 @@ fn version_1_keeps_its_jobs_and_faults() {
     assert!(half.bag.contains_key("dataset"), "what it made is known: {:?}", half.bag);
 
     let faults = catalog.faults().unwrap();
-    assert_eq!((faults[0].object.as_str(), faults[0].topic.as_str()), ("prod", "source"));
+    assert_eq!((&faults[0].subject, faults[0].topic.as_str()), (&Subject::named("prod"), "source"));
     assert!(!catalog.events(100).unwrap().is_empty());
     assert_eq!(catalog.allocate::<Vdb>().unwrap(), VdbId(8), "no id is given twice");
 }

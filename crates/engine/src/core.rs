@@ -1,18 +1,21 @@
 //! What every part of the engine stands on: the store, the catalog, the clock, the kinds of databases. No
 //! state of a part is here.
 
+pub mod job_kind;
 pub mod keys;
 pub mod kind;
+pub mod topic;
 
 use crate::ground::paths::Paths;
 use jiff::Timestamp;
-use offshoot_catalog::{Catalog, Fault};
+use offshoot_catalog::{Catalog, Fault, Subject};
 use offshoot_connector::Registry;
 use offshoot_dataset::Store;
 use offshoot_domain::{Dsource, Vdb};
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, SnapshotId};
 use std::sync::Arc;
+use topic::Topic;
 
 /// What every part of the engine stands on.
 pub struct Core {
@@ -58,26 +61,36 @@ impl Core {
     }
 
     /// Records that something is wrong; logged when it is new.
-    pub fn raise(&self, object: &str, topic: &str, failure: &Failure) {
-        let fault = Fault {
-            object: object.to_owned(),
-            topic: topic.to_owned(),
-            time: self.now(),
-            message: failure.message.clone(),
-            hint: failure.hint.clone(),
-        };
+    pub fn raise(&self, subject: impl Into<Subject>, topic: Topic<'_>, failure: &Failure) {
+        let (subject, topic) = (subject.into(), topic.to_string());
+        let (time, message, hint) = (self.now(), failure.message.clone(), failure.hint.clone());
+        let fault = Fault { subject, topic, time, message, hint };
+        let Fault { subject, topic, message, .. } = &fault;
         match self.catalog.raise_fault(&fault) {
-            Ok(true) => tracing::error!(object, topic, message = fault.message, "fault"),
+            Ok(true) => tracing::error!(%subject, topic, message, "fault"),
             Ok(false) => {}
-            Err(error) => tracing::error!(object, topic, %error, "a fault could not be recorded"),
+            Err(error) => tracing::error!(%subject, topic, %error, "a fault could not be recorded"),
         }
     }
 
     /// Records that something is well again.
-    pub fn clear(&self, object: &str, topic: &str) {
-        if let Err(error) = self.catalog.clear_fault(object, topic) {
-            tracing::error!(object, topic, %error, "a fault could not be cleared");
+    pub fn clear(&self, subject: impl Into<Subject>, topic: Topic<'_>) {
+        self.clear_stored(&subject.into(), &topic.to_string());
+    }
+
+    /// The same of a fault that the catalog has shown.
+    pub fn clear_stored(&self, subject: &Subject, topic: &str) {
+        if let Err(error) = self.catalog.clear_fault(subject, topic) {
+            tracing::error!(%subject, topic, %error, "a fault could not be cleared");
         }
+    }
+
+    /// Forgets everything that was wrong with an object.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn clear_all(&self, subject: impl Into<Subject>) -> Result<(), Failure> {
+        Ok(self.catalog.clear_faults(&subject.into())?)
     }
 }
 

@@ -36,11 +36,12 @@ mod parts;
 mod serving;
 mod space;
 
+pub use core::job_kind::JobKind;
 pub use core::kind::ShownPosition;
 pub use face::bookmarks::{BookmarkRequest, Bookmarks};
 pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};
 pub use face::engine::{Engine, EngineView, keep};
-pub use face::jobs::Jobs;
+pub use face::jobs::{Jobs, snapshot_taken};
 pub use face::opening::EngineOptions;
 pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};

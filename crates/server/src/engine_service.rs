@@ -251,7 +251,12 @@ fn moment(asked: api::Moment) -> Result<domain::Moment, Failure> {
 }
 
 fn fault(one: catalog::Fault) -> api::Fault {
-    api::Fault { time: one.time, object: one.object, message: one.message, hint: one.hint }
+    api::Fault {
+        time: one.time,
+        object: one.subject.to_string(),
+        message: one.message,
+        hint: one.hint,
+    }
 }
 
 fn kind(of: ObjectKind) -> api::ObjectKind {
@@ -374,7 +379,7 @@ fn policy(view: PolicyView) -> api::Policy {
 }
 
 fn job(job: catalog::Job) -> api::Job {
-    let result = job.bag.get("snapshot").and_then(|value| value.as_str()).map(str::to_owned);
+    let result = offshoot_engine::snapshot_taken(&job).map(|id| id.to_string());
     let step = |step: catalog::StepRecord| api::JobStep {
         name: step.name,
         state: match step.state {
@@ -390,7 +395,7 @@ fn job(job: catalog::Job) -> api::Job {
     api::Job {
         id: job.id,
         kind: job.kind,
-        object: job.object,
+        object: job.object.to_string(),
         state: job_state(job.state),
         progress: api::JobProgress {
             done: job.progress.done,

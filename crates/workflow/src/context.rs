@@ -1,5 +1,6 @@
 //! What a step sees of its job.
 
+use crate::key::Key;
 use crate::live::{Live, cancelled};
 use offshoot_catalog::Catalog;
 use offshoot_os::Clock;
@@ -46,16 +47,16 @@ impl<C> StepContext<C> {
     ///
     /// # Errors
     /// [`Internal`](offshoot_types::ErrorKind::Internal) where the stored value does not have this shape.
-    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Failure> {
-        let value = self.live.job.lock().bag.get(key).cloned();
-        value.map(|value| self.decode(key, value)).transpose()
+    pub fn get<T: DeserializeOwned>(&self, key: Key<T>) -> Result<Option<T>, Failure> {
+        let value = self.live.job.lock().bag.get(key.name()).cloned();
+        value.map(|value| self.decode(key.name(), value)).transpose()
     }
 
     /// What an earlier step must have remembered under `key`.
     ///
     /// # Errors
     /// [`Internal`](offshoot_types::ErrorKind::Internal) where nothing of this shape is there.
-    pub fn need<T: DeserializeOwned>(&self, key: &str) -> Result<T, Failure> {
+    pub fn need<T: DeserializeOwned>(&self, key: Key<T>) -> Result<T, Failure> {
         self.get(key)?.ok_or_else(|| {
             Failure::internal(format!("{}: no step has noted '{key}'", self.job_id()))
         })
@@ -66,11 +67,11 @@ impl<C> StepContext<C> {
     ///
     /// # Errors
     /// The catalog's. The value is remembered in memory all the same, so that an undo finds it.
-    pub fn set<T: Serialize>(&self, key: &str, value: &T) -> Result<(), Failure> {
+    pub fn set<T: Serialize>(&self, key: Key<T>, value: &T) -> Result<(), Failure> {
         let value = serde_json::to_value(value)
             .map_err(|error| Failure::internal(format!("{}: '{key}': {error}", self.job_id())))?;
         let mut job = self.live.job.lock();
-        job.bag.insert(key.to_owned(), value);
+        job.bag.insert(key.name().to_owned(), value);
         Ok(self.catalog.save_job(&job)?)
     }
 

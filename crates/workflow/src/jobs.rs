@@ -58,7 +58,7 @@ impl<C> Shared<C> {
     pub fn raise(&self, job: &Job, message: String, hint: &str) {
         tracing::error!(job = %job.id, kind = %job.kind, message);
         let fault = Fault {
-            object: job.object.clone(),
+            subject: job.object.clone(),
             topic: job.id.to_string(),
             time: self.now(),
             message,

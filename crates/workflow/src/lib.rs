@@ -40,6 +40,7 @@ mod context;
 mod crash_point;
 mod execution;
 mod jobs;
+mod key;
 mod live;
 mod lock;
 mod runner;
@@ -47,6 +48,7 @@ mod workflow;
 
 pub use context::StepContext;
 pub use crash_point::{AbortAt, CrashPoint, CrashPoints, FailAt};
+pub use key::Key;
 pub use lock::Lock;
 pub use runner::{Runner, Submission};
 pub use workflow::{Step, StepFn, Workflow};

@@ -6,7 +6,7 @@ use crate::jobs::Shared;
 use crate::live::Live;
 use crate::lock::Lock;
 use crate::workflow::Workflow;
-use offshoot_catalog::{Catalog, Job, JobState, Progress, StepRecord, StepState};
+use offshoot_catalog::{Catalog, Job, JobState, Progress, StepRecord, StepState, Subject};
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use parking_lot::{Condvar, Mutex};
@@ -21,17 +21,22 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Submission {
     kind: &'static str,
-    object: String,
+    object: Subject,
     locks: Vec<Lock>,
     input: Result<serde_json::Value, String>,
     of_engine: bool,
 }
 
 impl Submission {
-    /// A job of workflow `kind` on `object` (its name, for people). The input is stored: no passwords.
-    pub fn new(kind: &'static str, object: impl fmt::Display, input: &impl Serialize) -> Self {
+    /// A job of workflow `kind` on `object`. The input is stored: no passwords.
+    pub fn new(
+        kind: impl Into<&'static str>,
+        object: impl Into<Subject>,
+        input: &impl Serialize,
+    ) -> Self {
+        let (kind, object) = (kind.into(), object.into());
         let input = serde_json::to_value(input).map_err(|error| error.to_string());
-        Submission { kind, object: object.to_string(), locks: Vec::new(), input, of_engine: false }
+        Submission { kind, object, locks: Vec::new(), input, of_engine: false }
     }
 
     /// The job changes this object (or takes this name).

@@ -26,8 +26,8 @@ pub struct Workflow<C> {
 
 impl<C> Workflow<C> {
     /// A workflow without steps; `kind` is stored with its jobs, e.g. `vdb.provision`.
-    pub fn new(kind: &'static str) -> Self {
-        Workflow { kind, steps: Vec::new(), no_return: None, goes_on: false }
+    pub fn new(kind: impl Into<&'static str>) -> Self {
+        Workflow { kind: kind.into(), steps: Vec::new(), no_return: None, goes_on: false }
     }
 
     /// Adds a step.

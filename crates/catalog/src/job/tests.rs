@@ -1,4 +1,4 @@
-use crate::{Catalog, Error, Job, JobState, Progress, StepRecord, StepState};
+use crate::{Catalog, Error, Job, JobState, Progress, StepRecord, StepState, Subject};
 use jiff::Timestamp;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use serde_json::json;
@@ -10,7 +10,7 @@ fn job(id: JobId, settled: bool) -> Job {
     Job {
         id,
         kind: "vdb.provision".to_owned(),
-        object: "dev".to_owned(),
+        object: Subject::named("dev"),
         of_engine: false,
         state: if settled { JobState::Done } else { JobState::Running },
         settled,

@@ -1,5 +1,5 @@
 use super::Catalog;
-use crate::{Error, Fault};
+use crate::{Error, Fault, Subject};
 use jiff::Timestamp;
 use offshoot_domain::{
     Bookmark, ConnectorState, Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness,
@@ -247,8 +247,9 @@ fn settings_keep_their_type() {
 fn a_fault_is_raised_once_and_cleared() {
     let (_dir, path) = scratch();
     let catalog = open(&path);
+    let prod = Subject::named("prod");
     let mut fault = Fault {
-        object: "dsource-1".to_owned(),
+        subject: prod.clone(),
         topic: "logsync".to_owned(),
         time: now(),
         message: "the source is away".to_owned(),
@@ -262,12 +263,35 @@ fn a_fault_is_raised_once_and_cleared() {
     fault.time = since;
     assert_eq!(catalog.faults().expect("readable"), [fault.clone()], "since the first time");
     assert_eq!(catalog.events(10).expect("readable").len(), 1);
-    assert!(!catalog.clear_fault("dsource-1", "other").expect("cleared"));
-    assert!(catalog.clear_fault("dsource-1", "logsync").expect("cleared"));
+    assert!(!catalog.clear_fault(&prod, "other").expect("cleared"));
+    assert!(catalog.clear_fault(&prod, "logsync").expect("cleared"));
     assert_eq!(catalog.faults().expect("readable"), []);
     catalog.raise_fault(&fault).expect("kept");
-    catalog.clear_faults("dsource-1").expect("cleared");
+    catalog.clear_faults(&prod).expect("cleared");
     assert_eq!(catalog.faults().expect("readable"), []);
+}
+
+#[test]
+fn a_vdb_named_pool_has_faults_of_its_own() {
+    let (_dir, path) = scratch();
+    let catalog = open(&path);
+    let fault = |subject: &Subject, message: &str| Fault {
+        subject: subject.clone(),
+        topic: "topic".to_owned(),
+        time: now(),
+        message: message.to_owned(),
+        hint: String::new(),
+    };
+    let vdb = Subject::named("pool");
+    let of_vdb = fault(&vdb, "its server does not start");
+    let of_pool = fault(&Subject::Pool, "a block is damaged");
+    assert!(catalog.raise_fault(&of_vdb).expect("kept"));
+    assert!(catalog.raise_fault(&of_pool).expect("kept"), "another one");
+    assert!(catalog.clear_fault(&vdb, "topic").expect("cleared"));
+    assert_eq!(catalog.faults().expect("readable"), std::slice::from_ref(&of_pool));
+    catalog.raise_fault(&of_vdb).expect("kept");
+    catalog.clear_faults(&vdb).expect("cleared");
+    assert_eq!(catalog.faults().expect("readable"), [of_pool], "who deletes the VDB keeps it");
 }
 
 #[test]

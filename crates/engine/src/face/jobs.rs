@@ -1,8 +1,9 @@
 //! What can be asked of jobs.
 
+use crate::jobs::snapshot::SNAPSHOT;
 use crate::parts::Parts;
 use offshoot_catalog::Job;
-use offshoot_types::{Failure, JobId};
+use offshoot_types::{Failure, JobId, SnapshotId};
 use std::sync::Arc;
 
 /// Jobs a list shows.
@@ -38,4 +39,9 @@ impl Jobs<'_> {
         self.parts.runner()?.cancel(id)?;
         self.show(id)
     }
+}
+
+/// The snapshot that a job has taken; its result.
+pub fn snapshot_taken(job: &Job) -> Option<SnapshotId> {
+    SNAPSHOT.find(&job.bag)
 }

@@ -2,6 +2,7 @@
 //! undone, what should run started.
 
 use crate::core::Core;
+use crate::core::topic::Topic;
 use crate::following::Following;
 use crate::ground::keeping::Keeping;
 use crate::ground::paths::Paths;
@@ -92,6 +93,7 @@ pub fn open(
     let parts = Arc::new(Parts::new(Following::new(serving)));
     clean_up(&parts, survivors)?;
     leftovers::check_catalog(&parts)?;
+    forget_misplaced_faults(&parts)?;
     damage::recall(&parts)?;
     parts.set_runner(runner(&parts, crash_points));
     resume(&parts)?;
@@ -144,6 +146,14 @@ fn resume(parts: &Arc<Parts>) -> Result<(), Failure> {
         tracing::info!(%job, kind = ended.kind, state = ended.state.as_str(), "an interrupted job");
     }
     if parts.runner()?.has_unsettled()? { Ok(()) } else { leftovers::remove(parts) }
+}
+
+/// Forgets what an earlier release noted of a dSource or VDB under the pool's or the engine's name.
+fn forget_misplaced_faults(parts: &Parts) -> Result<(), Failure> {
+    for fault in parts.catalog.faults()?.iter().filter(|fault| Topic::is_misplaced(fault)) {
+        parts.clear_stored(&fault.subject, &fault.topic);
+    }
+    Ok(())
 }
 
 /// Takes over what goes on. Whatever else still runs on the pool, whose lock is ours, was left by an

@@ -8,6 +8,7 @@
 
 use crate::core::keys::{source_password_key, staging_key};
 use crate::core::kind::Kind;
+use crate::core::topic::Topic;
 use crate::serving::Serving;
 use crate::serving::data_files::{DataFiles, LogReceiver};
 use crate::serving::servers;
@@ -18,7 +19,7 @@ use offshoot_connector::{
     DataDir, LogFeed, LogStream, Progress, ReceivedLog, Role, Source, SourceUri, StopMode,
     StreamRequest, StreamState, StreamStatus,
 };
-use offshoot_domain::{Dsource, Position};
+use offshoot_domain::{Dsource, ObjectName, Position};
 use offshoot_fs::{FileSystem, NewFile};
 use offshoot_os::process::User;
 use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition};
@@ -49,7 +50,7 @@ const STARVES: &str = "staging does not go on until there is room";
 pub struct Follower {
     serving: Weak<Serving>,
     id: DsourceId,
-    name: String,
+    name: ObjectName,
     kind: Kind,
     log: Arc<dyn ReceivedLog>,
     /// The log dataset.
@@ -86,7 +87,7 @@ impl Follower {
         Ok(Arc::new(Follower {
             serving: Arc::downgrade(serving),
             id: dsource.id,
-            name: dsource.name.to_string(),
+            name: dsource.name.clone(),
             kind,
             log,
             files,
@@ -370,8 +371,8 @@ impl Follower {
         while !self.stopping.load(Ordering::Relaxed) {
             let Some(serving) = self.serving.upgrade() else { return };
             match self.advance() {
-                Ok(()) => serving.clear(&self.name, "log"),
-                Err(failure) => serving.raise(&self.name, "log", &failure),
+                Ok(()) => serving.clear(&self.name, Topic::Log),
+                Err(failure) => serving.raise(&self.name, Topic::Log, &failure),
             }
             self.report_stream(&serving);
             let now = serving.clock.elapsed();
@@ -386,11 +387,13 @@ impl Follower {
 
     fn report_stream(&self, serving: &Serving) {
         match self.status().map(|status| (status.state, status.state_for)) {
-            Some((StreamState::Gap(failure), _)) => serving.raise(&self.name, "source", &failure),
-            Some((StreamState::Retrying(failure), since)) if since > Duration::from_secs(5) => {
-                serving.raise(&self.name, "source", &failure);
+            Some((StreamState::Gap(failure), _)) => {
+                serving.raise(&self.name, Topic::Source, &failure)
             }
-            Some((StreamState::Streaming, _)) | None => serving.clear(&self.name, "source"),
+            Some((StreamState::Retrying(failure), since)) if since > Duration::from_secs(5) => {
+                serving.raise(&self.name, Topic::Source, &failure);
+            }
+            Some((StreamState::Streaming, _)) | None => serving.clear(&self.name, Topic::Source),
             _ => {}
         }
         if self.status().is_some_and(|status| status.synced_to.is_some()) {
@@ -399,11 +402,11 @@ impl Follower {
     }
 
     fn restart_standby(&self, serving: &Arc<Serving>) {
-        tracing::warn!(dsource = self.name, "the staging server has ended; starting it again");
+        tracing::warn!(dsource = %self.name, "the staging server has ended; starting it again");
         let started = serving.catalog.get::<Dsource>(self.id).map_err(Failure::from);
         match started.and_then(|dsource| self.start_standby(&dsource)) {
-            Ok(()) => serving.clear(&self.name, "staging"),
-            Err(failure) => serving.raise(&self.name, "staging", &failure),
+            Ok(()) => serving.clear(&self.name, Topic::Staging),
+            Err(failure) => serving.raise(&self.name, Topic::Staging, &failure),
         }
     }
 
@@ -429,7 +432,7 @@ impl Follower {
         if let Some(thread) = self.thread.lock().take() {
             // A round may be what stops us; a thread cannot wait for itself.
             if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
-                tracing::error!(dsource = self.name, "the follower panicked");
+                tracing::error!(dsource = %self.name, "the follower panicked");
             }
         }
         if let Some(stream) = self.stream.lock().take() {
@@ -448,7 +451,7 @@ impl Follower {
 
     fn advance_last(&self) {
         if let Err(failure) = self.log.update_until(LogPosition::END) {
-            tracing::warn!(dsource = self.name, %failure, "the end of the log is not indexed");
+            tracing::warn!(dsource = %self.name, %failure, "the end of the log is not indexed");
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use crate::core::Core;
 use crate::core::keys::source_password_key;
+use crate::core::topic::Topic;
+use offshoot_catalog::Subject;
 use offshoot_connector::{Source, SourceUri};
 use offshoot_domain::{Dsource, Secret};
 use offshoot_types::Failure;
@@ -31,10 +33,6 @@ struct Left {
 
 fn secret_key(reservation: &str) -> String {
     format!("left-slot/{reservation}")
-}
-
-fn topic(reservation: &str) -> String {
-    format!("slot {reservation}")
 }
 
 /// Releases the log of a dSource on its source, now or as soon as the source can be reached.
@@ -78,7 +76,7 @@ pub fn retry(core: &Core) -> Result<(), Failure> {
                 list.retain(|one| *one != left);
                 core.catalog.set_setting(LIST, &list)?;
                 core.catalog.delete_secret(&secret_key(&left.reservation))?;
-                core.clear("engine", &topic(&left.reservation));
+                core.clear(Subject::Engine, Topic::Reservation(&left.reservation));
             }
             Err(failure) => raise(core, &left, &failure),
         }
@@ -115,5 +113,5 @@ fn raise(core: &Core, left: &Left, why: &Failure) {
             by_hand
         ),
     );
-    core.raise("engine", &topic(name), &failure);
+    core.raise(Subject::Engine, Topic::Reservation(name), &failure);
 }

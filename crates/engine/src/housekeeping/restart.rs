@@ -1,6 +1,8 @@
 //! What runs again when the engine starts, and what it stops when it ends.
 
+use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
+use crate::core::topic::Topic;
 use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
@@ -37,8 +39,8 @@ fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
         DsourceState::Linking | DsourceState::Unlinking => return,
     };
     match parts.start(dsource, follow) {
-        Ok(()) => parts.clear(&dsource.name, "start"),
-        Err(failure) => parts.raise(&dsource.name, "start", &failure),
+        Ok(()) => parts.clear(&dsource.name, Topic::Start),
+        Err(failure) => parts.raise(&dsource.name, Topic::Start, &failure),
     }
 }
 
@@ -47,23 +49,23 @@ pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
     let Some(dataset) = vdb.dataset else { return };
     // It outlived the engine before, or a job that a crash had interrupted has started it.
     if parts.servers.is_running(&vdb_key(vdb.id)) {
-        parts.clear(&vdb.name, "server");
+        parts.clear(&vdb.name, Topic::Server);
         return;
     }
     let recorded = match open_vdb(parts, vdb, dataset, false) {
         Ok(()) => {
-            parts.clear(&vdb.name, "server");
+            parts.clear(&vdb.name, Topic::Server);
             parts.catalog.update::<Vdb>(vdb.id, |vdb| {
                 (vdb.state, vdb.problem) = (VdbState::Running, None);
             })
         }
         // It is tried again as soon as there is room.
         Err(failure) if failure.code == ErrorKind::PoolFull => {
-            parts.raise(&vdb.name, "server", &failure);
+            parts.raise(&vdb.name, Topic::Server, &failure);
             return;
         }
         Err(failure) => {
-            parts.raise(&vdb.name, "server", &failure);
+            parts.raise(&vdb.name, Topic::Server, &failure);
             parts.catalog.update::<Vdb>(vdb.id, |vdb| {
                 (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
             })
@@ -76,12 +78,12 @@ pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
 
 /// The workflow by which a VDB whose server has ended is started again.
 pub fn workflow() -> Workflow<Parts> {
-    Workflow::new("vdb_revive").check("start", revive)
+    Workflow::new(JobKind::VdbRevive).check("start", revive)
 }
 
 /// Starts a VDB again, as a job: it holds the VDB, so that it cannot meet what its user does.
 pub fn submit_revival(parts: &Arc<Parts>, vdb: &Vdb) -> Result<(), Failure> {
-    let submission = Submission::new("vdb_revive", &vdb.name, &vdb.id).exclusive(vdb.id);
+    let submission = Submission::new(JobKind::VdbRevive, &vdb.name, &vdb.id).exclusive(vdb.id);
     match parts.runner()?.submit(parts, submission.of_engine()) {
         // Its user was quicker.
         Err(failure) if failure.code == ErrorKind::Busy => Ok(()),
@@ -111,7 +113,7 @@ pub fn give_up(parts: &Parts, vdb: &Vdb) -> Result<(), Failure> {
         format!("the server of '{}' has ended too often and is not started again", vdb.name),
         format!("see why: {}; then start it: offshoot vdb start {}", log.display(), vdb.name),
     );
-    parts.raise(&vdb.name, "server", &failure);
+    parts.raise(&vdb.name, Topic::Server, &failure);
     parts.catalog.update::<Vdb>(vdb.id, |vdb| {
         (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
     })?;

@@ -4,6 +4,7 @@
 //! server lives and no job was about to change it. Everything else is begun anew, as after a crash of
 //! the host: the server is stopped, the mount ends, recovery brings back what was committed.
 
+use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::core::kind::Kind;
 use crate::ground::keeping::Keeping;
@@ -114,7 +115,7 @@ fn take_over_vdb(
         return refused("it was not running");
     }
     let jobs = parts.catalog.unsettled_jobs()?;
-    if jobs.iter().any(|job| job.kind.starts_with("vdb") && job.locks.contains(&lock)) {
+    if jobs.iter().any(|job| JobKind::is_on_vdb(job) && job.locks.contains(&lock)) {
         return refused("a job was changing it");
     }
     if parts.store.dataset(dataset).map_err(|error| error.failure())?.volatile().is_none() {

@@ -1,6 +1,7 @@
 //! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
 
 use crate::core::keys::vdb_key;
+use crate::core::topic::Topic;
 use crate::following::reservations;
 use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
@@ -232,7 +233,7 @@ impl Rounds {
             if !roomy {
                 // It died of that, most likely, and its recovery asks for room as well.
                 if self.waiting.insert(vdb.id) {
-                    parts.raise(&vdb.name, "server", &room::waits_for_room(parts));
+                    parts.raise(&vdb.name, Topic::Server, &room::waits_for_room(parts));
                 }
                 continue;
             }

@@ -9,6 +9,7 @@ use crate::serving::servers;
 use offshoot_connector::{Replay, Role, StopMode};
 use offshoot_domain::Owner;
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, LogPosition, SnapshotId};
+use offshoot_workflow::Key;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +19,16 @@ pub const RECOVERY_DEADLINE: Duration = Duration::from_secs(3600);
 const REPLAY_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// Key under which jobs note the dataset they made.
-pub const DATASET: &str = "dataset";
+pub const DATASET: Key<DatasetId> = Key::new("dataset");
 /// Key under which jobs note whose history they open a moment of.
-pub const BASE: &str = "base_owner";
+pub const BASE: Key<Owner> = Key::new("base_owner");
 /// Key under which jobs note what they open.
-pub const RESOLVED: &str = "resolved";
+pub const RESOLVED: Key<Resolved> = Key::new("resolved");
+/// Keys under which jobs note how long a step took, in milliseconds.
+pub const CLONE_MS: Key<u64> = Key::new("clone_ms");
+pub const MOUNT_MS: Key<u64> = Key::new("mount_ms");
+pub const RECOVER_MS: Key<u64> = Key::new("recover_ms");
+pub const START_MS: Key<u64> = Key::new("start_ms");
 
 /// Clones an image and notes the dataset.
 pub fn clone_image(context: &Context, image: SnapshotId) -> Result<DatasetId, Failure> {
@@ -39,7 +45,7 @@ pub fn clone_resolved(context: &Context) -> Result<(), Failure> {
     let started = context.app().elapsed_ms();
     let resolved: Resolved = context.need(RESOLVED)?;
     clone_image(context, resolved.image)?;
-    context.set("clone_ms", &(context.app().elapsed_ms() - started))
+    context.set(CLONE_MS, &(context.app().elapsed_ms() - started))
 }
 
 /// Undo: unmounts and deletes the dataset that was noted.
@@ -54,7 +60,7 @@ pub fn delete_clone(context: &Context) -> Result<(), Failure> {
 pub fn mount_clone(context: &Context) -> Result<(), Failure> {
     let started = context.app().elapsed_ms();
     context.app().volumes.mount(context.need(DATASET)?)?;
-    context.set("mount_ms", &(context.app().elapsed_ms() - started))
+    context.set(MOUNT_MS, &(context.app().elapsed_ms() - started))
 }
 
 /// Undo: stops the job's own server and unmounts the clone.
@@ -129,7 +135,7 @@ pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
         let kind = Kind::of(context.app(), owner)?;
         let range = (resolved.replay_from, to);
         replay(context, dsource, &kind, context.need(DATASET)?, range)?;
-        context.set("recover_ms", &(context.app().elapsed_ms() - started))?;
+        context.set(RECOVER_MS, &(context.app().elapsed_ms() - started))?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::serving::servers;
 use offshoot_connector::{ImageChecker, ImageScope, ServerSpec, StopMode};
 use offshoot_domain::{Snapshot, Timeflow};
 use offshoot_types::{DatasetId, Failure, SnapshotId};
+use offshoot_workflow::Key;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -21,8 +22,8 @@ use std::time::Duration;
 /// How long the check of heaps and indexes may take.
 const CHECK_DEADLINE: Duration = Duration::from_secs(6 * 3600);
 /// Keys under which jobs note the clones they compare.
-const CHECKED: &str = "checked_dataset";
-const PROVEN: &str = "proven_dataset";
+const CHECKED: Key<DatasetId> = Key::new("checked_dataset");
+const PROVEN: Key<DatasetId> = Key::new("proven_dataset");
 
 /// What a check found.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,29 +1,30 @@
 //! Making snapshots ready: a clone is recovered, settled and shut down clean; that image is checked on
 //! another clone, thrown away afterwards, and kept as what VDBs are cloned from.
 
+use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
 use crate::core::kind::Kind;
+use crate::core::topic::Topic;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET};
 use crate::images::proof::{self, Proof};
 use crate::parts::{Context, Parts};
+use offshoot_catalog::Subject;
 use offshoot_domain::{Owner, Readiness, Snapshot};
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_workflow::{Key, Submission, Workflow};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The workflow's name.
-const KIND: &str = "snapshot_ready";
 /// How long a proof may take to be undone.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Key under which jobs note the image they made.
-pub const IMAGE: &str = "image";
-const PROOF: &str = "proof";
+pub const IMAGE: Key<SnapshotId> = Key::new("image");
+const PROOF: Key<Proof> = Key::new("proof");
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
-    Workflow::new(KIND)
+    Workflow::new(JobKind::SnapshotReady)
         .step("clone", clone, opening::delete_clone)
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", recover, opening::unmount_clone)
@@ -38,15 +39,17 @@ pub fn workflow() -> Workflow<Parts> {
 pub fn submit(parts: &Arc<Parts>, snapshot: &Snapshot) -> Result<JobId, Failure> {
     // Nothing else is held: nobody has to wait for a proof. When the owner goes, so does the snapshot,
     // and the job fails and is undone.
-    parts.submit(Submission::new(KIND, snapshot.id, &snapshot.id).exclusive(snapshot.id))
+    parts.submit(
+        Submission::new(JobKind::SnapshotReady, snapshot.id, &snapshot.id).exclusive(snapshot.id),
+    )
 }
 
 /// Ends a proof under way, so that its snapshot can be deleted.
 pub fn cancel(parts: &Parts, id: SnapshotId) -> Result<(), Failure> {
     let runner = parts.runner()?;
-    let object = id.to_string();
+    let object = Subject::Snapshot(id);
     for job in parts.catalog.unsettled_jobs()? {
-        if job.kind == KIND && job.object == object {
+        if JobKind::SnapshotReady.is_of(&job) && job.object == object {
             // It may just have ended.
             let _ = runner.cancel(job.id);
             runner.wait(job.id, CANCEL_TIMEOUT)?;
@@ -118,7 +121,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
     let found: Proof = context.need(PROOF)?;
     if found.damage.is_empty() {
         let ready = Readiness::Ready { image: context.need(IMAGE)?, proven: found.whole };
-        parts.clear(&snapshot.id.to_string(), "proof");
+        parts.clear(snapshot.id, Topic::Proof);
         return snapshots::set_readiness(parts, snapshot.id, ready);
     }
     let reason = found.damage.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
@@ -133,7 +136,7 @@ pub fn mark_failed(parts: &Parts, snapshot: &Snapshot, reason: &str) -> Result<(
         format!("{} of {} cannot be used: {reason}", snapshot.id, snapshot.owner),
         "check the source itself; later snapshots are checked on their own",
     );
-    parts.raise(&snapshot.id.to_string(), "proof", &failure);
+    parts.raise(snapshot.id, Topic::Proof, &failure);
     let readiness = Readiness::Failed { reason: reason.to_owned() };
     snapshots::set_readiness(parts, snapshot.id, readiness)
 }

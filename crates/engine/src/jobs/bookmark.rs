@@ -5,6 +5,7 @@
 //! down clean, and that image is kept. So a bookmark needs no log, which retention or a new copy of
 //! the source may give up around it, and opens at once.
 
+use crate::core::job_kind::JobKind;
 use crate::history::bookmarks;
 use crate::history::moments::{Resolved, resolve};
 use crate::history::snapshots;
@@ -31,7 +32,7 @@ struct Input {
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
-        Workflow::new("bookmark_create")
+        Workflow::new(JobKind::BookmarkCreate)
             .check("resolve", resolve_moment)
             .step("clone", clone, opening::delete_clone)
             .step("mount", mount, opening::unmount_clone)
@@ -39,7 +40,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .step("image", keep_image, drop_image)
             .check("close", opening::delete_clone)
             .step("publish", publish, unpublish),
-        Workflow::new("bookmark_delete").point_of_no_return().check("delete", delete),
+        Workflow::new(JobKind::BookmarkDelete).point_of_no_return().check("delete", delete),
     ]
 }
 
@@ -63,14 +64,14 @@ pub fn submit_create(
     }
     let bookmark = parts.catalog.allocate::<Bookmark>()?;
     let input = Input { bookmark, name, owner, moment };
-    let submission = Submission::new("bookmark_create", &input.name, &input);
+    let submission = Submission::new(JobKind::BookmarkCreate, &input.name, &input);
     parts.submit(submission.exclusive(lock(&input.name)).shared(owner))
 }
 
 /// Starts a job that deletes a bookmark.
 pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let bookmark = bookmarks::find(parts, name)?;
-    let submission = Submission::new("bookmark_delete", &bookmark.name, &bookmark.id);
+    let submission = Submission::new(JobKind::BookmarkDelete, &bookmark.name, &bookmark.id);
     parts.submit(submission.exclusive(lock(&bookmark.name)).shared(bookmark.owner))
 }
 
@@ -104,7 +105,7 @@ fn recover(context: &Context) -> Result<(), Failure> {
 }
 
 fn keep_image(context: &Context) -> Result<(), Failure> {
-    match context.get::<offshoot_types::DatasetId>(DATASET)? {
+    match context.get(DATASET)? {
         Some(_) => take_image(context),
         None => Ok(()),
     }

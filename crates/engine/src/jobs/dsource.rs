@@ -1,5 +1,6 @@
 //! Jobs on dSources that exist: pause, resume, unlink.
 
+use crate::core::job_kind::JobKind;
 use crate::core::keys::source_password_key;
 use crate::following::reservations;
 use crate::jobs::link::forget_history;
@@ -17,12 +18,12 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
-        Workflow::new("dsource_pause").point_of_no_return().check("stop", pause),
-        Workflow::new("dsource_resume")
+        Workflow::new(JobKind::DsourcePause).point_of_no_return().check("stop", pause),
+        Workflow::new(JobKind::DsourceResume)
             .step("start", resume, stop_again)
             .point_of_no_return()
             .check("publish", mark_active),
-        Workflow::new("dsource_unlink")
+        Workflow::new(JobKind::DsourceUnlink)
             .point_of_no_return()
             .check("stop", stop)
             .check("drop_slot", release_log)
@@ -31,7 +32,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
     ]
 }
 
-fn submit(parts: &Arc<Parts>, kind: &'static str, dsource: &Dsource) -> Result<JobId, Failure> {
+fn submit(parts: &Arc<Parts>, kind: JobKind, dsource: &Dsource) -> Result<JobId, Failure> {
     parts.submit(Submission::new(kind, &dsource.name, &dsource.id).exclusive(dsource.id))
 }
 
@@ -44,7 +45,9 @@ fn wrong_state(dsource: &Dsource, hint: &str) -> Failure {
 pub fn submit_pause(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let dsource = parts.dsource(name)?;
     match dsource.state {
-        DsourceState::Active | DsourceState::Failed => submit(parts, "dsource_pause", &dsource),
+        DsourceState::Active | DsourceState::Failed => {
+            submit(parts, JobKind::DsourcePause, &dsource)
+        }
         _ => Err(wrong_state(&dsource, "only one that is followed can be paused")),
     }
 }
@@ -53,7 +56,9 @@ pub fn submit_pause(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
 pub fn submit_resume(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let dsource = parts.dsource(name)?;
     match dsource.state {
-        DsourceState::Paused | DsourceState::Failed => submit(parts, "dsource_resume", &dsource),
+        DsourceState::Paused | DsourceState::Failed => {
+            submit(parts, JobKind::DsourceResume, &dsource)
+        }
         _ => Err(wrong_state(&dsource, "only one that is paused can be resumed")),
     }
 }
@@ -76,7 +81,7 @@ pub fn submit_sync(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
 
 /// Removes a dSource.
 pub fn submit_unlink(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
-    submit(parts, "dsource_unlink", &parts.dsource(name)?)
+    submit(parts, JobKind::DsourceUnlink, &parts.dsource(name)?)
 }
 
 fn dsource_of(context: &Context) -> Result<Option<Dsource>, Failure> {
@@ -96,7 +101,7 @@ fn pause(context: &Context) -> Result<(), Failure> {
     let id: DsourceId = context.input()?;
     let dsource =
         parts.catalog.update::<Dsource>(id, |dsource| dsource.state = DsourceState::Paused)?;
-    parts.catalog.clear_faults(&dsource.name)?;
+    parts.clear_all(&dsource.name)?;
     if let Some(staging) = dsource.staging_dataset {
         parts.volumes.unmount(staging)?;
     }
@@ -149,7 +154,7 @@ fn free(context: &Context) -> Result<(), Failure> {
 fn forget(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let Some(dsource) = dsource_of(context)? else { return Ok(()) };
-    parts.catalog.clear_faults(&dsource.name)?;
+    parts.clear_all(&dsource.name)?;
     parts.catalog.delete::<Dsource>(dsource.id)?;
     Ok(parts.catalog.delete_secret(&source_password_key(dsource.id))?)
 }

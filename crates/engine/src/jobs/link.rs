@@ -1,6 +1,7 @@
 //! Linking a source: checks, reservation of its log, stream, base backup, staging, first snapshot. A new copy of
 //! a source is made by the same steps.
 
+use crate::core::job_kind::JobKind;
 use crate::core::keys::source_password_key;
 use crate::core::keys::staging_key;
 use crate::core::kind::Kind;
@@ -18,22 +19,19 @@ use offshoot_domain::{
 };
 use offshoot_fs::NewFile;
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the stream may take to begin.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
-/// The workflow's name.
-const KIND: &str = "dsource_link";
-
-const CHECKED: &str = "checked";
-const COPIED: &str = "backup";
-const LOG: &str = "log_dataset";
-const STAGING: &str = "staging_dataset";
+const CHECKED: Key<CheckedSource> = Key::new("checked");
+const COPIED: Key<Copied> = Key::new("backup");
+const LOG: Key<DatasetId> = Key::new("log_dataset");
+const STAGING: Key<DatasetId> = Key::new("staging_dataset");
 /// Key under which a job that copies a source anew notes the dSource's record as it was.
-pub const BEFORE: &str = "before";
+pub const BEFORE: Key<Dsource> = Key::new("before");
 
 /// What to link.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,7 +49,7 @@ pub struct Input {
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
-    copy_steps(Workflow::new(KIND).step("register", register, unregister))
+    copy_steps(Workflow::new(JobKind::DsourceLink).step("register", register, unregister))
         .check("activate", activate)
 }
 
@@ -84,7 +82,7 @@ pub fn submit(
     if let Some(password) = &password {
         parts.catalog.put_secret(&key, password)?;
     }
-    let submission = Submission::new(KIND, &input.name, &input)
+    let submission = Submission::new(JobKind::DsourceLink, &input.name, &input)
         .exclusive(format!("name:{}", input.name))
         .exclusive(input.dsource);
     let submitted = parts.submit(submission);
@@ -128,7 +126,7 @@ fn unregister(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     parts.catalog.delete::<Dsource>(input.dsource)?;
     parts.catalog.delete_secret(&source_password_key(input.dsource))?;
-    Ok(parts.catalog.clear_faults(&input.name)?)
+    parts.clear_all(&input.name)
 }
 
 fn check_source(context: &Context) -> Result<(), Failure> {
@@ -139,7 +137,7 @@ fn check_source(context: &Context) -> Result<(), Failure> {
     for warning in &checked.warnings {
         tracing::warn!(dsource = %dsource.name, %warning, hint = warning.hint, "source");
     }
-    if let Some(before) = context.get::<Dsource>(BEFORE)?
+    if let Some(before) = context.get(BEFORE)?
         && before.identity != checked.identity
     {
         return Err(Failure::new(
@@ -164,7 +162,7 @@ fn check_source(context: &Context) -> Result<(), Failure> {
 fn make_datasets(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     for key in [LOG, STAGING] {
-        if context.get::<DatasetId>(key)?.is_none() {
+        if context.get(key)?.is_none() {
             let dataset = parts.store.create_dataset().map_err(|e| e.failure())?;
             context.set(key, &dataset)?;
         }
@@ -257,7 +255,7 @@ fn copy(context: &Context) -> Result<(), Failure> {
 }
 
 fn verify(context: &Context) -> Result<(), Failure> {
-    if context.need::<Copied>(COPIED)?.verified {
+    if context.need(COPIED)?.verified {
         return Ok(());
     }
     let dsource = dsource_of(context)?;
@@ -310,7 +308,7 @@ fn first_snapshot(context: &Context) -> Result<(), Failure> {
             let timeflow = Timeflow {
                 id: parts.catalog.allocate::<Timeflow>()?,
                 owner: dsource.id.into(),
-                parent: context.get::<Dsource>(BEFORE)?.and_then(|before| before.timeflow),
+                parent: context.get(BEFORE)?.and_then(|before| before.timeflow),
                 origin: None,
                 dataset: dsource.staging_dataset,
                 log: vec![LogRange { from, to: from }],

@@ -1,9 +1,10 @@
 //! Jobs on the pool itself.
 
+use crate::core::job_kind::JobKind;
 use crate::ground::paths::CATALOG;
 use crate::parts::{Context, Parts};
 use crate::space::damage::{self, DamagedBlock};
-use offshoot_catalog::Catalog;
+use offshoot_catalog::{Catalog, Subject};
 use offshoot_dataset::CheckReport;
 use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_types::{ErrorKind, Failure, JobId};
@@ -13,12 +14,12 @@ use std::sync::Arc;
 
 /// The workflow that gives space back.
 pub fn reclaim_workflow() -> Workflow<Parts> {
-    Workflow::new("pool_reclaim").check("reclaim", reclaim)
+    Workflow::new(JobKind::PoolReclaim).check("reclaim", reclaim)
 }
 
 /// Starts the job.
 pub fn submit_reclaim(parts: &Arc<Parts>) -> Result<JobId, Failure> {
-    parts.submit(Submission::new("pool_reclaim", "pool", &()).exclusive("pool"))
+    parts.submit(Submission::new(JobKind::PoolReclaim, Subject::Pool, &()).exclusive("pool"))
 }
 
 fn reclaim(context: &Context) -> Result<(), Failure> {

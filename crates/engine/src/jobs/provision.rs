@@ -1,12 +1,15 @@
 //! Provisioning a VDB: clone, mount, replay, open, publish.
 
+use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::core::keys::{database_key, password_key};
 use crate::core::kind::Kind;
 use crate::ground::ports;
 use crate::history::moments::{Resolved, resolve};
 use crate::history::snapshots;
-use crate::images::opening::{self, BASE, DATASET, RESOLVED};
+use crate::images::opening::{
+    self, BASE, CLONE_MS, DATASET, MOUNT_MS, RECOVER_MS, RESOLVED, START_MS,
+};
 use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
@@ -15,7 +18,7 @@ use offshoot_domain::{
     Timeflow, Timings, Vdb, VdbState,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure, VdbId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,9 +26,6 @@ use std::sync::Arc;
 
 /// How many ports are tried where none was asked for.
 const PORT_ATTEMPTS: u32 = 5;
-/// The workflow's name.
-pub const KIND: &str = "vdb_provision";
-
 /// Ports are chosen and recorded by one job at a time.
 static REGISTRATION: Mutex<()> = Mutex::new(());
 
@@ -45,7 +45,7 @@ pub struct Input {
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
-    Workflow::new(KIND)
+    Workflow::new(JobKind::VdbProvision)
         .step("register", register, unregister)
         .check("resolve", resolve_parent)
         .step("clone", opening::clone_resolved, opening::delete_clone)
@@ -74,7 +74,7 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
     if !is_present_of_vdb(input.parent.owner, &input.moment) {
         resolve(parts, input.parent.owner, &input.moment)?;
     }
-    let submission = Submission::new(KIND, &input.name, &input)
+    let submission = Submission::new(JobKind::VdbProvision, &input.name, &input)
         .exclusive(format!("name:{}", input.name))
         .exclusive(input.vdb)
         .shared(input.parent.owner);
@@ -153,7 +153,7 @@ fn open_new(context: &Context) -> Result<(), Failure> {
     let started = parts.elapsed_ms();
     let input: Input = context.input()?;
     open_on_free_port(parts, &input, context.need(DATASET)?)?;
-    context.set("start_ms", &(parts.elapsed_ms() - started))
+    context.set(START_MS, &(parts.elapsed_ms() - started))
 }
 
 /// Opens it; on another port where somebody took the one that was chosen for it since.
@@ -185,13 +185,13 @@ fn publish(context: &Context) -> Result<(), Failure> {
 
 /// How long the steps of a job took, as they noted it.
 pub fn timings(context: &Context, requested_ms: u64) -> Result<Timings, Failure> {
-    let milliseconds = |key: &str| Ok::<u64, Failure>(context.get(key)?.unwrap_or_default());
+    let milliseconds = |key: Key<u64>| Ok::<u64, Failure>(context.get(key)?.unwrap_or_default());
     Ok(Timings {
         total_ms: context.app().elapsed_ms().saturating_sub(requested_ms),
-        clone_ms: milliseconds("clone_ms")?,
-        mount_ms: milliseconds("mount_ms")?,
-        recover_ms: milliseconds("recover_ms")?,
-        start_ms: milliseconds("start_ms")?,
+        clone_ms: milliseconds(CLONE_MS)?,
+        mount_ms: milliseconds(MOUNT_MS)?,
+        recover_ms: milliseconds(RECOVER_MS)?,
+        start_ms: milliseconds(START_MS)?,
     })
 }
 

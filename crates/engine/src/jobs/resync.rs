@@ -9,6 +9,8 @@
 //!      ▲──────undo: as it was──────────┘
 //! ```
 
+use crate::core::job_kind::JobKind;
+use crate::core::topic::Topic;
 use crate::following::reservations;
 use crate::history::snapshots;
 use crate::images::readiness;
@@ -19,14 +21,12 @@ use offshoot_types::{Failure, JobId, TimeflowId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 
-/// The workflow's name.
-const KIND: &str = "dsource_resync";
 /// Why a snapshot that was never proved cannot be opened any more.
 const NO_LOG: &str = "the log it needs was given up when the source was copied anew";
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
-    link::copy_steps(Workflow::new(KIND).step("set_aside", set_aside, bring_back))
+    link::copy_steps(Workflow::new(JobKind::DsourceResync).step("set_aside", set_aside, bring_back))
         .check("activate", link::activate)
         .point_of_no_return()
         .check("retire", retire)
@@ -42,7 +42,9 @@ pub fn submit(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
         source: dsource.source.clone(),
         policy: dsource.policy,
     };
-    parts.submit(Submission::new(KIND, &dsource.name, &input).exclusive(dsource.id))
+    parts.submit(
+        Submission::new(JobKind::DsourceResync, &dsource.name, &input).exclusive(dsource.id),
+    )
 }
 
 /// Stops following and clears the record for a new copy; nothing is deleted yet.
@@ -50,7 +52,7 @@ fn set_aside(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: link::Input = context.input()?;
     parts.stop(input.dsource)?;
-    if context.get::<Dsource>(BEFORE)?.is_none() {
+    if context.get(BEFORE)?.is_none() {
         context.set(BEFORE, &parts.catalog.get::<Dsource>(input.dsource)?)?;
     }
     let dsource = parts.catalog.update::<Dsource>(input.dsource, |dsource| {
@@ -74,14 +76,14 @@ fn set_aside(context: &Context) -> Result<(), Failure> {
 /// Undo: the dSource is as it was before, with its fault.
 fn bring_back(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
-    let Some(before) = context.get::<Dsource>(BEFORE)? else { return Ok(()) };
+    let Some(before) = context.get(BEFORE)? else { return Ok(()) };
     parts.catalog.put(&before)?;
     if parts.follower(before.id).is_some() {
         return Ok(());
     }
     let follow = before.state == DsourceState::Active;
     if let Err(failure) = parts.start(&before, follow) {
-        parts.raise(&before.name, "start", &failure);
+        parts.raise(&before.name, Topic::Start, &failure);
     }
     Ok(())
 }
@@ -98,7 +100,7 @@ fn retire(context: &Context) -> Result<(), Failure> {
         parts.delete_dataset(dataset)?;
     }
     // What was wrong with the old copy is mended; what still is wrong is found again.
-    Ok(parts.catalog.clear_faults(&before.name)?)
+    parts.clear_all(&before.name)
 }
 
 fn end_timeflow(parts: &Arc<Parts>, before: &Dsource, id: TimeflowId) -> Result<(), Failure> {

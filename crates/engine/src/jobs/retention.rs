@@ -5,9 +5,11 @@
 //! resolves a moment to what is about to go. It works in small batches and each round decides anew, so
 //! that one that was interrupted needs no taking up.
 
+use crate::core::job_kind::JobKind;
 use crate::history::snapshots;
 use crate::parts::{Context, Parts};
 use crate::space::losses;
+use offshoot_catalog::Subject;
 use offshoot_domain::{
     Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Policy, Position, Snapshot,
     Timeflow, Vdb,
@@ -17,14 +19,12 @@ use offshoot_workflow::{Submission, Workflow};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The workflow's name.
-const KIND: &str = "retention";
 /// Snapshots of one job: users wait for it, so it is short.
 const BATCH_MAX: usize = 200;
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
-    Workflow::new(KIND)
+    Workflow::new(JobKind::Retention)
         .check("snapshots", give_up_snapshots)
         .check("states", give_up_states)
         .check("log", give_up_log)
@@ -60,9 +60,12 @@ fn submit_for(parts: &Arc<Parts>, owner: Owner) -> Result<bool, Failure> {
     }
     let due = Due::find(parts, owner)?.filter(|due| !due.is_nothing());
     let Some(due) = due else { return Ok(true) };
-    match runner
-        .submit(parts, Submission::new(KIND, &due.name, &owner).exclusive(owner).of_engine())
-    {
+    match runner.submit(
+        parts,
+        Submission::new(JobKind::Retention, Subject::named(&due.name), &owner)
+            .exclusive(owner)
+            .of_engine(),
+    ) {
         // Somebody was quicker.
         Err(failure) if failure.code == ErrorKind::Busy => Ok(false),
         submitted => submitted.map(|_| true),

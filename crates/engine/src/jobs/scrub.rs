@@ -3,10 +3,11 @@
 //! How far it is, is written down every few seconds: what was read since is read again by the engine that
 //! goes on. Only the last scrub is kept.
 
+use crate::core::job_kind::JobKind;
 use crate::parts::{Context, Parts};
 use crate::space::damage::{self, DamagedBlock};
 use jiff::Timestamp;
-use offshoot_catalog::{Job, JobState};
+use offshoot_catalog::{Job, JobState, Subject};
 use offshoot_dataset::ScrubState;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use offshoot_workflow::{Submission, Workflow};
@@ -15,7 +16,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-const KIND: &str = "pool_scrub";
 /// The setting with the last scrub.
 const SETTING: &str = "pool.scrub";
 /// Bytes a second where nobody says.
@@ -115,7 +115,7 @@ pub struct ScrubReport {
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
-    Workflow::new(KIND).step("verify", verify, end).goes_on()
+    Workflow::new(JobKind::PoolScrub).step("verify", verify, end).goes_on()
 }
 
 /// Starts the job.
@@ -128,7 +128,10 @@ pub fn submit(parts: &Arc<Parts>, bytes_per_s: Option<u64>) -> Result<JobId, Fai
         let message = "a scrub of 0 bytes a second does not end";
         return Err(Failure::new(ErrorKind::InvalidInput, message, "give a rate, as in 64MiB"));
     }
-    parts.submit(Submission::new(KIND, "pool", &Input { bytes_per_s }).exclusive(KIND))
+    parts.submit(
+        Submission::new(JobKind::PoolScrub, Subject::Pool, &Input { bytes_per_s })
+            .exclusive(JobKind::PoolScrub.as_str()),
+    )
 }
 
 /// The last scrub.
@@ -140,7 +143,7 @@ pub fn last(parts: &Parts) -> Result<Option<ScrubView>, Failure> {
     // One that was submitted just now writes nothing down before it begins.
     let submitted = parts.catalog.unsettled_jobs()?.into_iter().rfind(|job| {
         let newer = written.as_ref().is_none_or(|record| record.job < job.id);
-        job.kind == KIND && !job.state.is_final() && newer
+        JobKind::PoolScrub.is_of(job) && !job.state.is_final() && newer
     });
     let submitted = submitted.as_ref().map(Record::new).transpose()?;
     let Some(record) = submitted.or(written) else { return Ok(None) };

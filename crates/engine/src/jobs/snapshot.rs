@@ -1,13 +1,15 @@
 //! Snapshots of dSources and VDBs: taken, deleted.
 
+use crate::core::job_kind::JobKind;
 use crate::following::follower::Follower;
 use crate::history::bookmarks;
 use crate::history::snapshots;
 use crate::parts::{Context, Parts};
 use crate::space::room;
+use offshoot_catalog::Subject;
 use offshoot_domain::{Dsource, Owner, Position, Snapshot, SnapshotKind};
 use offshoot_types::{ErrorKind, Failure, JobId, LogPosition, SnapshotId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,7 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Key under which the jobs note the snapshot; also their result.
-pub const SNAPSHOT: &str = "snapshot";
+pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 
 /// What to take.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,9 +34,9 @@ struct Input {
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
-        Workflow::new("snapshot_take").check("catch_up", catch_up).step("take", take, untake),
-        Workflow::new("dsource_sync").check("catch_up", catch_up).step("take", take, untake),
-        Workflow::new("snapshot_delete").point_of_no_return().check("delete", delete),
+        Workflow::new(JobKind::SnapshotTake).check("catch_up", catch_up).step("take", take, untake),
+        Workflow::new(JobKind::DsourceSync).check("catch_up", catch_up).step("take", take, untake),
+        Workflow::new(JobKind::SnapshotDelete).point_of_no_return().check("delete", delete),
     ]
 }
 
@@ -46,18 +48,18 @@ pub fn submit_take(
     kind: SnapshotKind,
 ) -> Result<JobId, Failure> {
     let asked = kind == SnapshotKind::Manual;
-    submit_as("snapshot_take", parts, name, &Input { owner, kind, asked })
+    submit_as(JobKind::SnapshotTake, parts, name, &Input { owner, kind, asked })
 }
 
 /// Starts a job that receives what the source has now and takes a snapshot.
 pub fn submit_synced(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
     // It is kept like those of the policy: who wants one for good asks for a snapshot.
     let input = Input { owner: dsource.id.into(), kind: SnapshotKind::Policy, asked: true };
-    submit_as("dsource_sync", parts, &dsource.name, &input)
+    submit_as(JobKind::DsourceSync, parts, &dsource.name, &input)
 }
 
 fn submit_as(
-    workflow: &'static str,
+    workflow: JobKind,
     parts: &Arc<Parts>,
     name: &str,
     input: &Input,
@@ -65,7 +67,7 @@ fn submit_as(
     room::check_takes_on(parts, "a snapshot")?;
     room::check_quota(parts, input.owner)?;
     // Several snapshots of one object may be under way; pausing or removing it waits for them.
-    let submission = Submission::new(workflow, name, input).shared(input.owner);
+    let submission = Submission::new(workflow, Subject::named(name), input).shared(input.owner);
     let by_itself = matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint);
     parts.submit(if by_itself && !input.asked { submission.of_engine() } else { submission })
 }
@@ -81,7 +83,7 @@ pub fn submit_delete(parts: &Arc<Parts>, id: SnapshotId) -> Result<JobId, Failur
         ));
     }
     crate::images::readiness::cancel(parts, id)?;
-    let submission = Submission::new("snapshot_delete", id, &id).exclusive(id);
+    let submission = Submission::new(JobKind::SnapshotDelete, id, &id).exclusive(id);
     parts.submit(submission.shared(snapshot.owner))
 }
 
@@ -143,7 +145,7 @@ fn take(context: &Context) -> Result<(), Failure> {
 }
 
 fn untake(context: &Context) -> Result<(), Failure> {
-    match context.get::<SnapshotId>(SNAPSHOT)? {
+    match context.get(SNAPSHOT)? {
         Some(id) => match context.app().catalog.find(id)? {
             Some(snapshot) => snapshots::free(context.app(), &snapshot),
             None => Ok(()),

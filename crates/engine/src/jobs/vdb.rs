@@ -1,10 +1,12 @@
 //! Jobs on VDBs that exist: start, stop, delete, refresh, rewind and its undoing.
 
+use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
+use crate::core::topic::Topic;
 use crate::history::bookmarks;
 use crate::history::moments::resolve;
 use crate::history::snapshots;
-use crate::images::opening::{self, DATASET};
+use crate::images::opening::{self, DATASET, START_MS};
 use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
@@ -14,10 +16,15 @@ use crate::space::losses;
 use crate::space::room;
 use offshoot_connector::StopMode;
 use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
-use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, VdbId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, TimeflowId, VdbId};
+use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// Key under which a job notes the state of a VDB before it closed it.
+const WAS: Key<VdbState> = Key::new("was");
+/// Key under which a job notes the timeflow that it goes back to.
+const TIMEFLOW: Key<TimeflowId> = Key::new("timeflow");
 
 /// What a job on a VDB was asked to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,22 +39,22 @@ struct Input {
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
-        Workflow::new("vdb_start")
+        Workflow::new(JobKind::VdbStart)
             .step("open", start, stop)
             .point_of_no_return()
             .check("publish", mark_running),
-        Workflow::new("vdb_stop")
+        Workflow::new(JobKind::VdbStop)
             .point_of_no_return()
             .check("stop", stop)
             .check("publish", mark_stopped),
-        Workflow::new("vdb_delete")
+        Workflow::new(JobKind::VdbDelete)
             .point_of_no_return()
             .check("stop", kill)
             .check("free", free)
             .check("forget", forget),
-        replacing("vdb_refresh"),
-        replacing("vdb_rewind"),
-        Workflow::new("vdb_rewind_undo")
+        replacing(JobKind::VdbRefresh),
+        replacing(JobKind::VdbRewind),
+        Workflow::new(JobKind::VdbRewindUndo)
             .check("find", find_previous)
             .step("close_old", close_old, reopen_old)
             .step("open", open_replacement, stop)
@@ -58,7 +65,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
 
 /// Another state under the same name: made beside the present one, which is closed only when the new
 /// one is ready to be opened.
-fn replacing(kind: &'static str) -> Workflow<Parts> {
+fn replacing(kind: JobKind) -> Workflow<Parts> {
     Workflow::new(kind)
         .check("resolve", resolve_new)
         .step("clone", opening::clone_resolved, opening::delete_clone)
@@ -72,7 +79,7 @@ fn replacing(kind: &'static str) -> Workflow<Parts> {
 
 fn submit(
     parts: &Arc<Parts>,
-    kind: &'static str,
+    kind: JobKind,
     vdb: &Vdb,
     from: Option<(Owner, Moment)>,
 ) -> Result<JobId, Failure> {
@@ -94,7 +101,7 @@ fn wrong_state(vdb: &Vdb, what: &str, hint: &str) -> Failure {
 pub fn submit_start(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
     match vdb.state {
-        VdbState::Stopped | VdbState::Failed => submit(parts, "vdb_start", &vdb, None),
+        VdbState::Stopped | VdbState::Failed => submit(parts, JobKind::VdbStart, &vdb, None),
         _ => Err(wrong_state(&vdb, "it cannot be started", "see it: offshoot vdb show")),
     }
 }
@@ -104,14 +111,14 @@ pub fn submit_stop(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
     losses::check(parts, &vdb)?;
     match vdb.state {
-        VdbState::Running | VdbState::Failed => submit(parts, "vdb_stop", &vdb, None),
+        VdbState::Running | VdbState::Failed => submit(parts, JobKind::VdbStop, &vdb, None),
         _ => Err(wrong_state(&vdb, "it cannot be stopped", "see it: offshoot vdb show")),
     }
 }
 
 /// Deletes a VDB.
 pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
-    submit(parts, "vdb_delete", &parts.vdb(name)?, None)
+    submit(parts, JobKind::VdbDelete, &parts.vdb(name)?, None)
 }
 
 /// Opens another moment of the parent under the same name.
@@ -133,7 +140,7 @@ pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<
     if !is_present_of_vdb(owner, &moment) {
         resolve(parts, owner, &moment)?;
     }
-    submit(parts, "vdb_refresh", &vdb, Some((owner, moment)))
+    submit(parts, JobKind::VdbRefresh, &vdb, Some((owner, moment)))
 }
 
 /// Goes back to a snapshot or bookmark of the VDB itself.
@@ -141,14 +148,14 @@ pub fn submit_rewind(parts: &Arc<Parts>, name: &str, to: Moment) -> Result<JobId
     let vdb = parts.vdb(name)?;
     room::check_takes_on(parts, "a rewind")?;
     resolve(parts, vdb.id.into(), &to)?;
-    submit(parts, "vdb_rewind", &vdb, Some((vdb.id.into(), to)))
+    submit(parts, JobKind::VdbRewind, &vdb, Some((vdb.id.into(), to)))
 }
 
 /// Takes the last rewind or refresh back.
 pub fn submit_rewind_undo(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
     previous_timeflow(parts, &vdb)?;
-    submit(parts, "vdb_rewind_undo", &vdb, None)
+    submit(parts, JobKind::VdbRewindUndo, &vdb, None)
 }
 
 /// The timeflow that ended last and still has its dataset.
@@ -205,7 +212,7 @@ fn mark(context: &Context, state: VdbState) -> Result<(), Failure> {
     let input: Input = context.input()?;
     let change = |vdb: &mut Vdb| (vdb.state, vdb.problem) = (state, None);
     let vdb = context.app().catalog.update(input.vdb, change)?;
-    context.app().clear(&vdb.name, "server");
+    context.app().clear(&vdb.name, Topic::Server);
     Ok(())
 }
 
@@ -238,7 +245,7 @@ fn forget(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     if let Some(vdb) = parts.catalog.find::<Vdb>(input.vdb)? {
-        parts.catalog.clear_faults(&vdb.name)?;
+        parts.clear_all(&vdb.name)?;
     }
     forget_vdb(parts, input.vdb)
 }
@@ -253,7 +260,7 @@ fn resolve_new(context: &Context) -> Result<(), Failure> {
 /// Closes the present state. It is kept: the timeflow it belongs to can be gone back to.
 fn close_old(context: &Context) -> Result<(), Failure> {
     let vdb = vdb_of(context)?;
-    context.set("was", &vdb.state)?;
+    context.set(WAS, &vdb.state)?;
     stop(context)?;
     let change = |vdb: &mut Vdb| vdb.state = VdbState::Provisioning;
     context.app().catalog.update(vdb.id, change)?;
@@ -263,7 +270,7 @@ fn close_old(context: &Context) -> Result<(), Failure> {
 fn reopen_old(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let vdb = vdb_of(context)?;
-    let was: VdbState = context.get("was")?.unwrap_or(vdb.state);
+    let was: VdbState = context.get(WAS)?.unwrap_or(vdb.state);
     if let Err(failure) = losses::check(parts, &vdb) {
         parts.catalog.update::<Vdb>(vdb.id, |vdb| {
             (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
@@ -280,7 +287,7 @@ fn reopen_old(context: &Context) -> Result<(), Failure> {
 fn open_replacement(context: &Context) -> Result<(), Failure> {
     let started = context.app().elapsed_ms();
     open_vdb(context.app(), &vdb_of(context)?, context.need(DATASET)?, true)?;
-    context.set("start_ms", &(context.app().elapsed_ms() - started))
+    context.set(START_MS, &(context.app().elapsed_ms() - started))
 }
 
 fn publish_replacement(context: &Context) -> Result<(), Failure> {
@@ -291,24 +298,24 @@ fn publish_replacement(context: &Context) -> Result<(), Failure> {
 
 /// What was wrong with the state before does not matter any more.
 fn is_well(parts: &Parts, id: VdbId) -> Result<(), Failure> {
-    parts.clear(&parts.catalog.get::<Vdb>(id)?.name, "server");
+    parts.clear(&parts.catalog.get::<Vdb>(id)?.name, Topic::Server);
     losses::settle_past(parts, id)
 }
 
 fn find_previous(context: &Context) -> Result<(), Failure> {
     let (parts, vdb) = (context.app(), vdb_of(context)?);
     let previous = previous_timeflow(parts, &vdb)?;
-    if let Some(dataset) = previous.dataset {
-        losses::accept(parts, vdb.id, dataset)?;
-    }
-    context.set("timeflow", &previous.id)?;
-    context.set(DATASET, &previous.dataset)
+    let gone = || Failure::internal("a timeflow to go back to without a dataset");
+    let dataset = previous.dataset.ok_or_else(gone)?;
+    losses::accept(parts, vdb.id, dataset)?;
+    context.set(TIMEFLOW, &previous.id)?;
+    context.set(DATASET, &dataset)
 }
 
 fn publish_previous(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let (input, now): (Input, _) = (context.input()?, parts.now());
-    let timeflow: offshoot_types::TimeflowId = context.need("timeflow")?;
+    let timeflow = context.need(TIMEFLOW)?;
     let timings = timings(context, input.requested_ms)?;
     parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         let mut vdb: Vdb = tx.get(input.vdb)?;

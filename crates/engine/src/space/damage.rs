@@ -5,10 +5,11 @@
 //! again. Who holds a block is looked up in the background, as the metadata of the whole store must be read
 //! for it; until then the fault says so.
 
+use crate::core::topic::Topic;
 use crate::space::Space;
 use crate::space::inventory::{self, BlockHolder};
 use jiff::Timestamp;
-use offshoot_catalog::Catalog;
+use offshoot_catalog::{Catalog, Subject};
 use offshoot_dataset::{Fault, Holder, Holders, StateId};
 use offshoot_types::{BlockHash, ErrorKind, Failure};
 use parking_lot::Mutex;
@@ -22,8 +23,6 @@ const SETTING: &str = "pool.damage";
 const KEPT_MAX: usize = 10_000;
 /// So many are faults of their own; the rest are counted by one.
 const FAULTS_MAX: usize = 100;
-/// The topic of that one.
-const MORE: &str = "blocks";
 /// Pause between two looks for blocks whose holders are not known.
 const LOOK: Duration = Duration::from_millis(250);
 /// Holders are looked up again after this time, or so many times what it took, if anything changed.
@@ -63,8 +62,8 @@ impl DamagedBlock {
         }
     }
 
-    fn topic(&self) -> String {
-        format!("block {}", self.hash)
+    fn topic(&self) -> Topic<'static> {
+        Topic::Block(self.hash)
     }
 
     fn failure(&self) -> Failure {
@@ -124,11 +123,11 @@ pub fn recall(space: &Space) -> Result<(), Failure> {
     }
     // What an earlier engine said of blocks that are gone by now.
     let known = space.store.faults();
-    let topics: Vec<String> = known.iter().map(|fault| DamagedBlock::new(fault).topic()).collect();
-    for fault in space.catalog.faults()?.iter().filter(|fault| fault.object == "pool") {
-        let of_block = fault.topic.starts_with("block ") || fault.topic == MORE;
-        if of_block && !topics.contains(&fault.topic) {
-            space.clear("pool", &fault.topic);
+    let topics: Vec<String> =
+        (known.iter()).map(|fault| DamagedBlock::new(fault).topic().to_string()).collect();
+    for fault in space.catalog.faults()?.iter().filter(|fault| fault.subject == Subject::Pool) {
+        if Topic::is_of_blocks(fault) && !topics.contains(&fault.topic) {
+            space.clear_stored(&fault.subject, &fault.topic);
         }
     }
     report(space);
@@ -145,7 +144,7 @@ pub fn report(space: &Space) {
         known.keys().filter(|hash| !damaged.contains(*hash)).copied().collect();
     for hash in &healed {
         if let Some(block) = known.remove(hash) {
-            space.clear("pool", &block.topic());
+            space.clear(Subject::Pool, block.topic());
         }
     }
     let mut raised = known.len();
@@ -156,7 +155,7 @@ pub fn report(space: &Space) {
         }
         let block = DamagedBlock::new(fault);
         if raised < FAULTS_MAX {
-            space.raise("pool", &block.topic(), &block.failure());
+            space.raise(Subject::Pool, block.topic(), &block.failure());
         }
         (raised, new) = (raised + 1, new + 1);
         known.insert(fault.hash, block);
@@ -175,9 +174,13 @@ fn report_more(space: &Space, before: usize, now: usize) {
     if now > FAULTS_MAX {
         let message = format!("{now} blocks are damaged, {FAULTS_MAX} of them listed");
         let hint = "look at all of them: offshoot pool scrub --last; check the disk";
-        space.raise("pool", MORE, &Failure::new(ErrorKind::DataDamaged, message, hint));
+        space.raise(
+            Subject::Pool,
+            Topic::Blocks,
+            &Failure::new(ErrorKind::DataDamaged, message, hint),
+        );
     } else if before > FAULTS_MAX {
-        space.clear("pool", MORE);
+        space.clear(Subject::Pool, Topic::Blocks);
     }
 }
 
@@ -200,7 +203,7 @@ pub fn look_up_holders(space: &Space) -> Result<(), Failure> {
         if block.holders != named || block.more != holders.more {
             (block.holders, block.more) = (named, holders.more);
             if index < FAULTS_MAX {
-                space.raise("pool", &block.topic(), &block.failure());
+                space.raise(Subject::Pool, block.topic(), &block.failure());
             }
         }
     }

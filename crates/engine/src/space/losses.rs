@@ -9,11 +9,9 @@
 //!   says so. Where the source does not have it any more that is a gap, with a fault of its own.
 
 use crate::core::Core;
-use offshoot_domain::{Dsource, Timeflow, Vdb, VdbState};
+use crate::core::topic::Topic;
+use offshoot_domain::{Dsource, ObjectName, Timeflow, Vdb, VdbState};
 use offshoot_types::{DatasetId, ErrorKind, Failure, VdbId};
-
-/// The topic of these faults.
-const TOPIC: &str = "loss";
 
 /// Refuses a VDB whose present state lacks acknowledged writes.
 ///
@@ -91,9 +89,11 @@ pub fn report_all(core: &Core) -> Result<(), Failure> {
 pub fn report(core: &Core, id: VdbId) -> Result<(), Failure> {
     let Some(vdb) = core.catalog.find::<Vdb>(id)? else { return Ok(()) };
     match check(core, &vdb) {
-        Err(failure) => core.raise(&vdb.name, TOPIC, &failure),
-        Ok(()) if !past(core, &vdb)?.is_empty() => core.raise(&vdb.name, TOPIC, &of_past(&vdb)),
-        Ok(()) => core.clear(&vdb.name, TOPIC),
+        Err(failure) => core.raise(&vdb.name, Topic::Loss, &failure),
+        Ok(()) if !past(core, &vdb)?.is_empty() => {
+            core.raise(&vdb.name, Topic::Loss, &of_past(&vdb))
+        }
+        Ok(()) => core.clear(&vdb.name, Topic::Loss),
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ pub fn accept_of_dsource(core: &Core, dsource: &Dsource) -> Result<Dsource, Fail
              dsource sync {name}; check the disk"
         ),
     );
-    core.raise(name, TOPIC, &failure);
+    core.raise(name, Topic::Loss, &failure);
     let dsource = core.catalog.update::<Dsource>(dsource.id, |one| one.synced_to = None)?;
     for dataset in lost {
         tracing::warn!(dsource = %dsource.name, %dataset, "goes on behind what is lost");
@@ -163,6 +163,6 @@ pub fn accept_of_dsource(core: &Core, dsource: &Dsource) -> Result<Dsource, Fail
 }
 
 /// A dSource has everything again that its source has.
-pub fn received_again(core: &Core, name: &str) {
-    core.clear(name, TOPIC);
+pub fn received_again(core: &Core, name: &ObjectName) {
+    core.clear(name, Topic::Loss);
 }

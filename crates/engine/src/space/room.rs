@@ -12,11 +12,12 @@
 //! much. Nothing here is remembered: as soon as there is room everything goes on.
 
 use crate::core::Core;
+use crate::core::topic::Topic;
 use crate::space::Space;
 use jiff::Timestamp;
-use offshoot_catalog::Fault;
+use offshoot_catalog::{Fault, Subject};
 use offshoot_dataset::{Purpose, Store};
-use offshoot_domain::{Dsource, Owner, Timeflow, Vdb};
+use offshoot_domain::{Dsource, ObjectName, Owner, Timeflow, Vdb};
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -47,7 +48,7 @@ pub struct Seen {
     /// The level that is not roomy, and since when.
     since: Mutex<Option<(Level, Timestamp)>>,
     /// The quotas that the store was told, by name.
-    quotas: Mutex<HashMap<String, Option<u64>>>,
+    quotas: Mutex<HashMap<ObjectName, Option<u64>>>,
 }
 
 pub(crate) fn level(core: &Core) -> Level {
@@ -127,7 +128,8 @@ pub fn fault(space: &Space) -> Option<Fault> {
         _ => "new links, syncs, snapshots, VDBs and refreshes are refused",
     };
     let Failure { message, hint, .. } = full(space, consequence);
-    Some(Fault { object: "pool".into(), topic: "room".into(), time, message, hint })
+    let topic = Topic::Room.to_string();
+    Some(Fault { subject: Subject::Pool, topic, time, message, hint })
 }
 
 /// Looks how full the pool is; what changed is logged.
@@ -171,7 +173,7 @@ pub fn set_quotas(space: &Space) -> Result<(), Failure> {
 
 fn set_quota(
     space: &Space,
-    name: &str,
+    name: &ObjectName,
     limit: Option<u64>,
     limited: DatasetId,
     members: &[DatasetId],
@@ -184,9 +186,9 @@ fn set_quota(
         other => other.map_err(|error| error.failure())?,
     }
     if limit.is_some() && space.store.quota_used_up(limited) {
-        space.raise(name, "quota", &quota_used_up(name));
-    } else if space.room.quotas.lock().insert(name.to_owned(), limit) != Some(None) {
-        space.clear(name, "quota");
+        space.raise(name, Topic::Quota, &quota_used_up(name));
+    } else if space.room.quotas.lock().insert(name.clone(), limit) != Some(None) {
+        space.clear(name, Topic::Quota);
     }
     Ok(())
 }

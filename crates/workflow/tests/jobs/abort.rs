@@ -1,6 +1,6 @@
 //! A process that truly dies, at every step, and its successor.
 
-use offshoot_catalog::{Catalog, JobState};
+use offshoot_catalog::{Catalog, JobState, Subject};
 use offshoot_os::SystemClock;
 use offshoot_types::Failure;
 use offshoot_workflow::{AbortAt, Runner, StepContext, Submission, Workflow};
@@ -89,7 +89,7 @@ fn die(at: &str) {
         Arc::new(AbortAt::parse(at).expect("a crash point")),
     );
     let id = runner
-        .submit(&app, Submission::new("make", "files", &()).exclusive("files"))
+        .submit(&app, Submission::new("make", Subject::named("files"), &()).exclusive("files"))
         .expect("submitted");
     let job = runner.wait(id, PATIENCE);
     panic!("it lives on: {job:?}");

@@ -3,7 +3,7 @@
 use crate::world::{
     Crash, Crashes, Misbehaviour, PATIENCE, Place, World, engine, scratch, submission, workflows,
 };
-use offshoot_catalog::{Catalog, JobState, StepState};
+use offshoot_catalog::{Catalog, JobState, StepState, Subject};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, JobId};
 use offshoot_workflow::{CrashPoint, Runner, Submission};
@@ -46,7 +46,7 @@ fn a_job_reports_its_course() {
     let id = bench.submit("build", "thing");
     assert_eq!(bench.end(id), JobState::Done);
     let job = bench.runner.job(id).expect("known");
-    assert_eq!((job.kind.as_str(), job.object.as_str()), ("build", "thing"));
+    assert_eq!((job.kind.as_str(), &job.object), ("build", &Subject::named("thing")));
     assert_eq!((job.progress.done, job.progress.total), (3, 3));
     assert!(job.ended_at >= Some(job.started_at));
     for step in &job.steps {
@@ -306,10 +306,10 @@ fn jobs_of_another_version_are_left_alone() {
 #[test]
 fn a_wrong_submission_is_refused() {
     let bench = bench();
-    let unknown = Submission::new("nothing", "thing", &"thing");
+    let unknown = Submission::new("nothing", Subject::named("thing"), &"thing");
     let failure = bench.runner.submit(&bench.world, unknown).expect_err("unknown");
     assert!(failure.message.contains("'nothing'"));
-    let misfit = Submission::new("build", "thing", &42).exclusive("thing");
+    let misfit = Submission::new("build", Subject::named("thing"), &42).exclusive("thing");
     let id = bench.runner.submit(&bench.world, misfit).expect("submitted");
     // Neither run nor undo understands the input: that is told, not hidden.
     assert_eq!(bench.end(id), JobState::Failed);

@@ -1,9 +1,9 @@
 //! The outside world of the tests, and workflows that build something in it.
 
-use offshoot_catalog::Catalog;
+use offshoot_catalog::{Catalog, Subject};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
-use offshoot_workflow::{CrashPoint, CrashPoints, Runner, StepContext, Submission, Workflow};
+use offshoot_workflow::{CrashPoint, CrashPoints, Key, Runner, StepContext, Submission, Workflow};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -95,18 +95,17 @@ impl World {
     }
 }
 
+/// What each step notes.
+const NOTES: [Key<usize>; STEPS] = [Key::new("note0"), Key::new("note1"), Key::new("note2")];
+
 fn run<const N: usize>(ctx: &StepContext<World>) -> Result<(), Failure> {
     let (world, object) = (ctx.app(), ctx.input::<String>()?);
-    for before in 0..N {
-        assert_eq!(
-            ctx.need::<usize>(&format!("note{before}"))?,
-            before,
-            "notes of earlier steps stay"
-        );
+    for (before, note) in NOTES.into_iter().enumerate().take(N) {
+        assert_eq!(ctx.need(note)?, before, "notes of earlier steps stay");
     }
     for _ in 0..1 + usize::from(world.repeat) {
         world.touch(N, Place::Start)?;
-        ctx.set(&format!("note{N}"), &N)?;
+        ctx.set(NOTES[N], &N)?;
         world.make(&object, N, "a");
         world.touch(N, Place::Middle)?;
         world.make(&object, N, "b");
@@ -238,5 +237,5 @@ pub fn engine(dir: &Path, crashes: Arc<Crashes>) -> (Runner<World>, Arc<Catalog>
 }
 
 pub fn submission(kind: &'static str, object: &str) -> Submission {
-    Submission::new(kind, object, &object).exclusive(object)
+    Submission::new(kind, Subject::named(object), &object).exclusive(object)
 }

@@ -4,7 +4,7 @@
 use offshoot_catalog::Job;
 use offshoot_connector::Registry;
 use offshoot_domain::Moment;
-use offshoot_engine::{Engine, EngineOptions, LinkRequest, ProvisionRequest};
+use offshoot_engine::{Engine, EngineOptions, JobKind, LinkRequest, ProvisionRequest};
 use offshoot_fuse::Fuse;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_toy::{Client, Toy};
@@ -149,7 +149,7 @@ fn prove(engine: &Engine, name: &str) -> Result<Value, Failure> {
         let snapshots = engine.snapshots().list(Some(name))?;
         let proved = snapshots.last().is_some_and(|one| one.snapshot.ready_image().is_some());
         let jobs = engine.jobs().list()?;
-        let proof = jobs.iter().find(|job| job.kind == "snapshot_ready" && job.settled);
+        let proof = jobs.iter().find(|job| JobKind::SnapshotReady.is_of(job) && job.settled);
         proof.filter(|_| proved).map(told).transpose()
     })
 }

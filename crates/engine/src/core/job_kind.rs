@@ -1,0 +1,98 @@
+//! Which jobs there are.
+
+use offshoot_catalog::Job;
+
+/// What a job does; its workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobKind {
+    /// Copies a source for the first time and follows it.
+    DsourceLink,
+    /// Copies a source anew.
+    DsourceResync,
+    /// Receives what the source has now and takes a snapshot.
+    DsourceSync,
+    /// Stops following a source.
+    DsourcePause,
+    /// Follows a source again.
+    DsourceResume,
+    /// Removes a dSource.
+    DsourceUnlink,
+    /// Makes a VDB.
+    VdbProvision,
+    /// Starts a stopped VDB.
+    VdbStart,
+    /// Stops a running VDB.
+    VdbStop,
+    /// Deletes a VDB.
+    VdbDelete,
+    /// Opens another moment of a VDB's parent.
+    VdbRefresh,
+    /// Opens an earlier moment of a VDB.
+    VdbRewind,
+    /// Takes a rewind or refresh back.
+    VdbRewindUndo,
+    /// Starts the server of a VDB that should run and does not.
+    VdbRevive,
+    /// Takes a snapshot.
+    SnapshotTake,
+    /// Makes a snapshot ready.
+    SnapshotReady,
+    /// Deletes a snapshot.
+    SnapshotDelete,
+    /// Sets a bookmark.
+    BookmarkCreate,
+    /// Deletes a bookmark.
+    BookmarkDelete,
+    /// Gives up what a policy does not keep.
+    Retention,
+    /// Gives space back that nothing needs.
+    PoolReclaim,
+    /// Reads and verifies everything.
+    PoolScrub,
+}
+
+impl JobKind {
+    /// The text that is stored with its jobs, and which users see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobKind::DsourceLink => "dsource_link",
+            JobKind::DsourceResync => "dsource_resync",
+            JobKind::DsourceSync => "dsource_sync",
+            JobKind::DsourcePause => "dsource_pause",
+            JobKind::DsourceResume => "dsource_resume",
+            JobKind::DsourceUnlink => "dsource_unlink",
+            JobKind::VdbProvision => "vdb_provision",
+            JobKind::VdbStart => "vdb_start",
+            JobKind::VdbStop => "vdb_stop",
+            JobKind::VdbDelete => "vdb_delete",
+            JobKind::VdbRefresh => "vdb_refresh",
+            JobKind::VdbRewind => "vdb_rewind",
+            JobKind::VdbRewindUndo => "vdb_rewind_undo",
+            JobKind::VdbRevive => "vdb_revive",
+            JobKind::SnapshotTake => "snapshot_take",
+            JobKind::SnapshotReady => "snapshot_ready",
+            JobKind::SnapshotDelete => "snapshot_delete",
+            JobKind::BookmarkCreate => "bookmark_create",
+            JobKind::BookmarkDelete => "bookmark_delete",
+            JobKind::Retention => "retention",
+            JobKind::PoolReclaim => "pool_reclaim",
+            JobKind::PoolScrub => "pool_scrub",
+        }
+    }
+
+    /// Whether a job works on a VDB itself.
+    pub fn is_on_vdb(job: &Job) -> bool {
+        job.kind.starts_with("vdb_")
+    }
+
+    /// Whether a job is of this kind.
+    pub fn is_of(self, job: &Job) -> bool {
+        job.kind == self.as_str()
+    }
+}
+
+impl From<JobKind> for &'static str {
+    fn from(kind: JobKind) -> &'static str {
+        kind.as_str()
+    }
+}
