@@ -22,14 +22,14 @@ use crate::report;
 use crate::setting::Setting;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use offshoot_demo::EngineOptions;
+use offshoot_rig::EngineOptions;
 use std::path::PathBuf;
 
 /// Runs a benchmark; 0 when it ran, and with `--require-goals` only if every goal was reached.
 ///
 /// Figures go to stdout as a table, or as the whole record with `json`; progress goes to stderr.
 pub fn run(command: &BenchCommand, json: bool) -> i32 {
-    offshoot_demo::clean_on_signal();
+    offshoot_rig::clean_on_signal();
     match dispatch(command, json) {
         Ok(true) => 0,
         Ok(false) => 1,

@@ -1,8 +1,8 @@
 //! What the host says of itself while a benchmark runs: processors, block devices, the machine.
 
 use crate::figures::megabytes;
-use offshoot_demo::find_newest;
 use offshoot_os::process::{self, Spec};
+use offshoot_rig::find_newest;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! A plain PostgreSQL server on files of its own: what virtual databases are compared with.
 
 use anyhow::{Result, bail};
-use offshoot_demo::{Database, Source};
 use offshoot_os::process::{self, Child, Signal, Sink};
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::{Database, Source};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

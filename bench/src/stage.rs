@@ -4,8 +4,8 @@ use crate::figures::millis;
 use crate::order_entry::{FillPlan, Filled, fill};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, JobList, JobStep, PoolStatus, Snapshot, Vdb};
-use offshoot_demo::{Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest};
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::{Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest};
 use std::time::Duration;
 
 /// Longest a link may take: of a source of tens of GB.

@@ -1,8 +1,8 @@
 //! A filesystem in a file: a bounded one, or what snapshots of XFS and btrfs would give a user.
 
 use anyhow::{Context, Result, ensure};
-use offshoot_demo::Scratch;
 use offshoot_os::process::{self, Spec};
+use offshoot_rig::Scratch;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -10,8 +10,8 @@ use crate::setting::Setting;
 use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::{interleaved, median};
 use anyhow::Result;
-use offshoot_demo::Database;
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::Database;
 use std::collections::BTreeMap;
 
 /// Reads every page of the largest table, in one process.

@@ -10,8 +10,8 @@ use crate::stage::Stage;
 use crate::statistics::median;
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Vdb, VdbList, VdbState};
-use offshoot_demo::Database;
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::Database;
 
 /// Measure the time of each operation and the memory of idle VDBs by their number
 ///

@@ -7,8 +7,8 @@ use crate::setting::Setting;
 use crate::stage::Stage;
 use crate::statistics::quantile;
 use anyhow::{Context, Result, ensure};
-use offshoot_demo::{Database, History};
 use offshoot_os::{Clock, SystemClock, random_bytes};
+use offshoot_rig::{Database, History};
 use std::time::Duration;
 
 /// Open random seconds of a stretch of load: does each open, is it right, how long does it take

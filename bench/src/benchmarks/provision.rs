@@ -8,9 +8,9 @@ use crate::setting::Setting;
 use crate::stage::{Stage, source_options};
 use crate::statistics::{interleaved, median, quantile};
 use anyhow::{Context, Result, ensure};
-use offshoot_demo::Source;
 use offshoot_os::process::Child;
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::Source;
 use std::time::Duration;
 
 /// How long memory is given to come to rest.

@@ -11,9 +11,9 @@ use crate::setting::{Setting, SourceData};
 use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::median;
 use anyhow::{Result, ensure};
-use offshoot_demo::Database;
 use offshoot_os::process;
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::Database;
 use std::path::Path;
 use std::time::Duration;
 

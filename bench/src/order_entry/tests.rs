@@ -3,8 +3,8 @@
 use super::*;
 use crate::connection::{Connection, runtime};
 use crate::driver::{LoadPlan, drive};
-use offshoot_demo::{Scratch, Source, SourceOptions, find_newest};
 use offshoot_os::process;
+use offshoot_rig::{Scratch, Source, SourceOptions, find_newest};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

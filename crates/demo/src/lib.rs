@@ -1,25 +1,7 @@
-//! The demonstration behind `offshoot demo`, and the parts it shares with the tests and benchmarks:
-//! a sample PostgreSQL [`Source`] with steady, recorded writes, and an [`Engine`] in a process of its
-//! own that is spoken to as a user would, through the command line.
-//!
-//! Nothing here knows the engine from inside: what the demonstration shows, any script can do.
+//! The demonstration behind `offshoot demo`: a tour of the main job on a sample database, with checks.
 
-mod database;
-mod engine;
-mod history;
-mod installation;
 mod report;
-mod scratch;
-mod source;
 mod tour;
-mod writer;
 
-pub use database::Database;
-pub use engine::{CommandError, Engine, EngineOptions};
-pub use history::{History, Tick};
-pub use installation::{find_installations, find_newest, major_version};
 pub use report::{Check, Report, StepTime};
-pub use scratch::{Scratch, bytes_below, clean_on_signal};
-pub use source::{Source, SourceOptions};
 pub use tour::{DemoOptions, run};
-pub use writer::Writer;

@@ -5,11 +5,13 @@ mod interrupt;
 mod voice;
 
 use crate::report::{MadeVdb, Report, Space};
-use crate::{Database, Engine, EngineOptions, Scratch, Source, SourceOptions, Writer, find_newest};
 use anyhow::{Context, Result, bail};
 use interrupt::Interrupt;
 use jiff::Timestamp;
 use offshoot_api::{PoolStatus, Vdb};
+use offshoot_rig::{
+    Database, Engine, EngineOptions, Scratch, Source, SourceOptions, Writer, find_newest,
+};
 use std::time::Duration;
 use voice::Voice;
 

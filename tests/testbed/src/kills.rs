@@ -3,8 +3,8 @@
 use crate::testbed::{PATIENCE, Testbed, in_database, wait_until};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::Status;
-use offshoot_demo::Writer;
 use offshoot_os::{Clock, SystemClock, process};
+use offshoot_rig::Writer;
 use std::time::Duration;
 
 /// What a run of kills saw.

@@ -3,7 +3,7 @@
 use crate::testbed::wait_until;
 use anyhow::{Context, Result};
 use offshoot_api::{Job, JobList, JobState};
-use offshoot_demo::Engine;
+use offshoot_rig::Engine;
 use std::time::Duration;
 
 /// How a job ended.

@@ -1,9 +1,9 @@
 //! A small file system of its own for a pool, which others can fill to the last byte.
 
 use anyhow::{Result, ensure};
-use offshoot_demo::Scratch;
 use offshoot_os::disk::{Disk, DiskFile, LinuxDisk};
 use offshoot_os::process::{Spec, run};
+use offshoot_rig::Scratch;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

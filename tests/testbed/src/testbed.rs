@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Status, Vdb};
-use offshoot_demo::{
-    CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
-};
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::{
+    CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,8 +35,9 @@ pub fn binary() -> PathBuf {
 
 /// The URI with another database in it.
 pub fn in_database(uri: &str, database: &str) -> String {
-    let server = uri.rsplit_once('/').map_or(uri, |(server, _)| server);
-    format!("{server}/{database}")
+    let mut uri = url::Url::parse(uri).expect("a URI");
+    uri.set_path(database);
+    uri.into()
 }
 
 /// The server of a major version among those of `OFFSHOOT_TEST_PG_BINS`.
@@ -48,7 +49,7 @@ pub fn other_server(major: u32) -> PathBuf {
     std::env::split_paths(&bins)
         .find(|bin| {
             !bin.as_os_str().is_empty()
-                && offshoot_demo::major_version(bin).is_ok_and(|version| version == major)
+                && offshoot_rig::major_version(bin).is_ok_and(|version| version == major)
         })
         .unwrap_or_else(|| {
             panic!("no PostgreSQL {major} in OFFSHOOT_TEST_PG_BINS: see scripts/test-postgres.sh")

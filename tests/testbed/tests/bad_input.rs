@@ -3,11 +3,11 @@
 
 use anyhow::Result;
 use offshoot_api::{Job, Status};
-use offshoot_demo::{
-    CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
-};
 use offshoot_os::process::{self, Spec};
 use offshoot_os::{Clock, SystemClock, unused_port};
+use offshoot_rig::{
+    CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
+};
 use offshoot_testbed::{PATIENCE, Testbed, binary, check_refusal, other_server, wait_until};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
-use offshoot_demo::Scratch;
 use offshoot_os::process::{self, Spec};
+use offshoot_rig::Scratch;
 use offshoot_testbed::binary;
 use serde_json::Value;
 use std::path::Path;

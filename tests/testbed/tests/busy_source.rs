@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Result, ensure};
-use offshoot_demo::{SourceOptions, find_newest};
+use offshoot_rig::{SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, with_log};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{BookmarkList, DsourceList, Status, VdbList, VdbState};
-use offshoot_demo::Database;
+use offshoot_rig::Database;
 use offshoot_testbed::{
     Outcome, PATIENCE, Step, Testbed, final_job, kill_under_load, steps_of, wait_until, with_log,
 };

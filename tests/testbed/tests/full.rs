@@ -5,8 +5,8 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{JobList, PoolStatus, Snapshot, Status};
-use offshoot_demo::Database;
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::Database;
 use offshoot_testbed::{SmallDisk, Testbed, wait_until, with_log};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;

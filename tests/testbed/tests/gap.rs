@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, DsourceState, Job, Snapshot, Status, VdbState};
-use offshoot_demo::{Database, SourceOptions, find_newest};
 use offshoot_os::unused_port;
+use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{
     Outcome, PATIENCE, Testbed, check_refusal, final_job, wait_until, with_log,
 };

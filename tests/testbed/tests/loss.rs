@@ -5,9 +5,9 @@
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{DsourceState, Fault, JobState, Status, Vdb, VdbList, VdbState};
 use offshoot_catalog::Catalog;
-use offshoot_demo::{Database, SourceOptions, Writer, find_newest};
 use offshoot_domain as domain;
 use offshoot_postgres::Lsn;
+use offshoot_rig::{Database, SourceOptions, Writer, find_newest};
 use offshoot_testbed::{
     Outcome, PATIENCE, Testbed, check_pages, check_refusal, damage_record, final_job,
     logged_records, wait_until, with_log,

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use offshoot_api::{VdbList, VdbState};
-use offshoot_demo::{Database, SourceOptions, Writer, find_newest};
+use offshoot_rig::{Database, SourceOptions, Writer, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, in_database, other_server, wait_until, with_log};
 use std::path::PathBuf;
 use std::time::Duration;

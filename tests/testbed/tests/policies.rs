@@ -7,7 +7,7 @@ use offshoot_api::{
     Bookmark, BookmarkList, Dsource, Policy, Snapshot, SnapshotKind, SnapshotList, TimeflowList,
     Vdb,
 };
-use offshoot_demo::{Database, SourceOptions, find_newest};
+use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, wait_until, with_log};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Snapshot, SnapshotState, Status};
-use offshoot_demo::{SourceOptions, find_newest};
+use offshoot_rig::{SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;

@@ -4,8 +4,8 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{DamagedBlock, Job, JobState, LedgerKind, PoolCheck, ScrubReport, Status};
-use offshoot_demo::{Database, SourceOptions, find_newest};
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
 use std::os::unix::fs::FileExt;
 use std::path::Path;

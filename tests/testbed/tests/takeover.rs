@@ -3,10 +3,10 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Status, Survival};
-use offshoot_demo::{Database, Writer};
 use offshoot_os::cgroup::MemoryGroup;
 use offshoot_os::process::{self, Sink};
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::{Database, Writer};
 use offshoot_testbed::{PATIENCE, Testbed, check_pages, wait_until, with_log};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -2,11 +2,11 @@
 
 use super::Stage;
 use super::voice::Voice;
-use crate::Database;
 use crate::report::Report;
 use anyhow::Result;
 use jiff::Timestamp;
 use offshoot_api::Vdb;
+use offshoot_rig::Database;
 
 /// What the writer's tables of a database say: highest value, rows, and the value kept beside them.
 struct Seen {

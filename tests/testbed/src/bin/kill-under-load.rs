@@ -11,7 +11,7 @@ use std::process::ExitCode;
 const KILLS: u32 = 100;
 
 fn main() -> ExitCode {
-    offshoot_demo::clean_on_signal();
+    offshoot_rig::clean_on_signal();
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -28,7 +28,7 @@ const CHANGES: u64 = 20;
 const GOAL_MS: f64 = 100.0;
 
 fn main() -> ExitCode {
-    offshoot_demo::clean_on_signal();
+    offshoot_rig::clean_on_signal();
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

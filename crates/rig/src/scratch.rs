@@ -69,10 +69,8 @@ impl Scratch {
     /// Processes that work below it or name it in their arguments, without this one.
     pub fn processes(&self) -> Vec<ProcessId> {
         let own = std::process::id() as i32;
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|pid| *pid != own)
-            .filter_map(ProcessId::of)
+        ProcessId::all()
+            .filter(|process| process.pid != own)
             .filter(|process| {
                 let named = self.path.to_string_lossy();
                 process.cwd().is_some_and(|cwd| cwd.starts_with(&self.path))

@@ -1,7 +1,7 @@
 //! The sample source is a real server whose writes are recorded truthfully and which leaves nothing.
 #![allow(clippy::unwrap_used)]
 
-use offshoot_demo::{Scratch, Source, SourceOptions, find_newest};
+use offshoot_rig::{Scratch, Source, SourceOptions, find_newest};
 use std::time::Duration;
 
 fn options(scale: u32) -> SourceOptions {
