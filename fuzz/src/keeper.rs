@@ -1,7 +1,7 @@
 //! Messages between an engine and its keeper, both ends, over real sockets.
 
 use crate::target::Target;
-use offshoot_keeper::{Keeper, keep};
+use offshoot_keeper::{Keeper, run};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -24,7 +24,7 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let dir = tempfile::tempdir().expect("there is a place for a socket");
     let socket = dir.path().join("keeper");
     let at = socket.clone();
-    std::thread::spawn(move || keep(&at));
+    std::thread::spawn(move || run(&at));
     let engine = loop {
         match Keeper::connect(&socket) {
             Ok(keeper) => break keeper,

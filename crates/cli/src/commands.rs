@@ -27,7 +27,7 @@ use std::process::ExitCode;
 pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Serve(args) => serve::run(&cli.target, &args)?,
-        Command::Keeper => serve::keep(&cli.target)?,
+        Command::Keeper => serve::run_keeper(&cli.target)?,
         Command::Demo(args) => return Ok(demo(&args, output)),
         Command::Bench(command) => return Ok(bench(&command, output)),
         Command::Pool(PoolCommand::Check) => return pool::check(&cli.target, output),

@@ -1,5 +1,5 @@
 //! Where things lie on this host.
 
-pub mod keeping;
+pub mod custody;
 pub mod paths;
 pub mod ports;

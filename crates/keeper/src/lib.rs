@@ -5,7 +5,7 @@
 //! descriptors, under a number that the engine chooses. The next engine asks for them. What the descriptors are, and
 //! what the numbers mean, the keeper does not know.
 //!
-//! [`Keeper`] is an engine's connection to it; [`keep`] is the process itself.
+//! [`Keeper`] is an engine's connection to it; [`run`] is the process itself.
 //!
 //! ```text
 //! message   0 4 what     request: HOLD key (1 to 4 descriptors) · DROP key · LIST · ENGINE
@@ -25,5 +25,5 @@ mod protocol;
 mod tests;
 
 pub use connection::{Held, Keeper, remove_deserted};
-pub use process::keep;
+pub use process::run;
 pub use protocol::PATIENCE;

@@ -36,7 +36,7 @@ struct Shared {
 ///
 /// # Errors
 /// When the socket cannot be made.
-pub fn keep(socket: &Path) -> io::Result<()> {
+pub fn run(socket: &Path) -> io::Result<()> {
     survive_shortage();
     match std::fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-use crate::{Keeper, keep};
+use crate::{Keeper, run};
 use offshoot_os::{Clock, SystemClock};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 fn started(socket: &Path) -> (JoinHandle<std::io::Result<()>>, Keeper) {
     let path = socket.to_owned();
-    let thread = std::thread::spawn(move || keep(&path));
+    let thread = std::thread::spawn(move || run(&path));
     let deadline = SystemClock.elapsed() + Duration::from_secs(20);
     loop {
         match Keeper::connect(socket) {

@@ -59,7 +59,7 @@ fn make_room(engine: &Engine) -> ! {
 /// # Errors
 /// When its socket cannot be made.
 pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
-    offshoot_engine::keep(pool)
+    offshoot_engine::run_keeper(pool)
 }
 
 fn serve_until(

@@ -40,8 +40,9 @@ impl<C> Workflow<C> {
         self
     }
 
-    /// Adds a step that leaves nothing to undo.
-    pub fn check(self, name: &'static str, run: StepFn<C>) -> Self {
+    /// Adds a step that has no undo: one that changes nothing, one whose traces an earlier step's undo removes,
+    /// one past the point of no return.
+    pub fn step_without_undo(self, name: &'static str, run: StepFn<C>) -> Self {
         self.step(name, run, |_| Ok(()))
     }
 

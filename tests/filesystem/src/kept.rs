@@ -1,7 +1,6 @@
 //! A server that can be killed while programs use its mount.
 
 use crate::server::{Server, is_mounted};
-use offshoot_keeper::keep;
 use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ impl Kept {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("keeper");
         let path = socket.clone();
-        let keeper = std::thread::spawn(move || keep(&path));
+        let keeper = std::thread::spawn(move || offshoot_keeper::run(&path));
         let deadline = Instant::now() + Duration::from_secs(20);
         while !socket.exists() {
             assert!(Instant::now() < deadline, "no keeper");

@@ -28,7 +28,7 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
 }
 
 /// Holds the mounts of a pool's VDBs for its engines.
-pub fn keep(target: &TargetArgs) -> Result<(), Failure> {
+pub fn run_keeper(target: &TargetArgs) -> Result<(), Failure> {
     log_to_stderr()?;
     offshoot_server::run_keeper(&target::pool_dir(target)?)
 }

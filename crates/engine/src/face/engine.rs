@@ -10,7 +10,7 @@ use crate::face::pool::Pool;
 use crate::face::snapshots::Snapshots;
 use crate::face::timeflows::Timeflows;
 use crate::face::vdbs::Vdbs;
-use crate::ground::keeping::Survival;
+use crate::ground::custody::Survival;
 use crate::ground::paths::{Paths, keeper_socket};
 use crate::housekeeping::restart;
 use crate::housekeeping::watch;
@@ -67,10 +67,10 @@ pub struct EngineView {
 ///
 /// # Errors
 /// When its socket cannot be made.
-pub fn keep(pool: &std::path::Path) -> Result<(), Failure> {
+pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
     let paths = Paths::prepare(pool)?;
-    offshoot_keeper::keep(&keeper_socket(paths.runtime()))
-        .map_err(|error| Failure::internal(format!("the keeper cannot keep: {error}")))
+    offshoot_keeper::run(&keeper_socket(paths.runtime()))
+        .map_err(|error| Failure::internal(format!("the keeper cannot run: {error}")))
 }
 
 impl Engine {
@@ -113,7 +113,7 @@ impl Engine {
     pub fn close(&self) -> Result<(), Failure> {
         self.quiesce()?;
         restart::stop_all(&self.parts);
-        self.parts.volumes.keeping().end();
+        self.parts.volumes.custody().end();
         self.parts.paths.remove_runtime();
         self.parts.store.close().map_err(|error| error.failure())
     }
@@ -173,7 +173,7 @@ impl Engine {
                 .into_iter()
                 .chain(self.parts.catalog.faults()?)
                 .collect(),
-            survival: self.parts.volumes.keeping().survival(),
+            survival: self.parts.volumes.custody().survival(),
             last_scrub: scrub::last(&self.parts)?,
         })
     }

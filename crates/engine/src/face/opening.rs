@@ -4,7 +4,7 @@
 use crate::core::Core;
 use crate::core::topic::Topic;
 use crate::following::Following;
-use crate::ground::keeping::Keeping;
+use crate::ground::custody::Custody;
 use crate::ground::paths::Paths;
 use crate::housekeeping::leftovers;
 use crate::housekeeping::restart;
@@ -60,7 +60,7 @@ pub struct EngineOptions {
     pub connectors: Registry,
     /// How datasets reach the servers that work in them.
     pub delivery: Arc<dyn Delivery>,
-    /// The program whose subcommand `keeper` runs [`keep`](crate::keep); without it VDBs end with the engine.
+    /// The program whose subcommand `keeper` runs [`run_keeper`](crate::run_keeper); without it VDBs end with the engine.
     pub keeper: Option<PathBuf>,
 }
 
@@ -73,20 +73,20 @@ pub fn open(
     options.delivery.check_host()?;
     let paths = Paths::prepare(&options.pool)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let keeping = Keeping::connect(options.keeper.clone(), &paths);
-    let survivors = Survivors::of(&keeping);
+    let custody = Custody::connect(options.keeper.clone(), &paths);
+    let survivors = Survivors::of(&custody);
     let store = open_store(&paths, cache_size, options.capacity, clock.clone(), &survivors)?;
     room::make_way(&store);
     paths.make_runtime()?;
     paths.remove_deserted_runtimes();
-    keeping.start();
+    custody.start();
     let catalog = Arc::new(Catalog::open(&paths.catalog())?);
     let ballast = Arc::downgrade(&store);
     catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
     let connectors = options.connectors.clone();
     let delivery = options.delivery.clone();
     let other_users = connectors.all().iter().any(|kind| kind.server_user().is_some());
-    let volumes = Volumes::new(store.clone(), paths.clone(), delivery, other_users, keeping);
+    let volumes = Volumes::new(store.clone(), paths.clone(), delivery, other_users, custody);
     let core = Core { paths, store, catalog, clock, connectors };
     let space = Arc::new(Space::new(Arc::new(core)));
     let serving = Arc::new(Serving::new(space, volumes));

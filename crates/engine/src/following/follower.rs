@@ -181,7 +181,7 @@ impl Follower {
         let buffers = (serving.store.stats().cache.size / 8).clamp(BUFFERS.0, BUFFERS.1);
         let from = connector.replay_begins(&spec)?;
         *self.feed.lock() = Some(self.log.feed(Arc::new(self.target(files)), from));
-        serving.servers.keep(&key, connector.start(spec, Role::Staging { buffers })?);
+        serving.servers.add(&key, connector.start(spec, Role::Staging { buffers })?);
         Ok(())
     }
 

@@ -78,7 +78,7 @@ pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
 
 /// The workflow by which a VDB whose server has ended is started again.
 pub fn workflow() -> Workflow<Parts> {
-    Workflow::new(JobKind::VdbRevive).check("start", revive)
+    Workflow::new(JobKind::VdbRevive).step_without_undo("start", revive)
 }
 
 /// Starts a VDB again, as a job: it holds the VDB, so that it cannot meet what its user does.

@@ -7,7 +7,7 @@
 use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::core::kind::Kind;
-use crate::ground::keeping::Keeping;
+use crate::ground::custody::Custody;
 use crate::ground::paths::{Paths, keeper_socket};
 use crate::parts::Parts;
 use crate::serving::servers;
@@ -37,9 +37,9 @@ pub struct Survivors {
 
 impl Survivors {
     /// Asks the keeper.
-    pub fn of(keeping: &Keeping) -> Survivors {
+    pub fn of(custody: &Custody) -> Survivors {
         let mut survivors = Survivors::default();
-        for Held { key, mut descriptors } in keeping.held() {
+        for Held { key, mut descriptors } in custody.held() {
             let dataset = DatasetId(key);
             // As `Volumes::keep` hands it over: the log comes last.
             match descriptors.pop().map(VolatileLog::open) {
@@ -92,7 +92,7 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
 
 /// The programs of a mount get errors from here on.
 fn let_go(parts: &Parts, dataset: DatasetId) -> Result<(), Failure> {
-    parts.volumes.keeping().drop_held(dataset);
+    parts.volumes.custody().drop_held(dataset);
     match parts.store.dataset(dataset) {
         Ok(files) => {
             files.survive_no_longer();
@@ -128,7 +128,7 @@ fn take_over_vdb(
     // What is not stored must be said anew before anything is written.
     favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
     parts.volumes.take_over(dataset, handover)?;
-    parts.servers.keep(&key, server);
+    parts.servers.add(&key, server);
     Ok(())
 }
 

@@ -79,7 +79,7 @@ impl Rounds {
         self.prove(parts)?;
         self.revive(parts)?;
         damage::report(parts);
-        self.keep_policies(parts)?;
+        self.follow_policies(parts)?;
         self.release_reservations(parts)
     }
 
@@ -147,7 +147,7 @@ impl Rounds {
         room::set_quotas(parts)
     }
 
-    fn keep_policies(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
+    fn follow_policies(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
         self.take_due_of_dsources(parts)?;
         let now = parts.clock.elapsed();
         if now >= self.snapshots_at {

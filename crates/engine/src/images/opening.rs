@@ -109,7 +109,7 @@ pub fn replay(
             },
         },
     )?;
-    parts.servers.keep(&key, replayed.server.clone());
+    parts.servers.add(&key, replayed.server.clone());
     for warning in replayed.server.cut_ties()?.warnings {
         tracing::warn!(job = %context.job_id(), warning, "cutting the ties of the copy");
     }
@@ -150,6 +150,6 @@ pub fn start_private(
 ) -> Result<(), Failure> {
     let spec = servers::spec(parts, key, format!("check {key}"), kind, dataset, None)?;
     let server = kind.connector.start(spec, Role::Private)?;
-    parts.servers.keep(key, server.clone());
+    parts.servers.add(key, server.clone());
     server.wait_ready(deadline)
 }

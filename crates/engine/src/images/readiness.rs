@@ -29,10 +29,10 @@ pub fn workflow() -> Workflow<Parts> {
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", recover, opening::unmount_clone)
         .step("image", take_image, drop_image)
-        .check("close", opening::delete_clone)
+        .step_without_undo("close", opening::delete_clone)
         .step("check", check, proof::clear)
         .point_of_no_return()
-        .check("publish", publish)
+        .step_without_undo("publish", publish)
 }
 
 /// Starts the job for one snapshot.

@@ -33,14 +33,16 @@ struct Input {
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
         Workflow::new(JobKind::BookmarkCreate)
-            .check("resolve", resolve_moment)
+            .step_without_undo("resolve", resolve_moment)
             .step("clone", clone, opening::delete_clone)
             .step("mount", mount, opening::unmount_clone)
             .step("recover", recover, opening::unmount_clone)
-            .step("image", keep_image, drop_image)
-            .check("close", opening::delete_clone)
+            .step("image", take_image_of_clone, drop_image)
+            .step_without_undo("close", opening::delete_clone)
             .step("publish", publish, unpublish),
-        Workflow::new(JobKind::BookmarkDelete).point_of_no_return().check("delete", delete),
+        Workflow::new(JobKind::BookmarkDelete)
+            .point_of_no_return()
+            .step_without_undo("delete", delete),
     ]
 }
 
@@ -104,7 +106,7 @@ fn recover(context: &Context) -> Result<(), Failure> {
     if needs_image(context)? { opening::replay_resolved(context) } else { Ok(()) }
 }
 
-fn keep_image(context: &Context) -> Result<(), Failure> {
+fn take_image_of_clone(context: &Context) -> Result<(), Failure> {
     match context.get(DATASET)? {
         Some(_) => take_image(context),
         None => Ok(()),

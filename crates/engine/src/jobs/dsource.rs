@@ -18,17 +18,17 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
-        Workflow::new(JobKind::DsourcePause).point_of_no_return().check("stop", pause),
+        Workflow::new(JobKind::DsourcePause).point_of_no_return().step_without_undo("stop", pause),
         Workflow::new(JobKind::DsourceResume)
             .step("start", resume, stop_again)
             .point_of_no_return()
-            .check("publish", mark_active),
+            .step_without_undo("publish", mark_active),
         Workflow::new(JobKind::DsourceUnlink)
             .point_of_no_return()
-            .check("stop", stop)
-            .check("drop_slot", release_log)
-            .check("free", free)
-            .check("forget", forget),
+            .step_without_undo("stop", stop)
+            .step_without_undo("drop_slot", release_log)
+            .step_without_undo("free", free)
+            .step_without_undo("forget", forget),
     ]
 }
 

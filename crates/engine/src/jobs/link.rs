@@ -50,20 +50,20 @@ pub struct Input {
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
     copy_steps(Workflow::new(JobKind::DsourceLink).step("register", register, unregister))
-        .check("activate", activate)
+        .step_without_undo("activate", activate)
 }
 
 /// Adds the steps that copy the source of a dSource whose record names no copy yet, up to the first
 /// snapshot. The input of the workflow is [`Input`].
 pub fn copy_steps(workflow: Workflow<Parts>) -> Workflow<Parts> {
     workflow
-        .check("check_source", check_source)
+        .step_without_undo("check_source", check_source)
         .step("make_datasets", make_datasets, delete_datasets)
         .step("create_slot", reserve_log, release_log)
         .step("receive", receive, stop_receiving)
-        .check("copy", copy)
-        .check("verify", verify)
-        .check("adopt", adopt)
+        .step_without_undo("copy", copy)
+        .step_without_undo("verify", verify)
+        .step_without_undo("adopt", adopt)
         .step("stage", stage, stop_staging)
         .step("snapshot", first_snapshot, delete_first_snapshot)
 }

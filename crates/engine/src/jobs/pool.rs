@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The workflow that gives space back.
 pub fn reclaim_workflow() -> Workflow<Parts> {
-    Workflow::new(JobKind::PoolReclaim).check("reclaim", reclaim)
+    Workflow::new(JobKind::PoolReclaim).step_without_undo("reclaim", reclaim)
 }
 
 /// Starts the job.

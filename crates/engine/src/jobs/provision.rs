@@ -47,13 +47,13 @@ pub struct Input {
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::VdbProvision)
         .step("register", register, unregister)
-        .check("resolve", resolve_parent)
+        .step_without_undo("resolve", resolve_parent)
         .step("clone", opening::clone_resolved, opening::delete_clone)
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", opening::replay_resolved, opening::unmount_clone)
         .step("open", open_new, close_new)
         .point_of_no_return()
-        .check("publish", publish)
+        .step_without_undo("publish", publish)
 }
 
 /// Starts the job; refuses at once what can be known to fail.

@@ -27,9 +27,9 @@ const NO_LOG: &str = "the log it needs was given up when the source was copied a
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
     link::copy_steps(Workflow::new(JobKind::DsourceResync).step("set_aside", set_aside, bring_back))
-        .check("activate", link::activate)
+        .step_without_undo("activate", link::activate)
         .point_of_no_return()
-        .check("retire", retire)
+        .step_without_undo("retire", retire)
 }
 
 /// Starts the job.

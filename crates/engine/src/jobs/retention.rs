@@ -25,9 +25,9 @@ const BATCH_MAX: usize = 200;
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::Retention)
-        .check("snapshots", give_up_snapshots)
-        .check("states", give_up_states)
-        .check("log", give_up_log)
+        .step_without_undo("snapshots", give_up_snapshots)
+        .step_without_undo("states", give_up_states)
+        .step_without_undo("log", give_up_log)
 }
 
 /// Starts a job for every object that has something to give up and is not at work.

@@ -34,9 +34,15 @@ struct Input {
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
-        Workflow::new(JobKind::SnapshotTake).check("catch_up", catch_up).step("take", take, untake),
-        Workflow::new(JobKind::DsourceSync).check("catch_up", catch_up).step("take", take, untake),
-        Workflow::new(JobKind::SnapshotDelete).point_of_no_return().check("delete", delete),
+        Workflow::new(JobKind::SnapshotTake)
+            .step_without_undo("catch_up", catch_up)
+            .step("take", take, untake),
+        Workflow::new(JobKind::DsourceSync)
+            .step_without_undo("catch_up", catch_up)
+            .step("take", take, untake),
+        Workflow::new(JobKind::SnapshotDelete)
+            .point_of_no_return()
+            .step_without_undo("delete", delete),
     ]
 }
 

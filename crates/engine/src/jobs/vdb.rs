@@ -42,24 +42,24 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
         Workflow::new(JobKind::VdbStart)
             .step("open", start, stop)
             .point_of_no_return()
-            .check("publish", mark_running),
+            .step_without_undo("publish", mark_running),
         Workflow::new(JobKind::VdbStop)
             .point_of_no_return()
-            .check("stop", stop)
-            .check("publish", mark_stopped),
+            .step_without_undo("stop", stop)
+            .step_without_undo("publish", mark_stopped),
         Workflow::new(JobKind::VdbDelete)
             .point_of_no_return()
-            .check("stop", kill)
-            .check("free", free)
-            .check("forget", forget),
+            .step_without_undo("stop", kill)
+            .step_without_undo("free", free)
+            .step_without_undo("forget", forget),
         replacing(JobKind::VdbRefresh),
         replacing(JobKind::VdbRewind),
         Workflow::new(JobKind::VdbRewindUndo)
-            .check("find", find_previous)
+            .step_without_undo("find", find_previous)
             .step("close_old", close_old, reopen_old)
             .step("open", open_replacement, stop)
             .point_of_no_return()
-            .check("publish", publish_previous),
+            .step_without_undo("publish", publish_previous),
     ]
 }
 
@@ -67,14 +67,14 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
 /// one is ready to be opened.
 fn replacing(kind: JobKind) -> Workflow<Parts> {
     Workflow::new(kind)
-        .check("resolve", resolve_new)
+        .step_without_undo("resolve", resolve_new)
         .step("clone", opening::clone_resolved, opening::delete_clone)
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", opening::replay_resolved, opening::unmount_clone)
         .step("close_old", close_old, reopen_old)
         .step("open", open_replacement, stop)
         .point_of_no_return()
-        .check("publish", publish_replacement)
+        .step_without_undo("publish", publish_replacement)
 }
 
 fn submit(

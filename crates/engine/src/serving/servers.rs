@@ -29,7 +29,7 @@ impl Servers {
     }
 
     /// Keeps a server under a key.
-    pub fn keep(&self, key: &str, server: Arc<dyn Server>) {
+    pub fn add(&self, key: &str, server: Arc<dyn Server>) {
         self.running.lock().insert(key.to_owned(), server);
     }
 

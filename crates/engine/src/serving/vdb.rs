@@ -22,7 +22,7 @@ pub fn open_vdb(
     fresh: bool,
 ) -> Result<(), Failure> {
     serving.volumes.mount(dataset)?;
-    serving.volumes.keep(dataset);
+    serving.volumes.give_into_custody(dataset);
     let key = vdb_key(vdb.id);
     let kind = Kind::of_vdb(serving, vdb)?;
     let title = format!("vdb {}", vdb.name);
@@ -43,7 +43,7 @@ pub fn open_vdb(
         let _ = server.stop(StopMode::Immediate, READY_DEADLINE);
         return Err(failure);
     }
-    serving.servers.keep(&key, server);
+    serving.servers.add(&key, server);
     Ok(())
 }
 

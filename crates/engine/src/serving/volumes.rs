@@ -1,6 +1,6 @@
 //! Volumes: datasets as directories of this host, with one file system, and at most one delivery, for each.
 
-use crate::ground::keeping::Keeping;
+use crate::ground::custody::Custody;
 use crate::ground::paths::Paths;
 use offshoot_dataset::Store;
 use offshoot_delivery::{Delivered, Delivery, Location, Spec};
@@ -23,7 +23,7 @@ pub struct Volumes {
     paths: Paths,
     delivery: Arc<dyn Delivery>,
     other_users: bool,
-    keeping: Keeping,
+    custody: Custody,
     open: Mutex<HashMap<DatasetId, Volume>>,
 }
 
@@ -39,9 +39,9 @@ impl Volumes {
         paths: Paths,
         delivery: Arc<dyn Delivery>,
         other_users: bool,
-        keeping: Keeping,
+        custody: Custody,
     ) -> Self {
-        Volumes { store, paths, delivery, other_users, keeping, open: Mutex::default() }
+        Volumes { store, paths, delivery, other_users, custody, open: Mutex::default() }
     }
 
     /// How datasets are delivered.
@@ -50,8 +50,8 @@ impl Volumes {
     }
 
     /// Whether what is mounted can outlive this process.
-    pub fn keeping(&self) -> &Keeping {
-        &self.keeping
+    pub fn custody(&self) -> &Custody {
+        &self.custody
     }
 
     fn spec(&self, dataset: DatasetId) -> Spec {
@@ -108,20 +108,20 @@ impl Volumes {
 
     /// Has a mount, and what its programs are told is written, outlive this process from the next
     /// commit on. Without it they end with this process, as where there is no keeper.
-    pub fn keep(&self, dataset: DatasetId) {
+    pub fn give_into_custody(&self, dataset: DatasetId) {
         let open = self.open.lock();
         let Some(Volume { files, delivered: Some(delivered) }) = open.get(&dataset) else { return };
-        let handover = delivered.handover().filter(|_| self.keeping.possible());
+        let handover = delivered.handover().filter(|_| self.custody.possible());
         let Some(handover) = handover else { return };
         if files.volatile().is_some() {
             return;
         }
-        let kept = VolatileLog::create().map(Arc::new).and_then(|volatile| {
+        let held = VolatileLog::create().map(Arc::new).and_then(|volatile| {
             // First the log, which counts as incomplete at first: what is held can be taken over.
             delivered.survive(volatile.clone());
-            self.keeping.hold(dataset, &with_log(handover, &volatile))
+            self.custody.hold(dataset, &with_log(handover, &volatile))
         });
-        if let Err(error) = kept {
+        if let Err(error) = held {
             tracing::warn!(%dataset, %error, "the mount will not outlive the engine");
             files.survive_no_longer();
         }
@@ -142,7 +142,7 @@ impl Volumes {
             let volatile = volume.files.volatile()?;
             Some((*dataset, volume.delivered.as_ref()?.handover()?, volatile))
         });
-        self.keeping.renew(|keeper| {
+        self.custody.renew(|keeper| {
             for (dataset, handover, volatile) in held {
                 keeper.hold(dataset.0, &with_log(handover, &volatile))?;
             }
@@ -157,7 +157,7 @@ impl Volumes {
             let ended = delivered.map(|delivered| delivered.end(GRACE)).transpose();
             if files.volatile().is_some() {
                 files.survive_no_longer();
-                self.keeping.drop_held(dataset);
+                self.custody.drop_held(dataset);
             }
             ended?;
         }

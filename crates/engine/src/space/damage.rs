@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The setting with the names of damaged blocks.
 const SETTING: &str = "pool.damage";
 /// So many are written down; a pool with more needs another remedy.
-const KEPT_MAX: usize = 10_000;
+const WRITTEN_MAX: usize = 10_000;
 /// So many are faults of their own; the rest are counted by one.
 const FAULTS_MAX: usize = 100;
 /// Pause between two looks for blocks whose holders are not known.
@@ -164,7 +164,7 @@ pub fn report(space: &Space) {
         return;
     }
     report_more(space, before, known.len());
-    let names: Vec<String> = known.keys().take(KEPT_MAX).map(BlockHash::to_hex).collect();
+    let names: Vec<String> = known.keys().take(WRITTEN_MAX).map(BlockHash::to_hex).collect();
     if let Err(error) = space.catalog.set_setting(SETTING, &names) {
         tracing::error!(%error, "damaged blocks could not be written down");
     }

@@ -96,9 +96,9 @@ pub struct Deletion {
     pub freed_if_deleted_bytes: u64,
 }
 
-/// Figures as they are kept.
+/// Figures that were worked out.
 #[derive(Debug, Clone)]
-struct Kept {
+struct Known {
     whole: Holding,
     /// The store's.
     version: BlockHash,
@@ -107,7 +107,7 @@ struct Kept {
     figures: LedgerFigures,
 }
 
-impl Kept {
+impl Known {
     /// Whether they are of what the object comprises now.
     fn is_of(&self, object: &Object) -> bool {
         self.whole == object.whole()
@@ -117,22 +117,22 @@ impl Kept {
 /// The figures known.
 #[derive(Default)]
 pub struct Ledger {
-    kept: Mutex<HashMap<LedgerKey, Kept>>,
+    known: Mutex<HashMap<LedgerKey, Known>>,
 }
 
 impl Ledger {
     fn dated(&self, key: LedgerKey, version: BlockHash) -> Option<DatedFigures> {
-        let kept = self.kept.lock();
-        let Kept { figures, as_of, version: of, .. } = kept.get(&key)?;
+        let known = self.known.lock();
+        let Known { figures, as_of, version: of, .. } = known.get(&key)?;
         Some(DatedFigures { figures: *figures, as_of: *as_of, current: *of == version })
     }
 
     /// Whether an object's figures are worked out for a request that has `spent` so much time on others.
     fn is_due(&self, object: &Object, version: BlockHash, spent: Duration) -> bool {
-        match self.kept.lock().get(&object.key) {
+        match self.known.lock().get(&object.key) {
             None => spent < FIRST_BUDGET,
-            Some(kept) if kept.version == version && kept.is_of(object) => false,
-            Some(kept) => kept.took < PROMPT && spent < STALE_BUDGET,
+            Some(known) if known.version == version && known.is_of(object) => false,
+            Some(known) => known.took < PROMPT && spent < STALE_BUDGET,
         }
     }
 
@@ -163,7 +163,7 @@ impl Ledger {
             pinned_bytes: pinned,
         };
         let took = space.clock.elapsed() - begun;
-        self.kept.lock().insert(object.key, Kept { whole, version, as_of, took, figures });
+        self.known.lock().insert(object.key, Known { whole, version, as_of, took, figures });
         Ok(())
     }
 }
@@ -176,8 +176,8 @@ pub fn figures(
     let mut objects = inventory(&space.catalog)?;
     objects.retain(|object| keys.contains(&object.key));
     freshen(space, &objects.iter().collect::<Vec<_>>());
-    let kept = space.ledger.kept.lock();
-    Ok(keys.iter().filter_map(|key| Some((*key, kept.get(key)?.figures))).collect())
+    let known = space.ledger.known.lock();
+    Ok(keys.iter().filter_map(|key| Some((*key, known.get(key)?.figures))).collect())
 }
 
 /// What deleting some objects, each alone, would give back: for a VDB that is quick however large it is, as most
@@ -194,8 +194,8 @@ pub fn freed_if_deleted(
             let freed = space.store.freed_by_deleting(&object.whole());
             Some(freed.map_err(|error| error.failure())?)
         } else {
-            let kept = space.ledger.kept.lock();
-            kept.get(&object.key).map(|kept| kept.figures.freed_if_deleted_bytes())
+            let known = space.ledger.known.lock();
+            known.get(&object.key).map(|known| known.figures.freed_if_deleted_bytes())
         };
         all.extend(freed.map(|freed| (object.key, freed)));
     }

@@ -158,11 +158,13 @@ pub fn workflows() -> Vec<Workflow<World>> {
             .step("1", run::<1>, undo::<1>)
             .point_of_no_return()
             .step("2", run::<2>, |_| panic!("never undone")),
-        Workflow::new("gated").step("0", run::<0>, undo::<0>).check("gate", wait_at_gate),
-        Workflow::new("gated-commit").point_of_no_return().check("gate", wait_at_gate),
+        Workflow::new("gated")
+            .step("0", run::<0>, undo::<0>)
+            .step_without_undo("gate", wait_at_gate),
+        Workflow::new("gated-commit").point_of_no_return().step_without_undo("gate", wait_at_gate),
         Workflow::new("lasting")
             .step("0", run::<0>, undo::<0>)
-            .check("gate", wait_at_gate)
+            .step_without_undo("gate", wait_at_gate)
             .goes_on(),
     ]
 }

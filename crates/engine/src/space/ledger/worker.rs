@@ -7,9 +7,9 @@
 //!
 //! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So a
 //! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
-//! is kept, as it does not change: whoever lets go has to walk through a whole tree again.
+//! is held on to, as it does not change: whoever lets go has to walk through a whole tree again.
 
-use super::Kept;
+use super::Known;
 use crate::space::Space;
 use crate::space::inventory::{LedgerKey, Object, inventory};
 use crate::space::room::{self, Level};
@@ -27,9 +27,9 @@ const PAUSES_STALE: u32 = 9;
 /// Figures out of date are left alone for this long, or for so many times what they take.
 const STALE_AGE: (Duration, u32) = (Duration::from_secs(5), 50);
 const OTHER_AGE: (Duration, u32) = (Duration::from_secs(600), 1000);
-/// The longest pause in which a present state is kept, for the next to go on from: with much room and
+/// The longest pause in which a present state is held, for the next to go on from: with much room and
 /// with little.
-const KEPT_PAUSE_MAX: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
+const HELD_PAUSE_MAX: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
 /// Little room: less than so many times the pool's reserve.
 const LITTLE_ROOM: u64 = 8;
 /// Figures worked out between two looks at what there is.
@@ -95,16 +95,16 @@ impl Worker<'_> {
     fn lets_go(&self, key: LedgerKey, pause: Duration) -> bool {
         let store = &self.space.store;
         let little = store.growth_room() < store.pool().reserve() * LITTLE_ROOM;
-        let longest = if little { KEPT_PAUSE_MAX.1 } else { KEPT_PAUSE_MAX.0 };
+        let longest = if little { HELD_PAUSE_MAX.1 } else { HELD_PAUSE_MAX.0 };
         !matches!(key, LedgerKey::Snapshot(_)) && pause > longest
     }
 
     /// Which objects' figures to work out, with the time of those known.
     fn due(&self, objects: &[Object]) -> Vec<(Option<Timestamp>, usize)> {
         let (version, now) = (self.space.store.version(), self.space.now());
-        let kept = self.space.ledger.kept.lock();
+        let known = self.space.ledger.known.lock();
         let due = objects.iter().enumerate().filter_map(|(index, object)| {
-            let Some(figures) = kept.get(&object.key).filter(|kept| kept.is_of(object)) else {
+            let Some(figures) = known.get(&object.key).filter(|known| known.is_of(object)) else {
                 return Some((None, index));
             };
             self.is_due(object.key, figures, version, now).then_some((Some(figures.as_of), index))
@@ -112,16 +112,16 @@ impl Worker<'_> {
         due.collect()
     }
 
-    fn is_due(&self, key: LedgerKey, kept: &Kept, version: BlockHash, now: Timestamp) -> bool {
+    fn is_due(&self, key: LedgerKey, known: &Known, version: BlockHash, now: Timestamp) -> bool {
         let other = matches!(key, LedgerKey::Snapshot(_)) && !self.suspect.contains(&key);
         let (age, times) = if other { OTHER_AGE } else { STALE_AGE };
-        let old = now.duration_since(kept.as_of).unsigned_abs() >= age.max(kept.took * times);
-        old && kept.version != version
+        let old = now.duration_since(known.as_of).unsigned_abs() >= age.max(known.took * times);
+        old && known.version != version
     }
 
     fn forget_gone(&self, objects: &[Object]) {
         let there: BTreeSet<LedgerKey> = objects.iter().map(|object| object.key).collect();
-        self.space.ledger.kept.lock().retain(|key, _| there.contains(key));
+        self.space.ledger.known.lock().retain(|key, _| there.contains(key));
     }
 
     /// Finds the snapshots beside those that came or went, and the newest of each object.

@@ -24,7 +24,7 @@ pub enum Survival {
 }
 
 /// How a keeper is started, and the connection to it.
-pub struct Keeping {
+pub struct Custody {
     /// The program with the subcommand `keeper`; `None`: mounts end with this process.
     program: Option<PathBuf>,
     pool: PathBuf,
@@ -33,13 +33,13 @@ pub struct Keeping {
     keeper: Mutex<Option<Keeper>>,
 }
 
-impl Keeping {
+impl Custody {
     /// Connects to the keeper of a pool where there is one: it holds what outlived an earlier engine.
-    pub fn connect(program: Option<PathBuf>, paths: &Paths) -> Keeping {
+    pub fn connect(program: Option<PathBuf>, paths: &Paths) -> Custody {
         let program = program.filter(|_| kernel_resends());
         let socket = keeper_socket(paths.runtime());
         let there = program.as_ref().and_then(|_| Keeper::connect(&socket).ok());
-        Keeping {
+        Custody {
             program,
             pool: paths.pool().to_owned(),
             socket,
