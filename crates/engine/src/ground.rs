@@ -3,3 +3,4 @@
 pub mod custody;
 pub mod paths;
 pub mod ports;
+pub mod stopping;

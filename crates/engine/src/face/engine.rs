@@ -12,6 +12,7 @@ use crate::face::timeflows::Timeflows;
 use crate::face::vdbs::Vdbs;
 use crate::ground::custody::Survival;
 use crate::ground::paths::{Paths, keeper_socket};
+use crate::ground::stopping::Stopping;
 use crate::housekeeping::restart;
 use crate::housekeeping::watch;
 use crate::jobs::scrub::{self, ScrubView};
@@ -26,7 +27,6 @@ use offshoot_types::Failure;
 use offshoot_workflow::CrashPoints;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ const STOP_JOBS: Duration = Duration::from_secs(60);
 pub struct Engine {
     parts: Arc<Parts>,
     started_at: Timestamp,
-    stopping: Arc<AtomicBool>,
+    stopping: Arc<Stopping>,
     /// What the engine does by itself.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -97,7 +97,7 @@ impl Engine {
 
     fn of(parts: Arc<Parts>) -> Result<Engine, Failure> {
         let started_at = parts.now();
-        let stopping = Arc::new(AtomicBool::new(false));
+        let stopping = Arc::new(Stopping::default());
         let engine = Engine { parts, started_at, stopping, threads: Mutex::default() };
         engine.spawn("watch", watch::run)?;
         engine.spawn("ledger", |parts, stopping| ledger::run(parts, stopping))?;
@@ -130,7 +130,7 @@ impl Engine {
     }
 
     fn quiesce(&self) -> Result<(), Failure> {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.stopping.tell();
         room::make_way(&self.parts.store);
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
@@ -146,7 +146,7 @@ impl Engine {
     fn spawn(
         &self,
         name: &str,
-        work: impl FnOnce(&Arc<Parts>, &AtomicBool) + Send + 'static,
+        work: impl FnOnce(&Arc<Parts>, &Stopping) + Send + 'static,
     ) -> Result<(), Failure> {
         let (parts, stopping) = (self.parts.clone(), self.stopping.clone());
         let thread = std::thread::Builder::new()

@@ -9,6 +9,7 @@
 use crate::core::keys::{source_password_key, staging_key};
 use crate::core::kind::Kind;
 use crate::core::topic::Topic;
+use crate::ground::stopping::Stopping;
 use crate::serving::Serving;
 use crate::serving::data_files::{DataFiles, LogReceiver};
 use crate::serving::servers;
@@ -25,7 +26,6 @@ use offshoot_os::process::User;
 use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition};
 use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub struct Follower {
     feed: Mutex<Option<Box<dyn LogFeed>>>,
     /// Up to where moments can be opened.
     indexed: Mutex<Option<Position>>,
-    stopping: AtomicBool,
+    stopping: Stopping,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
@@ -95,7 +95,7 @@ impl Follower {
             stream: Mutex::new(None),
             feed: Mutex::new(None),
             indexed: Mutex::new(dsource.synced_to),
-            stopping: AtomicBool::new(false),
+            stopping: Stopping::default(),
             thread: Mutex::new(None),
         }))
     }
@@ -368,7 +368,7 @@ impl Follower {
 
     fn rounds(&self) {
         let mut restart_at = Duration::ZERO;
-        while !self.stopping.load(Ordering::Relaxed) {
+        while !self.stopping.is_told() {
             let Some(serving) = self.serving.upgrade() else { return };
             match self.advance() {
                 Ok(()) => serving.clear(&self.name, Topic::Log),
@@ -381,7 +381,7 @@ impl Follower {
                 restart_at = now + RESTART_PAUSE;
                 self.restart_standby(&serving);
             }
-            serving.clock.sleep(ROUND);
+            self.stopping.rest(ROUND);
         }
     }
 
@@ -428,7 +428,7 @@ impl Follower {
 
     /// Stops following: rounds, receiver, standby. What was received stays and can be opened.
     pub fn stop(&self) -> Result<(), Failure> {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.stopping.tell();
         if let Some(thread) = self.thread.lock().take() {
             // A round may be what stops us; a thread cannot wait for itself.
             if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {

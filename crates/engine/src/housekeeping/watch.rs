@@ -3,6 +3,7 @@
 use crate::core::keys::vdb_key;
 use crate::core::topic::Topic;
 use crate::following::reservations;
+use crate::ground::stopping::Stopping;
 use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
 use crate::housekeeping::restart;
@@ -17,7 +18,6 @@ use offshoot_domain::{Dsource, DsourceState, Snapshot, SnapshotKind, Vdb, VdbSta
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, VdbId};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Pause between two rounds.
@@ -61,13 +61,13 @@ struct Rounds {
 }
 
 /// Looks after things until told to stop.
-pub fn run(parts: &Arc<Parts>, stopping: &AtomicBool) {
+pub fn run(parts: &Arc<Parts>, stopping: &Stopping) {
     let mut rounds = Rounds::default();
-    while !stopping.load(Ordering::Relaxed) {
+    while !stopping.is_told() {
         if let Err(failure) = rounds.round(parts) {
             tracing::warn!(%failure, "looking after things");
         }
-        parts.clock.sleep(ROUND);
+        stopping.rest(ROUND);
     }
 }
 

@@ -6,6 +6,7 @@
 //! for it; until then the fault says so.
 
 use crate::core::topic::Topic;
+use crate::ground::stopping::Stopping;
 use crate::space::Space;
 use crate::space::inventory::{self, BlockHolder};
 use jiff::Timestamp;
@@ -14,7 +15,6 @@ use offshoot_dataset::{Fault, Holder, Holders, StateId};
 use offshoot_types::{BlockHash, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The setting with the names of damaged blocks.
@@ -244,9 +244,9 @@ pub fn of_check(catalog: Option<&Catalog>, found: &[(BlockHash, Holders)]) -> Ve
 }
 
 /// Looks after what is damaged until told to stop.
-pub fn run(space: &Space, stopping: &AtomicBool) {
+pub fn run(space: &Space, stopping: &Stopping) {
     for block in space.damage.blocks() {
-        if stopping.load(Ordering::Relaxed) {
+        if stopping.is_told() {
             return;
         }
         if let Err(error) = space.store.pool().recheck_damage(&block.hash) {
@@ -254,8 +254,7 @@ pub fn run(space: &Space, stopping: &AtomicBool) {
         }
     }
     let (mut next, mut version) = (Duration::ZERO, BlockHash::ZERO);
-    while !stopping.load(Ordering::Relaxed) {
-        space.clock.sleep(LOOK);
+    while !stopping.rest(LOOK) {
         let blocks = space.damage.blocks();
         let new = blocks.iter().any(|block| block.holders.is_none());
         let begun = space.clock.elapsed();

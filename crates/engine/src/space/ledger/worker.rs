@@ -10,13 +10,13 @@
 //! is held on to, as it does not change: whoever lets go has to walk through a whole tree again.
 
 use super::Known;
+use crate::ground::stopping::Stopping;
 use crate::space::Space;
 use crate::space::inventory::{LedgerKey, Object, inventory};
 use crate::space::room::{self, Level};
 use jiff::Timestamp;
 use offshoot_types::{BlockHash, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Pause between two looks for something to do.
@@ -38,23 +38,23 @@ const BATCH: usize = 256;
 const FAILED_PAUSE: Duration = Duration::from_secs(60);
 
 /// Works until told to stop.
-pub fn run(space: &Space, stopping: &AtomicBool) {
+pub fn run(space: &Space, stopping: &Stopping) {
     let mut worker =
         Worker { space, stopping, snapshots: BTreeMap::new(), suspect: BTreeSet::new() };
-    while !stopping.load(Ordering::Relaxed) {
+    while !stopping.is_told() {
         match worker.round() {
-            Ok(()) => worker.rest(LOOK),
+            Ok(()) => stopping.rest(LOOK),
             Err(failure) => {
                 tracing::warn!(%failure, "working out the ledger");
-                worker.rest(FAILED_PAUSE);
+                stopping.rest(FAILED_PAUSE)
             }
-        }
+        };
     }
 }
 
 struct Worker<'a> {
     space: &'a Space,
-    stopping: &'a AtomicBool,
+    stopping: &'a Stopping,
     /// The snapshots of each object at the last look, oldest first.
     snapshots: BTreeMap<String, Vec<LedgerKey>>,
     /// Snapshots whose neighbours changed since their figures were worked out.
@@ -84,8 +84,7 @@ impl Worker<'_> {
             if self.lets_go(object.key, pause) {
                 stored = self.space.store.stored_bytes();
             }
-            self.rest(pause);
-            if self.stopping.load(Ordering::Relaxed) {
+            if self.stopping.rest(pause) {
                 return Ok(());
             }
         }
@@ -138,17 +137,6 @@ impl Worker<'_> {
             self.suspect.extend(new_neighbours(before, keys));
         }
         self.snapshots = now;
-    }
-
-    fn rest(&self, time: Duration) {
-        let until = self.space.clock.elapsed() + time;
-        while !self.stopping.load(Ordering::Relaxed) {
-            let left = until.saturating_sub(self.space.clock.elapsed());
-            if left.is_zero() {
-                return;
-            }
-            self.space.clock.sleep(left.min(Duration::from_millis(100)));
-        }
     }
 }
 
