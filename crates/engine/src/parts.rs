@@ -46,23 +46,22 @@ impl Parts {
     pub fn submit(self: &Arc<Self>, submission: Submission) -> Result<JobId, Failure> {
         let deadline = self.clock.elapsed() + OWN_JOBS_WAIT;
         room::make_way(&self.store);
+        let runner = self.runner()?;
+        let mut last = false;
         loop {
-            match self.runner()?.submit(self, submission.clone()) {
-                Err(busy) if busy.code == ErrorKind::Busy => {
-                    let waiting = self.clock.elapsed() < deadline;
-                    if !waiting || !self.any_of_engine()? {
-                        return Err(busy);
-                    }
-                    self.clock.sleep(Duration::from_millis(20));
-                }
+            let busy = match runner.submit(self, submission.clone()) {
+                Err(busy) if busy.code == ErrorKind::Busy => busy,
                 other => return other,
+            };
+            if self.clock.elapsed() >= deadline || last {
+                return Err(busy);
+            }
+            // Where it does nothing by itself any more, that may have ended just now: the object is free, or a user's.
+            last = !runner.works_for_engine();
+            if !last {
+                self.clock.sleep(Duration::from_millis(20));
             }
         }
-    }
-
-    /// Whether the engine does something by itself just now that users' jobs wait for.
-    fn any_of_engine(&self) -> Result<bool, Failure> {
-        Ok(self.catalog.unsettled_jobs()?.iter().any(|job| job.of_engine))
     }
 }
 

@@ -342,6 +342,8 @@ impl Follower {
         if let Some(status) = &status {
             // The status was taken before the index was updated, so that all it proves is indexed.
             if let Some(synced) = status.synced_to {
+                // As long as a log that was just begun has no whole record, nothing was committed in it.
+                let end = if end == LogPosition::START { synced.log } else { end };
                 let mut indexed = self.indexed.lock();
                 let log = indexed.map_or(end, |old| old.log.max(end));
                 let time = indexed.map_or(synced.time, |old| old.time.max(synced.time));

@@ -122,9 +122,14 @@ fn record(core: &Core, snapshot: Snapshot) -> Result<SnapshotId, Failure> {
 
 /// Deletes a snapshot's images and its record; what was made from it stays.
 pub fn free(core: &Core, snapshot: &Snapshot) -> Result<(), Failure> {
-    // The record goes first: nobody may start from an image that is about to go.
-    core.catalog.delete::<Snapshot>(snapshot.id)?;
-    if let Some(image) = snapshot.ready_image() {
+    // The record goes first: nobody may start from an image that is about to go. It is read again, as a proof may have
+    // noted its image since.
+    let last = core.catalog.transaction(|tx| -> Result<_, offshoot_catalog::Error> {
+        let last = tx.find::<Snapshot>(snapshot.id)?;
+        tx.delete::<Snapshot>(snapshot.id)?;
+        Ok(last)
+    })?;
+    if let Some(image) = last.as_ref().unwrap_or(snapshot).ready_image() {
         core.delete_image(image)?;
     }
     core.delete_image(snapshot.id)

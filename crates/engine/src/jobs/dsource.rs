@@ -102,11 +102,15 @@ fn pause(context: &Context) -> Result<(), Failure> {
     let dsource =
         parts.catalog.update::<Dsource>(id, |dsource| dsource.state = DsourceState::Paused)?;
     parts.clear_all(&dsource.name)?;
+    start_paused(parts, &dsource)
+}
+
+/// What was received can still be opened; staging is at rest.
+fn start_paused(parts: &Arc<Parts>, dsource: &Dsource) -> Result<(), Failure> {
     if let Some(staging) = dsource.staging_dataset {
         parts.volumes.unmount(staging)?;
     }
-    // What was received can still be opened.
-    parts.start(&dsource, false)
+    parts.start(dsource, false)
 }
 
 fn resume(context: &Context) -> Result<(), Failure> {
@@ -120,7 +124,7 @@ fn resume(context: &Context) -> Result<(), Failure> {
 fn stop_again(context: &Context) -> Result<(), Failure> {
     stop(context)?;
     match dsource_of(context)? {
-        Some(dsource) => context.app().start(&dsource, false),
+        Some(dsource) => start_paused(context.app(), &dsource),
         None => Ok(()),
     }
 }
