@@ -1,0 +1,154 @@
+//! Every question to the engine.
+
+use offshoot_catalog::{Job, Subject};
+use offshoot_domain::{Moment, PolicyChange};
+use offshoot_engine::{BookmarkRequest, Engine, LinkRequest, ProvisionRequest};
+use offshoot_types::{Failure, JobId};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Submits the job that an action names; none where it names another kind of action.
+pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<JobId>, Failure> {
+    Ok(Some(match *words {
+        ["link", name] => link(engine, name, source)?,
+        ["sync", name] => engine.dsources().sync(name)?,
+        ["snapshot", name] => engine.snapshots().take(name)?,
+        ["forget", name] => engine.snapshots().delete(newest(engine, name)?)?,
+        ["unlink", name] => engine.dsources().unlink(name)?,
+        ["pause", name] => engine.dsources().pause(name)?,
+        ["resume", name] => engine.dsources().resume(name)?,
+        ["provision", name, from] => provision(engine, name, from)?,
+        ["refresh", name] => engine.vdbs().refresh(name, Moment::Latest)?,
+        ["rewind", name] => engine.vdbs().rewind(name, Moment::Snapshot(newest(engine, name)?))?,
+        ["unwind", name] => engine.vdbs().undo_rewind(name)?,
+        ["start", name] => engine.vdbs().start(name)?,
+        ["stop", name] => engine.vdbs().stop(name)?,
+        ["delete", name] => engine.vdbs().delete(name)?,
+        ["mark", name, on] => bookmark(engine, name, on)?,
+        ["unmark", name] => engine.bookmarks().delete(name)?,
+        ["reclaim"] => engine.pool().reclaim()?,
+        ["scrub"] => engine.pool().scrub(None)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn link(engine: &Engine, name: &str, uri: &str) -> Result<JobId, Failure> {
+    let (name, connector, source) = (name.to_owned(), "toy".to_owned(), uri.to_owned());
+    engine.dsources().link(LinkRequest { name, connector, source, ..Default::default() })
+}
+
+fn provision(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> {
+    let (name, from) = (name.to_owned(), from.to_owned());
+    engine.vdbs().provision(ProvisionRequest { name, from, ..Default::default() })
+}
+
+fn bookmark(engine: &Engine, name: &str, on: &str) -> Result<JobId, Failure> {
+    let (name, on) = (name.to_owned(), on.to_owned());
+    engine.bookmarks().create(BookmarkRequest { name, on, ..Default::default() })
+}
+
+fn newest(engine: &Engine, name: &str) -> Result<offshoot_types::SnapshotId, Failure> {
+    let snapshots = engine.snapshots().list(Some(name))?;
+    let newest = snapshots.last().map(|one| one.snapshot.id);
+    newest.ok_or_else(|| Failure::internal(format!("{name} has no snapshot")))
+}
+
+/// A job.
+pub fn job(engine: &Engine, id: JobId) -> Result<Job, Failure> {
+    engine.jobs().show(id)
+}
+
+/// All jobs, newest first.
+pub fn jobs(engine: &Engine) -> Result<Vec<Job>, Failure> {
+    engine.jobs().list()
+}
+
+/// How a user opens a VDB.
+pub fn uri(engine: &Engine, name: &str) -> Result<String, Failure> {
+    Ok(engine.vdbs().show(name)?.uri)
+}
+
+/// The names of the VDBs that run.
+pub fn running(engine: &Engine) -> Result<Vec<String>, Failure> {
+    let vdbs = engine.vdbs().list()?.into_iter().map(|one| one.vdb);
+    Ok(vdbs.filter(is_running).map(|vdb| vdb.name.to_string()).collect())
+}
+
+/// How many servers should run: those of VDBs, and staging of each dSource that is followed.
+pub fn wanted_servers(engine: &Engine) -> Result<usize, Failure> {
+    let active = |one: &offshoot_engine::DsourceView| {
+        one.dsource.state == offshoot_domain::DsourceState::Active
+    };
+    Ok(running(engine)?.len() + engine.dsources().list()?.iter().filter(|one| active(one)).count())
+}
+
+fn is_running(vdb: &offshoot_domain::Vdb) -> bool {
+    vdb.state == offshoot_domain::VdbState::Running
+}
+
+/// The names of all VDBs, and of all dSources.
+pub fn names(engine: &Engine) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let vdbs = engine.vdbs().list()?.into_iter().map(|one| one.vdb.name.to_string());
+    let dsources = engine.dsources().list()?.into_iter().map(|one| one.dsource.name.to_string());
+    Ok((vdbs.collect(), dsources.collect()))
+}
+
+/// Whether the source of a dSource is known to have given up log that is needed.
+pub fn is_broken(engine: &Engine, name: &str) -> Result<bool, Failure> {
+    Ok(engine
+        .view()?
+        .faults
+        .iter()
+        .any(|fault| fault.subject == Subject::named(name) && fault.topic == "source"))
+}
+
+/// Whether a snapshot waits for its proof.
+pub fn awaits_proof(engine: &Engine) -> Result<bool, Failure> {
+    Ok(engine.snapshots().list(None)?.iter().any(|one| one.snapshot.awaits_proof()))
+}
+
+/// Whether the newest snapshot of an object is proved.
+pub fn is_proved(engine: &Engine, name: &str) -> Result<bool, Failure> {
+    let snapshots = engine.snapshots().list(Some(name))?;
+    Ok(snapshots.last().is_some_and(|one| one.snapshot.ready_image().is_some()))
+}
+
+/// Has everything of an object kept for a day, or nothing but what it cannot do without.
+pub fn keep(engine: &Engine, name: &str, everything: bool) -> Result<(), Failure> {
+    let day = if everything { 24 * 3_600_000 } else { 0 };
+    let change = PolicyChange {
+        keep_all_ms: Some(day),
+        hourly_ms: Some(0),
+        daily_ms: Some(0),
+        weekly_ms: Some(0),
+        // A VDB has no log to keep.
+        log_ms: engine.dsources().show(name).ok().map(|_| day),
+        ..PolicyChange::default()
+    };
+    engine.policies().set(name, &change).map(drop)
+}
+
+/// The states of all dSources and VDBs, and what is wrong.
+pub fn states(engine: &Engine) -> Result<Value, Failure> {
+    let dsources: BTreeMap<String, String> = (engine.dsources().list()?.into_iter())
+        .map(|one| (one.dsource.name.to_string(), format!("{:?}", one.dsource.state)))
+        .collect();
+    let vdbs: BTreeMap<String, String> = (engine.vdbs().list()?.into_iter())
+        .map(|one| (one.vdb.name.to_string(), format!("{:?}", one.vdb.state)))
+        .collect();
+    let bookmarks: Vec<String> =
+        engine.bookmarks().list()?.into_iter().map(|one| one.bookmark.name.to_string()).collect();
+    let faults: Vec<String> = engine
+        .view()?
+        .faults
+        .into_iter()
+        .map(|fault| format!("{:?}: {}", fault.subject, fault.message))
+        .collect();
+    Ok(json!({ "dsources": dsources, "vdbs": vdbs, "bookmarks": bookmarks, "faults": faults }))
+}
+
+/// How many datasets and images the store has, and what their blocks take.
+pub fn store(engine: &Engine) -> (u64, u64, u64) {
+    let pool = engine.pool().view();
+    (pool.datasets, pool.images, pool.stats.live)
+}

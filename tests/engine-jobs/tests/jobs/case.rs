@@ -1,0 +1,197 @@
+//! The jobs.
+
+use crate::bed::Bed;
+use serde_json::Value;
+
+/// A job whose steps are killed and fail.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// What is done once.
+    pub setup: &'static [&'static str],
+    /// What is done before, each time.
+    pub before: &'static [&'static str],
+    pub action: &'static str,
+    /// Makes a finished one undone, so that the next one begins as the first did.
+    pub after: &'static [&'static str],
+    /// Whether it was done, by what the engine then shows.
+    pub is_done: fn(&Value) -> bool,
+    /// What must work when it was done.
+    pub works: &'static [&'static str],
+    /// Whether the engine begins it by itself, again and again until it is done.
+    pub by_itself: bool,
+}
+
+const PLAIN: Case = Case {
+    setup: &["link shop", "provision dev shop", "put dev own change", "rest"],
+    before: &[],
+    action: "",
+    after: &[],
+    is_done: |_| true,
+    works: &["put dev it lives"],
+    by_itself: false,
+};
+
+const REFRESHED: &[&str] = &["put dev more changes", "refresh dev", "same dev"];
+
+fn is_running(shown: &Value) -> bool {
+    shown["vdbs"]["dev"] == "Running"
+}
+
+fn is_active(shown: &Value) -> bool {
+    shown["dsources"]["shop"] == "Active"
+}
+
+pub const LINK: Case = Case {
+    setup: &[],
+    action: "link shop",
+    after: &["rest", "unlink shop"],
+    is_done: is_active,
+    works: &["sync shop", "provision probe shop", "same probe", "delete probe"],
+    ..PLAIN
+};
+
+pub const UNLINK: Case = Case {
+    setup: &[],
+    before: &["link shop", "rest"],
+    action: "unlink shop",
+    is_done: |shown| shown["dsources"]["shop"].is_null(),
+    works: &[],
+    ..PLAIN
+};
+
+pub const RESYNC: Case = Case {
+    before: &["break shop"],
+    action: "sync shop",
+    is_done: is_active,
+    works: REFRESHED,
+    ..PLAIN
+};
+
+pub const SYNC: Case = Case { action: "sync shop", works: REFRESHED, ..PLAIN };
+
+pub const SNAPSHOT: Case = Case { action: "snapshot shop", works: REFRESHED, ..PLAIN };
+
+pub const SNAPSHOT_OF_VDB: Case = Case { action: "snapshot dev", works: REFRESHED, ..PLAIN };
+
+pub const SNAPSHOT_DELETE: Case = Case {
+    before: &["snapshot shop", "snapshot shop"],
+    action: "forget shop",
+    works: REFRESHED,
+    ..PLAIN
+};
+
+pub const PROOF: Case = Case { action: "prove shop", works: REFRESHED, by_itself: true, ..PLAIN };
+
+pub const PAUSE: Case = Case {
+    action: "pause shop",
+    after: &["resume shop", "sync shop"],
+    is_done: |shown| !is_active(shown),
+    ..PLAIN
+};
+
+pub const RESUME: Case = Case {
+    before: &["pause shop"],
+    action: "resume shop",
+    is_done: is_active,
+    works: &["sync shop", "refresh dev", "same dev"],
+    ..PLAIN
+};
+
+pub const PROVISION: Case = Case {
+    setup: &["link shop", "rest"],
+    action: "provision dev shop",
+    after: &["delete dev"],
+    is_done: is_running,
+    works: &["same dev"],
+    ..PLAIN
+};
+
+pub const DELETE: Case = Case {
+    setup: &["link shop", "rest"],
+    before: &["provision dev shop"],
+    action: "delete dev",
+    is_done: |shown| shown["vdbs"]["dev"].is_null(),
+    works: &[],
+    ..PLAIN
+};
+
+pub const REFRESH: Case = Case {
+    before: &["put dev own change"],
+    action: "refresh dev",
+    is_done: is_running,
+    works: &["same dev"],
+    ..PLAIN
+};
+
+pub const REWIND: Case = Case {
+    setup: &["link shop", "provision dev shop", "snapshot dev", "rest"],
+    before: &["put dev own change"],
+    action: "rewind dev",
+    is_done: is_running,
+    works: &["same dev"],
+    ..PLAIN
+};
+
+pub const REWIND_UNDO: Case = Case {
+    setup: &["link shop", "provision dev shop", "snapshot dev", "rest"],
+    before: &["put dev own change", "rewind dev"],
+    action: "unwind dev",
+    is_done: is_running,
+    works: REFRESHED,
+    ..PLAIN
+};
+
+pub const STOP: Case = Case {
+    action: "stop dev",
+    after: &["start dev"],
+    is_done: |shown| shown["vdbs"]["dev"] == "Stopped",
+    works: &[],
+    ..PLAIN
+};
+
+pub const START: Case = Case {
+    before: &["stop dev"],
+    action: "start dev",
+    is_done: is_running,
+    works: REFRESHED,
+    ..PLAIN
+};
+
+pub const REVIVE: Case =
+    Case { action: "revive dev", is_done: is_running, works: REFRESHED, ..PLAIN };
+
+pub const BOOKMARK: Case = Case {
+    before: &["grow"],
+    action: "mark then shop",
+    after: &["unmark then"],
+    is_done: |shown| shown["bookmarks"][0] == "then",
+    works: REFRESHED,
+    ..PLAIN
+};
+
+pub const BOOKMARK_DELETE: Case = Case {
+    before: &["grow", "mark then shop"],
+    action: "unmark then",
+    is_done: |shown| shown["bookmarks"][0].is_null(),
+    works: REFRESHED,
+    ..PLAIN
+};
+
+pub const RETENTION: Case =
+    Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
+
+pub const RETENTION_OF_VDB: Case =
+    Case { before: &["keep dev"], action: "retain dev", ..RETENTION };
+
+pub const RECLAIM: Case = Case { action: "reclaim", works: REFRESHED, ..PLAIN };
+
+pub const SCRUB: Case = Case { action: "scrub", works: REFRESHED, ..PLAIN };
+
+/// Puts everything in its place; the kind of the job, and its steps.
+pub fn prepare(bed: &Bed, case: &Case) -> (String, Vec<String>) {
+    let begin: Vec<&str> = [case.setup, case.before, &[case.action]].concat();
+    let answers = bed.answers(&[&begin, case.after].concat());
+    let job = &answers[begin.len() - 1];
+    let steps = job["steps"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned());
+    (job["job"].as_str().unwrap().to_owned(), steps.collect())
+}

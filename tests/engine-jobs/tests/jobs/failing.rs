@@ -1,0 +1,63 @@
+//! Steps that fail, before their work and after it, in an engine that lives on.
+
+use crate::bed::Bed;
+use crate::case::{self, Case, prepare};
+
+/// Each step fails at both places; the engine then finds that nothing of the job is left (see the action `fail`), and
+/// that it can be done.
+fn fail_at_each_step(case: &Case) {
+    let bed = Bed::new();
+    let (kind, steps) = prepare(&bed, case);
+    let mut actions: Vec<String> = Vec::new();
+    for step in &steps {
+        for point in ["before", "after"] {
+            actions.extend(case.before.iter().map(|&one| one.to_owned()));
+            actions.push(format!("fail {kind}/{step}:{point} {}", case.action));
+            let behind = case.works.iter().chain(case.after);
+            actions.extend(behind.map(|&one| one.to_owned()));
+        }
+    }
+    actions.push("empty".to_owned());
+    let answers = bed.answers(&actions);
+    let undone = answers.iter().filter(|one| one["done"] == false).count();
+    println!("{kind}: {} steps failed twice, undone {undone} times, else done", steps.len());
+    bed.check_closed();
+}
+
+macro_rules! failing {
+    ($($name:ident: $case:ident,)+) => {
+        $(
+            #[test]
+            fn $name() {
+                fail_at_each_step(&case::$case);
+            }
+        )+
+    };
+}
+
+failing! {
+    link: LINK,
+    unlink: UNLINK,
+    resync: RESYNC,
+    sync: SYNC,
+    snapshot: SNAPSHOT,
+    snapshot_of_a_vdb: SNAPSHOT_OF_VDB,
+    snapshot_deletion: SNAPSHOT_DELETE,
+    proof: PROOF,
+    pause: PAUSE,
+    resume: RESUME,
+    provision: PROVISION,
+    deletion: DELETE,
+    refresh: REFRESH,
+    rewind: REWIND,
+    rewind_taken_back: REWIND_UNDO,
+    stop: STOP,
+    start: START,
+    revival: REVIVE,
+    bookmark: BOOKMARK,
+    bookmark_deletion: BOOKMARK_DELETE,
+    retention: RETENTION,
+    retention_of_a_vdb: RETENTION_OF_VDB,
+    reclaim: RECLAIM,
+    scrub: SCRUB,
+}

@@ -1,0 +1,89 @@
+//! Engines that die at a step.
+
+use crate::bed::{Bed, answers, told};
+use crate::case::{self, Case, prepare};
+
+/// Each step is killed at both places, and so is the engine that finishes or undoes it.
+fn kill_at_each_step(case: &Case) {
+    let bed = Bed::new();
+    let (kind, steps) = prepare(&bed, case);
+    bed.check_closed();
+    let mut done = 0;
+    for (at, step) in steps.iter().enumerate() {
+        for point in ["before", "after"] {
+            // The next engine dies, too, where it undoes that: a step that was begun, or one before.
+            let undo = format!("{kind}/{}:{point}-undo", steps[at / 2]);
+            let place = format!("{kind}/{step}:{point}");
+            done += usize::from(kill_twice(&bed, case, [&place, &undo], &[]));
+            bed.check_closed();
+        }
+    }
+    println!("{kind}: {} steps, done in the end {done} times, else undone", steps.len());
+}
+
+/// Has the job die at one place, and the engine that takes it up at another one; whether the job was done then, or undone,
+/// in which case it is done again. The last engine ends with more actions.
+pub fn kill_twice(bed: &Bed, case: &Case, places: [&str; 2], more: &[&str]) -> bool {
+    let [first, second] = places;
+    let kind = first.split('/').next().unwrap();
+    let begin = [case.before, &["remember", case.action]].concat();
+    let output = bed.run(Some(first), &begin);
+    let (text, log) = (output.stdout_text(), output.stderr_text());
+    assert!(!output.success() && !text.contains("failed"), "{first}: {text}\n{log}");
+    let again = match case.by_itself {
+        true => format!("await {kind}"),
+        false => format!("again {kind} {}", case.action),
+    };
+    let finish = [&[again.as_str()], case.works, case.after, more].concat();
+    let mut output = bed.run(Some(second), &finish);
+    if !output.success() && output.stdout_text().is_empty() {
+        bed.check_store();
+        output = bed.run(None, &finish);
+    }
+    println!("{first}");
+    let answers = match more.last() {
+        Some(&"abort") => told(&output),
+        _ => answers(&output),
+    };
+    assert!(answers.len() + usize::from(!output.success()) == finish.len(), "{first}: {answers:?}");
+    assert!((case.is_done)(&answers[0]), "{first}: {}", answers[0]);
+    answers[0]["done"].as_bool().unwrap()
+}
+
+macro_rules! killed {
+    ($($name:ident: $case:ident,)+) => {
+        $(
+            #[test]
+            fn $name() {
+                kill_at_each_step(&case::$case);
+            }
+        )+
+    };
+}
+
+killed! {
+    link: LINK,
+    unlink: UNLINK,
+    resync: RESYNC,
+    sync: SYNC,
+    snapshot: SNAPSHOT,
+    snapshot_of_a_vdb: SNAPSHOT_OF_VDB,
+    snapshot_deletion: SNAPSHOT_DELETE,
+    proof: PROOF,
+    pause: PAUSE,
+    resume: RESUME,
+    provision: PROVISION,
+    deletion: DELETE,
+    refresh: REFRESH,
+    rewind: REWIND,
+    rewind_taken_back: REWIND_UNDO,
+    stop: STOP,
+    start: START,
+    revival: REVIVE,
+    bookmark: BOOKMARK,
+    bookmark_deletion: BOOKMARK_DELETE,
+    retention: RETENTION,
+    retention_of_a_vdb: RETENTION_OF_VDB,
+    reclaim: RECLAIM,
+    scrub: SCRUB,
+}
