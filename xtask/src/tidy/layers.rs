@@ -1,8 +1,7 @@
 //! Which crate may use which.
 //!
 //! Edges point down: from a higher layer to a lower one. Inside a layer an edge must stand in the
-//! table. A crate that must stay ignorant of more than its layer says carries the list of all it
-//! may know.
+//! table. A crate that must know less than its layer allows has the list of all it may know.
 
 use super::Finding;
 use anyhow::{Context, Result};
@@ -14,7 +13,7 @@ struct Row {
     layer: u8,
     /// Edges allowed inside the layer.
     beside: &'static [&'static str],
-    /// Where not empty: the only workspace crates this one may use at all.
+    /// If not empty: the only workspace crates this one may use at all.
     only: &'static [&'static str],
 }
 
@@ -24,13 +23,40 @@ const fn row(name: &'static str, layer: u8, beside: &'static [&'static str]) -> 
 
 const TABLE: &[Row] = &[
     row("offshoot-types", 0, &[]),
-    row("offshoot-format", 0, &["offshoot-types"]),
+    Row {
+        name: "offshoot-format",
+        layer: 0,
+        beside: &["offshoot-types"],
+        only: &["offshoot-types"],
+    },
     row("offshoot-os", 0, &["offshoot-types"]),
-    // The cache knows blocks, never where they lie nor what they belong to.
+    // The cache knows blocks, never where they are stored nor what they belong to.
     Row { name: "offshoot-cache", layer: 1, beside: &[], only: &["offshoot-types"] },
-    row("offshoot-pool", 1, &["offshoot-cache"]),
-    row("offshoot-intent-log", 1, &[]),
-    row("offshoot-dataset", 1, &["offshoot-pool", "offshoot-intent-log"]),
+    Row {
+        name: "offshoot-pool",
+        layer: 1,
+        beside: &["offshoot-cache"],
+        only: &["offshoot-types", "offshoot-format", "offshoot-os", "offshoot-cache"],
+    },
+    Row {
+        name: "offshoot-intent-log",
+        layer: 1,
+        beside: &[],
+        only: &["offshoot-types", "offshoot-format", "offshoot-os"],
+    },
+    // Datasets know no protocol; the cache is the pool's.
+    Row {
+        name: "offshoot-dataset",
+        layer: 1,
+        beside: &["offshoot-pool", "offshoot-intent-log"],
+        only: &[
+            "offshoot-types",
+            "offshoot-format",
+            "offshoot-os",
+            "offshoot-pool",
+            "offshoot-intent-log",
+        ],
+    },
     // The keeper holds descriptors, whatever they are: neither mounts nor datasets.
     Row { name: "offshoot-keeper", layer: 1, beside: &[], only: &["offshoot-os"] },
     // A launcher runs programs, whatever they are: neither databases nor what the engine makes of them.
@@ -40,8 +66,14 @@ const TABLE: &[Row] = &[
         beside: &[],
         only: &["offshoot-types", "offshoot-os"],
     },
-    row("offshoot-fs", 2, &[]),
-    // What a delivery knows of a dataset is its files.
+    // Files know datasets, not what they are stored on.
+    Row {
+        name: "offshoot-fs",
+        layer: 2,
+        beside: &[],
+        only: &["offshoot-types", "offshoot-os", "offshoot-dataset"],
+    },
+    // A delivery knows only the files of a dataset.
     Row {
         name: "offshoot-delivery",
         layer: 2,
@@ -56,8 +88,19 @@ const TABLE: &[Row] = &[
     },
     // The domain is pure: no I/O, no store, no clock.
     Row { name: "offshoot-domain", layer: 3, beside: &[], only: &["offshoot-types"] },
-    row("offshoot-catalog", 3, &["offshoot-domain"]),
-    row("offshoot-workflow", 3, &["offshoot-domain", "offshoot-catalog"]),
+    // Neither the catalog nor jobs know the store: what a step does is the engine's.
+    Row {
+        name: "offshoot-catalog",
+        layer: 3,
+        beside: &["offshoot-domain"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-domain"],
+    },
+    Row {
+        name: "offshoot-workflow",
+        layer: 3,
+        beside: &["offshoot-domain", "offshoot-catalog"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-catalog"],
+    },
     // A connector knows databases and directories, neither the store nor the catalog.
     Row {
         name: "offshoot-connector",
@@ -90,7 +133,8 @@ const TABLE: &[Row] = &[
             "offshoot-connector",
         ],
     },
-    // The engine knows databases by the connector's interface and protocols by the delivery's, no one of either.
+    // The engine knows databases by the connector's interface and protocols by the delivery's, but none in
+    // particular.
     Row {
         name: "offshoot-engine",
         layer: 3,
@@ -109,7 +153,7 @@ const TABLE: &[Row] = &[
             "offshoot-connector",
         ],
     },
-    // What a client knows of the engine is the API.
+    // A client knows only the API of the engine.
     Row { name: "offshoot-api", layer: 4, beside: &[], only: &["offshoot-types"] },
     Row {
         name: "offshoot-client",
@@ -118,7 +162,7 @@ const TABLE: &[Row] = &[
         only: &["offshoot-types", "offshoot-os", "offshoot-api"],
     },
     row("offshoot-server", 4, &["offshoot-api"]),
-    // What others stand on speaks to the engine as a user does.
+    // The basis of demonstration, benchmarks and tests speaks to the engine as a user does.
     Row { name: "offshoot-rig", layer: 4, beside: &[], only: &["offshoot-os"] },
     Row {
         name: "offshoot-demo",
