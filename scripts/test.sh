@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands, phase by phase. `make test` runs it.
 #
-# It ends by itself: every phase has a limit and all of them together a budget
+# It always ends: every phase has a limit and all of them together a budget
 # (OFFSHOOT_TEST_BUDGET_SECONDS, 2,640 by default). A phase is a process group of its own, reads from
 # /dev/null and writes into a file that is copied here, so that a process it leaves behind can
 # neither wait for input nor keep our output open. What is left at the end is removed.
@@ -159,7 +159,7 @@ fi
 wanted dependencies && phase dependencies 240 scripts/dependencies.sh
 [ "$extent" = full ] && wanted advisories && phase advisories 300 cargo deny --workspace check advisories
 wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D warnings
-# Always the whole workspace: another selection would have other features, and build dependencies anew.
+# Always the whole workspace: another selection would have other features, and rebuild dependencies.
 wanted build && phase build 900 cargo build --workspace --bins --tests
 
 if wanted tests || wanted needs; then

@@ -6,7 +6,7 @@ use crate::benchmarks::{
 };
 use clap::Subcommand;
 
-/// Measure what users feel, against what they would do without Offshoot
+/// Measure what users notice, compared with what they would do without Offshoot
 #[derive(Debug, Subcommand)]
 #[allow(missing_docs)] // the arguments of each say what it measures, also to --help
 pub enum BenchCommand {

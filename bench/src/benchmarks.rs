@@ -95,7 +95,7 @@ struct Line {
     command: BenchCommand,
 }
 
-/// Runs what a command line says, its words as one would type them after `offshoot`.
+/// Runs a command line, given as the words one would type after `offshoot`.
 fn measure_line(words: Vec<String>) -> Result<Record> {
     measure(&parse(words)?)
 }

@@ -1,7 +1,7 @@
 //! The sizes of requests that reach a block device, as the kernel's tracing sees them.
 //!
-//! See the kernel's `trace/ftrace.rst` and `trace/events.rst`. Needs root; an instance of its own keeps
-//! out of the way of other tracing.
+//! See the kernel's `trace/ftrace.rst` and `trace/events.rst`. Needs root; its own instance does not
+//! interfere with other tracing.
 
 use crate::volume::run;
 use anyhow::{Context, Result, anyhow};

@@ -22,7 +22,7 @@ const BAR_LEFT: f64 = 330.0;
 /// Lines across the plot.
 const GRID: u32 = 4;
 
-/// Colours that are told apart also without seeing red and green (Okabe and Ito, 2008).
+/// Colours that can be distinguished without seeing red and green (Okabe and Ito, 2008).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666", "#000000"];
 
@@ -40,7 +40,7 @@ pub fn colour(number: usize) -> &'static str {
     COLOURS[number % COLOURS.len()]
 }
 
-/// Text with what HTML gives a meaning to replaced.
+/// Text with HTML's special characters escaped.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

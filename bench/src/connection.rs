@@ -38,7 +38,7 @@ impl Connection {
             .context("the database does not answer")?
             .map_err(|error| anyhow!(reason(&error)))?;
         let server = tokio::spawn(async move {
-            // Whoever waits for an answer gets the error.
+            // Those who wait for an answer get the error.
             let _ = connection.await;
         });
         Ok(Connection { client, server })
@@ -94,7 +94,7 @@ impl Drop for Connection {
     }
 }
 
-/// Why a statement failed, in one line: the server's code and words where it said any.
+/// Why a statement failed, in one line: the server's code and message if there is one.
 pub fn reason(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("{}: {}", said.code().code(), said.message()),

@@ -1,9 +1,9 @@
-//! Users that do transactions, and what they felt.
+//! Users that do transactions, and what they experience.
 //!
 //! Closed loop: each user does the next transaction when the last is done and it has thought. Fixed
 //! rate: transactions begin at moments drawn beforehand (exponential gaps), whether the database keeps
-//! up or not, and their latency counts from the intended moment, so that a stall shows in all who would
-//! have come meanwhile (Tene, "How not to measure latency", 2013).
+//! up or not, and their latency counts from the intended moment, so that a stall shows in every
+//! transaction it delays (Tene, "How not to measure latency", 2013).
 
 use crate::connection::reason;
 use crate::order_entry::{Mix, Session, Transaction};
@@ -34,7 +34,7 @@ pub struct LoadPlan {
     /// Milliseconds a user thinks after a transaction: from the first to the second, evenly drawn.
     pub think_ms: (u64, u64),
     /// Transactions a second over all users, begun whether or not the earlier are done; closed loop
-    /// where there is none.
+    /// if there is none.
     pub rate: Option<f64>,
     /// Decides what they draw.
     pub seed: u64,
@@ -75,7 +75,7 @@ pub struct Felt {
     pub transactions: u64,
     /// Transactions that failed.
     pub errors: u64,
-    /// How often each error came, by the server's words.
+    /// How often each error came, by the server's message.
     pub error_texts: BTreeMap<String, u64>,
     /// Transactions a second.
     pub tps: f64,

@@ -132,7 +132,7 @@ impl Samples for &[f64] {
     }
 }
 
-/// A number with as many digits as tell something.
+/// A number with its significant digits.
 pub fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 => format!("{value:.0}"),

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub enum Variant {
     /// Files copied on the host's filesystem, servers with their defaults.
     Plain,
-    /// The same with full_page_writes=off, which that filesystem does not make safe.
+    /// The same with full_page_writes=off, which is not safe on that filesystem.
     PlainFpwOff,
     /// Reflink copies on XFS.
     Xfs,
@@ -42,7 +42,7 @@ impl Variant {
     }
 }
 
-/// What groups are made from: a source that has been linked and stopped since, so that its files do not
+/// What groups are made from: a source that was linked and then stopped, so that its files do not
 /// change, and an engine that is stopped while others are measured.
 #[derive(Debug)]
 pub struct Origin {
@@ -179,7 +179,7 @@ impl Origin {
         Ok(uris)
     }
 
-    /// VDBs are started anew, so that also their servers are in the engine's group.
+    /// VDBs are restarted, so that also their servers are in the engine's group.
     fn restart_vdbs(&self, count: usize) -> Result<Vec<String>> {
         let names: Vec<String> = (1..=count).map(|number| format!("copy-{number}")).collect();
         for name in &names {
@@ -281,8 +281,8 @@ fn whole_device(path: &Path) -> Option<String> {
     (!device.starts_with("0:")).then_some(device)
 }
 
-/// Drops what the kernel keeps of a file or of all files below a directory, without touching what
-/// belongs to others: the whole page cache would be theirs too.
+/// Drops what the kernel keeps of a file or of all files below a directory, without touching other
+/// files: dropping the whole page cache would affect them too.
 pub fn forget(path: &Path) {
     if path.is_dir() {
         for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {

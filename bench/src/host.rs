@@ -1,4 +1,5 @@
-//! What the host says of itself while a benchmark runs: processors, block devices, the machine.
+//! What the host reports about itself while a benchmark runs: processors, block devices, the
+//! machine.
 
 use crate::figures::megabytes;
 use offshoot_os::process::{self, Spec};
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// The machine and what runs on it, for whoever compares results.
+/// The machine and what runs on it, for comparing results.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Environment {
     /// The processor's name.
@@ -97,7 +98,7 @@ pub fn resident_bytes(pid: i32) -> Option<u64> {
     status_bytes(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS:")
 }
 
-/// Memory of a process in bytes, of what it shares only its part.
+/// Memory of a process in bytes, with only its part of what it shares.
 pub fn proportional_bytes(pid: i32) -> Option<u64> {
     status_bytes(&std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?, "Pss:")
 }

@@ -1,9 +1,9 @@
-//! `offshoot bench`: measures what users feel, against what they would do without Offshoot.
+//! `offshoot bench`: measures what users notice, compared with what they would do without Offshoot.
 //!
 //! Every benchmark starts from a fixed state that it makes itself, interleaves and repeats what it
 //! compares, records machine, versions, settings and seed, and writes `result.json` and a
 //! self-contained `report.html`. It speaks to engines through the command line and to databases through
-//! SQL: nothing here knows the engine from inside. How to run them and what each figure means stands in
+//! SQL: nothing here knows the engine from inside. How to run them and what each figure means is in
 //! `docs/benchmarks.md`.
 
 mod arguments;

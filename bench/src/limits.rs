@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Where version 1 keeps the controller of block devices.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
-/// How often a group is tried to be removed, and the time between.
+/// How often to try to remove a group, and the time between attempts.
 const REMOVALS_MAX: u32 = 100;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(100);
 
@@ -82,8 +82,8 @@ impl Drop for Cage {
     }
 }
 
-/// Removes a group as soon as its processes have ended. What still runs after a while keeps it; the next
-/// of the same name takes it over.
+/// Removes a group as soon as its processes have ended. If something still runs after a while, the group
+/// stays; the next one with the same name takes it over.
 fn remove_soon(remove: impl Fn() -> io::Result<()>) {
     for _ in 0..REMOVALS_MAX {
         match remove() {

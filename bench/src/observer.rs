@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What users' backends waited for at this moment; what does not wait runs.
+/// What users' backends wait for at this moment; those that wait for nothing run.
 const WAITS: &str = "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*) \
     FROM pg_stat_activity WHERE backend_type = 'client backend' AND state = 'active' \
     AND pid <> pg_backend_pid() AND application_name = 'offshoot-bench' GROUP BY 1";
@@ -95,7 +95,7 @@ pub async fn observe(uris: &[String], plan: &LoadPlan) -> Result<Observed> {
     let (watchers, waits, host_seconds) = sampling.await?;
     let mut database = DatabaseWork { waits, ..Default::default() };
     for (watcher, before) in watchers.iter().zip(before) {
-        // A server that was restarted or is gone has begun to count anew.
+        // A server that was restarted or is gone has begun to count from zero.
         let now = Counters::of(watcher).await.unwrap_or(before);
         database.checkpoints += now.checkpoints.saturating_sub(before.checkpoints);
         database.wal_bytes += now.wal.saturating_sub(before.wal);
@@ -122,7 +122,7 @@ async fn sample(watchers: Vec<Connection>, stop: Arc<AtomicBool>) -> Samples {
     tick.tick().await;
     while !stop.load(Ordering::Acquire) {
         for watcher in &watchers {
-            // A database that does not answer is felt by its users; nothing is sampled then.
+            // If a database does not answer, its users notice; nothing is sampled then.
             for row in watcher.rows(WAITS).await.unwrap_or_default() {
                 let count: u64 = row.get(1).and_then(|n| n.parse().ok()).unwrap_or(0);
                 *waits.entry(row[0].clone()).or_default() += count;

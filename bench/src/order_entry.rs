@@ -1,7 +1,7 @@
 //! Order entry: customers order products from warehouses.
 //!
-//! The well-known shape of such benchmarks with a schema, a generator and transactions of our own. The
-//! data is the same for the same scale and seed, on every machine.
+//! The usual shape of such benchmarks, with our own schema, generator and transactions. The data is
+//! the same for the same scale and seed, on every machine.
 
 mod fill;
 mod mix;

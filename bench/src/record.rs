@@ -56,7 +56,7 @@ pub struct Measurement {
     /// What was seen.
     #[serde(flatten)]
     pub observed: Observed,
-    /// What the engine's cache did meanwhile, where there is an engine.
+    /// What the engine's cache did during that, if there is an engine.
     pub engine_cache: Option<EngineCache>,
     /// Space that the variant takes at the end.
     pub space_bytes: u64,
@@ -144,7 +144,7 @@ impl Record {
         })
     }
 
-    /// Says something a reader must know, here and in the report.
+    /// Adds something a reader must know, here and in the report.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.notes.contains(&text) {
@@ -153,7 +153,7 @@ impl Record {
         }
     }
 
-    /// Keeps a measurement and notes what went wrong in it.
+    /// Stores a measurement and records what went wrong in it.
     pub fn measured(&mut self, measurement: Measurement) {
         let load = &measurement.observed.load;
         eprintln!(
@@ -176,7 +176,7 @@ impl Record {
         self.seconds = (SystemClock.elapsed() - self.began).as_secs_f64();
     }
 
-    /// Where results go when nothing else is said.
+    /// Where results go by default.
     pub fn default_directory(&self) -> PathBuf {
         let at = self.began_at.strftime("%Y%m%d-%H%M%S");
         Path::new("bench-results").join(format!("{}-{at}", self.benchmark))

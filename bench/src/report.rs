@@ -22,7 +22,7 @@ padding:.3em .8em;margin:.3em 0}pre{background:#f6f6f6;padding:.8em;overflow:aut
 /// Most kinds of waits that are told apart in the chart.
 const WAITS_MAX: usize = 7;
 
-/// Ends a record, writes it and the report of it, and returns where that is.
+/// Ends a record, writes it and its report, and returns where they are.
 ///
 /// # Errors
 /// What the operating system says.

@@ -1,7 +1,7 @@
-//! Random numbers that depend on a seed alone, the same on every machine and in every version.
+//! Random numbers that depend only on a seed, the same on every machine and in every version.
 
 /// A stream of numbers by SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-/// generators", 2014): small, quick to make, and a stream of its own for every row.
+/// generators", 2014): small, quick to make, and separate for every row.
 #[derive(Debug, Clone)]
 pub struct Stream(u64);
 

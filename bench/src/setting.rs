@@ -43,7 +43,7 @@ pub struct Setting {
     /// Memory of the engine's shared block cache
     #[arg(long, value_name = "SIZE", default_value = "2GiB", help_heading = "Run")]
     pub cache_size: String,
-    /// The binary whose engine is measured; this one without
+    /// The binary whose engine is measured; by default this one
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub binary: Option<PathBuf>,
     /// Decides generated data and what users draw

@@ -17,8 +17,8 @@ const READY_SECONDS_MAX: u64 = 900;
 pub const CHECKPOINTS: [(&str, &str); 2] =
     [("checkpoint_timeout", "5min"), ("max_wal_size", "1GB")];
 
-/// A source, an engine and the directory both live in. The order of the fields is the order in which
-/// they end.
+/// A source, an engine and the directory of both. The order of the fields is the order in which they
+/// end.
 #[derive(Debug)]
 pub struct Stage {
     /// The engine.

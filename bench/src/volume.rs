@@ -140,7 +140,7 @@ impl Volume {
 
 impl Drop for Volume {
     fn drop(&mut self) {
-        // A mount that stays is taken away with the scratch directory.
+        // A remaining mount is removed with the scratch directory.
         let _ = run(Spec::new("umount").arg(&self.mount));
         let _ = std::fs::remove_file(&self.image);
     }

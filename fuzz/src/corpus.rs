@@ -1,9 +1,10 @@
-//! Inputs that are kept: a file for each target, a line in hex for each input; `#` begins a remark.
+//! Inputs that are kept: a file for each target, a line in hex for each input; `#` begins a
+//! comment.
 
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
-/// Bytes of all inputs without a remark that are kept for a target.
+/// Bytes of all inputs without a comment that are kept for a target.
 const KEPT_BYTES_MAX: usize = 4 << 10;
 
 /// An input that is kept.
@@ -34,7 +35,7 @@ pub fn read(target: &str) -> Result<Vec<Kept>> {
     text.lines().map(parse).collect()
 }
 
-/// Keeps these inputs, as many as there is room for, the shortest ones; those with a remark stay.
+/// Keeps these inputs, as many as there is room for, the shortest ones; those with a comment stay.
 ///
 /// # Errors
 /// When the file cannot be read or written.

@@ -1,8 +1,9 @@
-//! Everything that decodes bytes of a disk, a network or another process, each as a target for a fuzzer.
+//! Everything that decodes bytes from a disk, a network or another process, each as a target for a
+//! fuzzer.
 //!
-//! A target may refuse its input in any way but a panic, a hang or memory out of proportion; what it
-//! accepts it must be able to write again. Checksums are put right before a target decodes (`sealed`),
-//! or no fuzzer would ever see what lies behind them.
+//! A target may refuse its input, but not with a panic, a hang or excessive memory; what it accepts it
+//! must be able to write again. Checksums are corrected before a target decodes (`sealed`), or no
+//! fuzzer would ever get past them.
 //!
 //! `scripts/fuzz.sh` searches, with libFuzzer; `cargo test` replays what `corpus/` keeps.
 

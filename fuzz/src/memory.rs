@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// No input is larger than some KiB: no decoder needs this much for one.
 const ONCE_BYTES_MAX: usize = 64 << 20;
-/// All that is allocated at a time, that of targets which keep a store included.
+/// Everything that is allocated at a time, including targets that keep a store.
 const TOTAL_BYTES_MAX: usize = 512 << 20;
 
 static TOTAL: AtomicUsize = AtomicUsize::new(0);

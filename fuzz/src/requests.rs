@@ -15,7 +15,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "text", run: text, seeds: text_seeds },
 ];
 
-/// What of a body can be read can be written, and read again to the same.
+/// A body that can be read can be written, and reads back the same.
 fn check<T: DeserializeOwned + Serialize + PartialEq>(bytes: &[u8]) {
     if let Ok(value) = serde_json::from_slice::<T>(bytes) {
         let again = serde_json::to_vec(&value).expect("what was read can be written");
@@ -69,7 +69,7 @@ fn body_seeds() -> Vec<Vec<u8>> {
     BODIES.iter().enumerate().map(seed).collect()
 }
 
-/// What is accepted is the same after it was written as it is shown.
+/// What is accepted reads back the same from the text it is shown as.
 fn shown<T, E: Debug>(text: &str, parse: impl Fn(&str) -> Result<T, E>, show: fn(&T) -> String)
 where
     T: PartialEq + Debug,

@@ -22,7 +22,7 @@ pub(crate) const TARGETS: &[Target] = &[
 ];
 
 const DIRS: [&str; 4] = ["", "segments", "table", "log"];
-/// Entries that are looked at in a damaged store.
+/// Entries that are checked in a damaged store.
 const ENTRIES_MAX: usize = 64;
 
 fn options() -> StoreOptions {
@@ -37,7 +37,7 @@ fn options() -> StoreOptions {
     options.pool.segment_size = 1 << 20;
     options.pool.reserve = Some(0);
     options.pool.background = false;
-    // They hold of what we wrote, not of what somebody put into the files.
+    // They hold for what we wrote, not for what somebody put into the files.
     options.pool.check_invariants = false;
     options
 }

@@ -4,12 +4,12 @@ use crate::Dice;
 use crate::model::{Model, Op};
 use offshoot_dataset::{AllocateMode, NewKind, RenameMode};
 
-/// A random operation on what a model holds, now and then on what it does not.
+/// A random operation on what a model holds, sometimes on what it does not.
 #[expect(clippy::too_many_lines, reason = "one arm for each kind of operation")]
 pub fn choose_op(dice: &mut Dice, model: &Model) -> Op {
     let pick = |dice: &mut Dice, wanted: &dyn Fn(u64) -> bool| {
         let all: Vec<u64> = model.nodes.keys().copied().filter(|ino| wanted(*ino)).collect();
-        // Now and then one that is not there.
+        // Sometimes one that does not exist.
         let sides = all.len() as u64 + u64::from(dice.chance(20));
         let index = dice.roll(sides) as usize;
         all.get(index).copied().unwrap_or(999_999)

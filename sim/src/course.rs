@@ -48,11 +48,11 @@ impl Plan {
         self.run.steps.len()
     }
 
-    /// Repeats the run on a disk that `prepare` was shown, with a loss of power at its `at`-th
-    /// operation; checks what comes back, that it can be used, and that all of it can be deleted.
+    /// Repeats the run on a disk that `prepare` has set up, with a power loss at its `at`-th
+    /// operation. Checks what comes back, that it can be used, and that all of it can be deleted.
     ///
     /// # Panics
-    /// When anything is not as it should be.
+    /// If anything is wrong.
     pub fn crash_at(&self, at: u64, prepare: &dyn Fn(&SimDisk)) -> Tally {
         let context = format!("power lost at operation {at} of {}", self.operations);
         let world = World::new(self.seed ^ at << 32, &self.run.options, &|disk| {
@@ -68,7 +68,7 @@ impl Plan {
         let store = self.recover(&disk, &mut dice, &mut tally, &context);
         assert_eq!(store.faults(), [], "{context}");
         self.run.check_recovered(&store, crashed, &context);
-        // It can be used, and what it says then is as durable.
+        // It can be used, and what it acknowledges is just as durable.
         let mut marked = Vec::new();
         for info in store.datasets() {
             let dataset = store.dataset(info.id).unwrap();
@@ -93,7 +93,7 @@ impl Plan {
         tally
     }
 
-    /// Repeats the steps until power is lost; in which that was.
+    /// Repeats the steps until power is lost; returns in which.
     pub(crate) fn repeat(&self, mut world: World, tally: &mut Tally) -> (Arc<SimDisk>, usize) {
         let mut crashed = self.run.steps.len();
         for (index, step) in self.run.steps.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Plan {
         tally
     }
 
-    /// Opens a store after a crash, crashing now and then while it recovers.
+    /// Opens a store after a crash, sometimes crashing while it recovers.
     fn recover(
         &self,
         disk: &Arc<SimDisk>,

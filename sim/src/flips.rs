@@ -1,7 +1,7 @@
-//! A run cut off by a loss of power, and bits that flip in one class of files before the store is opened.
+//! A run cut off by a power loss, and bits that flip in one class of files before the store is opened.
 //!
-//! Whatever is read then is right, or an I/O error; acknowledged operations are there, or the store says that
-//! they are lost. What is neither is a difference. The offline check tells of everything that shows.
+//! Whatever is then read is right, or an I/O error; acknowledged operations are there, or the store says that
+//! they are lost. Anything else is a difference. The offline check reports all visible damage.
 
 use crate::Dice;
 use crate::course::Plan;
@@ -18,16 +18,16 @@ use std::sync::Arc;
 /// Classes of files: the directory and what their names begin with.
 const CLASSES: [(&str, &str); 4] = [("segments", ""), ("", "root."), ("table", ""), ("log", "")];
 
-/// So many of a seed's runs are damaged when it loses power so often.
+/// How many of a seed's runs are damaged, by how often it loses power.
 pub fn count(crashes: u64) -> u64 {
     1 + crashes / 4
 }
 
 impl Plan {
-    /// Repeats the run up to a random loss of power, flips bits and looks at what the store makes of it.
+    /// Repeats the run up to a random power loss, flips bits and checks how the store handles it.
     ///
     /// # Panics
-    /// When anything but errors comes of it.
+    /// If it causes anything but errors.
     pub fn flip(&self, index: u64) -> Tally {
         let mut dice = Dice::new(self.seed ^ (index + 1) << 24 ^ 0xF11B);
         // Often not at all: everything is at rest then.
@@ -64,7 +64,7 @@ impl Plan {
             }
         };
         let (mut harmless, mut told) = (true, !store.faults().is_empty());
-        // Found by those who look for it, before or after those who need it.
+        // Found by a search for it, before or after it is needed.
         if dice.chance(2) {
             let tell = &mut |_: &ScrubState| ControlFlow::Continue(());
             let scrubbed = store.pool().scrub(ScrubState::default(), u64::MAX, tell);
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-/// Whether it answered with an I/O error; no other one may come of damage.
+/// Whether it returned an I/O error; damage may cause no other error.
 fn is_refused<T>(outcome: Result<T, Error>, context: &str) -> bool {
     match outcome {
         Ok(_) => false,
@@ -143,7 +143,7 @@ fn is_refused<T>(outcome: Result<T, Error>, context: &str) -> bool {
     }
 }
 
-/// Flips one or several bits in a file of a class; says which. `None`: there is nothing.
+/// Flips one or several bits in a file of a class; returns which. `None`: there is nothing to flip.
 fn flip_bits(disk: &SimDisk, class: (&str, &str), dice: &mut Dice) -> Option<String> {
     let (dir, prefix) = class;
     let mut paths = Vec::new();
@@ -181,7 +181,7 @@ fn flip_bits(disk: &SimDisk, class: (&str, &str), dice: &mut Dice) -> Option<Str
     (!places.is_empty()).then(|| format!("bits {} of '{path}' flipped", places.join(" ")))
 }
 
-/// A damaged store can be used: what is written to it is durable where it was not refused, and it can be emptied.
+/// A damaged store can be used: what it accepts is durable, and it can be emptied.
 fn go_on(store: &Store, context: &str) {
     let mut written = Vec::new();
     for info in store.datasets() {

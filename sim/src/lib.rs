@@ -3,7 +3,7 @@
 //! One seed makes one *run*: random steps on a store, each compared with a model of plain maps. The run
 //! is then repeated with power lost at each operation of the disk; what comes back must be a prefix of
 //! the history that holds all that was acknowledged, and must pass the offline check. It is repeated once
-//! more with bits flipped after the loss of power: then whatever can be read must still be right.
+//! more with bits flipped after the power loss: then whatever can be read must still be right.
 //!
 //! Begin reading at [`course`].
 #![allow(clippy::unwrap_used)]

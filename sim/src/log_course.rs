@@ -1,8 +1,8 @@
-//! The intent log alone: opening after opening on one disk, each ended by a loss of power.
+//! The intent log alone: opening after opening on one disk, each ended by a power loss.
 //!
 //! A store logs one record at a time and rarely loses power twice in a row; here several records wait for
-//! one flush, are of equal length, and openings follow each other quickly, so that what one leaves
-//! behind lies exactly where the next one writes.
+//! one flush, are of equal length, and openings follow each other quickly, so that what one leaves behind
+//! is exactly where the next one writes.
 
 use crate::Dice;
 use crate::tally::Tally;
@@ -29,7 +29,7 @@ struct Done {
 /// Runs a seed.
 ///
 /// # Panics
-/// When a replay shows anything but the acknowledged records and a prefix of those behind them.
+/// If a replay shows anything but the acknowledged records and a prefix of those after them.
 pub fn run_seed(seed: u64, prepare: &dyn Fn(&SimDisk)) -> Tally {
     let mut dice = Dice::new(seed ^ 0x106);
     let disk = SimDisk::new(seed);

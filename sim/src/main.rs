@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often a long run says how far it is.
+/// How often a long run reports its progress.
 const REPORT: Duration = Duration::from_secs(60);
 
 /// Run the real pool, intent log and datasets on a disk that loses, tears, reorders, fails and fills up
@@ -38,13 +38,13 @@ struct Args {
     /// Damage the run with these flipped bits only, and print the steps before
     #[arg(long, value_name = "INDEX", requires = "seed")]
     flip: Option<u64>,
-    /// Run the seeds of this file, one a line; `#` begins a remark
+    /// Run the seeds of this file, one per line; `#` begins a remark
     #[arg(long, value_name = "FILE")]
     seeds: Option<PathBuf>,
     /// Run fresh seeds for so long
     #[arg(long, value_name = "M")]
     minutes: Option<f64>,
-    /// Lose power so often in each run, at random operations [default: at every one]
+    /// Lose power this many times in each run, at random operations [default: at every one]
     #[arg(long, value_name = "N")]
     crashes: Option<u64>,
     /// Seeds at a time
@@ -125,7 +125,7 @@ impl<'a> Campaign<'a> {
     fn new(args: &'a Args, given: Vec<u64>) -> Self {
         let began = SystemClock.elapsed();
         let minutes = args.minutes.unwrap_or(0.0).max(0.0);
-        // Seeds of some digits, so that a failure can be typed.
+        // Seeds of a few digits, so that a failure can be typed.
         let first_fresh = u64::from_le_bytes(offshoot_os::random_bytes()) >> 24;
         let until = began + Duration::from_secs_f64(minutes * 60.0);
         if minutes > 0.0 {

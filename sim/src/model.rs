@@ -119,7 +119,7 @@ impl Model {
         }
     }
 
-    /// What is left after the store was opened anew: nothing is open.
+    /// What is left after the store was opened again: nothing is open.
     pub fn reopened(mut self) -> Model {
         self.open.clear();
         self.nodes.retain(|_, node| node.nlink > 0);
@@ -225,7 +225,7 @@ impl Model {
             _ => Content::Other(Vec::new()),
         };
         let dir = *kind == NewKind::Directory;
-        // Without a number the real one refused, which `check` will tell.
+        // Without a number the real one refused, which `check` will report.
         let ino = new.ok_or(())?;
         self.names_mut(parent)?.insert(name.to_vec(), ino);
         self.node_mut(parent)?.nlink += u32::from(dir);
@@ -320,7 +320,7 @@ fn put(file: &mut Vec<u8>, offset: usize, data: &[u8]) {
     file[offset..offset + data.len()].copy_from_slice(data);
 }
 
-/// Applies an operation for real; answers the number of what was created.
+/// Applies an operation for real; returns the number of what was created.
 pub fn apply_real(dataset: &Dataset, op: &Op) -> Result<Option<u64>, Error> {
     match op {
         Op::Write { ino, offset, data } => dataset.write(Ino(*ino), *offset, data)?,
@@ -391,7 +391,7 @@ pub fn dump(dataset: &Dataset) -> Result<Dump, Error> {
     Ok(dump)
 }
 
-/// Looks at one inode; adds what is in a directory.
+/// Checks one inode; adds what is in a directory.
 fn see(
     dataset: &Dataset,
     path: &[u8],
@@ -455,7 +455,8 @@ impl Partial {
         partial
     }
 
-    /// Whether all that can be seen is as in `whole`, and what is missing lies behind what cannot be read.
+    /// Whether everything visible is as in `whole`, and what is missing is below something that cannot be
+    /// read.
     pub fn fits(&self, whole: &Dump) -> bool {
         let right = |(path, seen): (&Vec<u8>, &Seen)| whole.get(path) == Some(seen);
         let behind = |path: &Vec<u8>| {

@@ -135,7 +135,7 @@ impl Run {
                 0 => Step::Reopen { close: false },
                 _ => Step::Room,
             }),
-            // What became of a snapshot or dataset is unknown when its commit fails: none then.
+            // The fate of a snapshot or dataset is unknown if its commit fails: none then.
             Weather::FailingFlushes | Weather::RefusedFlushes => Some(match self.dice.roll(8) {
                 0 => Step::Commit(id),
                 1 | 2 => Step::Sync(id),
@@ -146,7 +146,7 @@ impl Run {
         odd.unwrap_or_else(|| self.choose_step(id, alive.len()))
     }
 
-    /// Now and then something about the disk or the engine changes.
+    /// Sometimes something about the disk or the engine changes.
     fn choose_weather(&mut self) -> Option<Step> {
         match self.dice.roll(120) {
             0 => Some(Step::Fill(self.dice.pick(&[0, 16 << 10, 512 << 10]))),
@@ -270,8 +270,8 @@ impl Run {
         assert!(self.datasets.insert(id, history).is_none(), "a number was given twice");
     }
 
-    /// After the store was opened anew without a loss of power: every dataset is at some state
-    /// since it was last durable, at the last one if `closed`; goes on from there.
+    /// After the store was opened again without a power loss: every dataset is at some state since
+    /// it was last durable, at the last one if `closed`; continues from there.
     fn reopened(&mut self, store: &Store, closed: bool, context: &str) {
         let index = self.steps.len() - 1;
         for id in self.alive() {
@@ -296,7 +296,7 @@ impl Run {
         }
     }
 
-    /// Checks a store that was recovered from a crash in step `crashed` (`steps.len()`: behind the
+    /// Checks a store that was recovered from a crash in step `crashed` (`steps.len()`: after the
     /// last one).
     pub fn check_recovered(&self, store: &Store, crashed: usize, context: &str) {
         let ids: Vec<DatasetId> = store.datasets().iter().map(|info| info.id).collect();
@@ -333,7 +333,7 @@ impl Run {
     }
 }
 
-/// Something made and deleted in these steps is there after a crash in a step, or is not, as it must.
+/// Something made and deleted in these steps exists after a crash in a step, or does not, as it must.
 pub fn check_presence(
     there: bool,
     (created, deleted): (usize, Option<usize>),
@@ -375,7 +375,7 @@ impl History {
         })
     }
 
-    /// Of what can be read of a damaged store everything is right. Where the store says that
+    /// Everything that can be read of a damaged store is right. Where the store says that
     /// acknowledged operations are lost, it is some earlier state.
     pub fn check_damaged(
         &self,

@@ -5,11 +5,11 @@ use crate::course::Plan;
 use crate::tally::Tally;
 use crate::{flips, log_course};
 
-/// Everything about one seed: the run, the intent log alone, `crashes` losses of power (`None`: one at each
+/// Everything about one seed: the run, the intent log alone, `crashes` power losses (`None`: one at each
 /// operation), and some more with flipped bits.
 ///
 /// # Panics
-/// When anything is not as it should be.
+/// If anything is wrong.
 pub fn run_seed(seed: u64, crashes: Option<u64>) -> Tally {
     let plan = Plan::new(seed);
     let steps = plan.steps() as u64;

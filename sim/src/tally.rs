@@ -15,7 +15,7 @@ pub struct Tally {
     pub steps: u64,
     /// Changing operations of disks.
     pub disk_operations: u64,
-    /// Flushes that did less than they said.
+    /// Flushes that did less than they reported.
     pub weakened: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Every flush of the store, left out or late: a simulation that does not notice proves nothing.
+//! Every flush of the store, omitted or late: a simulation that does not notice proves nothing.
 
 use crate::course::Plan;
 use crate::log_course;
@@ -63,7 +63,7 @@ const fn log_step(place: &'static str, rule: &'static str, weakness: Weakness) -
     Step { course: Course::Log, place, rule, weakness }
 }
 
-/// All of them. Left out, what was acknowledged is lost; late, only the order is.
+/// All of them. If one is omitted, what was acknowledged is lost; if late, only the order is.
 pub const STEPS: &[Step] = &[
     step("segments: blocks", "1", Weakness::Ignored(file("segments/", ".seg"))),
     step("segments: blocks", "1", Weakness::Late(file("segments/", ".seg"))),

@@ -18,7 +18,7 @@ const BLOCKS: &str = "segments/";
 /// Ticks of the clock from one step to the next.
 const STEP_TICKS: u64 = 1000;
 
-/// A clock that moves by some ticks whenever it is looked at.
+/// A clock that moves by some ticks whenever it is read.
 #[derive(Default)]
 struct TickClock {
     ticks: AtomicU64,
@@ -36,7 +36,7 @@ impl Clock for TickClock {
     fn sleep(&self, _: Duration) {}
 }
 
-/// Options for a store of a few MiB on which nothing happens by itself.
+/// Options for a store of a few MiB on which nothing happens on its own.
 pub fn small_options() -> StoreOptions {
     let mut options = StoreOptions {
         log_file_size: 128 << 10,
@@ -55,7 +55,7 @@ pub fn small_options() -> StoreOptions {
     options
 }
 
-/// What small stores keep back, in bytes.
+/// What small stores reserve, in bytes.
 const RESERVE: u64 = 1 << 20;
 
 /// Makes a store on a simulated disk.
@@ -109,7 +109,7 @@ pub(crate) enum Step {
     Fill(u64),
     /// There is room again.
     Room,
-    /// Flushes of these files fail until the engine is started anew.
+    /// Flushes of these files fail until the engine is restarted.
     FailFlushes(&'static str),
     /// The device has no room to flush these files until there is room again.
     RefuseFlushes(&'static str),
@@ -148,10 +148,10 @@ impl World {
         self.store.as_ref().expect("a world without power is not looked into")
     }
 
-    /// Takes one step; answers the number of what it made. For a reopening: 1 if it closed cleanly.
+    /// Takes one step; returns the number of what it made. For a reopening: 1 if it closed cleanly.
     pub(crate) fn take(&mut self, step: &Step) -> Result<Option<u64>, Error> {
         // It stands still within a step: what a step reads from disk, and so how often it fails and
-        // looks at the clock, depends on what was looked at before it.
+        // reads the clock, depends on what was read before it.
         self.steps += 1;
         self.clock.ticks.store(self.steps * STEP_TICKS, Ordering::Relaxed);
         let outcome = self.take_step(step);

@@ -1,6 +1,6 @@
 //! Tasks of the workspace: `cargo xtask tidy`.
 //!
-//! Tidy holds the rules of the house that neither the compiler nor clippy know: which crate may use
+//! Tidy checks the house rules that neither the compiler nor clippy knows: which crate may use
 //! which, which files may not use each other, how long a file may be, which names say nothing.
 
 // The one binary outside the product: it asks cargo for the list of crates.

@@ -17,7 +17,7 @@ pub struct Finding {
     pub path: String,
     /// From 1; 0 where the whole file is meant.
     pub line: usize,
-    /// What is wrong and what mends it.
+    /// What is wrong and how to fix it.
     pub message: String,
 }
 

@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let id = stage.ready_snapshot("prod")?.id.to_string();
     stage.engine.command(["dsource", "pause", "prod"])?;
     let settled = || -> Result<u64> {
-        // Several transaction groups, so that what is to be written has been.
+        // Several transaction groups, so that everything to be written has been.
         SystemClock.sleep(Duration::from_secs(15));
         Ok(stage.pool()?.used_bytes)
     };

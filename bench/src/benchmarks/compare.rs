@@ -20,7 +20,7 @@ const SCAN: &str = "SET max_parallel_workers_per_gather = 0; \
 
 /// Compare virtual databases with plain, reflink and snapshot copies under the same load
 ///
-/// Every repeat makes the copies anew. Cold: neither the servers, the kernel nor the engine holds
+/// Every repeat makes new copies. Cold: neither the servers, the kernel nor the engine holds
 /// anything of the files. Warm: the same load once more.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Examples:\n  offshoot bench compare --scale 0.5 --mix read\n  \
@@ -58,7 +58,7 @@ pub struct Arguments {
     /// Memory for servers, page cache and engine together
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory_limit: Option<u64>,
-    /// Reads a second and writes a second that the device does for all together
+    /// Reads per second and writes per second of the device, for all together
     #[arg(long, value_name = "N")]
     iops: Option<u64>,
     /// shared_buffers of every server
@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     Ok(record)
 }
 
-/// The limits that were asked for, without what this machine cannot do, which is noted.
+/// The requested limits, without those this machine cannot set, which the report lists.
 fn possible_limits(arguments: &Arguments, record: &mut Record) -> Limits {
     let mut limits =
         Limits { memory_bytes: arguments.memory_limit, iops: arguments.iops, devices: Vec::new() };

@@ -1,6 +1,6 @@
 //! Random overwrites of a pool that is filled to a share of its size.
 //!
-//! The pool lies on a filesystem of its own in a file, which bounds it as a disk would.
+//! The pool has its own filesystem in a file, which bounds it as a disk would.
 
 use super::engine_options;
 use super::io::run_fio;
@@ -191,7 +191,7 @@ impl Bounded {
             .map(|entry| entry.path())
             .collect();
         files.sort();
-        // A file that is reclaimed meanwhile takes nothing.
+        // A file that has been reclaimed in between takes nothing.
         let bytes = files.iter().map(|file| file.metadata().map_or(0, |meta| meta.blocks() * 512));
         let line = Line::counted(name, bytes.map(|bytes| bytes as f64 / 1e6));
         let pool = self.stage.pool()?;
@@ -206,7 +206,7 @@ fn per_second(log: &str, seconds: u32) -> Vec<f64> {
         let mut fields = line.split(',').map(str::trim);
         let at = fields.next().and_then(|text| text.parse::<u64>().ok());
         let rate = fields.next().and_then(|text| text.parse::<f64>().ok());
-        // A line stands for the second that ends with it.
+        // A line is for the second that ends with it.
         if let (Some(at), Some(rate)) = (at, rate)
             && let Some(sum) = sums.get_mut((at.saturating_sub(1) / 1_000) as usize)
         {

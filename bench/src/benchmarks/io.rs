@@ -16,9 +16,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes of the file that are looked at for zeros.
+/// Bytes of the file that are checked for zeros.
 const LOOKED_AT_BYTES: usize = 4 << 20;
-/// A place reads from a device less than this share of what fio got: a cache answered.
+/// If a place reads less than this share of what fio got from a device, a cache answered.
 const DEVICE_SHARE_MIN: f64 = 0.5;
 
 /// Drive fio over the files of a VDB and over a plain directory
@@ -59,7 +59,8 @@ struct Access {
 
 const ACCESSES: &[Access] = &[
     Access { name: "random_read_8k", flags: &["--rw=randread", "--bs=8k"], reads: true },
-    // Past the kernel's memory: a device on the host's filesystem, the engine's cache in a VDB.
+    // Bypassing the kernel's memory: a device on the host's filesystem, the engine's cache in a
+    // VDB.
     Access {
         name: "random_read_8k_direct",
         flags: &["--rw=randread", "--bs=8k", "--direct=1"],

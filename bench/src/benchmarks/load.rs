@@ -1,4 +1,4 @@
-//! Order entry on databases that are there already.
+//! Order entry on existing databases.
 
 use crate::connection::runtime;
 use crate::driver::LoadPlan;
@@ -46,7 +46,7 @@ pub struct LoadArguments {
     /// Milliseconds a user thinks after each transaction, as 5 or 5-20
     #[arg(long, value_name = "MS", default_value = "0", value_parser = think)]
     pub think: (u64, u64),
-    /// Begin this many transactions a second, done or not; as fast as they get done without
+    /// Begin this many transactions a second, finished or not; by default as fast as they finish
     #[arg(long, value_name = "TPS", value_parser = rate)]
     pub rate: Option<f64>,
 }

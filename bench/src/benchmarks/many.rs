@@ -13,17 +13,17 @@ use offshoot_api::{Vdb, VdbList, VdbState};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::Database;
 
-/// Measure the time of each operation and the memory of idle VDBs by their number
+/// Measure the time of each operation and the memory of idle VDBs as their number grows
 ///
 /// VDBs are provisioned one after another; the first of them keep running and the others are stopped. All
-/// operations are timed again and again on the way.
+/// operations are timed repeatedly on the way.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench many --defined 1000 --running 100")]
 pub struct Arguments {
     /// VDBs defined in the end
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(20..))]
     defined: u32,
-    /// How many of them run at once
+    /// How many of them run at the same time
     #[arg(long, value_name = "N", default_value_t = 12)]
     running: u32,
     /// pgbench scale of the source
@@ -153,7 +153,8 @@ fn report(record: &mut Record, operations: Operations) {
         lines.push(Line::counted(name, samples));
         record.figures.note(format!("{name}_ms with few"), first);
         match name {
-            // What lists all of them grows, and may; a hundred milliseconds is what it may take.
+            // Listing all of them may grow with their number, but must stay below a hundred
+            // milliseconds.
             "list" => record.figures.at_most(format!("{name}_ms with all"), last, 100.0),
             _ => record.figures.note(format!("{name}_ms with all"), last),
         }

@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             Err(error) => eprintln!("  {error:#}"),
         }
         took_ms.push(millis(SystemClock.elapsed() - began));
-        // Gone already where it could not be made.
+        // Already gone if it could not be made.
         let _ = stage.engine.command(["vdb", "delete", "then"]);
     }
     let figures = &mut record.figures;

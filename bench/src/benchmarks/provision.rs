@@ -13,12 +13,13 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::Source;
 use std::time::Duration;
 
-/// How long memory is given to come to rest.
+/// How long to wait for memory to settle.
 const REST_SECONDS: u32 = 30;
 
 /// Measure the time from a request to the first answered query of the VDB
 ///
-/// At two sizes of the source, idle and under a steady write load; one at a time and several at once.
+/// At two sizes of the source, idle and under a steady write load; one at a time and several
+/// together.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench provision --repeats 20 --at-once 12")]
 pub struct Arguments {
@@ -31,7 +32,7 @@ pub struct Arguments {
     /// pgbench scale of the large source: 670 is about 10 GB
     #[arg(long, value_name = "N", default_value_t = 670)]
     large_scale: u32,
-    /// VDBs asked for at once
+    /// VDBs requested together
     #[arg(long, value_name = "N", default_value_t = 12)]
     at_once: u32,
     /// How often that is done
@@ -41,7 +42,7 @@ pub struct Arguments {
     pub(super) setting: Setting,
 }
 
-/// Milliseconds of one source in one condition: from outside, and as the engine says.
+/// Milliseconds of one source in one condition: measured from outside, and as the engine reports.
 #[derive(Debug, Default)]
 struct Samples {
     wall: Vec<f64>,
@@ -118,7 +119,7 @@ fn one(stage: &Stage, from: &str, snapshot: &str, samples: &mut Samples) -> Resu
     Ok(())
 }
 
-/// VDBs that were asked for at once.
+/// VDBs that were requested together.
 #[derive(Debug)]
 pub struct Together {
     /// From the first request to the last answer.
@@ -129,7 +130,7 @@ pub struct Together {
     memory_bytes: u64,
 }
 
-/// Provisions several VDBs at once, each until it answers, and deletes them.
+/// Provisions several VDBs together, each until it answers, and deletes them.
 pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<Together> {
     let names: Vec<String> = (1..=count).map(|number| format!("at-once-{number}")).collect();
     let began = SystemClock.elapsed();
@@ -150,7 +151,7 @@ pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<
     Ok(Together { total_ms, each_ms, memory_bytes })
 }
 
-/// Memory of the engine and of all processes that belong to its pool; of what they share, once.
+/// Memory of the engine and of all processes of its pool; shared memory counts once.
 fn memory_of_engine(stage: &Stage) -> u64 {
     let pool = stage.engine.pool();
     let named = pool.to_string_lossy();
@@ -162,7 +163,7 @@ fn memory_of_engine(stage: &Stage) -> u64 {
     processes.map(|process| proportional_bytes(process.pid).unwrap_or(0)).sum()
 }
 
-/// The same once it no longer falls: what starting servers took for a moment has been given back.
+/// The same once it no longer falls: memory that starting servers took for a moment has been freed.
 pub fn memory_at_rest(stage: &Stage) -> u64 {
     let mut memory = memory_of_engine(stage);
     for _ in 0..REST_SECONDS {

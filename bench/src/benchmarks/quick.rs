@@ -29,7 +29,7 @@ pub struct Arguments {
     pub(super) setting: Setting,
 }
 
-/// Runs all of them with `measure`, which gets each as its words; one that breaks off is noted and does not stop
+/// Runs all of them with `measure`, which gets each as its words; one that fails is recorded and does not stop
 /// the rest.
 pub fn run(
     arguments: &Arguments,

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 /// Link, provision, load, refresh: sizes by loads, start to end
 ///
-/// For each size and each load: the source takes the load while it is linked; VDBs are provisioned at
-/// once; all of them take the load; each is refreshed; what the pool holds is counted.
+/// For each size and each load: the source takes the load while it is linked; VDBs are provisioned
+/// together; all of them take the load; each is refreshed; what the pool holds is counted.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench suite --scales 1,10 --seconds 60\n  \
                         offshoot bench suite --scales 0.05 --seconds 10 --vdbs 3 --repeats 1")]

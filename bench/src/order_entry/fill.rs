@@ -1,4 +1,5 @@
-//! Fills a database with order entry: `COPY` over several connections at once, then keys and indexes.
+//! Fills a database with order entry: `COPY` over several connections in parallel, then keys and
+//! indexes.
 
 use super::rows::Rows;
 use super::schema::{INDEXES, TABLES, Table};
@@ -165,7 +166,7 @@ async fn build_indexes(plan: &FillPlan) -> Result<()> {
             loop {
                 let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 let Some(statement) = next else { return anyhow::Ok(()) };
-                // Keys of one table wait for each other's lock, which the server sees to.
+                // Keys of one table wait for each other's lock; the server handles that.
                 db.batch(statement).await.with_context(|| (*statement).to_owned())?;
             }
         }));
@@ -189,7 +190,7 @@ fn sequences(sizes: &Sizes) -> String {
     .collect()
 }
 
-/// What a load needs to know of the data, written into the database itself.
+/// What a load needs to know about the data, written into the database itself.
 fn metadata(plan: &FillPlan) -> String {
     let rows = [
         ("format", "1".to_owned()),

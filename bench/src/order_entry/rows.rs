@@ -1,5 +1,5 @@
-//! The rows of every table, as `COPY` reads them. A row depends on seed, table and number alone: chunks
-//! can be made in any order by any number of threads and are the same.
+//! The rows of every table, as `COPY` reads them. A row depends only on seed, table and number, so
+//! chunks are the same in whatever order and by however many threads they are made.
 
 use super::schema::Table;
 use super::sizes::Sizes;

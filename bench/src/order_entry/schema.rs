@@ -1,7 +1,7 @@
-//! Tables, indexes and sequences. The well-known shape of order entry, in names and text of our own.
+//! Tables, indexes and sequences. The usual shape of order entry, with our own names and text.
 
-/// Tables without indexes, so that they load quickly. `inventories` is nearly all free space: a row is
-/// updated by every order, and each page is meant to be a page of its own.
+/// Tables without indexes, so that they load quickly. `inventories` is nearly all free space: every
+/// order updates rows, and each row should be on a page of its own.
 pub const TABLES: &str = "
 CREATE TABLE metadata (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE customers (
@@ -49,7 +49,8 @@ CREATE SEQUENCE order_ids CACHE 100;
 CREATE SEQUENCE logon_ids CACHE 100;
 ";
 
-/// Keys and the usual secondary indexes, each a statement of its own so that they can be built at once.
+/// Keys and the usual secondary indexes, each a separate statement so that they can be built in
+/// parallel.
 pub const INDEXES: &[&str] = &[
     "ALTER TABLE order_items ADD PRIMARY KEY (order_id, line_item_id)",
     "ALTER TABLE customers ADD PRIMARY KEY (customer_id)",

@@ -1,4 +1,4 @@
-//! The transactions as pgbench scripts: a driver that others wrote, over the same data.
+//! The transactions as pgbench scripts: an independent driver over the same data.
 
 use super::mix::{Mix, Transaction};
 use super::sizes::Sizes;
@@ -30,7 +30,7 @@ pub fn write_scripts(into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What pgbench must be told for a mix over data of a scale, with the scripts in `directory`.
+/// pgbench's arguments for a mix over data of a scale, with the scripts in `directory`.
 pub fn pgbench_arguments(mix: Mix, sizes: &Sizes, directory: &Path) -> Vec<String> {
     let mut arguments = vec!["--no-vacuum".to_owned(), "--protocol=prepared".to_owned()];
     for (name, value) in [

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const SCALE: f64 = 0.002;
 
-/// What a load changed, or what is there now.
+/// What a load changed, or the present state.
 type Counts = BTreeMap<String, i64>;
 
 /// Rows of every table that a load changes, and all that is in stock.
@@ -77,7 +77,7 @@ fn pgbench_counts(text: &str) -> Counts {
     counts
 }
 
-/// What must hold of any order, however it came about.
+/// What must hold for any order, however it was made.
 async fn check_books(db: &Connection) {
     let wrong = "SELECT count(*) FROM orders o WHERE order_total <> \
         (SELECT sum(unit_price * quantity) FROM order_items i WHERE i.order_id = o.order_id)";

@@ -6,7 +6,7 @@ use offshoot_types::{BookmarkId, SnapshotId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A name for a moment of a dSource or VDB, which opens for as long as the bookmark is there.
+/// A name for a moment of a dSource or VDB, which can be opened as long as the bookmark exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bookmark {
     /// Its id.

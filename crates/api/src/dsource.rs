@@ -19,7 +19,7 @@ pub enum DsourceState {
     Disconnected,
     /// Paused by the user.
     Paused,
-    /// Stopped by something only a user can mend; `error` says what.
+    /// Stopped by something only a user can fix; `error` says what.
     Failed,
     /// Being removed.
     Unlinking,
@@ -51,7 +51,7 @@ pub struct Dsource {
     pub connector: String,
     /// The URI of the source, without a password.
     pub source: String,
-    /// The source's version, as it says itself; empty before it was first reached.
+    /// The source's version, as it reports it; empty before it was first reached.
     pub server_version: String,
     /// What its files would take outside the pool.
     pub logical_bytes: u64,
@@ -101,7 +101,7 @@ pub struct LinkDsource {
     /// The password; kept as a secret and never shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// How often to take a snapshot while there are changes; the engine's default where absent.
+    /// How often to take a snapshot while there are changes; the engine's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_every_ms: Option<u64>,
 }

@@ -11,7 +11,7 @@ pub struct ErrorBody {
     pub error: ErrorDetail,
 }
 
-/// What failed, why, and what mends it.
+/// What failed, why, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorDetail {
     /// The kind, for scripts.
@@ -19,7 +19,7 @@ pub struct ErrorDetail {
     pub code: ErrorKind,
     /// What failed and why.
     pub message: String,
-    /// What mends it; empty when nothing the user can do is known.
+    /// How to fix it; empty when nothing the user can do is known.
     pub hint: String,
 }
 

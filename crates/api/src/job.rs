@@ -1,4 +1,4 @@
-//! Jobs: long work that goes on without the client that asked for it.
+//! Jobs: long work that continues without the client that asked for it.
 
 use crate::ErrorDetail;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ pub enum JobState {
     Queued,
     /// At work.
     Running,
-    /// It failed or was cancelled and takes back what it did.
+    /// It failed or was cancelled and undoes what it did.
     Undoing,
     /// Done as asked.
     Done,
@@ -43,7 +43,7 @@ impl JobState {
     }
 }
 
-/// Where a step of a job stands.
+/// The state of a step of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
@@ -79,7 +79,7 @@ pub struct JobStep {
 pub struct JobProgress {
     /// So much is done.
     pub done: u64,
-    /// Of so much; null while it is not known.
+    /// The total; null while unknown.
     #[schema(required)]
     pub total: Option<u64>,
     /// What is counted: `bytes`, `steps`, ….
@@ -113,7 +113,7 @@ pub struct Job {
     /// Why it failed.
     #[schema(required)]
     pub error: Option<ErrorDetail>,
-    /// The id of what it made, where that has no name: a snapshot's.
+    /// The id of what it made, if that has no name: a snapshot's.
     #[schema(required)]
     pub result: Option<String>,
 }

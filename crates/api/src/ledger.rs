@@ -17,7 +17,7 @@ pub enum LedgerKind {
 }
 
 /// What one object holds of the pool. Stored bytes are after compression, each block once; the three classes add up to
-/// `stored_bytes`. All but `logical_bytes` are null for an object whose figures were never worked out yet.
+/// `stored_bytes`. All but `logical_bytes` are null for an object whose figures were not computed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LedgerEntry {
     /// A name, or a snapshot's id.
@@ -33,23 +33,22 @@ pub struct LedgerEntry {
     /// All stored bytes it reaches.
     #[schema(required)]
     pub stored_bytes: Option<u64>,
-    /// What nothing else reaches, and its present state does.
+    /// What only this object reaches, from its present state.
     #[schema(required)]
     pub exclusive_bytes: Option<u64>,
     /// What something else reaches as well.
     #[schema(required)]
     pub shared_bytes: Option<u64>,
-    /// What nothing else reaches, and its present state neither: snapshots, log and replaced states of it
-    /// alone keep it. 0 for a snapshot.
+    /// What only this object's past reaches: snapshots, log and replaced states. 0 for a snapshot.
     #[schema(required)]
     pub pinned_bytes: Option<u64>,
-    /// What deleting it would give back: `exclusive_bytes` + `pinned_bytes`.
+    /// What deleting it would free: `exclusive_bytes` + `pinned_bytes`.
     #[schema(required)]
     pub freed_if_deleted_bytes: Option<u64>,
     /// When the figures were worked out.
     #[schema(required, value_type = Option<String>, format = DateTime)]
     pub as_of: Option<Timestamp>,
-    /// Whether nothing in the pool has changed since: then they are exact to the block.
+    /// Whether nothing in the pool has changed since; then they are exact to the block.
     pub current: bool,
 }
 
@@ -58,8 +57,8 @@ pub struct LedgerEntry {
 pub struct Ledger {
     /// dSources and VDBs by name, then snapshots, oldest first; of those asked for.
     pub objects: Vec<LedgerEntry>,
-    /// What deleting all of `delete` together would give back, exact to the block as of now; null where nothing
-    /// was given.
+    /// What deleting all of `delete` together would free, exact to the block as of now; null if nothing was
+    /// given.
     #[schema(required)]
     pub freed_if_deleted_bytes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Moments of a timeflow: asked for, and found.
+//! Moments of a timeflow: requested and resolved.
 
 use jiff::Timestamp;
 use offshoot_types::SnapshotId;

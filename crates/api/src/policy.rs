@@ -14,7 +14,7 @@ pub struct Policy {
     /// How often snapshots are taken while there are changes; null for never.
     #[schema(required)]
     pub snapshot_every_ms: Option<u64>,
-    /// For how long every snapshot stays; of a VDB also what a rewind or refresh replaced.
+    /// For how long every snapshot stays; for a VDB also what a rewind or refresh replaced.
     pub keep_all_ms: u64,
     /// For how long the first snapshot of each hour (UTC) stays.
     pub hourly_ms: u64,
@@ -32,11 +32,11 @@ pub struct Policy {
 /// Policies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyList {
-    /// Of dSources first, then of VDBs; by name.
+    /// Those of dSources first, then of VDBs; by name.
     pub policies: Vec<Policy>,
 }
 
-/// Changes a policy; what is absent stays as it is.
+/// Changes a policy; absent fields stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetPolicy {

@@ -23,7 +23,7 @@ pub struct CacheStatus {
     pub hit_ratio: f64,
 }
 
-/// What the pool holds and what that takes.
+/// What the pool holds and the space it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct PoolStatus {
     /// What the pool's data may take in all.
@@ -50,19 +50,19 @@ pub struct PoolStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScrubPool {
-    /// The most to read in a second; 64 MiB where absent.
+    /// The most to read per second; 64 MiB if absent.
     pub bytes_per_s: Option<u64>,
 }
 
 /// A scrub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Scrub {
-    /// The job that does it. It goes on when the engine was killed or replaced.
+    /// The job that does it. It resumes after the engine was killed or replaced.
     #[schema(value_type = String, example = "job-12")]
     pub job: JobId,
     /// Where that stands.
     pub state: JobState,
-    /// The most it reads in a second.
+    /// The most it reads per second.
     pub bytes_per_s: u64,
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
@@ -78,7 +78,7 @@ pub struct Scrub {
     pub blocks: u64,
     /// Blocks it found damaged and could not heal.
     pub damaged_blocks: u64,
-    /// Blocks it found damaged and stored anew from a sound copy.
+    /// Blocks it found damaged and stored again from a sound copy.
     pub healed_blocks: u64,
 }
 
@@ -88,10 +88,10 @@ pub struct BlockHolder {
     /// The name of a dSource or VDB, or a snapshot's id.
     #[schema(example = "dev")]
     pub object: String,
-    /// What it is; null for what no dSource, VDB or snapshot has.
+    /// What it is; null if no dSource, VDB or snapshot has it.
     #[schema(required)]
     pub kind: Option<LedgerKind>,
-    /// Of a snapshot, the name of what it was taken of.
+    /// For a snapshot, the name of what it was taken of.
     #[schema(required)]
     pub of: Option<String>,
     /// The file; null when the block holds names or inodes.
@@ -111,7 +111,7 @@ pub struct BlockHolder {
 pub struct DamagedBlock {
     /// The first digits of its name.
     pub block: String,
-    /// The segment file it lies in; null: in none.
+    /// The segment file it is in; null: in none.
     #[schema(required)]
     pub segment: Option<u32>,
     /// The byte in that file.
@@ -129,17 +129,17 @@ pub struct DamagedBlock {
     pub more_holders: u64,
 }
 
-/// The last scrub, and the damage known now.
+/// The last scrub, and the known damage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScrubReport {
-    /// The last scrub, or the one under way; null as long as there was none.
+    /// The last or the running scrub; null if there was none.
     #[schema(required)]
     pub scrub: Option<Scrub>,
-    /// Damaged blocks, whoever found them.
+    /// Damaged blocks, however they were found.
     pub damage: Vec<DamagedBlock>,
 }
 
-/// What `offshoot pool check` looked at and found.
+/// What `offshoot pool check` checked and found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PoolCheck {
     /// Blocks read and verified.
@@ -154,13 +154,13 @@ pub struct PoolCheck {
     pub inodes: u64,
     /// Records of the intent log that the next start will apply.
     pub log_records: u64,
-    /// What is not as it should be; empty for a sound pool.
+    /// Problems; empty for a sound pool.
     pub findings: Vec<PoolFinding>,
     /// Damaged blocks, with what holds them.
     pub damage: Vec<DamagedBlock>,
 }
 
-/// Something in a pool that is not as it should be.
+/// A problem in a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolFinding {
     /// The structure, dataset or snapshot.

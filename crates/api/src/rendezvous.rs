@@ -1,6 +1,6 @@
 //! The files in a pool directory by which a client on the same host finds the pool's engine.
 
-/// Holds the address the engine answers on, as `127.0.0.1:7640`; there while the engine runs.
+/// Holds the address the engine answers on, as `127.0.0.1:7640`; exists while the engine runs.
 pub const ADDRESS_FILE: &str = "engine.address";
 /// Holds the bearer token, in visible ASCII; readable by the engine's user alone.
 pub const TOKEN_FILE: &str = "token";

@@ -50,12 +50,12 @@ pub const JOB: &str = "/api/v1/jobs/{id}";
 pub const JOB_CANCEL: &str = "/api/v1/jobs/{id}/cancel";
 /// GET: what the pool holds.
 pub const POOL: &str = "/api/v1/pool";
-/// GET: what each object holds of the pool (of `?object=NAME`; what `?delete=A,B` would give back).
+/// GET: what each object holds of the pool (of `?object=NAME`; what `?delete=A,B` would free).
 pub const POOL_LEDGER: &str = "/api/v1/pool/ledger";
 /// POST: give space that nothing needs back to the filesystem.
 pub const POOL_RECLAIM: &str = "/api/v1/pool/reclaim";
 
-/// GET: the last scrub and the damage known; POST: read and verify everything.
+/// GET: the last scrub and the known damage; POST: read and verify everything.
 pub const POOL_SCRUB: &str = "/api/v1/pool/scrub";
 
 /// A route with its one parameter filled in, escaped so that no value can reach another route.

@@ -70,7 +70,7 @@ pub struct Snapshot {
     /// The bookmarks that name it: it cannot be deleted before they are.
     #[serde(default)]
     pub bookmarks: Vec<String>,
-    /// What the proof found, where it failed.
+    /// What the proof found, if it failed.
     #[schema(required)]
     pub error: Option<String>,
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Something wrong that nobody asked about: it stays here until it is mended.
+/// A problem; it stays here until it is fixed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Fault {
     /// When it was first seen.
@@ -15,7 +15,7 @@ pub struct Fault {
     pub object: String,
     /// What is wrong and why.
     pub message: String,
-    /// What mends it.
+    /// How to fix it.
     pub hint: String,
 }
 
@@ -23,7 +23,7 @@ pub struct Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Survival {
-    /// They go on when it is killed or upgraded; their clients wait meanwhile.
+    /// They continue when it is killed or upgraded; their clients wait until then.
     Ready,
     /// The process that holds their mounts is not there: they end with the engine.
     NoKeeper,
@@ -60,7 +60,7 @@ pub struct Status {
     pub pool_status: PoolStatus,
     /// The shared block cache, the same as `pool_status.cache`.
     pub cache: CacheStatus,
-    /// The last scrub, or the one under way; null as long as there was none.
+    /// The last or the running scrub; null if there was none.
     #[schema(required)]
     pub last_scrub: Option<Scrub>,
     /// What is wrong at present.

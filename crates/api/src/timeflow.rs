@@ -43,7 +43,7 @@ pub struct Timeflow {
     /// Its id.
     #[schema(value_type = String, example = "timeflow-1")]
     pub id: TimeflowId,
-    /// Whether it is the one that goes on.
+    /// Whether it is the one that continues.
     pub current: bool,
     /// The timeflow that it took the place of.
     #[schema(required, value_type = Option<String>, example = "timeflow-1")]

@@ -3,8 +3,8 @@
 use std::hash::{BuildHasher, Hasher};
 use std::{ops::Deref, sync::Arc};
 
-/// A block's content; cloning shares it. The count of those who share it lies apart: before the content it would make an
-/// allocation of 8 KiB one of the next size of the allocator, and need a copy.
+/// A block's content; cloning shares it. The reference count is a separate allocation: in front of the content it would
+/// push an 8 KiB allocation into the allocator's next size class, and need a copy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BlockData(Arc<Box<[u8]>>);
 
@@ -14,7 +14,7 @@ impl BlockData {
         BlockData(Arc::new(content.into()))
     }
 
-    /// The content, to be changed in place, where nobody shares it.
+    /// The content, to be changed in place if nobody else shares it.
     pub fn get_mut(&mut self) -> Option<&mut [u8]> {
         Some(&mut **Arc::get_mut(&mut self.0)?)
     }

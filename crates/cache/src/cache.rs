@@ -7,9 +7,9 @@ use quick_cache::sync::{Cache, DefaultLifecycle, GuardResult, PlaceholderGuard};
 use quick_cache::{OptionsBuilder, Weighter};
 use std::time::Duration;
 
-/// What an entry takes besides its content, in bytes: name, list links, hash slot, the share of the
-/// memory of evicted names, reference counts, the allocator's header. A test holds this to what is
-/// measured.
+/// What an entry takes in addition to its content, in bytes: name, list links, hash slot, the share
+/// of the memory of evicted names, reference counts, the allocator's header. A test compares this
+/// with what is measured.
 const ENTRY_OVERHEAD: u64 = 224;
 /// The longest block, in bytes; every part must hold many of them.
 const BLOCK_LEN_MAX: u64 = 64 << 10;
@@ -43,7 +43,7 @@ impl Weighter<BlockHash, BlockData> for Bytes {
 type Blocks =
     Cache<BlockHash, BlockData, Bytes, BlockHashBuilder, DefaultLifecycle<BlockHash, BlockData>>;
 
-/// The right to load one block: whoever else wants it waits until it is filled, or dropped.
+/// The right to load one block: others who want it wait until it is filled or dropped.
 pub struct Claim<'a>(
     PlaceholderGuard<
         'a,
@@ -58,7 +58,7 @@ pub struct Claim<'a>(
 impl Claim<'_> {
     /// Puts the block in.
     pub fn fill(self, block: BlockData) {
-        // Refused when the entry was removed meanwhile: then it is just not kept.
+        // Refused if the entry was removed in the meantime; then it is just not kept.
         let _ = self.0.insert(block);
     }
 }
@@ -86,13 +86,13 @@ impl BlockCache {
             Ok(options) => {
                 Blocks::with_options(options, Bytes, BlockHashBuilder, DefaultLifecycle::default())
             }
-            // Only a missing setting can be wrong, and both needed ones are given.
+            // Only a missing setting can fail, and both required ones are given.
             Err(_) => Blocks::with(32, size, Bytes, BlockHashBuilder, DefaultLifecycle::default()),
         };
         BlockCache { size, blocks, owners: Owners::new() }
     }
 
-    /// A block that is in memory; counts a hit when it is, and nothing else.
+    /// A block that is in memory. Counts a hit if it is, otherwise nothing.
     pub fn get(&self, hash: &BlockHash, owner: u64) -> Option<BlockData> {
         let found = self.blocks.get(hash);
         if found.is_some() {
@@ -101,8 +101,8 @@ impl BlockCache {
         found
     }
 
-    /// A block from memory (a hit) or from `load` (a miss). Of several callers that miss the same
-    /// block at a time one loads it and the others wait for that; when it fails, the next one tries.
+    /// A block from memory (a hit) or from `load` (a miss). If several callers miss the same block
+    /// at the same time, one loads it and the others wait; if it fails, the next one tries.
     pub fn get_or_load<E>(
         &self,
         hash: &BlockHash,
@@ -117,7 +117,7 @@ impl BlockCache {
             GuardResult::Guard(guard) => {
                 self.owners.count(owner, false);
                 let block = load()?;
-                // Refused when the entry was removed meanwhile: then it is just not kept.
+                // Refused if the entry was removed in the meantime; then it is just not kept.
                 let _ = guard.insert(block.clone());
                 Ok(block)
             }
@@ -129,7 +129,8 @@ impl BlockCache {
     }
 
     /// The right to load a block; `None` when it is in memory or somebody loads it. Counts nothing and
-    /// never waits. Who holds claims must not wait for other blocks: two of them would for each other.
+    /// never waits. A holder of claims must not wait for other blocks: two holders would wait for each
+    /// other.
     pub fn claim(&self, hash: &BlockHash) -> Option<Claim<'_>> {
         match self.blocks.get_value_or_guard(hash, Some(Duration::ZERO)) {
             GuardResult::Guard(guard) => Some(Claim(guard)),

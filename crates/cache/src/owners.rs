@@ -23,14 +23,14 @@ struct Counters {
     misses: AtomicU64,
 }
 
-/// Tells the caches of one process apart in [`RECENT`].
+/// Distinguishes the caches of one process in [`RECENT`].
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 const RECENT_LEN: usize = 8;
 
 type Recent = [Option<(u64, u64, Arc<Counters>)>; RECENT_LEN];
 
 thread_local! {
-    /// The counters this thread used last, so that a hit looks nothing up in what all threads share.
+    /// The counters this thread used last, so that a hit looks up nothing that all threads share.
     static RECENT: RefCell<Recent> = const { RefCell::new([const { None }; RECENT_LEN]) };
 }
 

@@ -24,7 +24,7 @@ pub enum Error {
         /// The newest format known.
         known: u32,
     },
-    /// The file is not a catalog, or its content makes no sense.
+    /// The file is not a catalog, or its content is invalid.
     #[error("the catalog is damaged: {0}")]
     Damaged(String),
     /// The disk of the catalog is full.
@@ -68,7 +68,7 @@ impl From<Error> for Failure {
             Error::Damaged(_) => {
                 (ErrorKind::DataDamaged, "restore catalog.db of the pool from a backup")
             }
-            Error::Full(_) => (ErrorKind::PoolFull, "free space where the pool lies"),
+            Error::Full(_) => (ErrorKind::PoolFull, "free space where the pool is"),
             Error::Unusable(_) => (
                 ErrorKind::HostUnprepared,
                 "check the permissions and the disk of the pool directory",

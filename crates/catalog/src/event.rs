@@ -19,7 +19,7 @@ pub struct Fault {
     pub time: Timestamp,
     /// What is wrong and why.
     pub message: String,
-    /// What mends it.
+    /// How to fix it.
     pub hint: String,
 }
 
@@ -37,7 +37,7 @@ pub struct Event {
 }
 
 impl Catalog {
-    /// Records a fault; says whether it is new (its first raise is also an event).
+    /// Records a fault; returns whether it is new (its first raise is also an event).
     pub fn raise_fault(&self, fault: &Fault) -> Result<bool, Error> {
         let subject = fault.subject.stored();
         self.transaction(|tx| {
@@ -61,10 +61,10 @@ impl Catalog {
         })
     }
 
-    /// Forgets a fault; says whether there was one.
+    /// Clears a fault; returns whether there was one.
     pub fn clear_fault(&self, subject: &Subject, topic: &str) -> Result<bool, Error> {
         let subject = subject.stored();
-        // Called often for faults that are not there: looking first spares a write to disk.
+        // Often called for faults that do not exist: looking first saves a write to disk.
         self.transaction(|tx| {
             let known = "SELECT 1 FROM fault WHERE object = ?1 AND topic = ?2";
             let there = tx.sql().prepare(known)?.exists(params![subject, topic])?;

@@ -14,9 +14,9 @@ const JOBS_KEPT: i64 = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// Its steps are done one after the other.
+    /// Its steps run one after the other.
     Running,
-    /// A step failed or the job was cancelled: what was done is undone.
+    /// A step failed or the job was cancelled: what was done is being undone.
     Undoing,
     /// Everything is done.
     Done,
@@ -48,9 +48,9 @@ impl JobState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
-    /// Not begun; also again after it was undone.
+    /// Not begun, or undone.
     Pending,
-    /// Begun; it may have done any part of its work.
+    /// Begun; any part of its work may be done.
     Running,
     /// Done.
     Done,
@@ -78,7 +78,7 @@ pub struct StepRecord {
 pub struct Progress {
     /// Done so far, in `unit`.
     pub done: u64,
-    /// To do in all; 0 where not known.
+    /// To do in all; 0 if unknown.
     pub total: u64,
     /// What is counted, e.g. `bytes`.
     pub unit: String,
@@ -93,7 +93,7 @@ pub struct Job {
     pub kind: String,
     /// What it works on.
     pub object: Subject,
-    /// The engine began it by itself, and users need not know of it.
+    /// The engine began it on its own, and users need not know of it.
     #[serde(default)]
     pub of_engine: bool,
     /// What it is doing.
@@ -113,9 +113,9 @@ pub struct Job {
     pub steps: Vec<StepRecord>,
     /// What it was asked to do. Never holds a password.
     pub input: Value,
-    /// What its steps remember for each other and for their undo. Never holds a password.
+    /// What its steps store for each other and for their undo. Never holds a password.
     pub bag: Map<String, Value>,
-    /// The keys it locks, as the workflow crate writes them.
+    /// The keys it locks, in the workflow crate's format.
     pub locks: Vec<String>,
     /// Why it failed or is being undone.
     pub error: Option<Failure>,
@@ -134,9 +134,10 @@ impl Catalog {
         })
     }
 
-    /// Keeps the new state of a job. When it is settled, the oldest settled jobs above 1,000 go.
+    /// Keeps the new state of a job. When it is settled, the oldest settled jobs beyond 1,000 are
+    /// removed.
     ///
-    /// Unsaved, a job that has ended would seem to go on for ever.
+    /// If this is not saved, a job that has ended would seem to run for ever.
     pub fn save_job(&self, job: &Job) -> Result<(), Error> {
         self.insistent_transaction(|tx| {
             let sql = "UPDATE job SET settled = ?2, body = ?3 WHERE id = ?1";

@@ -9,12 +9,12 @@
 //! Invariants:
 //! 1. A method that returns `Ok` has made its change durable (WAL mode, `synchronous=FULL`).
 //! 2. Several changes that belong together go through [`Catalog::transaction`]: all or nothing.
-//! 3. An id is never given twice, not after a deletion nor after a crash.
+//! 3. An id is never given twice, not even after a deletion or a crash.
 //! 4. A name is unique among dSources and VDBs together, and among bookmarks.
-//! 5. Bytes of the file that make no sense are [`Error::Damaged`], never a panic.
+//! 5. Invalid bytes in the file are [`Error::Damaged`], never a panic.
 //!
 //! One connection behind one mutex: transactions are short and the catalog is never on the path of
-//! a read or write of data.
+//! data reads or writes.
 
 mod error;
 mod event;

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 /// Marks the file as ours (`OFFS`).
 const APPLICATION_ID: i64 = 0x4F46_4653;
 
-/// One script per format, in order; a script that was released is never changed.
+/// One script per format, in order. A released script is never changed.
 const MIGRATIONS: [&str; 2] = ["
     CREATE TABLE object (
         kind      TEXT NOT NULL,
@@ -60,7 +60,7 @@ pub fn check_newest(db: &Connection) -> Result<(), Error> {
     }
 }
 
-/// Brings a file to the newest format, each step in a transaction of its own.
+/// Brings a file to the newest format, each step in its own transaction.
 pub fn migrate(db: &mut Connection) -> Result<(), Error> {
     let known = MIGRATIONS.len() as u32;
     let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
 
 impl Catalog {
-    /// Keeps a password under a key such as `dsource-1`, in place of an earlier one.
+    /// Stores a password under a key such as `dsource-1`, replacing an earlier one.
     pub fn put_secret(&self, key: &str, secret: &Secret) -> Result<(), Error> {
         self.transaction(|tx| tx.put_secret(key, secret))
     }
@@ -16,7 +16,7 @@ impl Catalog {
         self.transaction(|tx| Ok(tx.value("secret", key)?.map(Secret::new)))
     }
 
-    /// Forgets a password; its bytes in the file are overwritten.
+    /// Removes a password and overwrites its bytes in the file.
     pub fn delete_secret(&self, key: &str) -> Result<(), Error> {
         self.transaction(|tx| tx.delete_secret(key))
     }

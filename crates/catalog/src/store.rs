@@ -35,11 +35,11 @@ pub struct Transaction<'a> {
 
 impl Catalog {
     /// Opens the catalog, creating it (readable by its owner only) or bringing an older format up to
-    /// date. One process at a time may have it open; the pool's lock sees to that.
+    /// date. Only one process at a time may have it open; the pool's lock ensures that.
     ///
     /// # Errors
-    /// [`Error::Newer`] for a newer format, [`Error::Damaged`] where the file is not a sound catalog,
-    /// [`Error::Unusable`] where it cannot be opened.
+    /// [`Error::Newer`] for a newer format, [`Error::Damaged`] if the file is not a sound catalog,
+    /// [`Error::Unusable`] if it cannot be opened.
     pub fn open(path: &Path) -> Result<Catalog, Error> {
         let unusable = |error| Error::Unusable(format!("{}: {error}", path.display()));
         let file = OpenOptions::new()
@@ -53,7 +53,7 @@ impl Catalog {
         // It holds passwords: tighten a file that was copied here with wider permissions.
         file.set_permissions(PermissionsExt::from_mode(0o600)).map_err(unusable)?;
         drop(file);
-        // SQLite makes its own files' names durable; this one is ours.
+        // SQLite makes the names of its own files durable; this one is ours to do.
         if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
         }
@@ -65,7 +65,7 @@ impl Catalog {
         }
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "FULL")?;
-        // The log stays small: an emptied pool takes no more than an empty one.
+        // The log stays small: an emptied pool must take no more than an empty one.
         db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         db.pragma_update(None, "journal_size_limit", WAL_PAGES * 4096)?;
         // A deleted password must not stay in free pages of the file.
@@ -74,19 +74,19 @@ impl Catalog {
         Ok(Catalog { db: Mutex::new(db), lists: Mutex::default(), on_full: Mutex::default() })
     }
 
-    /// Opens the catalog of a pool that nobody has open, to look into: nothing can be changed.
+    /// Opens the catalog of a pool that nobody has open, read-only.
     ///
     /// # Errors
-    /// As [`Catalog::open`]; also of an older format, which only an engine brings up to date.
+    /// As [`Catalog::open`]; also for an older format, which only an engine migrates.
     pub fn look(path: &Path) -> Result<Catalog, Error> {
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         migration::check_newest(&db)?;
         Ok(Catalog { db: Mutex::new(db), lists: Mutex::default(), on_full: Mutex::default() })
     }
 
-    /// Runs `work`; its changes become durable together when it returns `Ok`, else none do.
+    /// Runs `work`; its changes become durable together if it returns `Ok`; otherwise none do.
     ///
-    /// `work` must not call the catalog itself (it would wait for itself), only the transaction.
+    /// `work` may call only the transaction, not the catalog: it would wait for itself.
     pub fn transaction<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
@@ -99,7 +99,7 @@ impl Catalog {
         result
     }
 
-    /// A transaction for what must be recorded: begun anew as long as [`Catalog::on_full`] makes room.
+    /// A transaction for what must be recorded: retried as long as [`Catalog::on_full`] makes room.
     pub(crate) fn insistent_transaction<T>(
         &self,
         work: impl Fn(&Transaction<'_>) -> Result<T, Error>,
@@ -112,7 +112,8 @@ impl Catalog {
         }
     }
 
-    /// What makes room for the catalog, and says whether it did; in the end it must not.
+    /// Sets what makes room for the catalog and returns whether it did; it must eventually return
+    /// false.
     pub fn on_full(&self, make_room: impl Fn() -> bool + Send + Sync + 'static) {
         *self.on_full.lock() = Some(Box::new(make_room));
     }
@@ -132,23 +133,23 @@ impl Catalog {
         let result = work(&transaction)?;
         let changed = transaction.changed.into_inner();
         let committed = sql.commit();
-        // Before anyone hears of the change; and where it is unknown whether it was made.
+        // Before anyone learns of the change, and also if it is unknown whether it was made.
         self.lists.lock().retain(|kind, _| !changed.contains(kind));
         committed?;
         Ok(result)
     }
 
-    /// Gives out an id that was never given before. A workflow takes it before it makes the object
-    /// and remembers it, so that a repeated step makes the object once. Not for snapshots: they bear the
+    /// Gives out an id that was never given before. A workflow takes it before it makes the object and
+    /// remembers it, so that a repeated step makes the object once. Not for snapshots: they have the
     /// store's id.
     pub fn allocate<R: Record>(&self) -> Result<R::Id, Error> {
         self.transaction(|tx| tx.allocate::<R>())
     }
 
-    /// Keeps an object, in place of its earlier state.
+    /// Stores an object, replacing its earlier state.
     ///
     /// # Errors
-    /// [`Error::NameTaken`] where another object has its name.
+    /// [`Error::NameTaken`] if another object has its name.
     pub fn put<R: Record>(&self, object: &R) -> Result<(), Error> {
         self.transaction(|tx| tx.put(object))
     }
@@ -171,8 +172,8 @@ impl Catalog {
         self.transaction(|tx| tx.find_named(name))
     }
 
-    /// All objects of a kind, by id. Read once and then kept in memory until one of them changes, so it
-    /// may be asked for often.
+    /// All objects of a kind, by id. Read once and then kept in memory until one of them changes, so
+    /// frequent calls are cheap.
     pub fn all<R: Record>(&self) -> Result<Arc<Vec<R>>, Error> {
         let kept = || self.lists.lock().get(R::KIND).cloned()?.downcast::<Vec<R>>().ok();
         if let Some(list) = kept() {
@@ -181,7 +182,7 @@ impl Catalog {
         let mut db = self.db.lock();
         let sql = db.transaction()?;
         let list = Arc::new(Transaction { sql: &sql, changed: RefCell::default() }.list::<R>()?);
-        // Under the lock of the file: no change comes between reading and keeping.
+        // Under the lock of the file: no change can happen between reading and caching.
         self.lists.lock().insert(R::KIND, list.clone());
         Ok(list)
     }
@@ -197,15 +198,15 @@ impl Catalog {
         Ok(self.all::<R>()?.iter().filter(|one| one.owner() == owner).cloned().collect())
     }
 
-    /// Changes an object: no other change comes between reading and writing it.
+    /// Changes an object; no other change can happen between reading and writing it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where it is not there, [`Error::NameTaken`] as with [`Catalog::put`].
+    /// [`Error::NotFound`] if it does not exist, [`Error::NameTaken`] as with [`Catalog::put`].
     pub fn update<R: Record>(&self, id: R::Id, change: impl FnOnce(&mut R)) -> Result<R, Error> {
         self.transaction(|tx| tx.update(id, change))
     }
 
-    /// Forgets an object; says whether it was there.
+    /// Removes an object; returns whether it existed.
     pub fn delete<R: Record>(&self, id: R::Id) -> Result<bool, Error> {
         self.transaction(|tx| tx.delete::<R>(id))
     }

@@ -101,7 +101,7 @@ pub enum Command {
     /// Look at histories
     #[command(subcommand, after_help = "Example:\n  offshoot timeflow show prod")]
     Timeflow(TimeflowCommand),
-    /// Say how dSources and VDBs are kept: snapshots, retention, quota
+    /// Set how dSources and VDBs are kept: snapshots, retention, quota
     #[command(subcommand, after_help = "Example:\n  offshoot policy set prod --log 7d")]
     Policy(PolicyCommand),
     /// Look at work in progress
@@ -110,21 +110,21 @@ pub enum Command {
     /// Look at the pool
     #[command(subcommand, after_help = "Example:\n  offshoot pool status")]
     Pool(PoolCommand),
-    /// Measure speed and space, each against what one would do without Offshoot
+    /// Measure speed and space, compared with what you would do without Offshoot
     #[command(subcommand, after_help = "Example:\n  offshoot bench provision --repeats 5")]
     Bench(BenchCommand),
 }
 
 /// Run the engine of a pool in the foreground
 ///
-/// Creates the pool where there is none. Logs to stderr, says `ready` on stdout when it answers; on SIGTERM
-/// or SIGINT it stops VDBs cleanly and exits. After it was killed, start it again: VDBs that were running go on,
-/// their clients wait so long.
+/// Creates the pool if there is none. Logs to stderr, prints `ready` on stdout when it answers; on SIGTERM or
+/// SIGINT it stops VDBs cleanly and exits. After it was killed, start it again: running VDBs continue, and their
+/// clients wait until then.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  offshoot serve --pool /data/pool --cache-size 4GiB\n\n\
                         Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
 pub struct ServeArgs {
-    /// Listen here, on loopback; port 0 takes a free one [default: 127.0.0.1:7640]
+    /// Listen here, on loopback; port 0 picks a free one [default: 127.0.0.1:7640]
     #[arg(long, overrides_with = "listen", value_name = "ADDRESS", value_parser = listen)]
     pub listen: Option<SocketAddr>,
     /// Memory of the shared block cache
@@ -133,18 +133,18 @@ pub struct ServeArgs {
     /// The most that data may take of the pool's file system [default: all of it]
     #[arg(long, overrides_with = "capacity", value_name = "SIZE", value_parser = size)]
     pub capacity: Option<u64>,
-    /// Read settings from this file; options given here count more
+    /// Read settings from this file; options on the command line override them
     #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Take the place of the engine that serves the pool; running VDBs and their clients go on
+    /// Replace the engine that serves the pool; running VDBs and their clients continue
     #[arg(long)]
     pub takeover: bool,
 }
 
 /// Show what Offshoot does: a sample source, a dSource linked to it, three VDBs, a tour
 ///
-/// Starts a PostgreSQL and an engine of its own in a scratch directory, which is removed at the end. Without
-/// --exit all stays up to be tried out until Ctrl-C.
+/// Starts its own PostgreSQL and engine in a scratch directory, which is removed at the end. Without --exit
+/// everything keeps running until Ctrl-C, so that you can try it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  offshoot demo --exit")]
 pub struct DemoArgs {
@@ -159,7 +159,7 @@ pub struct DemoArgs {
 /// What commands that start a job take.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct JobArgs {
-    /// Print the job's id at once and do not wait for its end
+    /// Print the job's id and do not wait for its end
     #[arg(long)]
     pub detach: bool,
 }
@@ -193,7 +193,7 @@ fn duration_ms(text: &str) -> Result<u64, String> {
     u64::try_from(duration.as_millis()).map_err(|_| format!("{text} is too long"))
 }
 
-/// What clap prints after the argument it could not take.
+/// What clap prints after an argument it does not accept.
 fn reason(failure: Failure) -> String {
     format!("{}; {}", failure.message, failure.hint)
 }

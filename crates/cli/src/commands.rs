@@ -73,7 +73,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
     }
 }
 
-/// What the commands of one run of the program share.
+/// What the commands of one program run share.
 struct Session {
     client: Client,
     output: Output,
@@ -94,7 +94,7 @@ impl Session {
         show(self.wait(id)?)
     }
 
-    /// Waits for a job's end and shows how it comes along. Ctrl-C ends the program, not the job.
+    /// Waits for a job's end and shows its progress. Ctrl-C ends the program, not the job.
     fn wait(&self, id: JobId) -> Result<Job, Failure> {
         self.leave_on_interrupt(id)?;
         let mut progress = Progress::new(self.output.json);
@@ -110,7 +110,7 @@ impl Session {
             interrupt.wait();
             output.failure(&Failure::new(
                 ErrorKind::Cancelled,
-                format!("stopped waiting; {id} goes on"),
+                format!("stopped waiting; {id} continues"),
                 format!(
                     "follow it with: offshoot job watch {id}; stop it with: offshoot job cancel {id}"
                 ),
@@ -124,7 +124,7 @@ impl Session {
             .map_err(|error| Failure::internal(format!("a thread cannot be started: {error}")))
     }
 
-    /// Says in words that something was done; for programs, the job that did it.
+    /// Says in words that something was done; in JSON, shows the job that did it.
     fn done(&self, job: &Job, words: String) {
         self.output.print(job, |_| words);
     }

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 #[global_allocator]
 static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Settings of the heap, where it looks for them: blocks of 8 KiB are taken from slabs of 16 pages. By
-/// itself it takes each from a slab of its own, with all the bookkeeping of one.
+/// Settings of the heap, where jemalloc looks for them: blocks of 8 KiB come from slabs of 16 pages.
+/// By default each would be a slab of its own, with all its bookkeeping.
 // SAFETY: the heap reads this symbol as a pointer to a C string, which it is; nothing else defines it.
 #[unsafe(export_name = "malloc_conf")]
 static HEAP_SETTINGS: &std::ffi::c_char = {
@@ -51,8 +51,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version are asked for; everything else is wrong usage, also as a document where that was
-/// asked for.
+/// Help and version were asked for; everything else is wrong usage, reported as a document if one
+/// was asked for.
 fn refuse_usage(error: &clap::Error) -> ExitCode {
     let asked = matches!(error.kind(), UsageKind::DisplayHelp | UsageKind::DisplayVersion);
     if !asked && std::env::args_os().any(|arg| arg == "--json") {

@@ -27,7 +27,7 @@ impl Output {
     }
 
     fn json(self, document: &impl Serialize) {
-        // Our documents have text keys and finite numbers; anything else is shown as what it is.
+        // Our documents have text keys and finite numbers; anything else is shown as it is.
         let text = serde_json::to_string_pretty(document)
             .unwrap_or_else(|error| format!("{{\"unprintable\": \"{error}\"}}"));
         write_out(&text);
@@ -47,7 +47,7 @@ impl Output {
     }
 }
 
-/// Writes to stdout. A reader that has gone away (`| head`) has what it wanted.
+/// Writes to stdout. A reader that has closed the pipe (`| head`) has what it wanted.
 fn write_out(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.trim_end().as_bytes());
@@ -86,7 +86,7 @@ impl Fields {
         self
     }
 
-    /// Adds a field where there is a value.
+    /// Adds a field if there is a value.
     pub fn add_some(self, name: &str, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.add(name, value),
@@ -120,7 +120,7 @@ pub fn duration(ms: u64) -> String {
     offshoot_domain::format_duration(Duration::from_millis(ms))
 }
 
-/// What stands where there is no value.
+/// What is shown if there is no value.
 pub fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "-".to_owned())
 }

@@ -53,7 +53,7 @@ fn search_file(file: &Path, source: &SourceUri) -> Option<Secret> {
     let mode = std::fs::metadata(file).ok()?.permissions().mode();
     if mode & 0o077 != 0 {
         eprintln!(
-            "warning: {} is not used, as others may read it; mend it with: chmod 0600 {}",
+            "warning: {} is not used, as others may read it; fix it with: chmod 0600 {}",
             file.display(),
             file.display()
         );

@@ -1,11 +1,11 @@
-//! How long work is shown while a command waits for it: a bar on a terminal, lines elsewhere, on stderr.
+//! Shows long work on stderr while a command waits for it: a bar on a terminal, lines elsewhere.
 
 use crate::output::{size, word};
 use indicatif::{ProgressBar, ProgressStyle};
 use offshoot_api::{Job, StepState};
 use std::io::IsTerminal;
 
-/// A line is printed when so much more is done, in percent.
+/// A line is printed each time this many more percent are done.
 const LINE_EVERY_PERCENT: u64 = 10;
 
 /// Shows one job.
@@ -22,7 +22,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// What fits where stderr goes. `quiet` for callers who read documents, not lines.
+    /// What suits the place stderr goes to. `quiet` for callers who read documents, not lines.
     pub fn new(quiet: bool) -> Self {
         if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(0);
@@ -60,7 +60,7 @@ impl Progress {
     }
 }
 
-/// What the bar looks like; where bytes are counted, with their rate and the time that is left.
+/// What the bar looks like; for bytes, with the rate and the remaining time.
 fn style(bytes: bool) -> ProgressStyle {
     let template = match bytes {
         true => "{bar:30} {msg}, {binary_bytes_per_sec}, {eta} left",
@@ -77,7 +77,7 @@ fn describe(job: &Job) -> String {
     text
 }
 
-/// The step at work, or the state of the job where there is none.
+/// The running step, or the state of the job if there is none.
 fn step(job: &Job) -> String {
     let at_work = job.steps.iter().find(|step| step.state == StepState::Running);
     match at_work {

@@ -7,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// Where Debian and its kin keep the programs of each version.
+/// Where Debian and its derivatives keep the programs of each version.
 const VERSIONS_DIR: &str = "/usr/lib/postgresql";
 
-/// Replaces this process by psql. The password goes by the environment, as arguments can be seen by
-/// everybody.
+/// Replaces this process with psql. The password is passed in the environment, as everybody can see
+/// arguments.
 pub fn open(vdb: &Vdb, args: &[OsString]) -> Result<(), Failure> {
     if vdb.state != VdbState::Running {
         let state = crate::output::word(&vdb.state);

@@ -1,5 +1,4 @@
-//! Which engine a command talks to: options count more than the environment, which counts more than the
-//! default pool.
+//! Which engine a command talks to: options override the environment, which overrides the default pool.
 
 use crate::args::TargetArgs;
 use offshoot_client::Target;

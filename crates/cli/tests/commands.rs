@@ -376,7 +376,7 @@ fn an_engine_that_is_not_there_or_does_not_know_us_is_named_with_its_mend() {
     by_environment.env("OFFSHOOT_SERVER", &url).env("OFFSHOOT_TOKEN_FILE", &right);
     by_environment.env("OFFSHOOT_POOL", empty.path());
     run(&mut by_environment).document();
-    // An option counts more than the environment.
+    // An option overrides the environment.
     run(by_environment.args(["--pool", dir])).fails(1, "engine_unreachable");
 }
 
@@ -470,7 +470,7 @@ fn wait_for_handler(child: &Child) {
     }
 }
 
-/// The job on an object that is under way, as soon as there is one.
+/// The running job on an object, as soon as there is one.
 fn wait_for_job(world: &World, object: &str) -> String {
     use offshoot_server::EngineService;
     let start = Instant::now();

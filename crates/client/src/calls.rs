@@ -21,7 +21,7 @@ impl Client {
         self.get(routes::POOL)
     }
 
-    /// What all objects hold of the pool, or one and its snapshots.
+    /// What all objects hold of the pool, or one object and its snapshots.
     pub fn ledger(&self, object: Option<&str>) -> Result<Ledger, Failure> {
         match object {
             None => self.get(routes::POOL_LEDGER),
@@ -31,7 +31,7 @@ impl Client {
         }
     }
 
-    /// The entries of objects, and what deleting all of them together would give back.
+    /// The entries of objects, and what deleting all of them together would free.
     pub fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure> {
         let objects = routes::escape(&objects.join(","));
         self.get(&format!("{}?delete={objects}", routes::POOL_LEDGER))
@@ -42,7 +42,7 @@ impl Client {
         self.post_json(routes::POOL_SCRUB, request).map(accepted)
     }
 
-    /// The last scrub, and the damage known now.
+    /// The last scrub, and the known damage.
     pub fn last_scrub(&self) -> Result<ScrubReport, Failure> {
         self.get(routes::POOL_SCRUB)
     }
@@ -203,7 +203,7 @@ impl Client {
         self.get(&routes::fill(routes::POLICY, name))
     }
 
-    /// Changes the policy of a dSource or VDB; as it is then.
+    /// Changes the policy of a dSource or VDB; returns the new one.
     pub fn set_policy(&self, name: &str, request: &SetPolicy) -> Result<Policy, Failure> {
         self.post_json(&routes::fill(routes::POLICY, name), request)
     }
@@ -221,7 +221,7 @@ impl Client {
         self.get(&routes::fill(routes::JOB, &id.to_string()))
     }
 
-    /// Asks a job to stop and undo what it did; the job as it then stands.
+    /// Asks a job to stop and undo what it did; returns the job as it is then.
     pub fn cancel_job(&self, id: JobId) -> Result<Job, Failure> {
         self.post(&routes::fill(routes::JOB_CANCEL, &id.to_string()))
     }

@@ -5,24 +5,25 @@ use offshoot_api::{Job, JobState};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::time::Duration;
 
-/// The first pause between two looks at a job: short, as provisioning takes a fraction of a second.
+/// The first pause between two checks of a job: short, as provisioning takes a fraction of a
+/// second.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
-/// The longest pause between two looks at a job.
+/// The longest pause between two checks of a job.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
-/// The pause before an engine that did not answer is asked again.
+/// The pause before asking again an engine that did not answer.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// How often an engine that does not answer is asked again before it is given up.
+/// How often to ask an engine that does not answer before giving up.
 const RETRIES_MAX: u32 = 60;
 
 impl Client {
     /// Waits until a job has ended, however long it takes, and returns it when it is done.
     ///
-    /// `on_progress` sees the job whenever it was looked at. An engine that is away for up to half a
-    /// minute (restarted, say) is waited for, on whichever port it comes back.
+    /// `on_progress` sees the job at each check. If the engine is away for up to half a minute (for
+    /// example, restarted), this waits for it, on whichever port it comes back.
     ///
     /// # Errors
-    /// The job's own failure; `cancelled`; `engine_unreachable` when the engine stays away, where the job
-    /// may well go on.
+    /// The job's own failure; `cancelled`; `engine_unreachable` if the engine stays away; the job may
+    /// well continue.
     pub fn wait_job(&self, id: JobId, mut on_progress: impl FnMut(&Job)) -> Result<Job, Failure> {
         let mut pause = PAUSE_MIN;
         let mut retries = 0;

@@ -1,8 +1,8 @@
 //! A typed, blocking client of an engine's API.
 //!
 //! [`Target`] says which engine; [`Client`] has one method for each endpoint, and [`Client::wait_job`] to
-//! see long work through. Every error is a [`Failure`](offshoot_types::Failure) as the engine sent it, or
-//! one of `engine_unreachable` and `unauthorized` that says how to mend it.
+//! follow long work to its end. Every error is a [`Failure`](offshoot_types::Failure) as the engine sent
+//! it, or one of `engine_unreachable` and `unauthorized` that says how to fix it.
 
 mod calls;
 mod job;

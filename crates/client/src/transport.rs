@@ -42,7 +42,7 @@ impl Client {
     /// A client of an engine. Finds its address and token; the first request talks to it.
     ///
     /// # Errors
-    /// `engine_unreachable` where the pool has no engine, `unauthorized` where the token cannot be read,
+    /// `engine_unreachable` if the pool has no engine, `unauthorized` if the token cannot be read,
     /// `invalid_input` for a wrong address.
     pub fn new(target: Target) -> Result<Self, Failure> {
         let endpoint = Mutex::new(target.endpoint()?);
@@ -63,7 +63,7 @@ impl Client {
         &self.target
     }
 
-    /// Finds the engine anew, as it may have come back on another port.
+    /// Finds the engine again, as it may have come back on another port.
     pub(crate) fn find_again(&self) {
         if let Ok(found) = self.target.endpoint() {
             *self.endpoint.lock().unwrap_or_else(PoisonError::into_inner) = found;
@@ -165,7 +165,7 @@ fn refusal(base: &str, status: StatusCode, body: &[u8]) -> Failure {
     if let Ok(body) = serde_json::from_slice::<ErrorBody>(body) {
         return body.error.into();
     }
-    // A newer engine may know kinds that we do not; its words are still the best there are.
+    // A newer engine may know kinds that we do not; its message is still the best there is.
     let said = |field: &str| {
         let value = serde_json::from_slice::<serde_json::Value>(body).ok()?;
         Some(value.get("error")?.get(field)?.as_str()?.to_owned())

@@ -21,13 +21,13 @@ pub struct Layout {
     pub log: &'static str,
     /// The directory of a log dataset with the index of commits.
     pub index: &'static str,
-    /// Directories of `data`, itself among them as "", without whose files a server cannot go on: they are
-    /// written while the pool is all but full.
+    /// Directories of `data` (including itself as "") whose files a server cannot work without: they may
+    /// be written while the pool is nearly full.
     pub vital: &'static [&'static str],
 }
 
 /// One kind of database. The capabilities that not every kind has are behind methods that return an
-/// option: `None` says that it has none, and the engine goes without.
+/// option: `None` means there is none, and the engine does without.
 pub trait Connector: Send + Sync {
     /// Its name in commands and records, e.g. what `--connector` takes.
     fn kind(&self) -> &'static str;
@@ -47,7 +47,7 @@ pub trait Connector: Send + Sync {
     /// `HostUnprepared` that names what is missing and the package.
     fn check_programs(&self, version: &str) -> Result<(), Failure>;
 
-    /// Reads a user's URI; a secret in it is taken out.
+    /// Parses a user's URI and takes out a secret in it.
     ///
     /// # Errors
     /// `InvalidInput`.
@@ -89,25 +89,27 @@ pub trait Connector: Send + Sync {
         settings: &BTreeMap<String, String>,
     ) -> Result<(), Failure>;
 
-    /// From where on a data directory needs log: whatever begins at or behind that position was perhaps not
-    /// written to its files.
+    /// The position from which a data directory needs log: anything that begins at or after it may not be
+    /// in its files.
     ///
     /// # Errors
     /// `DataDamaged` when the directory does not say.
     fn replay_begins(&self, spec: &ServerSpec) -> Result<LogPosition, Failure>;
 
-    /// Configures a data directory for a role and starts a server on it. Returns at once; see
+    /// Configures a data directory for a role and starts a server on it. Returns immediately; see
     /// [`Server::wait_ready`].
     ///
     /// # Errors
-    /// `AlreadyExists` for a port that is taken; `HostUnprepared`; whatever made the server end at once.
+    /// `AlreadyExists` for a port that is taken; `HostUnprepared`; whatever made the server end
+    /// immediately.
     fn start(&self, spec: ServerSpec, role: Role) -> Result<Arc<dyn Server>, Failure>;
 
     /// Puts log into a clone of an image as taken, replays it up to a position and leaves a server that takes
-    /// writes, which nobody but the engine can reach. Refused on a clone that was opened before: clone anew.
+    /// writes, which nobody but the engine can reach. Refused on a clone that was opened before: make a new
+    /// clone.
     ///
     /// # Errors
-    /// `MomentUnavailable` where the log ends before; `Cancelled`; `DataDamaged` when recovery fails. Nothing
+    /// `MomentUnavailable` if the log ends before it; `Cancelled`; `DataDamaged` when recovery fails. Nothing
     /// runs then.
     fn replay(&self, spec: ServerSpec, replay: Replay<'_>) -> Result<Replayed, Failure>;
 
@@ -126,19 +128,19 @@ pub trait Connector: Send + Sync {
     /// Stops whatever server an earlier engine left in a runtime directory; none there is no error.
     ///
     /// # Errors
-    /// When it does not even end when killed.
+    /// If it does not end even when killed.
     fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure>;
 
     /// A new password for [`Connector::login`].
     fn new_password(&self) -> String;
 
-    /// A URI that opens a VDB as it stands.
+    /// A URI that opens a VDB as it is.
     fn vdb_uri(&self, port: u16, password: &Secret, database: &str) -> String;
 
     /// The database that a source's URI names; none where it names none.
     fn database_of(&self, source: &str) -> Option<String>;
 
-    /// Checks of images, where the kind has any.
+    /// Checks of images, if the kind has any.
     fn image_checker(&self) -> Option<&dyn ImageChecker> {
         None
     }

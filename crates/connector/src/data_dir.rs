@@ -1,8 +1,8 @@
-//! The files of a directory, wherever it lives: a data directory, received log, an index.
+//! The files of a directory, wherever it is: a data directory, received log, an index.
 //!
-//! The engine works on files of datasets that it serves itself; going through its own mount would
-//! let it wait for itself. So everything here that reads or writes files which may lie in a dataset
-//! takes a [`DataDir`]; only child processes get the path of a mount.
+//! The engine works on files of datasets that it serves itself; through its own mount it would wait
+//! for itself. So everything here that reads or writes files which may be in a dataset takes a
+//! [`DataDir`]; only child processes get the path of a mount.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ pub trait DataFile: Send + Sync {
     /// Its present length in bytes.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn size(&self) -> io::Result<u64>;
 
     /// Reads into `buffer`; how many bytes, 0 only at the end of the file.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -27,20 +27,20 @@ pub trait WritableFile: DataFile {
     /// Writes all of `data`.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
     /// Cuts it, or adds zeros.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn set_size(&self, size: u64) -> io::Result<()>;
 
-    /// Makes what was written to it durable, and its name: a connector that receives log by itself tells its
-    /// source of it only then.
+    /// Makes what was written to it durable, and its name. Only then may a connector that receives log
+    /// itself confirm it to its source.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -57,25 +57,25 @@ pub trait DataDir: Send + Sync {
     /// owner of the data directory (the server must be able to read and rewrite it).
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()>;
 
-    /// Removes a file; none being there is no error.
+    /// Removes a file; it is no error if there is none.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn remove(&self, path: &str) -> io::Result<()>;
 
     /// Whether there is a file or directory of that name.
     ///
     /// # Errors
-    /// Whatever the file system says, but not `NotFound`.
+    /// File system errors, except `NotFound`.
     fn exists(&self, path: &str) -> io::Result<bool>;
 
     /// The names in a directory, sorted, without `.` and `..`.
     ///
     /// # Errors
-    /// `NotFound` when there is no such directory.
+    /// `NotFound` if there is no such directory.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
 
     /// Opens a file to read.
@@ -84,43 +84,44 @@ pub trait DataDir: Send + Sync {
     /// `NotFound` when there is none.
     fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>>;
 
-    /// Removes a file, a symbolic link or a directory with everything below; none being there is no
-    /// error.
+    /// Removes a file, a symbolic link or a directory with everything below; it is no error if
+    /// there is none.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn remove_all(&self, path: &str) -> io::Result<()>;
 
     /// Makes a directory, with the owner of this one, under a name that is not taken.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn create_dir(&self, path: &str, mode: u32) -> io::Result<()>;
 
     /// Makes a file, with the owner of the directory, under a name that is not taken, to be written
-    /// from its beginning on. Nothing of it is durable.
+    /// from the beginning. Nothing in it is durable.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn create(&self, path: &str, mode: u32) -> io::Result<Box<dyn io::Write>>;
 
-    /// Opens a file to write at any place; made, with the owner of this directory, where there is none.
+    /// Opens a file to write anywhere in it; creates it with the owner of this directory if there is
+    /// none.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn open_writable(&self, path: &str, mode: u32) -> io::Result<Box<dyn WritableFile>>;
 
     /// Makes a symbolic link, with the owner of the directory, under a name that is not taken.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn link(&self, path: &str, target: &str) -> io::Result<()>;
 }
 
-/// Fills `buffer` from `offset` on as far as the file goes; how many bytes that were.
+/// Fills `buffer` from `offset` on, as far as the file goes; returns how many bytes.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// File system errors.
 pub fn read_full(file: &dyn DataFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -151,7 +152,7 @@ impl PlainDir {
         &self.root
     }
 
-    /// Gives what was just made to the owner of the root.
+    /// Gives a new file to the owner of the root.
     fn give(&self, path: &Path) -> io::Result<()> {
         use std::os::unix::fs::{MetadataExt, lchown};
         let (owner, made) = (std::fs::metadata(&self.root)?, std::fs::symlink_metadata(path)?);
@@ -177,7 +178,7 @@ impl DataDir for PlainDir {
         let mut file =
             options.write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
         let written = (|| {
-            // Only root can give files away; otherwise the file is ours already, as is the root.
+            // Only root can give files away; otherwise the file is already ours, as is the root.
             if file.metadata()?.uid() != owner.uid() || file.metadata()?.gid() != owner.gid() {
                 fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
             }

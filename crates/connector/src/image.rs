@@ -37,10 +37,10 @@ pub type Tick<'a> = dyn FnMut(u64) -> Result<(), Failure> + 'a;
 
 /// Checks images.
 pub trait ImageChecker: Send + Sync {
-    /// What of an image is to be checked. No server has been started on it.
+    /// What to check of an image. No server has been started on it.
     ///
     /// # Errors
-    /// When its files cannot be compared: ask again with everything different.
+    /// If its files cannot be compared: ask again as if everything differed.
     fn scope(
         &self,
         image: &ServerSpec,
@@ -48,7 +48,7 @@ pub trait ImageChecker: Send + Sync {
     ) -> Result<Box<dyn ImageScope>, Failure>;
 }
 
-/// What of one image is to be checked, in three parts, each after the one before found nothing.
+/// What to check of one image, in three parts; each runs only if the one before found nothing.
 pub trait ImageScope: Send {
     /// Bytes to read, in all.
     fn bytes(&self) -> u64;
@@ -56,7 +56,7 @@ pub trait ImageScope: Send {
     /// Checks files before a server is started.
     ///
     /// # Errors
-    /// When they cannot be read; the tick's.
+    /// If they cannot be read; the tick's.
     fn check_files(
         &mut self,
         files: &Arc<dyn DataDir>,
@@ -66,7 +66,7 @@ pub trait ImageScope: Send {
     /// Checks by a server that runs on a clone of the image, made by the same connector.
     ///
     /// # Errors
-    /// When it does not answer; the tick's.
+    /// If it does not answer; the tick's.
     fn check_running(
         &mut self,
         server: &dyn Server,

@@ -7,9 +7,9 @@
 //!                         ├─ replay()    ──▶ Server      a clone brought to a position
 //!                         └─ image_checker()             is an image sound?
 //! ```
-//! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the
-//! catalog. What it must remember of a source it puts into a [`ConnectorState`](offshoot_domain::ConnectorState),
-//! which the engine keeps and never reads.
+//! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
+//! puts what it must remember about a source into a [`ConnectorState`](offshoot_domain::ConnectorState), which
+//! the engine keeps and never reads.
 //!
 //! # The same things under other names
 //! | here | PostgreSQL | MariaDB |
@@ -23,10 +23,10 @@
 //!
 //! # Rules of every connector (each a test of the conformance suite)
 //! 1. Positions order the log: a commit that ends at or before a position is in what is opened there, and
-//!    no commit that ends behind it.
+//!    no later commit is.
 //! 2. Log is durable in its directory before the source is told that it was received.
 //! 3. Every step can be repeated, and undone, after a kill at any point of it.
-//! 4. A server that was started is found again by its runtime directory alone.
+//! 4. A running server is found again by its runtime directory alone.
 //! 5. A VDB has no way to its source once its ties are cut.
 
 mod connector;

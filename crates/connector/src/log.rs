@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A commit of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Where its record ends: replay up to here has it, and nothing behind it.
+    /// Where its record ends: replay up to here includes it, and nothing after it.
     pub end: LogPosition,
     /// When it was committed, by the source's clock.
     pub time: Timestamp,
@@ -22,18 +22,18 @@ pub trait LogTarget: Send + Sync {
     /// The data directory.
     fn files(&self) -> &Arc<dyn DataDir>;
 
-    /// Makes a file of received log one of the data directory's without copying a byte, with the server's owner;
-    /// one that has the name is replaced.
+    /// Puts a file of received log into the data directory without copying a byte, with the server's owner;
+    /// replaces a file of that name.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// File system errors.
     fn share(&self, log_file: &str, to: &str) -> io::Result<()>;
 }
 
 /// What was received of a source's log, with its index of commits. All methods may be called from several threads.
 pub trait ReceivedLog: Send + Sync {
-    /// Indexes what was received since, up to a position or a little further (while log arrives as fast as it is
-    /// read there is no end); cheap when nothing was. Returns [`ReceivedLog::end`].
+    /// Indexes what was received since, up to a position or a little further (if log arrives as fast as it is
+    /// read, there is no end). Cheap if nothing was received. Returns [`ReceivedLog::end`].
     ///
     /// # Errors
     /// `DataDamaged` when the log is damaged before its end.
@@ -42,7 +42,7 @@ pub trait ReceivedLog: Send + Sync {
     /// The end of the last whole record indexed; [`LogPosition::START`] before the first.
     fn end(&self) -> LogPosition;
 
-    /// Where the log that is kept begins; none where there is none. Commits before are forgotten.
+    /// Where the log that is kept begins; none if there is none. Earlier commits are forgotten.
     ///
     /// # Errors
     /// `DataDamaged` when the directory cannot be read.
@@ -60,7 +60,7 @@ pub trait ReceivedLog: Send + Sync {
     /// As above.
     fn last_at(&self, position: LogPosition) -> Result<Option<Commit>, Failure>;
 
-    /// The first commit whose record begins at or behind a position.
+    /// The first commit whose record begins at or after a position.
     ///
     /// # Errors
     /// As above.
@@ -75,7 +75,7 @@ pub trait ReceivedLog: Send + Sync {
     /// The commit of a transaction, by the label that the database gave it; the newest where labels wrapped around.
     ///
     /// # Errors
-    /// `InvalidInput` for a text that is no label; as above.
+    /// `InvalidInput` for a text that is not a label; as above.
     fn by_transaction(&self, label: &str) -> Result<Option<Commit>, Failure>;
 
     /// The first position that [`ReceivedLog::forget_before`] would keep: log is given up in whole files.
@@ -87,7 +87,8 @@ pub trait ReceivedLog: Send + Sync {
     /// `DataDamaged` when the directory cannot be read.
     fn holds_before(&self, position: LogPosition) -> Result<bool, Failure>;
 
-    /// Removes whole files of log, and of the index, that end at or before a position; how many of log.
+    /// Removes whole files of log, and of the index, that end at or before a position; returns how many
+    /// of log.
     ///
     /// # Errors
     /// When a file cannot be removed.
@@ -96,7 +97,7 @@ pub trait ReceivedLog: Send + Sync {
     /// Log for a staging server whose replay begins at a position.
     fn feed(&self, staging: Arc<dyn LogTarget>, from: LogPosition) -> Box<dyn LogFeed>;
 
-    /// Puts exactly the log from one position to another into a clone, and nothing behind it.
+    /// Puts exactly the log from one position to another into a clone.
     ///
     /// # Errors
     /// `MomentUnavailable` that names the first log that is missing.
@@ -113,10 +114,10 @@ pub trait LogFeed: Send {
     /// How far it was fed.
     fn fed(&self) -> LogPosition;
 
-    /// Gives it the log up to a position; nothing when it has that.
+    /// Gives it the log up to a position; does nothing if it has that.
     ///
     /// # Errors
-    /// `MomentUnavailable` where log is missing; whatever the file system says.
+    /// `MomentUnavailable` if log is missing; file system errors.
     fn advance(&mut self, to: LogPosition) -> Result<(), Failure>;
 }
 
@@ -127,13 +128,13 @@ pub enum StreamState {
     Idle,
     /// Log is received.
     Streaming,
-    /// The source does not give any now; it is tried again.
+    /// The source gives none now; retrying.
     Retrying(Failure),
-    /// The log cannot go on: only a new copy of the source helps.
+    /// The log cannot continue: only a new copy of the source helps.
     Gap(Failure),
 }
 
-/// How a stream stands to its source.
+/// How far a stream is behind its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamStatus {
     /// What it is doing.
@@ -158,7 +159,7 @@ pub trait LogStream: Send + Sync {
     /// Waits until log is received.
     ///
     /// # Errors
-    /// Why it is not, when `timeout` has passed.
+    /// The reason if it is not, after `timeout`.
     fn wait_streaming(&self, timeout: Duration) -> Result<(), Failure>;
 
     /// Receives all that the source has flushed by now.
@@ -167,7 +168,7 @@ pub trait LogStream: Send + Sync {
     /// When the source does not answer, or not all arrives within `timeout`.
     fn ask_now(&self, timeout: Duration) -> Result<Position, Failure>;
 
-    /// The same, however much that is, as long as something arrives within each `silence`.
+    /// The same, however long it takes, as long as something arrives within each `silence`.
     ///
     /// # Errors
     /// As above, and whatever `tick` returns.

@@ -6,20 +6,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The kinds of databases that an engine knows. Whoever wires the engine together makes it.
+/// The kinds of databases that an engine knows. Made where the engine is wired together.
 #[derive(Clone)]
 pub struct Registry {
     kinds: Vec<Arc<dyn Connector>>,
 }
 
 impl Registry {
-    /// The kinds, the one that records of the first releases mean first: those name none.
+    /// The kinds. The first is the one that records of the first releases mean, which name none.
     pub fn new(kinds: Vec<Arc<dyn Connector>>) -> Registry {
         assert!(!kinds.is_empty(), "an engine knows at least one kind of database");
         Registry { kinds }
     }
 
-    /// The kind of that name; the first where the name is empty.
+    /// The kind of that name; the first if the name is empty.
     ///
     /// # Errors
     /// `InvalidInput` that names the kinds there are.
@@ -43,7 +43,7 @@ impl Registry {
     /// Stops whatever server an earlier engine left in a runtime directory, of whichever kind it is.
     ///
     /// # Errors
-    /// When it does not even end when killed.
+    /// If it does not end even when killed.
     pub fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure> {
         self.kinds.iter().try_for_each(|kind| kind.stop_leftover(runtime_dir, deadline))
     }

@@ -16,14 +16,14 @@ use std::time::Duration;
 pub struct ServerSpec {
     /// A name for people, shown in process titles: `vdb dev1`, `staging shop`.
     pub name: String,
-    /// The version of the database, as its source says it.
+    /// The version of the database, as its source reports it.
     pub version: String,
     /// The data directory as the engine reaches it.
     pub files: Arc<dyn DataDir>,
     /// The same as the server sees it (absolute).
     pub data_dir: PathBuf,
-    /// A directory for this server alone, on a plain disk outside of what the engine delivers, with a short
-    /// path (it holds the socket). Made when missing.
+    /// A directory for this server alone, on a plain disk, not on anything the engine delivers, with a
+    /// short path (it holds the socket). Made when missing.
     pub runtime_dir: PathBuf,
     /// The server's log is appended here.
     pub log_file: PathBuf,
@@ -61,7 +61,7 @@ pub struct VdbOptions {
 pub enum StopMode {
     /// Sessions are ended and everything is written: opens without recovery next time.
     Fast,
-    /// At once, as a crash would: for what is thrown away afterwards.
+    /// Immediately, like a crash: for data that is discarded afterwards.
     Immediate,
 }
 
@@ -71,11 +71,12 @@ pub struct Replay<'a> {
     pub log: &'a dyn ReceivedLog,
     /// The clone.
     pub target: &'a dyn LogTarget,
-    /// Where it ends: whatever ends at or before is replayed, nothing that begins there or behind.
+    /// Where it ends: everything that ends at or before it is replayed, nothing that begins at or
+    /// after it.
     pub to: LogPosition,
     /// How long it may take.
     pub deadline: Duration,
-    /// Called every few ten milliseconds with how far it has come, where that is known; `false` cancels.
+    /// Called every 10 to 100 ms with how far it has come, if known; `false` cancels.
     pub tick: &'a mut dyn FnMut(Option<LogPosition>) -> bool,
 }
 
@@ -105,7 +106,7 @@ pub struct Grant {
     pub password: Secret,
     /// Whether the source's logins work again.
     pub restore_source_logins: bool,
-    /// The database that users will look for first.
+    /// The database that users will connect to first.
     pub preferred_database: Option<String>,
 }
 
@@ -127,14 +128,14 @@ pub trait Server: Any + Send + Sync {
     /// Whether it runs.
     fn running(&self) -> bool;
 
-    /// What it is recovering, in its own words, as long as it answers nothing: something else each time it has
-    /// come further.
+    /// What it is recovering, in its own words, as long as it answers nothing. The text changes each time it
+    /// has made progress.
     fn recovering(&self) -> Option<String>;
 
     /// Waits until it takes connections of the engine.
     ///
     /// # Errors
-    /// With the last lines of its log when it ends before; when `deadline` passes it is stopped.
+    /// With the last lines of its log if it ends before that. It is stopped when `deadline` passes.
     fn wait_ready(&self, deadline: Duration) -> Result<(), Failure>;
 
     /// The end of what it has written to its own log and flushed.
@@ -152,25 +153,26 @@ pub trait Server: Any + Send + Sync {
     /// Cuts every way from a copy to its source. Doing it twice is the same as once.
     ///
     /// # Errors
-    /// When the server does not do it; the copy must then not be given to anybody.
+    /// If the server cannot do it; nobody may get the copy then.
     fn cut_ties(&self) -> Result<TiesCut, Failure>;
 
-    /// As [`Server::wait_ready`], and gives a VDB to its users then; the name of the database that its URI opens.
+    /// As [`Server::wait_ready`]; then gives a VDB to its users. Returns the name of the database that its URI
+    /// opens.
     ///
     /// # Errors
-    /// As there, and when the server does not do it.
+    /// As there, and if the server cannot do it.
     fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure>;
 
-    /// Writes everything to its files, so that the room of its log is given back.
+    /// Writes everything to its files, so that the room of its log is freed.
     ///
     /// # Errors
-    /// When it does not do it within `deadline`.
+    /// If it does not do it within `deadline`.
     fn checkpoint(&self, deadline: Duration) -> Result<(), Failure>;
 
-    /// Stops it; not running is no error. Whether it stopped in the asked way: only then is a `Fast` stop's data
-    /// clean. One that does not stop is killed before `deadline`.
+    /// Stops it; it is no error if it does not run. Returns whether it stopped as asked: only then is the data
+    /// clean after a `Fast` stop. A server that does not stop is killed before `deadline`.
     ///
     /// # Errors
-    /// When it does not even end when killed.
+    /// If it does not end even when killed.
     fn stop(&self, mode: StopMode, deadline: Duration) -> Result<bool, Failure>;
 }

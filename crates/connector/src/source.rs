@@ -18,18 +18,18 @@ pub struct SourceUri {
     pub secret: Option<Secret>,
 }
 
-/// What was found out about a source; may be stored.
+/// What a check found out about a source; may be stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckedSource {
-    /// What the connector remembers of it with the dSource.
+    /// What the connector remembers about it with the dSource.
     pub state: ConnectorState,
-    /// Names the database: the same for all its replicas, another for every other one.
+    /// Identifies the database: the same for all its replicas, different for every other database.
     pub identity: String,
     /// The version as the server prints it.
     pub version: String,
     /// Its clock.
     pub clock: Timestamp,
-    /// What does not prevent a link but should be known.
+    /// What does not prevent a link, but users should know.
     #[serde(default)]
     pub warnings: Vec<Failure>,
     /// For the copy alone: the connector's own, opaque like its state.
@@ -56,7 +56,7 @@ pub struct Copied {
     pub start: LogPosition,
     /// From here on it is consistent.
     pub end: LogPosition,
-    /// Whether it was compared with what the source said of it already.
+    /// Whether it was already compared with what the source said about it.
     pub verified: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct StreamRequest {
     pub clock: Arc<dyn Clock>,
 }
 
-/// A database in production. Nothing here writes to it but the reservation of log.
+/// A database in production. Nothing here writes to it except the reservation of log.
 pub trait Source: Send + Sync {
     /// Finds out whether it can be linked.
     ///
@@ -88,7 +88,7 @@ pub trait Source: Send + Sync {
     /// A name for a reservation of log, unlike any other; none where the kind needs none.
     fn reservation_name(&self, unique: &str) -> Option<String>;
 
-    /// Has the source keep its log for us from now on. One that is there is no error.
+    /// Makes the source keep its log for us from now on. An existing reservation is no error.
     ///
     /// # Errors
     /// The source's.
@@ -100,7 +100,7 @@ pub trait Source: Send + Sync {
     /// The source's.
     fn release_log(&self, name: &str) -> Result<(), Failure>;
 
-    /// How a user releases a reservation by hand, for a source that is not reached any more.
+    /// How a user releases a reservation by hand, for a source that cannot be reached any more.
     fn release_hint(&self, name: &str) -> String;
 
     /// Whether a copy is written by a program that needs the path: the data directory must be delivered then, and
@@ -113,16 +113,17 @@ pub trait Source: Send + Sync {
     /// The source's, the pool's, `Cancelled`.
     fn copy(&self, request: &CopyRequest<'_>) -> Result<Copied, Failure>;
 
-    /// Compares a copy with what the source said of it.
+    /// Compares a copy with what the source said about it.
     ///
     /// # Errors
-    /// `DataDamaged`; `HostUnprepared` where this host cannot do it.
+    /// `DataDamaged`; `HostUnprepared` if this host cannot do it.
     fn verify(&self, target: &ServerSpec, cancelled: &dyn Fn() -> bool) -> Result<(), Failure>;
 
-    /// Writes into a copy those of the source's settings that its servers here need; what is left out and why.
+    /// Writes into a copy those of the source's settings that its servers here need. Returns what is left out,
+    /// and why.
     ///
     /// # Errors
-    /// The source's; when a file cannot be written.
+    /// The source's; if a file cannot be written.
     fn adopt_settings(&self, target: &ServerSpec) -> Result<Vec<(String, String)>, Failure>;
 
     /// Starts the stream of its log.

@@ -1,4 +1,4 @@
-//! What a dataset says about its inodes and what callers say to it.
+//! What a dataset reports about its inodes, and what callers ask of it.
 
 use offshoot_types::Ino;
 use std::time::SystemTime;
@@ -135,9 +135,9 @@ pub struct DirEntry {
     pub ino: Ino,
     /// The kind of inode it names.
     pub kind: FileKind,
-    /// Pass this to `readdir` to go on behind this entry. Stays valid whatever is created or
-    /// removed meanwhile; between 16 and 2^63 - 1, ascending in the order of `readdir`, so that
-    /// callers can use 1 and 2 for `.` and `..`, which are not listed.
+    /// Pass this to `readdir` to continue after this entry. Stays valid whatever is created or
+    /// removed in the meantime; between 16 and 2^63 - 1, ascending in the order of `readdir`, so
+    /// that callers can use 1 and 2 for `.` and `..`, which are not listed.
     pub cookie: u64,
 }
 
@@ -159,9 +159,9 @@ pub enum XattrMode {
     /// Creates or replaces.
     #[default]
     Set,
-    /// Fails with [`crate::Error::Exists`] where it is there.
+    /// Fails with [`crate::Error::Exists`] if it exists.
     Create,
-    /// Fails with [`crate::Error::NoAttribute`] where it is not there.
+    /// Fails with [`crate::Error::NoAttribute`] if it does not exist.
     Replace,
 }
 

@@ -20,8 +20,8 @@ pub(crate) struct BlockMap {
     pub(crate) root: BlockHash,
 }
 
-/// Nodes that are read at once: one more costs the device little, all 128 would cost a database that is
-/// far larger than the cache much.
+/// Nodes that are read together. One more costs the device little, but all 128 would cost much for a
+/// database that is far larger than the cache.
 const SIBLINGS: usize = 16;
 
 impl BlockMap {
@@ -82,7 +82,7 @@ impl BlockMap {
         Ok(())
     }
 
-    /// The part of a lookup that one lowest node answers; how many that were.
+    /// The part of a lookup that one lowest node answers; returns how many blocks that was.
     fn lookup_leaf(
         &self,
         source: &dyn NodeSource,
@@ -113,13 +113,13 @@ impl BlockMap {
         Ok(count)
     }
 
-    /// Behind this block there are only holes.
+    /// After this block there are only holes.
     pub(crate) fn end(&self) -> u64 {
         span(self.height)
     }
 
     /// The first block from `from` on that is data (`data`) or a hole (`!data`); `None`: there is
-    /// none below the map's end (behind it everything is a hole).
+    /// none before the map's end (after it everything is a hole).
     pub(crate) fn next(
         &self,
         source: &dyn NodeSource,
@@ -132,9 +132,9 @@ impl BlockMap {
         next_in(source, self.root, self.height, 0, from, data)
     }
 
-    /// The blocks that differ from `other`'s, in ascending ranges: at most `ranges_max`, for which those
-    /// nearest to each other are joined with what is alike between them. Subtrees that are alike are not
-    /// read: the cost follows what differs.
+    /// The blocks that differ from `other`'s, in ascending ranges: at most `ranges_max`, to stay within
+    /// that, the ranges nearest to each other are joined, with what is equal between them. Equal
+    /// subtrees are not read: the cost follows what differs.
     pub(crate) fn differing(
         &self,
         source: &dyn NodeSource,
@@ -157,7 +157,7 @@ impl BlockMap {
         Ok(children.map(|root| BlockMap { height: height - 1, root }))
     }
 
-    /// Data blocks, and the number behind the last one.
+    /// Data blocks, and the number after the last one.
     pub(crate) fn count(&self, source: &dyn NodeSource) -> Result<(u64, u64)> {
         let (blocks, mut end) = (count(source, self.root, self.height)?, 0);
         let (mut hash, mut base) = (self.root, 0);
@@ -169,7 +169,7 @@ impl BlockMap {
                 end = base + 1;
                 break;
             }
-            // A node has a child that is no hole: the last one leads to the last block.
+            // A node has a child that is not a hole: the last such child leads to the last block.
             let children = read_map(source, hash, height)?;
             let Some(slot) = children.iter().rposition(|child| !child.is_zero()) else { break };
             base += slot as u64 * span(height - 1);

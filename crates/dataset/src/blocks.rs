@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Reads nodes.
 pub(crate) trait NodeSource {
-    /// A node's bytes. `Missing` when a commit has replaced it meanwhile.
+    /// A node's bytes. `Missing` if a commit has replaced it in the meantime.
     fn read_node(&self, hash: &BlockHash) -> Result<BlockData>;
 
     /// The same; the others of `siblings`, of which it is one, may be read with it.
@@ -60,7 +60,7 @@ impl NodeSource for PoolReader {
         if let Some(node) = self.pool.read_cached(hash, self.owner) {
             return Ok(node);
         }
-        // What one commit wrote of a file lies together.
+        // What one commit wrote of a file is stored together.
         let mut node = None;
         let mut take = |content: &[u8]| node = Some(BlockData::new(content));
         self.pool.read_around(hash, &siblings(), self.owner, &mut take);
@@ -68,7 +68,7 @@ impl NodeSource for PoolReader {
     }
 }
 
-/// Nodes of the pool, for those who go through many once.
+/// Nodes of the pool, for callers that go through many of them once.
 pub(crate) struct PassingReader<'a>(pub(crate) &'a Pool);
 
 impl NodeSource for PassingReader<'_> {

@@ -1,4 +1,4 @@
-//! Verifying a whole store that no engine has open: the pool, then what datasets make of it.
+//! Verifies a whole store that no engine has open: the pool, then the datasets in it.
 
 use crate::blocks::{NodeSource, StoreNodes};
 use crate::holders::{Search, StateId};
@@ -44,7 +44,7 @@ pub struct CheckReport {
 /// done and bytes in all.
 ///
 /// # Errors
-/// When it cannot begin: no store, in use, of another version, or without a valid root.
+/// If it cannot begin: no store, in use, another version, or no valid root.
 pub fn check(disk: Arc<dyn Disk>, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
     let mut pool = PoolCheck::open(disk, Arc::new(StoreNodes))?;
     pool.verify_segments(progress);
@@ -67,7 +67,7 @@ impl NodeSource for Nodes<'_> {
     }
 }
 
-/// Checks the directory and each state in it; answers the last operation applied to each dataset.
+/// Checks the directory and each state in it. Returns the last operation applied to each dataset.
 fn check_directory(pool: &mut PoolCheck, report: &mut CheckReport) -> BTreeMap<DatasetId, u64> {
     const OBJECT: &str = "directory";
     let mut applied = BTreeMap::new();
@@ -144,12 +144,12 @@ fn holders_of(pool: &PoolCheck, states: &[(StateId, TreeState)]) -> Vec<(BlockHa
     search.end().into_iter().collect()
 }
 
-/// Decodes what waits in the intent log and checks that it follows what is applied.
+/// Decodes what waits in the intent log, and checks that it continues from what is applied.
 fn check_log(pool: &mut PoolCheck, applied: &BTreeMap<DatasetId, u64>, report: &mut CheckReport) {
     const OBJECT: &str = "intent log";
     let replay = match IntentLog::replay(pool.disk()) {
         Ok(replay) => replay,
-        // Cut short, a creation leaves none; the first opening makes it.
+        // A creation that was cut short leaves none; the first opening makes it.
         Err(_) if pool.root().is_zero() => return,
         Err(error) => return pool.add(OBJECT, error.to_string()),
     };
@@ -159,7 +159,7 @@ fn check_log(pool: &mut PoolCheck, applied: &BTreeMap<DatasetId, u64>, report: &
     }
     if replay.mended > 0 {
         let detail =
-            format!("{} records have a flipped bit; the next start mends it", replay.mended);
+            format!("{} records have a flipped bit; the next start fixes it", replay.mended);
         pool.add(OBJECT, detail);
     }
     let records = replay.records;
@@ -179,7 +179,7 @@ fn check_log(pool: &mut PoolCheck, applied: &BTreeMap<DatasetId, u64>, report: &
                 pool.add(OBJECT, format!("record {}: {error}", record.sequence));
             }
         }
-        // Records of a dataset deleted since are nobody's.
+        // Records of a dataset that was deleted since belong to nobody.
         let Some(next) = next.get_mut(&batch.dataset) else { continue };
         if batch.first > *next {
             let (from, until) = (*next, batch.first - 1);

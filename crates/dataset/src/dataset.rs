@@ -4,13 +4,13 @@
 //! 1. `commit`: one commit at a time; held during the whole commit.
 //! 2. `namespace`: one change of names at a time; lookups and listings do not take it.
 //! 3. `gate`: shared by every operation while it changes memory, exclusive for the moment in which
-//!    a commit ends the epoch. No disk is touched and no other operation waited for under it, so a
-//!    commit never holds up operations longer than that moment.
+//!    a commit ends the epoch. Nobody touches the disk or waits for another operation while holding
+//!    it, so a commit never delays operations longer than that moment.
 //! 4. an inode's state (two: by ascending number), then `queue` or `dirty_inodes`.
 //!
-//! Readers take an inode's state only. What they learn there about the committed tree may be
-//! replaced and reclaimed before they have read it; the pool then answers `Missing` and they look
-//! again ([`Dataset::after_missing`]).
+//! Readers take an inode's state only. The committed tree they find there may be replaced and
+//! reclaimed before they have read it. The pool then answers `Missing`, and they look again
+//! ([`Dataset::after_missing`]).
 
 mod admission;
 mod changes;
@@ -49,7 +49,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The largest length of a file, in bytes: 16 TiB.
 pub const FILE_SIZE_MAX: u64 = 1 << 44;
 
-/// Inodes kept in memory per dataset although nobody uses them.
+/// Unused inodes that are kept in memory per dataset.
 const IDLE_INODES_MAX: usize = 65_536;
 
 /// The committed tree.
@@ -92,8 +92,8 @@ pub struct Dataset {
     blocks: AtomicU64,
     /// Memory of all changed layers, in bytes.
     weight: AtomicU64,
-    /// When the first change since the last commit began happened, in ms of the clock, plus 1;
-    /// 0: nothing changed.
+    /// When the first change after the start of the last commit happened, in ms of the clock, plus
+    /// 1; 0: nothing changed.
     dirty_since_ms: AtomicU64,
     deleted: AtomicBool,
     replaying: AtomicBool,
@@ -171,8 +171,8 @@ impl Dataset {
         self.blocks.load(Ordering::Relaxed) * BLOCK_SIZE as u64
     }
 
-    /// Keeps what is committed from now on out of the cache, or no longer: content that nobody reads soon
-    /// would take the place of what others read.
+    /// Whether to keep what is committed from now on out of the cache: content that nobody reads soon
+    /// would evict what others read.
     pub fn write_past_cache(&self, past: bool) {
         self.past_cache.store(past, Ordering::Relaxed);
     }
@@ -194,13 +194,13 @@ impl Dataset {
         self.deleted.load(Ordering::Acquire)
     }
 
-    /// Ends all use: no operation runs or starts from here on. Undone by `false`.
+    /// Ends all use: from here on no operation runs or starts. `false` undoes this.
     pub(crate) fn set_deleted(&self, deleted: bool) {
         let _gate = self.gate.write();
         self.deleted.store(deleted, Ordering::Release);
     }
 
-    /// Waits for a commit that runs and gives back the memory of a deleted dataset.
+    /// Waits for a running commit and gives back the memory of a deleted dataset.
     pub(crate) fn forget(&self) {
         let mut commit = self.commit.lock();
         commit.frozen.clear();
@@ -236,8 +236,8 @@ impl Dataset {
         Ok(gate)
     }
 
-    /// An inode, read from the tree when it is not in memory. It may be gone; whoever uses its
-    /// state looks.
+    /// An inode, read from the tree when it is not in memory. It may be gone; users of its state
+    /// check that.
     fn inode(&self, ino: Ino) -> Result<Arc<Inode>> {
         if let Some(inode) = self.inodes.get(ino) {
             return Ok(inode);
@@ -267,8 +267,8 @@ impl Dataset {
         }
     }
 
-    /// Called when a block of a committed tree was not in the pool: fine (look again) when a commit
-    /// has replaced that tree meanwhile, an error otherwise.
+    /// Called when a block of a committed tree was not in the pool. That is fine (look again) if a
+    /// commit has since replaced that tree, and an error otherwise.
     fn after_missing(&self, seen: Committed, hash: BlockHash) -> Result<()> {
         self.wait_for_commit()?;
         if self.committed.read().generation == seen.generation {
@@ -277,14 +277,14 @@ impl Dataset {
         Ok(())
     }
 
-    /// Waits until a commit that runs has told all inodes about it.
+    /// Waits until a running commit has updated all inodes.
     fn wait_for_commit(&self) -> Result<()> {
         drop(self.commit.lock());
         self.check_usable()
     }
 
-    /// Changes an inode's state in an epoch: freezes what an older epoch left, notes the inode for
-    /// the next commit and accounts for the memory.
+    /// Changes an inode's state in an epoch: freezes what an older epoch left, records the inode
+    /// for the next commit and accounts for the memory.
     fn change<R>(
         &self,
         epoch: u64,

@@ -97,7 +97,7 @@ impl Directory {
         self.order.lock()
     }
 
-    /// Makes what `plan` says, and all that the transaction wrote for it, durable in one root.
+    /// Makes durable in one root what `plan` says and everything the transaction wrote for it.
     pub(crate) fn commit(
         &self,
         pool: &Arc<Pool>,
@@ -128,7 +128,7 @@ impl Directory {
             tree::merge(&writer, root, changes)?
         };
         pool.commit(transaction, new_root, &extra.encode())?;
-        // Shown only now that it is durable: nobody acts on an id that a crash could take back.
+        // Published only now that it is durable: nobody acts on an id that a crash could take back.
         let mut state = self.state.write();
         (state.root, state.extra) = (new_root, extra);
         for entry in entries {
@@ -151,9 +151,9 @@ impl Directory {
     }
 }
 
-/// Asserts what must hold of each commit of the directory: going on would cost data.
+/// Asserts what must hold for each commit of the directory: continuing without it would cost data.
 ///
-/// - I1: ids are given out once: whatever is in the directory has one below the next.
+/// - I1: ids are given out once: every id in the directory is below the next one.
 /// - I2: a dataset's commit holds all operations that the one before held, and counts inodes on from there.
 /// - I3: a snapshot never changes, but for its label.
 fn assert_valid(state: &DirectoryState, extra: &StoreExtra, entries: &[DirectoryEntry]) {

@@ -1,4 +1,4 @@
-//! What can go wrong, and the number the kernel knows it by.
+//! What can go wrong, and the error number that the kernel knows.
 
 use offshoot_types::{BlockHash, DatasetId, ErrorKind, Failure, SnapshotId};
 
@@ -32,10 +32,10 @@ pub enum Error {
     /// The dataset may take no more of the pool (`EDQUOT`).
     #[error("its quota is used up")]
     QuotaUsedUp,
-    /// The operation makes no sense for this inode or these arguments (`EINVAL`).
+    /// The operation is invalid for this inode or these arguments (`EINVAL`).
     #[error("invalid argument: {0}")]
     Invalid(&'static str),
-    /// No further name can be given to the inode (`EMLINK`).
+    /// The inode can have no further name (`EMLINK`).
     #[error("too many links")]
     TooManyLinks,
     /// Past the largest size of a file, 16 TiB (`EFBIG`).
@@ -50,7 +50,7 @@ pub enum Error {
     /// An extended attribute is too large (`E2BIG`).
     #[error("the extended attribute is too large")]
     AttributeTooBig,
-    /// Nothing (no data, no hole) behind that offset (`ENXIO`).
+    /// Nothing (no data, no hole) after that offset (`ENXIO`).
     #[error("nothing behind that offset")]
     NoSuchRange,
     /// Not supported here (`EOPNOTSUPP`).
@@ -62,10 +62,10 @@ pub enum Error {
     /// A block that should be in the pool is not (`EIO`).
     #[error("block {0} is missing")]
     Missing(BlockHash),
-    /// A structure on disk says something impossible (`EIO`).
+    /// A structure on disk is invalid (`EIO`).
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// What was acknowledged is lost, as the intent log was damaged (`EIO`).
+    /// Acknowledged writes are lost because the intent log was damaged (`EIO`).
     #[error(
         "acknowledged writes to {0} are lost: the intent log was damaged; it is as it was before them"
     )]
@@ -73,7 +73,7 @@ pub enum Error {
     /// The disk failed (`EIO`).
     #[error("{0}")]
     Io(String),
-    /// The pool was made by a newer version or is none (`EIO`).
+    /// The pool was made by a newer version, or it is not a pool (`EIO`).
     #[error("{0}")]
     Unusable(String),
     /// The pool is in use by another process.

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// Those who have something unwritten.
 pub(crate) trait Writers: Send + Sync {
-    /// Has all of them write it, as far as they can.
+    /// Has all of them write what they can.
     fn write_all(&self);
 }
 
@@ -61,20 +61,20 @@ impl Ground {
         })
     }
 
-    /// Says, once, who writes when room is wanted.
+    /// Sets, once, who writes when room is needed.
     pub(crate) fn set_writers(&self, writers: Weak<dyn Writers>) {
         let _ = self.writers.set(writers);
     }
 
-    /// Has everybody write what is unwritten: counted as if nothing were compressed or stored already, it
-    /// takes more room than it will.
+    /// Has everybody write what is unwritten: until then it counts as if nothing compressed or was
+    /// already stored, and takes more room than it will.
     pub(crate) fn write_all(&self) {
         if let Some(writers) = self.writers.get().and_then(Weak::upgrade) {
             writers.write_all();
         }
     }
 
-    /// Bytes of new content that the pool has room for, beside what was let in already.
+    /// Bytes of new content that the pool has room for, in addition to what was already admitted.
     pub(crate) fn growth_room(&self) -> u64 {
         let let_in = self.weight.load(Ordering::Relaxed) + self.promised.load(Ordering::Relaxed);
         self.pool.available_now(Purpose::Growth).saturating_sub(let_in + let_in / 2)
@@ -85,7 +85,7 @@ impl Ground {
         self.clock.elapsed().as_millis() as u64
     }
 
-    /// Has the background threads look whether a dataset is due.
+    /// Makes the background threads check whether a dataset is due.
     pub(crate) fn request_commit(&self) {
         self.schedule.wake();
     }

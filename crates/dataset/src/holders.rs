@@ -1,9 +1,9 @@
 //! Who holds a block: the datasets and snapshots that reach it, and where in their files.
 //!
-//! Nothing on disk leads from a block to those who refer to it, so the trees are walked from their roots.
-//! What states share is walked once: for each node met it is remembered whether a wanted block is below it. So
-//! a search costs one read of each node of metadata, about a hundredth of the data, however many snapshots
-//! there are. What cannot be read is passed over: what is below it is not known.
+//! Nothing on disk leads from a block to those who refer to it, so the trees are walked from their roots. What
+//! states share is walked once: the search remembers for each node whether a wanted block is below it. So a
+//! search costs one read of each node of metadata, about a hundredth of the data, however many snapshots there
+//! are. What cannot be read is skipped: nobody knows what is below it.
 
 use crate::Result;
 use crate::block_map::span;
@@ -16,9 +16,9 @@ use offshoot_format::tree::{LeafEntry, MapView, NodeView};
 use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, Ino, SnapshotId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Places that are named of one block; more are counted.
+/// Places named per block; further ones are only counted.
 const HOLDERS_MAX: usize = 16;
-/// No path is deeper: the names lead in a circle.
+/// No path is deeper: the names form a circle.
 const DEPTH_MAX: usize = 4096;
 /// No tree or block map is higher.
 const LEVEL_MAX: u8 = 16;
@@ -39,7 +39,7 @@ pub enum StateId {
 pub struct HeldFile {
     /// The path in the dataset, without a slash before it.
     pub path: String,
-    /// The first byte that lies in the block (or, of a damaged block of a file's map, below it).
+    /// The first byte that is in the block (or, of a damaged block of a file's map, below it).
     pub offset: u64,
     /// So many bytes from there on.
     pub len: u64,
@@ -57,7 +57,7 @@ pub struct Holder {
 /// Those who hold a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// Some of them, datasets first; a file is named once, with its first such place.
+    /// Some of them, datasets first; each file once, with its first such place.
     pub named: Vec<Holder>,
     /// How many more there are.
     pub more: u64,
@@ -70,7 +70,7 @@ type Met = (BlockHash, Option<(u64, u64, u64)>);
 pub(crate) struct Search<'a> {
     source: &'a dyn NodeSource,
     found: HashMap<BlockHash, Holders>,
-    /// Nodes met, and whether they are wanted or lead to what is.
+    /// Nodes met, and whether they are wanted or lead to a wanted one.
     leads: HashMap<BlockHash, bool>,
 }
 

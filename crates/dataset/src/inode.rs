@@ -4,7 +4,7 @@
 //! and turns dirty layers into *frozen* ones ([`InodeState::freeze`]), either by itself or by the
 //! first operation of the next epoch that touches the inode; when the commit is durable,
 //! [`InodeState::commit_done`] drops the frozen layer and takes the new block map. A frozen layer
-//! whose commit failed stays, and the next freeze lays the dirty layer over it.
+//! whose commit failed stays, and the next freeze puts the dirty layer on top of it.
 
 use crate::attributes::{Attr, FileKind};
 use crate::block_map::BlockMap;
@@ -24,7 +24,7 @@ pub(crate) struct Inode {
     pub(crate) kind: FileKind,
     pub(crate) state: RwLock<InodeState>,
     pub(crate) stream: Mutex<Stream>,
-    /// Room for it may be taken from the reserve; see [`crate::Dataset::favour_directory`].
+    /// It may use room of the reserve; see [`crate::Dataset::favour_directory`].
     pub(crate) favoured: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct InodeState {
     pub(crate) target: Box<[u8]>,
     /// The committed blocks.
     pub(crate) map: BlockMap,
-    /// How many of them are no holes.
+    /// How many of them are not holes.
     pub(crate) blocks: u64,
     pub(crate) dirty: Layer,
     /// The epoch of the dirty layer; 0: nothing is dirty.
@@ -63,7 +63,7 @@ pub(crate) struct InodeState {
     pub(crate) frozen: Option<Arc<Frozen>>,
     /// Users that keep it alive without a name.
     pub(crate) open: u32,
-    /// Freed; only the next commit still has to hear of it.
+    /// Freed; only the next commit still has to know.
     pub(crate) gone: bool,
 }
 
@@ -230,7 +230,7 @@ impl InodeState {
         self.dirty_epoch = 0;
     }
 
-    /// Drops the frozen layer, which is durable in `map` now.
+    /// Drops the frozen layer, which is now durable in `map`.
     pub(crate) fn commit_done(&mut self, map: BlockMap, blocks: u64) {
         self.frozen = None;
         self.map = map;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 const SHARDS: usize = 16;
 
-/// Inodes by number, in shards so that their users do not meet at one lock.
+/// Inodes by number, in shards, so that users do not contend for one lock.
 #[derive(Default)]
 pub(crate) struct InodeTable {
     shards: [RwLock<HashMap<u64, Arc<Inode>>>; SHARDS],
@@ -28,8 +28,8 @@ impl InodeTable {
         self.shard(inode.ino).write().insert(inode.ino.0, inode);
     }
 
-    /// Adds an inode read from the tree unless another thread was faster, in which case that one is
-    /// answered; `None` when `is_current` denies that the tree it was read from is the latest.
+    /// Adds an inode read from the tree; if another thread was faster, returns that one. `None` if
+    /// `is_current` says that the tree it was read from is no longer the latest.
     pub(crate) fn insert_loaded(
         &self,
         inode: Arc<Inode>,
@@ -39,7 +39,8 @@ impl InodeTable {
         if let Some(present) = shard.get(&inode.ino.0) {
             return Some(Arc::clone(present));
         }
-        // Asked under the lock: whoever evicted a newer version has changed the answer before.
+        // Asked under the lock: a thread that evicted a newer version has already changed the
+        // answer.
         if !is_current() {
             return None;
         }
@@ -55,7 +56,8 @@ impl InodeTable {
         self.shards.iter().for_each(|shard| shard.write().clear());
     }
 
-    /// Drops inodes that nobody uses and that are as committed, when there are more than `max`.
+    /// Drops inodes that nobody uses and that have no uncommitted changes, if there are more than
+    /// `max`.
     pub(crate) fn evict(&self, max: usize) {
         for shard in &self.shards {
             let mut shard = shard.write();
@@ -63,8 +65,8 @@ impl InodeTable {
                 continue;
             }
             shard.retain(|_, inode| {
-                // Under the shard's lock nobody can take another reference. The state of one in use
-                // is not waited for: its holder may be waiting for this shard.
+                // Under the shard's lock nobody can take another reference. Do not wait for the
+                // state of one in use: its holder may be waiting for this shard.
                 Arc::strong_count(inode) > 1
                     || inode.state.try_read().is_none_or(|state| {
                         state.open > 0 || state.dirty_epoch != 0 || state.frozen.is_some()

@@ -1,8 +1,8 @@
 //! Changes of one inode that are not in the committed tree.
 //!
 //! A block is looked for in the dirty layer, then in the frozen layer (the one a commit is
-//! writing), then in the committed block map. In one layer a block's own slot goes before the
-//! cleared ranges, which hide what lies below.
+//! writing), then in the committed block map. Within a layer a block's own slot takes precedence
+//! over the cleared ranges, which hide what is below.
 
 use offshoot_pool::{BlockData, BlockPin};
 use offshoot_types::{BLOCK_SIZE, Ino};
@@ -93,7 +93,7 @@ impl Layer {
         self.cleared.insert(start, end);
     }
 
-    /// Forgets all blocks without hiding those below: for an inode that is gone.
+    /// Forgets all blocks without hiding those below, for an inode that is gone.
     pub(crate) fn drop_blocks(&mut self) {
         let weights = self.blocks.values().map(Slot::weight);
         self.weight -= weights.sum::<u64>();
@@ -116,7 +116,7 @@ impl Layer {
         }
     }
 
-    /// Lays a newer layer over this one.
+    /// Puts a newer layer on top of this one.
     pub(crate) fn overlay(&mut self, newer: Layer) {
         for (start, end) in newer.cleared.iter() {
             self.clear_blocks(start, end);
@@ -149,7 +149,7 @@ impl RangeSet {
         if start >= end {
             return;
         }
-        // Take in every range that touches the new one, from behind.
+        // Absorb every range that touches the new one, from the end.
         while let Some((&other, &other_end)) = self.ranges.range(..=end).next_back() {
             if other_end < start {
                 break;
@@ -179,7 +179,7 @@ impl RangeSet {
         self.ranges.range(..=value).next_back().map(|(_, &end)| end).filter(|&end| end > value)
     }
 
-    /// The start of the first range behind `value`.
+    /// The start of the first range after `value`.
     pub(crate) fn next_start(&self, value: u64) -> Option<u64> {
         self.ranges.range(value..).next().map(|(&start, _)| start)
     }

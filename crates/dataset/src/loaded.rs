@@ -17,7 +17,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// None yet; they are asked from now on when room is wanted.
+    /// None yet; from now on they are asked when room is needed.
     pub(crate) fn new(ground: &Arc<Ground>) -> Arc<Loaded> {
         let (datasets, loading) = (RwLock::default(), Mutex::default());
         let loaded = Arc::new(Loaded { ground: Arc::clone(ground), datasets, loading });
@@ -40,7 +40,7 @@ impl Loaded {
         self.datasets.write().remove(&id)
     }
 
-    /// Takes all out: users may hold some longer.
+    /// Takes all out; users may hold some longer.
     pub(crate) fn clear(&self) {
         self.datasets.write().clear();
     }

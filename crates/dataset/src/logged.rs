@@ -19,7 +19,7 @@ struct LoggedRecord {
 }
 
 impl LoggedRecords {
-    /// Appends a record and notes it; one lock for both, so that a trim between cannot miss it.
+    /// Appends a record and registers it, under one lock so that a trim in between cannot miss it.
     pub(crate) fn append(
         &self,
         log: &IntentLog,
@@ -28,7 +28,7 @@ impl LoggedRecords {
         parts: &[IoSlice<'_>],
     ) -> Result<u64, offshoot_intent_log::Error> {
         let mut records = self.0.lock();
-        // D1 of `durability`: replay would take a step back for damage.
+        // D1 of `durability`: replay would mistake a step back for damage.
         let before = records.get(&dataset).and_then(VecDeque::back);
         assert!(before.is_none_or(|before| before.last < last), "{dataset} logs {last} again");
         let sequence = log.append(dataset.0, last, parts)?;

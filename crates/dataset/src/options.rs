@@ -1,4 +1,4 @@
-//! What can be set about a store.
+//! The settings of a store.
 
 use offshoot_pool::PoolOptions;
 use std::time::Duration;
@@ -16,14 +16,14 @@ pub struct StoreOptions {
     pub log_files_max: u32,
     /// A dataset that has changed is committed after this time.
     pub commit_interval: Duration,
-    /// Bytes of changed data after which a dataset is committed at once.
+    /// Bytes of changed data after which a dataset is committed immediately.
     pub dirty_limit: u64,
     /// Bytes of changed data of all datasets at which writers wait for commits.
     pub dirty_bound: u64,
     /// Threads that hash and compress for one commit; 0 = one per core.
     pub commit_workers: usize,
-    /// Whether commits happen by themselves. Off, the caller calls [`crate::Store::commit_all`]: a
-    /// simulation does, so that a seed repeats a run exactly.
+    /// Whether commits happen automatically. If not, the caller calls [`crate::Store::commit_all`]:
+    /// a simulation does, so that a seed repeats a run exactly.
     pub background: bool,
 }
 

@@ -29,7 +29,7 @@ struct PrefetchState {
 }
 
 impl Prefetch {
-    /// Asks for blocks. Dropped when too much is asked for, or when nobody reads ahead here.
+    /// Asks for blocks. Dropped if too much is waiting, or if nobody reads ahead here.
     pub(crate) fn request(&self, request: Request) {
         let mut state = self.state.lock();
         if state.running && state.requests.len() < PREFETCH_REQUESTS_MAX {
@@ -45,7 +45,7 @@ impl Prefetch {
         self.changed.notify_all();
     }
 
-    /// From now on there is somebody who reads ahead.
+    /// From now on somebody reads ahead.
     pub(crate) fn start(&self) {
         self.state.lock().running = true;
     }

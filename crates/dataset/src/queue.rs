@@ -4,7 +4,7 @@
 //! that are neither in the intent log nor in a durable commit, so that a sync can log them. Not all
 //! can be logged: after too much was queued, after an operation without a form in the log (shared
 //! blocks), or when the log refused. Then everything up to [`Queue::commit_only`] is made durable by
-//! a commit, and nothing behind it is logged before that: the log never has a gap.
+//! a commit, and nothing later is logged before that: the log never has a gap.
 
 use offshoot_format::operation::Operation;
 use offshoot_intent_log::{Request, VolatileLog};
@@ -62,7 +62,7 @@ pub(crate) struct Queue {
     pub(crate) applied: u64,
     /// Operations up to this one that are not durable can only be made so by a commit.
     pub(crate) commit_only: u64,
-    /// The last operations, up to and including `last`, as far as they are not logged.
+    /// The last operations, up to and including `last`, that are not logged.
     pub(crate) entries: VecDeque<Queued>,
     bytes: usize,
     bytes_max: usize,
@@ -85,7 +85,7 @@ impl Queue {
 
     /// Keeps every operation from now on in the volatile log as well.
     pub(crate) fn attach(&mut self, volatile: Arc<VolatileLog>) {
-        // What came before is not in it: it counts once that is committed.
+        // Earlier operations are not in it: it counts once those are committed.
         volatile.skip(self.last);
         self.volatile = Some(volatile);
     }
@@ -100,7 +100,7 @@ impl Queue {
         self.put(operation, data, None);
     }
 
-    /// The same for one that a request asked for which must be done once.
+    /// The same for an operation whose request must be done exactly once.
     pub(crate) fn push_asked(&mut self, operation: &Operation<'_>, request: Option<&Request<'_>>) {
         self.put(operation, Vec::new(), request);
     }

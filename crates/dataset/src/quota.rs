@@ -1,15 +1,15 @@
-//! How much datasets, with the snapshots taken of them, may take in the pool for themselves.
+//! How much of the pool datasets, with their snapshots, may take for themselves.
 //!
-//! What a change will take once it is compressed and found stored already or not, nobody knows when it
-//! is let in. So growth is counted as if it were neither, and when that reaches the quota, what is
-//! really taken is measured: stored bytes that nothing but the members and their snapshots reaches.
+//! When a change is admitted, nobody knows what it will take: it may compress, or be stored already.
+//! So growth is counted at full size. When that reaches the quota, the real use is measured: stored
+//! bytes that only the members and their snapshots reach.
 
 use crate::ground::Ground;
 use crate::{Error, Result};
 use offshoot_types::{BlockHash, DatasetId};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// After a measurement the next one is not made before this many times its duration has passed.
+/// The next measurement is made after at least this many times the duration of the last.
 const REST: u64 = 10;
 /// Nor before this time, in ms.
 const REST_MS_MIN: u64 = 500;
@@ -37,12 +37,12 @@ impl Quota {
         self.limit == limit && self.members == members
     }
 
-    /// Whether as good as nothing may be added.
+    /// Whether almost nothing may be added.
     pub(crate) fn is_used_up(&self, ground: &Ground) -> bool {
         if self.left.load(Ordering::Relaxed) >= NOTHING {
             return false;
         }
-        // What cannot be measured now is not refused for that.
+        // A failed measurement is no reason to refuse.
         self.measure(ground).is_ok() && self.left.load(Ordering::Relaxed) < NOTHING
     }
 
@@ -52,7 +52,7 @@ impl Quota {
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Finds out what is left. Everything of the members should be committed.
+    /// Measures what is left. All members should be committed.
     pub(crate) fn measure(&self, ground: &Ground) -> Result<()> {
         let began = ground.now_ms();
         if began < self.rests_until.load(Ordering::Relaxed) {
@@ -62,7 +62,7 @@ impl Quota {
         let used = loop {
             attempts += 1;
             match ground.pool.freed_by(&self.roots(ground)) {
-                // A commit has replaced a tree meanwhile.
+                // A commit has replaced a tree in the meantime.
                 Err(offshoot_pool::Error::Missing(_)) if attempts < 8 => {}
                 other => break other.map_err(Error::from)?,
             }

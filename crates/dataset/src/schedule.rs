@@ -1,11 +1,11 @@
-//! Who is committed next, and word of what was.
+//! Which dataset is committed next, and notice of those that were.
 
 use offshoot_types::DatasetId;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often the committers look whether a dataset is due.
+/// How often the committers check whether a dataset is due.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Something that threads wait for and others announce.
@@ -39,7 +39,7 @@ pub(crate) struct Schedule {
 #[derive(Default)]
 pub(crate) struct ScheduleState {
     stopped: bool,
-    /// A look was asked for since the last one.
+    /// A check was asked for since the last one.
     woken: bool,
     /// Datasets being committed (0), or left alone until this time in ms.
     busy: BTreeMap<DatasetId, u64>,
@@ -71,8 +71,8 @@ impl Schedule {
         self.changed.notify_all();
     }
 
-    /// Waits until `choose` finds somebody to commit, who counts as being committed from then on; `None` once
-    /// stopped. Asked at least every [`LOOK_INTERVAL`].
+    /// Waits until `choose` finds a dataset to commit, which counts as being committed from then on; `None`
+    /// once stopped. Asked at least every [`LOOK_INTERVAL`].
     pub(crate) fn next<T>(
         &self,
         now_ms: impl Fn() -> u64,
@@ -94,7 +94,7 @@ impl Schedule {
         }
     }
 
-    /// It was committed; where that failed, it is left alone until this time in ms.
+    /// It was committed; if that failed, it is left alone until this time in ms.
     pub(crate) fn done(&self, id: DatasetId, rests_until_ms: Option<u64>) {
         let mut state = self.state.lock();
         match rests_until_ms {

@@ -28,7 +28,7 @@ use std::time::SystemTime;
 /// The longest label, in bytes.
 const LABEL_LEN_MAX: usize = 1024;
 
-/// What the store knows of a dataset.
+/// What the store knows about a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetInfo {
     /// Its id.
@@ -41,7 +41,7 @@ pub struct DatasetInfo {
     pub label: Vec<u8>,
 }
 
-/// What the store knows of a snapshot.
+/// What the store knows about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotInfo {
     /// Its id.
@@ -83,7 +83,7 @@ impl Store {
         members: &[DatasetId],
         limit: Option<u64>,
     ) -> Result<()> {
-        // One that is not in use has no limit to lift.
+        // A dataset that is not in use has no limit to lift.
         if limit.is_some() || self.loaded.get(limited).is_some() {
             self.dataset(limited)?.set_quota(members, limit);
         }
@@ -101,7 +101,8 @@ impl Store {
         self.ground.pool.faults()
     }
 
-    /// Those who hold some blocks, as of about now. Reads the metadata of everything in the store.
+    /// The holders of some blocks, roughly as of now. Reads the metadata of everything in the
+    /// store.
     pub fn holders(&self, blocks: &[BlockHash]) -> HashMap<BlockHash, Holders> {
         let nodes = PassingReader(&self.ground.pool);
         let mut search = Search::new(&nodes, blocks);
@@ -113,7 +114,7 @@ impl Store {
         for (id, record) in &datasets {
             search.look(StateId::Dataset(*id), &record.tree);
         }
-        // The newest first: it is what users look at.
+        // The newest first: that is the one users look at.
         for (id, record) in snapshots.iter().rev() {
             search.look(StateId::Snapshot(*id), &record.tree);
         }
@@ -201,7 +202,7 @@ impl Store {
             loaded.set_deleted(false);
         }
         outcome?;
-        // Its records in the log are nobody's any more: ids are never given twice.
+        // Its records in the log no longer belong to anyone: ids are never reused.
         ground.logged.commit_done(ground.log.get(), dataset, None);
         self.loaded.remove(dataset);
         if let Some(loaded) = loaded {
@@ -255,7 +256,7 @@ impl Store {
     /// The files of a dataset. All callers share one [`Dataset`].
     ///
     /// # Errors
-    /// `Lost` until [`Store::accept_loss`] where operations are lost that were acknowledged.
+    /// `Lost` until [`Store::accept_loss`], if acknowledged operations are lost.
     pub fn dataset(&self, dataset: DatasetId) -> Result<Arc<Dataset>> {
         self.check_open()?;
         self.loaded.dataset(dataset, false)
@@ -284,8 +285,8 @@ impl Store {
         })
     }
 
-    /// Bytes that may still be added to files: what is free above the reserve, less what was let in
-    /// and is not written yet.
+    /// Bytes that may still be added to files: what is free above the reserve, less what was
+    /// admitted and is not written yet.
     pub fn growth_room(&self) -> u64 {
         self.ground.growth_room()
     }
@@ -305,7 +306,7 @@ impl Store {
         Ok(record.tree.blocks * BLOCK_SIZE as u64)
     }
 
-    /// Commits every dataset that has changed; answers the first failure, after trying all.
+    /// Commits every dataset that has changed; returns the first failure, after trying all.
     pub fn commit_all(&self) -> Result<()> {
         self.check_open()?;
         let mut first_failure = Ok(());
@@ -348,7 +349,7 @@ impl Store {
     }
 }
 
-/// Ways around the files, for tests of checks.
+/// Ways to bypass the files, for tests of checks.
 #[cfg(test)]
 impl Store {
     pub(crate) fn directory_record(&self, id: DatasetId) -> DatasetRecord {
@@ -366,7 +367,7 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// Without [`Store::close`], as a crash: what was not synced may be lost.
+    /// Dropped without [`Store::close`], as in a crash: what was not synced may be lost.
     fn drop(&mut self) {
         self.stop_threads();
         self.shut();

@@ -1,11 +1,11 @@
-//! What tests of this crate on a real directory have in common.
+//! What this crate's tests on a real directory have in common.
 
 use crate::{Store, StoreOptions};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::{Disk, LinuxDisk};
 use std::sync::Arc;
 
-/// A small store in which nothing happens by itself.
+/// A small store in which nothing happens on its own.
 fn options() -> StoreOptions {
     let mut options =
         StoreOptions { log_file_size: 128 << 10, background: false, ..StoreOptions::default() };

@@ -1,6 +1,6 @@
 //! The copy-on-write B+tree that holds a dataset's metadata, and the directory of datasets.
 //!
-//! A tree is named by its root's hash; an empty tree is [`BlockHash::ZERO`]. [`merge`] answers a new
+//! A tree is named by its root's hash; an empty tree is [`BlockHash::ZERO`]. [`merge`] returns a new
 //! root for a sorted batch of changes and writes every node it changes exactly once: children are
 //! joined with their neighbours and split in memory by their parent before they are written.
 
@@ -83,7 +83,7 @@ fn scan_node(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Applies changes, ascending by key and each key once; answers the new root.
+/// Applies changes, ascending by key and each key once; returns the new root.
 pub(crate) fn merge(
     sink: &dyn NodeSink,
     root: BlockHash,
@@ -110,7 +110,8 @@ fn finish(sink: &dyn NodeSink, node: Node) -> Result<BlockHash> {
                 Node::Leaf(entries) if entries.is_empty() => Ok(BlockHash::ZERO),
                 Node::Branch(_, mut children) if children.len() <= 1 => match children.pop() {
                     None => Ok(BlockHash::ZERO),
-                    // The child may be a branch of one child itself: an old one, never changed.
+                    // The child may itself be a branch with one child: an old one that was never
+                    // changed.
                     Some(child) => child.state.written(sink),
                 },
                 node => node.write(sink),
@@ -155,8 +156,8 @@ impl ChildState {
 type Changes = std::iter::Peekable<std::vec::IntoIter<Change>>;
 
 impl Node {
-    /// Reads a node; `key` is what its parent calls it, which its first entry takes over so that
-    /// the node can be joined with the one before.
+    /// Reads a node. `key` is its key in the parent; its first entry takes that key, so that the
+    /// node can be joined with the one before.
     fn load(source: &dyn NodeSource, hash: BlockHash, key: &[u8]) -> Result<Node> {
         let bytes = source.read_node(&hash)?;
         let view = NodeView::new(&bytes)?;

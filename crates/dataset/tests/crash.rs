@@ -1,4 +1,4 @@
-//! What a loss of power and failed flushes leave of the log. That a crash at any operation of the disk
+//! What a power loss and failed flushes leave of the log. That a crash at any operation of the disk
 //! leaves a prefix of each dataset's history is what `offshoot-sim` shows.
 #![allow(clippy::unwrap_used)]
 
@@ -34,7 +34,7 @@ impl OneFile {
         self.dataset.write(self.ino, at, content).unwrap();
     }
 
-    /// After a loss of power all of the file is as it is now.
+    /// After a power loss all of the file is as it is now.
     fn survives_a_crash(self, context: &str) {
         let OneFile { disk, store, id, dataset, ino } = self;
         let expected = dataset.read(ino, 0, 1 << 20).unwrap();
@@ -85,7 +85,7 @@ fn the_log_is_trimmed_behind_the_slowest_dataset_only() {
 }
 
 /// A flush for which the device has no room loses nothing that was acknowledged, and once there is
-/// room all goes on without a reopening: by the log and by commits.
+/// room all continues without a reopening: by the log and by commits.
 #[test]
 fn flushes_without_room_lose_nothing_and_all_goes_on_with_room() {
     for seed in 0..10 {
@@ -96,7 +96,7 @@ fn flushes_without_room_lose_nothing_and_all_goes_on_with_room() {
                 file.dataset.sync().unwrap();
                 file.disk.refuse_syncs(Some(prefix));
                 file.write(u64::from(round) * 10_000 + 15_000, &[round + 100; 5000]);
-                // By the other of the two, unless that has something to make up for.
+                // By the other of the two, unless that has something to catch up on.
                 if prefix != "log/" {
                     assert_eq!(file.dataset.commit(), Err(Error::NoSpace), "{prefix}");
                 }
@@ -113,8 +113,8 @@ fn flushes_without_room_lose_nothing_and_all_goes_on_with_room() {
     }
 }
 
-/// A flush that fails is never taken for done: with a failed pool the log still serves, with a
-/// failed log commits do, and what was acknowledged either way is there afterwards.
+/// A failed flush never counts as done: with a failed pool the log still serves, with a failed log
+/// commits do, and what was acknowledged either way is there afterwards.
 #[test]
 fn failed_flushes_lose_nothing_that_was_acknowledged() {
     for (prefix, log_fails) in [("segments/", false), ("root.", false), ("log/", true)] {

@@ -200,7 +200,7 @@ fn assert_opens(name: &str, flags_then: u64) {
             .pool()
             .scrub(Default::default(), u64::MAX, &mut |_| std::ops::ControlFlow::Continue(()));
         assert_eq!((state.unwrap().damaged, store.faults()), (0, Vec::new()));
-        // And it goes on: what is written now is there after another opening.
+        // And it continues: what is written now is there after another opening.
         let dataset = store.dataset(DatasetId(1)).unwrap();
         file(&dataset, Ino::ROOT, b"new", &content(6, 4, false));
         drop(dataset);

@@ -1,4 +1,4 @@
-//! A disk that fills up: refused writes, nothing lost, deletion mends it without a reopening.
+//! A disk that fills up: refused writes, nothing lost, deletion fixes it without a reopening.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -12,7 +12,7 @@ fn noise(dice: &mut Dice) -> Vec<u8> {
     (0..8192).map(|_| dice.roll(256) as u8).collect()
 }
 
-/// Writes random blocks until there is no room; answers how many.
+/// Writes random blocks until there is no room; returns how many.
 fn fill(dataset: &Dataset, ino: Ino, seed: u64, sync_every: u64) -> u64 {
     let mut dice = Dice::new(seed);
     for block in 0..100_000 {
@@ -55,7 +55,7 @@ fn a_full_pool_refuses_loses_nothing_and_recovers_by_deletion() {
         let big = make_file(&one, b"big");
         let blocks = fill(&one, big, seed, 1 + seed * 7);
         assert!(blocks > 300, "only {blocks} blocks fit");
-        // Full for everyone, also after commits; what is there is there.
+        // Full for everyone, even after commits; what exists stays.
         one.commit().unwrap();
         two.commit().unwrap();
         for _ in 0..5 {
@@ -67,7 +67,7 @@ fn a_full_pool_refuses_loses_nothing_and_recovers_by_deletion() {
         }
         check(&one, big, seed, blocks);
         assert_eq!(two.read(keep, 19 * 8192, 8192).unwrap(), [20; 8192][..]);
-        // A loss of power changes nothing of that.
+        // A power loss does not change that.
         drop((one, two));
         drop(store);
         disk.crash();
@@ -75,7 +75,7 @@ fn a_full_pool_refuses_loses_nothing_and_recovers_by_deletion() {
         let one = store.dataset(ids[0]).unwrap();
         let two = store.dataset(ids[1]).unwrap();
         check(&one, big, seed, blocks);
-        // Deleting works, be it a file, part of a file, or a dataset; then there is room again.
+        // Deleting a file, part of a file or a dataset works; then there is room again.
         let snapshot = store.snapshot(ids[0]).unwrap();
         let size = SetAttr { size: Some(blocks / 2 * 8192), ..SetAttr::default() };
         one.setattr(big, &size).unwrap();
@@ -116,7 +116,8 @@ fn a_failed_commit_is_made_good_by_the_next() {
         let at = (round * 150_001) as usize;
         let bytes = dice.bytes(50_000);
         model[at..at + 50_000].copy_from_slice(&bytes);
-        // What is in memory already may be changed; the check of room comes first, so it is lifted.
+        // What is already in memory may be changed; the check for room comes first, so it is
+        // lifted.
         disk.set_capacity(None);
         dataset.write(ino, at as u64, &bytes).unwrap();
         disk.set_capacity(Some(disk.used()));
@@ -143,7 +144,7 @@ fn a_failed_commit_is_made_good_by_the_next() {
 }
 
 /// Nine tenths of what fits are live, without any order in what is rewritten: space is given back as
-/// fast as it is asked for, down to what lies dead between live blocks.
+/// fast as it is asked for, down to what is dead between live blocks.
 #[test]
 fn a_pool_that_is_nine_tenths_full_can_be_rewritten_for_ever() {
     for seed in seeds(1) {

@@ -1,4 +1,4 @@
-//! The ledger against really deleting: what it says beforehand is what the pool gives back.
+//! The ledger against real deletion: what it predicts is what the pool frees.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -17,7 +17,7 @@ fn open(seed: u64) -> Arc<Store> {
     Store::open(disk, &small_options(), Arc::new(SystemClock)).unwrap()
 }
 
-/// Stored bytes that datasets and snapshots reach in truth.
+/// Stored bytes that datasets and snapshots really reach.
 fn content_bytes(store: &Store) -> u64 {
     while store.pool().reclaim_step().unwrap() {}
     store.stats().live - store.directory_bytes().unwrap()

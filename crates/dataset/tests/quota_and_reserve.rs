@@ -1,4 +1,4 @@
-//! Who may still write when the pool runs full, and what a quota keeps from growing.
+//! Who may still write when the pool is full, and what a quota stops from growing.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -65,7 +65,7 @@ fn the_reserve_is_for_what_matters_more() {
     let (grown, refusal) = grow(&server, data, &mut dice);
     assert_eq!(refusal, Error::NoSpace);
     assert!(grown > 400, "{grown} blocks in 5 MiB");
-    // Files of others do not grow either; what is there can be replaced, and the log goes on.
+    // Files of others do not grow either; what is there can be replaced, and the log continues.
     let refused = |name: u8| server.create(Ino::ROOT, &[name], &new) == Err(Error::NoSpace);
     assert!((1..100).any(refused), "files are made without end");
     let mut replaced = 0;
@@ -140,7 +140,7 @@ fn what_a_file_grew_by_without_content_can_be_filled_later() {
     }
 }
 
-/// Others fill the disk before any operation: what was synced is there, also after a loss of power.
+/// Others fill the disk before any operation: what was synced is there, also after a power loss.
 #[test]
 fn whatever_write_finds_the_disk_full_nothing_synced_is_lost() {
     let mut met = 0;
@@ -223,7 +223,7 @@ fn a_quota_covers_a_dataset_with_its_snapshots_and_not_what_it_shares() {
     let more = make_file(&dataset, b"more");
     assert_eq!(dataset.append(more, &random(&mut dice)), Err(Error::QuotaUsedUp));
     world.store.delete_snapshot(snapshot).unwrap();
-    // Set anew, it is measured anew at once.
+    // When it is set again, it is measured again immediately.
     world.store.set_quota(id, &[id], None).unwrap();
     world.store.set_quota(id, &[id], Some(quota)).unwrap();
     assert!(!world.store.quota_used_up(id));

@@ -1,4 +1,4 @@
-//! What belongs together is read at once: a device may count reads, not bytes.
+//! What belongs together is read together: a device may count reads, not bytes.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -14,7 +14,7 @@ const BLOCK: usize = 8192;
 /// As much as the kernel asks for at most.
 const REQUEST: usize = 128 * BLOCK;
 
-/// A dataset with a file of these blocks, opened anew.
+/// A dataset with a file of these blocks, opened again.
 fn cold(
     disk: &Arc<SimDisk>,
     blocks: impl Iterator<Item = Vec<u8>>,

@@ -12,7 +12,8 @@ use support::{Dice, TestStore, make_file};
 const BLOCK: usize = 8192;
 const PART: usize = 1 << 20;
 
-/// Writes new datasets of so many MiB in turns, so that they share segments; content never written before.
+/// Writes new datasets of this many MiB in turns, so that they share segments; content never written
+/// before.
 fn fill(test: &TestStore, next: &mut u64, mib: &[u64]) -> Vec<DatasetId> {
     let ids: Vec<DatasetId> = mib.iter().map(|_| test.store.create_dataset().unwrap()).collect();
     for part in 0..mib.iter().copied().max().unwrap_or_default() {

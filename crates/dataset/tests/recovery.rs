@@ -32,7 +32,7 @@ fn dataset_with_file(test: &TestStore) -> (DatasetId, Arc<Dataset>, Ino) {
     (id, dataset, ino)
 }
 
-/// Overwrites so many MiB of random blocks, half of each of which does not compress.
+/// Overwrites this many MiB of random blocks; half of each does not compress.
 fn overwrite(dataset: &Dataset, ino: Ino, mib: u64, dice: &mut Dice) {
     let mut block = vec![9; BLOCK as usize];
     for _ in 0..(mib << 20) / BLOCK {

@@ -65,7 +65,7 @@ fn what_differs_between_clones_is_told_without_reading_it() {
     dataset.write(ino, block(300), &Dice::new(8).bytes(block(2) as usize)).unwrap();
     assert_eq!(differing(&dataset), [(0, 1000)], "nothing is known of what is not committed");
     assert_eq!(changed(), [(17, 18), (300, 302)]);
-    // What has its old content again does not differ; what is longer does.
+    // A block that has its old content again does not differ; a longer one does.
     let old = before.read(ino, block(300), 8192).unwrap();
     dataset.write(ino, block(300), &old).unwrap();
     dataset.write(ino, block(1000), b"short").unwrap();

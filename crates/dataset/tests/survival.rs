@@ -18,7 +18,7 @@ fn surviving(test: &TestStore) -> (DatasetId, Arc<Dataset>, Arc<VolatileLog>) {
     (id, dataset, log)
 }
 
-/// As the next engine finds the store and the logs after SIGKILL.
+/// The store and the logs as the next engine finds them after SIGKILL.
 fn taken_over(test: TestStore, logs: &[(DatasetId, &VolatileLog)]) -> TestStore {
     let TestStore { disk, options, store, dir } = test;
     drop(store);

@@ -48,7 +48,7 @@ fn content(file: u64, block: u64, version: u64) -> Vec<u8> {
     if version == 0 { vec![0; 8192] } else { stamp(file, block, version) }
 }
 
-/// Overwrites blocks of a file of its own and reads them back; answers the versions synced last.
+/// Overwrites blocks of its own file and reads them back; returns the versions synced last.
 fn work(dataset: &Dataset, file: u64, until: Instant) -> (Ino, Vec<u64>) {
     let mut dice = Dice::new(file + 1);
     let ino = make_file(dataset, format!("file-{file}").as_bytes());
@@ -176,7 +176,7 @@ fn threads_see_what_they_wrote_while_everything_is_committed_and_reclaimed() {
     test.store.close().unwrap();
 }
 
-/// Longest a flush is held: what waits for it must fail the test, not hang it.
+/// The longest a flush is held: a test that waits for it must fail, not hang.
 const HELD_MAX: Duration = Duration::from_secs(60);
 /// The last version written while the commit is held.
 const LAST: u64 = 8;
@@ -329,7 +329,7 @@ fn nothing_waits_for_a_commit_that_runs() {
     let id = dataset.id();
     drop((dataset, other));
     drop(store);
-    // As after a kill: what was synced during the commit and behind it is there.
+    // As after a kill: what was synced during the commit and after it is there.
     let store = Store::open(disk, &options, Arc::new(SystemClock)).unwrap();
     let dataset = store.dataset(id).unwrap();
     for block in [1, 2] {

@@ -1,25 +1,26 @@
 //! How a dataset reaches the server that works in it: the interface that every protocol implements.
 //!
-//! A [`Delivery`] is a protocol on this host: the kernel's FUSE today, where a dataset is mounted; with NFS it is
-//! exported and another host mounts it. What a delivery gives for one dataset is a [`Delivered`], which serves until it
+//! A [`Delivery`] is a protocol on this host: the kernel's FUSE today, where a dataset is mounted; with NFS it would be
+//! exported and another host would mount it. For each dataset a delivery gives a [`Delivered`], which serves until it
 //! ends. The engine knows only these two, and `tests/filesystem` is the suite that each of them must pass.
 //!
 //! # What a delivery promises
-//! 1. What a client writes is in the dataset before it is told so. An aligned write of a block is whole or absent, for a
-//!    reader at the same time and after a crash, unless the [`Spec`] lets its writes be gathered.
-//! 2. What a client synced is durable: the dataset was synced after the write came, before the answer.
-//! 3. No client sees another dataset's content at a location that it was used to, nor what the engine has changed by
-//!    path since: whatever a client caches ends with the delivery, or is called back through a [`Watcher`].
-//! 4. A change that is asked for twice is done once ([`Session::ask`]).
-//! 5. Where it survives ([`Delivered::survive`]), its clients only wait when the engine is killed, and go on with
-//!    the next one. Otherwise they get errors. They never wait for ever.
-//! 6. When it has ended nothing is left: no thread, no process, no mount.
+//! 1. What a client writes is in the dataset before it is acknowledged. An aligned write of a block is whole or absent,
+//!    for concurrent readers and after a crash, unless the [`Spec`] allows writes to be gathered.
+//! 2. What a client synced is durable: the dataset was synced after the write arrived and before the
+//!    answer.
+//! 3. No client sees stale content, neither of another dataset at the same location nor from before a change by
+//!    path: a client's caches end with the delivery, or are invalidated through a [`Watcher`].
+//! 4. A change that is requested twice is done once ([`Session::ask`]).
+//! 5. If it survives ([`Delivered::survive`]), its clients only wait when the engine is killed, and continue
+//!    with the next one. Otherwise they get errors. They never wait for ever.
+//! 6. After it has ended, nothing is left: no thread, no process, no mount.
 //!
 //! # Outliving the engine
 //! What the next engine needs is in two parts. The log of what clients were told belongs to the dataset
 //! ([`VolatileLog`]) and is the same for all deliveries. The protocol's own part is in descriptors that must stay
-//! open: a mount's connection to the kernel, a listening socket; none where clients come again by themselves. Somebody
-//! (the keeper) holds both; [`Delivery::resume`] gets them back.
+//! open: a mount's connection to the kernel, a listening socket, or nothing if clients reconnect on their own. The
+//! keeper holds both; [`Delivery::resume`] gets them back.
 //!
 //! [`Watcher`]: offshoot_fs::Watcher
 //! [`Session::ask`]: offshoot_fs::Session::ask
@@ -38,14 +39,14 @@ pub struct Spec {
     /// A directory of this host that is the dataset's alone: where it is mounted, or what an export is known by.
     /// It exists and is empty.
     pub path: PathBuf,
-    /// Lets users in other than the one who runs the engine. The modes of files still apply.
+    /// Allows users other than the one who runs the engine. File modes still apply.
     pub other_users: bool,
     /// Refuses every change.
     pub read_only: bool,
-    /// Lets writes be gathered on their way, and so be torn by a crash: only for data that shows by itself where
-    /// it is torn, and that counts for nothing before it is synced.
+    /// Allows writes to be gathered on the way, so that a crash may tear them: only for data that reveals where
+    /// it is torn, and that does not count before it is synced.
     pub gather_writes: bool,
-    /// Whether files have extended attributes. Asking for them costs some protocols a request before each write.
+    /// Whether files have extended attributes. Some protocols pay for them with a request before each write.
     pub xattrs: bool,
 }
 
@@ -61,7 +62,7 @@ impl Spec {
 pub enum Location {
     /// In a directory of this host.
     Directory(PathBuf),
-    /// Under a name at an address, which the server's host mounts first.
+    /// By a name at an address, which the server's host mounts first.
     Export {
         /// Host and port.
         address: String,
@@ -93,12 +94,12 @@ pub trait Delivery: Debug + Send + Sync {
     /// `HostUnprepared`; what the protocol says.
     fn deliver(&self, files: Arc<FileSystem>, spec: &Spec) -> Result<Box<dyn Delivered>, Failure>;
 
-    /// Goes on with a delivery that outlived the engine which made it: `descriptors` are those of its
+    /// Resumes a delivery that outlived the engine that made it: `descriptors` are those of its
     /// [`Delivered::handover`], in that order, and the dataset has its volatile log. Clients that wait get
     /// their answers now.
     ///
     /// # Errors
-    /// That these descriptors are of no use; the delivery ends when nobody else holds them.
+    /// If these descriptors are useless; the delivery ends when nobody else holds them.
     fn resume(
         &self,
         files: Arc<FileSystem>,
@@ -106,11 +107,11 @@ pub trait Delivery: Debug + Send + Sync {
         descriptors: Vec<OwnedFd>,
     ) -> Result<Box<dyn Delivered>, Failure>;
 
-    /// Takes away what engines that ended without ending their deliveries left under a directory, but for the paths
-    /// in `kept`, and answers the paths. To be called when the pool is ours and before anything is delivered.
+    /// Removes what engines that ended without ending their deliveries left under a directory, except the paths in
+    /// `kept`. Returns the removed paths. To be called when the pool is ours and before anything is delivered.
     ///
     /// # Errors
-    /// What could not be taken away; a missing directory is no error.
+    /// What could not be removed; a missing directory is no error.
     fn clean_stale(&self, dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, Failure>;
 }
 
@@ -124,15 +125,15 @@ pub trait Delivered: Debug + Send + Sync {
     fn is_serving(&self) -> bool;
 
     /// From now on the dataset and what its clients have open outlive this process, once the next commit is done and
-    /// as long as somebody holds the log and what [`Delivered::handover`] answers.
+    /// as long as somebody holds the log and what [`Delivered::handover`] returns.
     fn survive(&self, volatile: Arc<VolatileLog>);
 
     /// What must be held so that the next engine can resume it: up to three descriptors. `None` where it cannot outlive
     /// this process.
     fn handover(&self) -> Option<Vec<BorrowedFd<'_>>>;
 
-    /// Ends it. Programs that still use it get that long to let go; then their requests fail, and it has
-    /// ended all the same.
+    /// Ends it. Programs that still use it get that long to finish. Then their requests fail and it ends
+    /// anyway.
     ///
     /// # Errors
     /// What is left, and what to do about it.

@@ -34,8 +34,8 @@ impl Default for DemoOptions {
 
 /// Runs the demonstration and returns the exit code: 0 only if every check held.
 ///
-/// The engine is this same binary started again as `offshoot serve`. Everything lies in one scratch
-/// directory, which is removed at the end whatever happens.
+/// The engine is this same binary started again as `offshoot serve`. Everything is in one scratch
+/// directory, which is removed at the end in any case.
 pub fn run(options: DemoOptions) -> i32 {
     let voice = Voice::new(options.json);
     let interrupt = Interrupt::listen();
@@ -46,7 +46,7 @@ pub fn run(options: DemoOptions) -> i32 {
         report.error = Some(format!("{error:#}"));
         voice.fail(&format!("{error:#}"));
     }
-    // What runs was shown and printed before it was waited for; a failure is printed here.
+    // Each step was printed before it ran; a failure is printed here.
     if result.is_err() || options.exit {
         voice.document(&report);
     }
@@ -161,7 +161,7 @@ fn provision(
 
 /// A moment some seconds ago and the value the source held then.
 fn earlier_second(stage: &Stage) -> Result<(Timestamp, i64)> {
-    // The moment must lie after the copy was complete, and writes must have followed it.
+    // The moment must be after the copy was complete, and writes must have followed it.
     let from = stage.writer.history().last_value();
     if !stage.writer.wait_for(from + 40, Duration::from_secs(60)) {
         bail!("the sample source takes no writes; its log is {}", stage.source.log().display());

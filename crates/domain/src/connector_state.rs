@@ -1,11 +1,12 @@
-//! What a connector remembers of a source.
+//! What a connector remembers about a source.
 
 use serde::{Deserialize, Serialize};
 
-/// What a connector remembers of a source. The engine keeps it with the dSource and never reads it.
+/// What a connector remembers about a source. The engine keeps it with the dSource and never reads
+/// it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectorState {
-    /// How the connector wrote it; 0: nothing is known yet.
+    /// The version the connector wrote it in; 0: nothing is known yet.
     pub version: u32,
     /// What it wrote.
     pub data: serde_json::Value,

@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DsourceState {
-    /// A SnapSync runs: the first, or one that begins anew after a gap.
+    /// A SnapSync runs: the first, or one that starts again after a gap.
     Linking,
     /// LogSync runs (or tries to: connection trouble is a fault, not a state).
     Active,
-    /// LogSync is stopped because the user asked for it.
+    /// The user stopped LogSync.
     Paused,
-    /// LogSync cannot go on by itself; [`Dsource::problem`] says why.
+    /// LogSync cannot continue; [`Dsource::problem`] says why.
     Failed,
     /// Being removed.
     Unlinking,
@@ -59,11 +59,11 @@ pub struct Dsource {
     pub source: String,
     /// The source's version, e.g. `15.14`.
     pub server_version: String,
-    /// The source's identity, so that another database under the same address is noticed; empty until it is
+    /// The source's identity, which reveals a different database at the same address; empty until it is
     /// known.
     #[serde(default)]
     pub identity: String,
-    /// What the connector remembers of the source.
+    /// What the connector remembers about the source.
     #[serde(default)]
     pub connector_state: ConnectorState,
     /// The reservation of log on the source.
@@ -83,7 +83,7 @@ pub struct Dsource {
     /// The current timeflow.
     #[serde(default)]
     pub timeflow: Option<TimeflowId>,
-    /// Up to where everything the source had flushed was received, as last recorded.
+    /// The position up to which everything the source had flushed was received, as last recorded.
     #[serde(default)]
     pub synced_to: Option<Position>,
 }
@@ -94,7 +94,7 @@ impl Serialize for Dsource {
     }
 }
 
-/// Reads records of the first releases, too: there the facts of the one connector were fields of their own.
+/// Also reads records of the first releases, which had the facts of the only connector as separate fields.
 impl<'de> Deserialize<'de> for Dsource {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut record = serde_json::Map::deserialize(deserializer)?;

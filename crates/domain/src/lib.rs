@@ -1,7 +1,8 @@
 //! The words of Offshoot as types, and its decisions as pure functions: no I/O, no clock.
 //!
 //! Objects ([`Dsource`], [`Vdb`], [`Timeflow`], [`Snapshot`], [`Bookmark`]) are what the catalog
-//! keeps. [`plan`] decides from which snapshot a moment is opened, [`Retention`] what may go.
+//! keeps. [`plan`] decides from which snapshot a moment is opened, [`Retention`] what may be
+//! removed.
 
 mod bookmark;
 mod connector_state;

@@ -54,14 +54,14 @@ fn text_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<S
 pub struct ParsedTime {
     /// The time.
     pub time: Timestamp,
-    /// No zone was given and UTC was taken: worth telling the user.
+    /// No zone was given, so UTC was assumed: worth telling the user.
     pub assumed_utc: bool,
 }
 
 /// Reads the text of `--at`: `2026-11-21 14:03:27.5+00`, RFC 3339, or without a zone (taken as UTC).
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where the text is no time.
+/// [`ErrorKind::InvalidInput`] if the text is not a time.
 pub fn parse_time(text: &str) -> Result<ParsedTime, Failure> {
     let text = text.trim();
     if let Ok(time) = text.parse::<Timestamp>() {

@@ -6,8 +6,8 @@ use std::{fmt, ops::Deref, str::FromStr};
 
 /// A name a user gave: 1 to 63 of `a-z 0-9 _ -`, beginning with a letter.
 ///
-/// It is safe in paths, URLs and shell words as it stands. Ids (`vdb-3`) are refused as names, so
-/// that one argument can take either.
+/// It is safe in paths, URLs and shell words as it is. Ids (`vdb-3`) are refused as names, so that
+/// one argument can take either.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ObjectName(String);

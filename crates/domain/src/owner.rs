@@ -1,4 +1,4 @@
-//! Who a timeflow, a snapshot or a VDB belongs to.
+//! What a timeflow, a snapshot or a VDB belongs to.
 
 use crate::ObjectName;
 use offshoot_types::{DsourceId, ErrorKind, Failure, VdbId};

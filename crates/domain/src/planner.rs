@@ -9,16 +9,16 @@
 //!       clean image   clean image   └ replay s2's *taken* image up to here
 //! ```
 //!
-//! - The **clean** image of a ready snapshot was recovered, promoted and shut down. It opens at once,
-//!   but no log of the source can be replayed into it any more.
-//! - The image **as taken** still follows the log, so that every later position opens by replay.
+//! - The **clean** image of a ready snapshot was recovered, promoted and shut down. It opens
+//!   immediately, but no more log of the source can be replayed into it.
+//! - The image **as taken** still follows the log, so every later position opens by replay.
 //!
 //! A moment is a set of commits. Every position from the end of its last commit up to the end of the
-//! next commit shows the same set, so a clean image anywhere in that interval opens it as it stands.
+//! next commit shows the same set, so a clean image anywhere in that interval opens it as it is.
 //!
 //! Rules (each is a property in the tests): a plan never shows a commit after the moment; it replays
-//! only log that is kept without a gap from the base's `replay_from` to the moment; among the bases that
-//! serve it takes the nearest one; the same question gets the same answer.
+//! only log that is kept without a gap from the base's `replay_from` to the moment; of the usable bases
+//! it takes the nearest; the same question always gets the same answer.
 
 use crate::{LogRange, Position, Snapshot};
 use jiff::Timestamp;
@@ -27,7 +27,7 @@ use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId};
 /// How positions are written for users.
 pub type Notation<'a> = &'a dyn Fn(LogPosition) -> String;
 
-/// The part of a history a plan is made on: one timeflow.
+/// The part of a history that a plan is made for: one timeflow.
 #[derive(Clone, Copy)]
 pub struct TimeflowView<'a> {
     /// The owner's name, for messages.
@@ -40,10 +40,10 @@ pub struct TimeflowView<'a> {
     pub write: Notation<'a>,
 }
 
-/// A moment once times and transactions are resolved to positions.
+/// A moment after times and transactions are resolved to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// The newest snapshot that is ready; where none is, the newest that may become so.
+    /// The newest ready snapshot; if there is none, the newest that may become ready.
     LatestSnapshot,
     /// The end of the log; without log, the newest snapshot.
     Latest,
@@ -53,7 +53,7 @@ pub enum Target {
     Position {
         /// The end of the last commit included.
         end: LogPosition,
-        /// The end of the next commit; none where it is not known.
+        /// The end of the next commit; none if unknown.
         next: Option<LogPosition>,
     },
 }
@@ -67,7 +67,7 @@ pub struct ProvisionPlan {
     pub image: SnapshotId,
     /// The image was shut down clean: no recovery.
     pub clean: bool,
-    /// The position up to which log is replayed (inclusive); none: none is.
+    /// The position up to which log is replayed (inclusive); none: no replay.
     pub recover_to: Option<LogPosition>,
     /// Bytes of log to replay, at most.
     pub replay_bytes: u64,
@@ -76,7 +76,7 @@ pub struct ProvisionPlan {
 /// Why a time cannot be opened (now).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimeRefusal {
-    /// Later than what was received: the source may be asked once before this is final.
+    /// Later than what was received: ask the source once before this is final.
     NotYet(Failure),
     /// Before the first moment kept, or in a gap.
     Never(Failure),
@@ -91,7 +91,7 @@ impl From<TimeRefusal> for Failure {
 }
 
 /// The ranges in which every moment can be opened, oldest first: each begins at its first usable
-/// snapshot, as log before that serves nothing.
+/// snapshot, as earlier log is useless.
 pub fn openable(view: &TimeflowView<'_>) -> Vec<LogRange> {
     let first_base = |range: &LogRange| {
         let usable = view.snapshots.iter().filter(|s| replayable_in(s, range));
@@ -101,7 +101,7 @@ pub fn openable(view: &TimeflowView<'_>) -> Vec<LogRange> {
     view.log.iter().filter_map(clip).collect()
 }
 
-/// Whether `at` lies where moments can be opened.
+/// Whether the moment `at` can be opened.
 ///
 /// # Errors
 /// See [`TimeRefusal`]; the failures name the nearest moments that open.
@@ -138,7 +138,7 @@ pub fn check_time(view: &TimeflowView<'_>, at: Timestamp) -> Result<(), TimeRefu
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for an unknown snapshot, [`ErrorKind::WrongState`] for one that failed or
-/// where there is none, [`ErrorKind::MomentUnavailable`] for a position outside what is kept; the
+/// if there is none, [`ErrorKind::MomentUnavailable`] for a position outside what is kept; the
 /// message names the first or last moment that opens.
 pub fn plan(view: &TimeflowView<'_>, target: Target) -> Result<ProvisionPlan, Failure> {
     match target {
@@ -215,7 +215,7 @@ fn plan_position(
             return Ok(replay(base, end));
         }
     }
-    // No base lies before the moment, but one behind it shows the same commits.
+    // No base is before the moment, but one after it shows the same commits.
     let replayable = |s: &&Snapshot| view.log.iter().any(|range| replayable_in(s, range));
     match same().filter(replayable).min_by_key(nearest) {
         Some(base) => Ok(replay(base, base.position.log)),
@@ -285,7 +285,7 @@ fn outside(view: &TimeflowView<'_>, end: LogPosition) -> Failure {
 
 fn gap(what: &str, before: impl std::fmt::Display, after: impl std::fmt::Display) -> Failure {
     unavailable(
-        format!("{what} lies in a gap of the log, between {before} and {after}"),
+        format!("{what} is in a gap of the log, between {before} and {after}"),
         "ask for a moment before or after the gap",
     )
 }

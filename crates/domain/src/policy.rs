@@ -1,4 +1,4 @@
-//! What a dSource or VDB is kept like: when snapshots are taken, how long they stay, how large it may grow.
+//! How a dSource or VDB is kept: when snapshots are taken, how long they stay, how large it may grow.
 
 mod retention;
 
@@ -15,7 +15,7 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 const WEEK_MS: u64 = 7 * DAY_MS;
 /// The shortest interval between snapshots: a shorter one would only ever take snapshots.
 const EVERY_MS_MIN: u64 = 1000;
-/// The longest duration of a policy: beyond it, arithmetic with times ends.
+/// The longest duration of a policy: beyond it, arithmetic with times overflows.
 const DURATION_MS_MAX: u64 = 1000 * 365 * DAY_MS;
 
 /// When snapshots are taken.
@@ -33,7 +33,7 @@ impl Default for SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
-    /// Whether a snapshot is due: the interval has passed since `last` and the history went on.
+    /// Whether a snapshot is due: the interval has passed since `last` and the history continued.
     pub fn due(
         &self,
         now: Timestamp,
@@ -53,7 +53,7 @@ impl SnapshotPolicy {
     }
 }
 
-/// What a user may say about how a dSource or VDB is kept. Its default is that of a dSource.
+/// What a user may set about how a dSource or VDB is kept. The default is that of a dSource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
@@ -66,7 +66,7 @@ pub struct Policy {
     pub quota_bytes: Option<u64>,
 }
 
-/// What to change of a policy; what is absent stays.
+/// What to change in a policy; absent fields stay as they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PolicyChange {
     /// Milliseconds between snapshots; `Some(None)`: never.
@@ -86,8 +86,8 @@ pub struct PolicyChange {
 }
 
 impl Policy {
-    /// What a VDB has until its user says otherwise: snapshots only on demand, as each is proved by
-    /// starting a server, and everything kept for a week.
+    /// The policy of a VDB until its user sets another: snapshots only on demand, as each is proved
+    /// by starting a server, and everything kept for a week.
     pub fn of_vdb() -> Self {
         let retention =
             Retention { keep_all_ms: WEEK_MS, hourly_ms: 0, daily_ms: 0, weekly_ms: 0, log_ms: 0 };
@@ -97,7 +97,7 @@ impl Policy {
     /// The policy with a change made.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for what makes no sense, with what would.
+    /// [`ErrorKind::InvalidInput`] for an invalid policy, with what would be valid.
     pub fn changed(&self, change: &PolicyChange, of: Owner) -> Result<Policy, Failure> {
         let old = &self.retention;
         let policy = Policy {
@@ -154,7 +154,8 @@ impl Policy {
                 "give shorter durations".to_owned(),
             );
         }
-        // A longer step that ends before a shorter one does keeps nothing: surely not what was meant.
+        // A longer step that ends before a shorter one keeps nothing, which is surely not what was
+        // meant.
         let mut within = ("--keep-all", keep_all_ms);
         for step in [("--hourly", hourly_ms), ("--daily", daily_ms), ("--weekly", weekly_ms)] {
             if step.1 == 0 {

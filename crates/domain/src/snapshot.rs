@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum SnapshotKind {
     /// By the snapshot policy.
     Policy,
-    /// A user asked for it; only a user deletes it: retention never does.
+    /// A user asked for it, and only a user deletes it: retention never does.
     Manual,
     /// At the end of a link or a SnapSync.
     Link,
@@ -19,7 +19,7 @@ pub enum SnapshotKind {
     RecoveryPoint,
     /// Of a VDB just before a rewind or refresh, so that it can be undone.
     PreRewind,
-    /// Made for a bookmark, with which it goes. It was recovered up to exactly that moment.
+    /// Made for a bookmark, and removed with it. It was recovered up to exactly that moment.
     Bookmark,
 }
 
@@ -33,8 +33,8 @@ pub enum Readiness {
     Ready {
         /// The clean image in the store.
         image: SnapshotId,
-        /// Whether every check that there is was made of all of it, so that another image needs
-        /// checking only where it differs from this one.
+        /// Whether all of it passed every check, so that another image needs checking only where it
+        /// differs from this one.
         #[serde(default)]
         proven: bool,
     },
@@ -72,7 +72,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The clean image, where the snapshot is ready.
+    /// The clean image, if the snapshot is ready.
     pub fn ready_image(&self) -> Option<SnapshotId> {
         match self.readiness {
             Readiness::Ready { image, .. } => Some(image),
@@ -80,7 +80,7 @@ impl Snapshot {
         }
     }
 
-    /// The same where all of it was checked.
+    /// The same, if all of it was checked.
     pub fn proven_image(&self) -> Option<SnapshotId> {
         match self.readiness {
             Readiness::Ready { image, proven: true } => Some(image),
@@ -93,7 +93,7 @@ impl Snapshot {
         self.kind != SnapshotKind::Bookmark
     }
 
-    /// Whether it is kept for what it holds: not to make replay short, nor for a bookmark alone.
+    /// Whether it is kept for its content, not only to shorten replay or for a bookmark.
     pub fn is_lasting(&self) -> bool {
         !matches!(self.kind, SnapshotKind::RecoveryPoint | SnapshotKind::Bookmark)
     }

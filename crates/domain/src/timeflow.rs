@@ -36,7 +36,7 @@ pub struct Timeflow {
     /// Where it branched off.
     #[serde(default)]
     pub origin: Option<Origin>,
-    /// The dataset that holds its present state; none once that was given up.
+    /// The dataset that holds its present state; none once that is gone.
     #[serde(default)]
     pub dataset: Option<DatasetId>,
     /// The log kept, oldest range first, with the gaps between. Empty for VDBs.
@@ -44,7 +44,7 @@ pub struct Timeflow {
     pub log: Vec<LogRange>,
     /// When it began.
     pub started_at: Timestamp,
-    /// When another took its place; none for the current one.
+    /// When another replaced it; none for the current one.
     #[serde(default)]
     pub ended_at: Option<Timestamp>,
 }

@@ -14,7 +14,7 @@ const SIZES: [(&str, u64); 17] = [
     ("gib", 1 << 30),
     ("t", 1 << 40),
     ("tib", 1 << 40),
-    // Databases write kB, MB, GB for powers of two; so do we, as users bring such values along.
+    // Databases write kB, MB, GB for powers of two; so do we, as users bring such values.
     ("kb", 1 << 10),
     ("mb", 1 << 20),
     ("gb", 1 << 30),
@@ -52,7 +52,7 @@ const DURATIONS: [(&str, u64); 21] = [
 /// Reads a size such as `4GiB`, `512 MiB`, `1.5g` or `8192` (bytes); units are powers of 1,024.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where the text is no size or too large.
+/// [`ErrorKind::InvalidInput`] if the text is not a size, or too large.
 pub fn parse_size(text: &str) -> Result<u64, Failure> {
     scaled(text, &SIZES).ok_or_else(|| {
         Failure::new(
@@ -66,7 +66,7 @@ pub fn parse_size(text: &str) -> Result<u64, Failure> {
 /// Reads a duration such as `10min`, `1.5 h`, `30s`, `7d`, `2w`, `1y`; a unit is required.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where the text is no duration or too long.
+/// [`ErrorKind::InvalidInput`] if the text is not a duration, or too long.
 pub fn parse_duration(text: &str) -> Result<Duration, Failure> {
     scaled(text, &DURATIONS).map(Duration::from_millis).ok_or_else(|| {
         Failure::new(

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VdbState {
-    /// Being made, refreshed, rewound or deleted: a job works on it.
+    /// A job is making, refreshing, rewinding or deleting it.
     Provisioning,
     /// Accepts connections.
     Running,
-    /// Stopped because the user asked for it.
+    /// The user stopped it.
     Stopped,
     /// It should run but does not; [`Vdb::problem`] says why.
     Failed,
@@ -54,7 +54,7 @@ pub struct Timings {
     pub clone_ms: u64,
     /// The mount.
     pub mount_ms: u64,
-    /// Replay to the moment; 0 where a ready snapshot was opened.
+    /// Replay to the moment; 0 if a ready snapshot was opened.
     pub recover_ms: u64,
     /// Start of the server until it accepts connections.
     pub start_ms: u64,

@@ -1,5 +1,5 @@
-//! What every part of the engine stands on: the store, the catalog, the clock, the kinds of databases. No
-//! state of a part is here.
+//! What every part of the engine stands on: the store, the catalog, the clock, the kinds of databases. It
+//! holds no part's own state.
 
 pub mod job_kind;
 pub mod keys;
@@ -60,7 +60,7 @@ impl Core {
         }
     }
 
-    /// Records that something is wrong; logged when it is new.
+    /// Records that something is wrong; logs it if it is new.
     pub fn raise(&self, subject: impl Into<Subject>, topic: Topic<'_>, failure: &Failure) {
         let (subject, topic) = (subject.into(), topic.to_string());
         let (time, message, hint) = (self.now(), failure.message.clone(), failure.hint.clone());

@@ -53,7 +53,7 @@ impl Following {
     pub fn start(&self, dsource: &Dsource, follow: bool) -> Result<(), Failure> {
         let dsource = &losses::accept_of_dsource(self, dsource)?;
         let follower = Follower::open(&self.serving, dsource)?;
-        // A damaged log must not keep the rounds from saying so.
+        // A damaged log must not stop the rounds from reporting it.
         if dsource.synced_to.is_none()
             && let Err(failure) = follower.find_end()
         {
@@ -67,7 +67,7 @@ impl Following {
         follower.start_staging(dsource)
     }
 
-    /// Stops following a dSource and forgets its follower; none there is no error.
+    /// Stops following a dSource and drops its follower; it is no error if there is none.
     pub fn stop(&self, id: DsourceId) -> Result<(), Failure> {
         let follower = self.followers.lock().remove(&id);
         follower.map_or(Ok(()), |follower| follower.stop())

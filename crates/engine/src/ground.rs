@@ -1,4 +1,4 @@
-//! Where things lie on this host.
+//! Where things are on this host.
 
 pub mod custody;
 pub mod paths;

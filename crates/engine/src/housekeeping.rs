@@ -1,4 +1,4 @@
-//! What the engine does by itself: at its start, at its end, and in between.
+//! What the engine does on its own: at its start, at its end, and in between.
 
 pub mod checkpoints;
 pub mod leftovers;

@@ -1,4 +1,4 @@
-//! Everything that changes something: workflows, by what they work on.
+//! Everything that makes changes: workflows, by what they work on.
 
 pub mod bookmark;
 pub mod dsource;

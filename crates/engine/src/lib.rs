@@ -11,7 +11,7 @@
 //!                                                     clone, replay to the moment            clone, open
 //!                                                                └───────────────▶ VDB ◀───────────┘
 //! ```
-//! - [`Engine`] is the API; every change is a job of a workflow ([`jobs`]), whose steps are plain functions
+//! - [`Engine`] is the API. Every change is a job of a workflow ([`jobs`]), whose steps are plain functions
 //!   over [`Parts`](parts::Parts).
 //! - A [`follower`](following::follower) for each dSource keeps the stream, the index of commits and the
 //!   staging server going.
@@ -20,8 +20,9 @@
 //! # Invariants
 //! 1. The engine MUST NOT use `std::fs` on a mount it serves: it would wait for its own answer, and
 //!    could then not even be killed. It works by path through `offshoot_fs`; its children may use mounts.
-//! 2. What a crash may leave in the store (a clone whose job had not noted it yet) is found because the
-//!    catalog does not know it: [`leftovers`](housekeeping::leftovers) removes it once no job is open.
+//! 2. What a crash may leave in the store (a clone that its job had not recorded yet) is found because
+//!    the catalog does not know it: [`leftovers`](housekeeping::leftovers) removes it once no job is
+//!    open.
 //! 3. The catalog says what should run; after any crash the next start makes it so.
 
 mod core;

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long a job of a user waits for one that the engine began by itself.
+/// How long a user's job waits for one that the engine began on its own.
 const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
 
 /// What a step of a job sees.
@@ -20,13 +20,13 @@ pub type Context = StepContext<Parts>;
 /// All parts, on top of those that follow sources.
 pub struct Parts {
     following: Following,
-    /// Objects whose retention is to be looked at soon, not only with the next regular look.
+    /// Objects whose retention should be checked soon, before the next regular check.
     pub retention_wanted: Mutex<HashSet<Owner>>,
     runner: OnceLock<Runner<Parts>>,
 }
 
 impl Parts {
-    /// Parts without a runner of jobs yet.
+    /// Parts that have no runner of jobs yet.
     pub fn new(following: Following) -> Parts {
         Parts { following, retention_wanted: Mutex::default(), runner: OnceLock::new() }
     }
@@ -41,8 +41,7 @@ impl Parts {
         self.runner.get().ok_or_else(|| Failure::internal("jobs before the engine is open"))
     }
 
-    /// Starts a job. What the engine does by itself on the object is waited for: users need not know
-    /// of it.
+    /// Starts a job. It waits for the engine's own jobs on the object: users need not know of them.
     pub fn submit(self: &Arc<Self>, submission: Submission) -> Result<JobId, Failure> {
         let deadline = self.clock.elapsed() + OWN_JOBS_WAIT;
         room::make_way(&self.store);
@@ -56,7 +55,8 @@ impl Parts {
             if self.clock.elapsed() >= deadline || last {
                 return Err(busy);
             }
-            // Where it does nothing by itself any more, that may have ended just now: the object is free, or a user's.
+            // Where it does nothing by itself any more, that may have ended right now: the object is free, or a
+            // user's.
             last = !runner.works_for_engine();
             if !last {
                 self.clock.sleep(Duration::from_millis(20));

@@ -10,7 +10,7 @@ use crate::core::Core;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What is known of the room in the pool, on top of the core.
+/// What is known about the room in the pool, on top of the core.
 pub struct Space {
     core: Arc<Core>,
     pub room: room::Seen,

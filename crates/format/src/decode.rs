@@ -79,8 +79,8 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Takes a little-endian number of 64 bits that counts something: bytes, files, commits. One that
-    /// nothing counts up to is refused, so that nobody who adds to it has to fear the end.
+    /// Takes a little-endian number of 64 bits that counts something: bytes, files, commits. A number
+    /// larger than any real count is refused, so that adding to it cannot overflow.
     pub fn count(&mut self) -> Result<u64, DecodeError> {
         const COUNT_MAX: u64 = 1 << 62;
         match self.u64()? {

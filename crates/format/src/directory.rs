@@ -5,7 +5,7 @@
 //! 01 dataset     DatasetRecord; child: root of the dataset's tree
 //! 02 snapshot    SnapshotRecord; child: the same
 //! ```
-//! Beside the root, in its extra bytes: [`StoreExtra`]. Ids are big-endian in keys.
+//! The root's extra bytes hold [`StoreExtra`]. Ids are big-endian in keys.
 
 use crate::inode::Timestamp;
 use crate::tree::Value;
@@ -15,7 +15,7 @@ use offshoot_types::{BlockHash, DatasetId, SnapshotId};
 const DATASET: u8 = 1;
 const SNAPSHOT: u8 = 2;
 const EXTRA_VERSION: u16 = 1;
-/// In the place of a dataset's origin.
+/// Part of a dataset's origin field.
 const LOST: u64 = 1 << 63;
 
 /// A state of a dataset's files.
@@ -40,7 +40,7 @@ pub struct DatasetRecord {
     pub applied: u64,
     /// The snapshot it was cloned from; 0: none.
     pub origin: u64,
-    /// Operations that were acknowledged are not in it: the log that held them was damaged.
+    /// It lacks acknowledged operations, because the log that held them was damaged.
     pub lost: bool,
     /// When it was made.
     pub created: Timestamp,
@@ -61,7 +61,7 @@ pub struct SnapshotRecord {
     pub label: Vec<u8>,
 }
 
-/// What is kept beside the pool's root.
+/// What is kept with the pool's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreExtra {
     /// The next dataset gets this id.

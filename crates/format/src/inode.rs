@@ -208,7 +208,7 @@ pub fn decode_name(bytes: &[u8]) -> Result<(Ino, u8), DecodeError> {
     Ok((Ino(reader.u64()?), reader.u8()?))
 }
 
-/// Where a name sorts in its directory, and its cookie in listings: SipHash-2-4 (Aumasson and
+/// The position of a name in its directory, and its cookie in listings: SipHash-2-4 (Aumasson and
 /// Bernstein, 2012) with a fixed key, brought into 16 ..= 2⁶³ - 1.
 pub fn name_hash(name: &[u8]) -> u64 {
     let (k0, k1) = (0x6f66_6673_686f_6f74u64, 0x6469_7265_6374_6f72u64);

@@ -6,8 +6,8 @@ use crate::{DecodeError, Reader};
 pub const VERSION: u32 = 1;
 /// Feature flags this engine knows. A pool with any other is refused.
 pub const KNOWN_FEATURES: u64 = LOG_SECTORS | PAGE_SEGMENTS;
-/// The intent log is made of sectors that tell damage from a torn write; a dataset can be marked as one that
-/// has lost operations.
+/// The intent log consists of sectors that distinguish damage from a torn write; a dataset can be marked as
+/// having lost operations.
 pub const LOG_SECTORS: u64 = 1;
 /// There may be segments of pages.
 pub const PAGE_SEGMENTS: u64 = 2;
@@ -23,7 +23,7 @@ pub struct Label {
     pub version: u32,
     /// Features without which the pool must not be opened.
     pub features: u64,
-    /// Random; tells pools apart. Part of every segment's header.
+    /// Random; distinguishes pools. Part of every segment's header.
     pub pool_id: [u8; 16],
 }
 
@@ -53,7 +53,7 @@ impl Label {
         }
         let label =
             Label { version: reader.u32()?, features: reader.u64()?, pool_id: reader.array()? };
-        // A later version may put its checksum elsewhere, so it is told by its number first.
+        // A later version may have its checksum elsewhere, so check its number first.
         if label.version == VERSION && reader.u32()? != crc32c::crc32c(&bytes[..LEN - 4]) {
             return Err(reader.error("wrong checksum"));
         }

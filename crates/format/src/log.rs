@@ -13,9 +13,9 @@
 //!                                                48     464 bytes of the payload, at last zeros
 //! ```
 //!
-//! Every sector says what it is and has checksums of its own: a sector that a loss of power kept from the
-//! medium is blank or holds what was there before, and is told from one that was damaged. A single bit that
-//! flipped in either part of a sector is found by its checksum and turned back.
+//! Every sector identifies itself and has its own checksums. So a sector that a power loss kept from the
+//! medium, which is blank or holds what was there before, can be distinguished from a damaged one. The
+//! checksum of each part of a sector finds and corrects a single flipped bit.
 
 use crate::{DecodeError, Reader};
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub struct LogFileHeader {
 }
 
 impl LogFileHeader {
-    /// The header's bytes, twice; the rest of [`LOG_HEADER_LEN`] is not looked at.
+    /// The header's bytes, twice; the rest of [`LOG_HEADER_LEN`] is ignored.
     pub fn encode(&self) -> [u8; 2 * SECTOR_LEN] {
         let mut bytes = [0; 2 * SECTOR_LEN];
         let (first, second) = bytes.split_at_mut(SECTOR_LEN);
@@ -96,7 +96,7 @@ impl LogFileHeader {
         for copy in bytes.chunks_exact(SECTOR_LEN).take(2) {
             let Ok((header, version)) = Self::decode_copy(copy) else { continue };
             let order = |header: &Self| (header.generation, header.first_sequence);
-            // A torn write leaves the one before in one of them.
+            // After a torn write one of them still holds the previous header.
             if newest.is_none_or(|(newest, _)| order(&header) > order(&newest)) {
                 newest = Some((header, version));
             }
@@ -123,7 +123,7 @@ pub enum FileHeaderState {
     Damaged,
 }
 
-/// What every sector of a record says.
+/// The header of every sector of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectorHeader {
     /// Bytes of the record's payload.
@@ -134,11 +134,11 @@ pub struct SectorHeader {
     pub sequence: u64,
     /// The opening of the log that wrote it.
     pub generation: u32,
-    /// So many records directly before it were not known to be durable; all before those were.
+    /// How many records directly before it were not known to be durable; all earlier ones were.
     pub unsynced: u32,
     /// Whose record it is.
     pub stream: u64,
-    /// How far that one's records come with it.
+    /// How far that stream comes with this record.
     pub position: u64,
 }
 
@@ -154,7 +154,7 @@ pub enum Sector {
         /// Whether a bit was turned back.
         mended: bool,
     },
-    /// Something that cannot be read any more; its header may be.
+    /// Unreadable, though its header may not be.
     Damaged(Option<SectorHeader>),
 }
 
@@ -204,7 +204,7 @@ impl SectorHeader {
         sector[..4].copy_from_slice(&header.to_le_bytes());
     }
 
-    /// The header of a sector where it is as it was written, whatever became of its body.
+    /// The header of a sector if it is as it was written, whatever happened to its body.
     pub fn peek(sector: &[u8]) -> Option<SectorHeader> {
         let mut reader = Reader::new("intent log sector", sector.get(..SECTOR_LEN)?);
         (reader.u32().ok()? == header_checksum(sector)).then_some(())?;
@@ -223,7 +223,7 @@ impl SectorHeader {
 }
 
 impl Sector {
-    /// Reads a sector, and turns a flipped bit back in it.
+    /// Reads a sector, and corrects a flipped bit in it.
     ///
     /// # Panics
     /// When it has another length.
@@ -264,8 +264,8 @@ fn count_bits(bytes: &[u8]) -> u32 {
     bytes.iter().map(|byte| byte.count_ones()).sum()
 }
 
-/// Turns bits of some ranges until one makes the sector sound. CRC-32C tells any four wrong bits of so few
-/// apart from none: of damage of up to three bits, none is taken for another single one.
+/// Flips bits in some ranges until one makes the sector sound. In so few bits CRC-32C detects any four
+/// wrong ones, so damage of up to three bits is never mistaken for a different single one.
 fn mend(sector: &mut [u8], ranges: [Range<usize>; 2], sound: impl Fn(&[u8]) -> bool) -> bool {
     for at in ranges.into_iter().flatten() {
         for bit in 0..8 {

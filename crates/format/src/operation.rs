@@ -7,13 +7,13 @@
 //!             20    each: length 4, operation
 //! ```
 //! The operations of a dataset are numbered from 1; a record whose first number does not follow the
-//! last one applied is not applied, nor is anything of that dataset behind it.
+//! last one applied is not applied, nor is anything later of that dataset.
 
 use crate::inode::Timestamp;
 use crate::{DecodeError, Reader};
 use offshoot_types::{DatasetId, Ino};
 
-/// One change of a dataset, with everything that replay must not invent anew.
+/// One change of a dataset, with everything that replay must not invent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<'a> {
     /// Bytes of a file.
@@ -93,7 +93,7 @@ pub enum Operation<'a> {
         /// When.
         time: Timestamp,
     },
-    /// A name goes; of a directory too.
+    /// A name is removed, of a directory too.
     Unlink {
         /// The directory.
         parent: Ino,
@@ -102,7 +102,7 @@ pub enum Operation<'a> {
         /// When.
         time: Timestamp,
     },
-    /// A name changes; what the new one named loses it, or gets the old one.
+    /// A name changes; what had the new name loses it, or gets the old one.
     Rename {
         /// The directory.
         parent: Ino,
@@ -182,7 +182,7 @@ fn name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
 }
 
 impl<'a> Operation<'a> {
-    /// Appends the operation without a write's data, which the caller adds behind.
+    /// Appends the operation without a write's data, which the caller adds after it.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         let put = Writer(bytes);
         match *self {

@@ -5,7 +5,7 @@ use offshoot_types::{BlockHash, Txg};
 
 /// Length of a copy of a slot in bytes.
 pub const LEN: usize = 4096;
-/// Copies of a slot, one behind the other in its file.
+/// Copies of a slot, one after the other in its file.
 pub const COPIES: usize = 2;
 /// The longest extra bytes.
 pub const EXTRA_LEN_MAX: usize = 128;
@@ -13,7 +13,8 @@ pub const EXTRA_LEN_MAX: usize = 128;
 pub const LOGS_MAX: usize = 16;
 /// What comes before the names of the logs.
 const FIXED_LEN: usize = 80;
-// What of a copy can be other than zeros is in one sector: writing a root over another cannot tear.
+// Everything in a copy that can be other than zeros is in one sector: overwriting a root cannot
+// tear it.
 const _: () = assert!(FIXED_LEN + LOGS_MAX * 16 + EXTRA_LEN_MAX <= crate::log::SECTOR_LEN);
 
 const MAGIC: &[u8; 8] = b"OFSROOT1";
@@ -40,7 +41,7 @@ pub struct RootSlot {
     pub logs: Vec<LogExtent>,
     /// Bytes of zero blocks written since the pool was created.
     pub zero_saved: u64,
-    /// Bytes that writes found stored already, since the pool was created.
+    /// Bytes of writes that were already stored, since the pool was created.
     pub dedup_saved: u64,
     /// Bytes of the pool's user.
     pub extra: Vec<u8>,

@@ -1,5 +1,5 @@
-//! Segment files: a header, then blocks one after another, each behind a frame header; or whole pages
-//! without any, so that the room of each can be given back to the device by itself.
+//! Segment files: a header, then blocks one after another, each after a frame header; or whole pages
+//! without headers, so that the room of each can be given back to the device on its own.
 
 use crate::{DecodeError, Reader};
 use offshoot_types::BlockHash;
@@ -43,17 +43,17 @@ pub enum Codec {
     Zstd = 1,
     /// One LZ4 block.
     Lz4 = 2,
-    /// As it is, in a segment of pages: [`PAGE_LEN`] bytes of data.
+    /// Raw, in a segment of pages: [`PAGE_LEN`] bytes of data.
     Page = 3,
 }
 
 /// How blocks lie in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Layout {
-    /// Each behind a frame header, at a multiple of [`FRAME_ALIGN`].
+    /// Each after a frame header, at a multiple of [`FRAME_ALIGN`].
     #[default]
     Frames,
-    /// [`PAGE_LEN`] bytes each and nothing else: what a page is called is the hash of it.
+    /// [`PAGE_LEN`] bytes each and nothing else: a page's name is its hash.
     Pages,
 }
 
@@ -135,7 +135,7 @@ pub fn decode_segment_header(bytes: &[u8]) -> Result<([u8; 16], u32, Layout), De
     Ok((pool_id, number, layout))
 }
 
-/// What is known of a stored block; in a segment of frames it precedes the content.
+/// What is known about a stored block; in a segment of frames it precedes the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// The block's name.

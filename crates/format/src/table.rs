@@ -42,7 +42,7 @@ pub struct TableEntry {
 pub enum Record {
     /// The block is there, exactly so.
     Put(BlockHash, TableEntry),
-    /// The block is not there any more, and a node's children don't count it.
+    /// The block is gone, and a node's children no longer count it.
     Gone(BlockHash),
 }
 

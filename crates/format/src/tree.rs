@@ -12,8 +12,8 @@
 //!          1 children, 32 each            32 child
 //!          2 length of value, value
 //! ```
-//! A branch's entry names the subtree of all keys not below its key and below the next one's; what
-//! lies below the first key belongs to the first entry. A map of level 0 lists data blocks.
+//! A branch's entry names the subtree of all keys not below its key and below the next one's; keys
+//! below the first key belong to the first entry. A map of level 0 lists data blocks.
 
 use crate::{DecodeError, Reader};
 use offshoot_types::BlockHash;
@@ -54,7 +54,7 @@ impl LeafEntry {
 /// An entry of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchEntry {
-    /// The smallest key the child may hold (the first entry's is not looked at).
+    /// The smallest key the child may hold (the first entry's is ignored).
     pub key: Vec<u8>,
     /// The child.
     pub child: BlockHash,
@@ -124,7 +124,7 @@ impl<'a> NodeView<'a> {
         Ok(NodeView { bytes, level, count })
     }
 
-    /// 0 for a leaf, more the further up.
+    /// 0 for a leaf, higher further up.
     pub fn level(&self) -> u8 {
         self.level
     }
@@ -138,7 +138,8 @@ impl<'a> NodeView<'a> {
         let mut start = Reader::new("tree node", &self.bytes[HEADER_LEN..]);
         start.bytes(2 * index)?;
         let start = usize::from(start.u16()?);
-        let rest = self.bytes.get(start..).ok_or_else(|| damaged("an entry lies outside"))?;
+        let rest =
+            self.bytes.get(start..).ok_or_else(|| damaged("an entry is outside the node"))?;
         Ok(Reader::new("tree node", rest))
     }
 
@@ -259,7 +260,7 @@ impl<'a> MapView<'a> {
         Ok(MapView { level, present, hashes })
     }
 
-    /// 0 where the children are data blocks.
+    /// 0 if the children are data blocks.
     pub fn level(&self) -> u8 {
         self.level
     }

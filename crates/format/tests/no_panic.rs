@@ -1,4 +1,4 @@
-//! Whatever a damaged disk holds, the pool's decoders answer with an error or a value.
+//! Whatever a damaged disk holds, the pool's decoders return an error or a value.
 
 use offshoot_format::label::Label;
 use offshoot_format::root::RootSlot;

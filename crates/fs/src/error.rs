@@ -30,7 +30,7 @@ impl PathError {
         self.source.errno()
     }
 
-    /// Whether the path, or a directory on the way to it, does not exist.
+    /// Whether the path or a directory on the way is missing.
     pub fn is_not_found(&self) -> bool {
         self.source == Error::NotFound
     }

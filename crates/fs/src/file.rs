@@ -5,9 +5,9 @@ use offshoot_types::Ino;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A file the engine has open: it lives on when its name is removed. Dropping it closes it.
+/// A file the engine has open: it stays when its name is removed. Dropping it closes it.
 ///
-/// Nothing is durable before [`File::sync`]. Mounts see changes at once, except for parts of the
+/// Nothing is durable before [`File::sync`]. Mounts see changes immediately, except in parts of the
 /// file that the kernel has cached: those when `sync` is called or the file is dropped.
 pub struct File {
     fs: Arc<FileSystem>,
@@ -42,7 +42,7 @@ impl File {
         Ok(self.len()? == 0)
     }
 
-    /// Reads into `buffer`; answers how many bytes, fewer than asked only at the end of the file.
+    /// Reads into `buffer`; returns how many bytes, fewer than asked only at the end of the file.
     ///
     /// # Errors
     /// As [`offshoot_dataset::Dataset::read_into`].
@@ -59,7 +59,7 @@ impl File {
         self.fs.dataset().write(self.ino, offset, data)
     }
 
-    /// Writes all of `data` at the end; answers the offset it got.
+    /// Writes all of `data` at the end; returns its offset.
     ///
     /// # Errors
     /// As [`offshoot_dataset::Dataset::append`].
@@ -68,7 +68,7 @@ impl File {
         self.fs.dataset().append(self.ino, data)
     }
 
-    /// Cuts the file or extends it by a hole.
+    /// Truncates the file, or extends it with a hole.
     ///
     /// # Errors
     /// As [`offshoot_dataset::Dataset::setattr`].

@@ -1,4 +1,4 @@
-//! The files of one dataset, and what the engine decides about them as a whole.
+//! The files of one dataset, and the engine's decisions about all of them.
 
 use crate::watch::{Watch, Watchers};
 use crate::{Error, PathError, Result, VolatileLog, Watcher};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// The files of one dataset. Make one per dataset and share it: watchers hear only of changes made
+/// The files of one dataset. Make one per dataset and share it: watchers only learn of changes made
 /// through the same value.
 pub struct FileSystem {
     dataset: Arc<Dataset>,
@@ -30,7 +30,7 @@ impl FileSystem {
         &self.dataset
     }
 
-    /// Lets a watcher hear of changes by path until the returned value is dropped.
+    /// Notifies a watcher of changes by path until the returned value is dropped.
     pub fn watch(&self, watcher: Arc<dyn Watcher>) -> Watch {
         self.watchers.add(watcher)
     }
@@ -43,7 +43,7 @@ impl FileSystem {
         self.dataset.sync()
     }
 
-    /// The log by which the dataset outlives this process, where it does.
+    /// The log by which the dataset outlives this process, if it does.
     pub fn volatile(&self) -> Option<Arc<VolatileLog>> {
         self.dataset.volatile()
     }
@@ -53,17 +53,18 @@ impl FileSystem {
         self.dataset.survive_no_longer();
     }
 
-    /// Says that files here grow by a stream that must not stop when room is short: see [`Dataset::mark_stream`].
+    /// Marks the files as fed by a stream that must not stop when room is short: see [`Dataset::mark_stream`].
     pub fn mark_stream(&self) {
         self.dataset.mark_stream();
     }
 
-    /// Keeps what is committed from now on out of the cache, or no longer: see [`Dataset::write_past_cache`].
+    /// Whether to keep what is committed from now on out of the cache: see [`Dataset::write_past_cache`].
     pub fn write_past_cache(&self, past: bool) {
         self.dataset.write_past_cache(past);
     }
 
-    /// Says that what a directory holds matters most when room is short: see [`Dataset::favour_directory`].
+    /// Marks a directory's files as what matters most when room is short: see
+    /// [`Dataset::favour_directory`].
     ///
     /// # Errors
     /// A [`PathError`].

@@ -1,14 +1,15 @@
-//! Files of a dataset, for protocol adapters and for the engine itself; no protocol here. Whoever is above this crate
-//! needs nothing of a dataset but what is here.
+//! Files of a dataset, for protocol adapters and for the engine itself; no protocol here. Everything above this crate
+//! uses datasets only through it.
 //!
 //! - A [`Session`] is what an adapter calls for one client, by inode number. It adds to a dataset what POSIX expects of
 //!   a file system but a tree of files does not know: inherited groups, dropped set-uid bits, users of open files; and
-//!   that a request is done once though it comes twice ([`Session::ask`]). Permission bits are *not* checked here:
-//!   the kernel does it, before it asks.
+//!   that a repeated request is done once ([`Session::ask`]). Permission bits are *not* checked here: the kernel does
+//!   that before it asks.
 //! - The methods of a [`FileSystem`] by path ([`FileSystem::write_file`], [`FileSystem::share_file`] …) are how the
 //!   engine works in a dataset, mounted or not. The engine MUST NOT use `std::fs` on a mount it
 //!   serves itself: it would wait for its own answer, unkillable.
-//! - A [`Watcher`] hears of changes made by path, so that an adapter can tell its clients' caches.
+//! - A [`Watcher`] is notified of changes made by path, so that an adapter can invalidate its
+//!   clients' caches.
 
 mod error;
 mod file;

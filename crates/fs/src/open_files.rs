@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// Counts the users of inodes for one adapter session.
 ///
-/// A client that vanishes (a mount that is torn down) never says goodbye: dropping this closes all
-/// that is still open, so that unlinked files do not stay for ever.
+/// A client that vanishes (a mount that is torn down) does not close its files: dropping this
+/// closes all that are still open, so that unlinked files do not stay for ever.
 pub(crate) struct OpenFiles {
     dataset: Arc<Dataset>,
     users: Mutex<HashMap<Ino, Users>>,
@@ -54,8 +54,8 @@ impl OpenFiles {
         }
     }
 
-    /// Counts one more user: the inode now outlives its last name. Answers whether one of its users
-    /// opened it for synchronous writes, be it this one or another since all had closed it.
+    /// Counts one more user: the inode now outlives its last name. Returns whether a user has
+    /// opened it for synchronous writes since it was last closed by all.
     ///
     /// # Errors
     /// Where the inode is gone.
@@ -71,7 +71,7 @@ impl OpenFiles {
         Ok(users.synchronous)
     }
 
-    /// Gives back one [`OpenFiles::open`]. One too many is ignored: it comes from outside.
+    /// Ends one [`OpenFiles::open`]. An extra call is ignored, as calls come from outside.
     pub(crate) fn close(&self, ino: Ino) {
         let mut users = self.users.lock();
         let Some(of_inode) = users.get_mut(&ino) else { return };

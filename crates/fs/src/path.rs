@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 /// Most symbolic links followed on one path, as in Linux.
 const LINKS_MAX: usize = 40;
 
-/// The names on a path, from the root of the dataset; a leading `/` changes nothing.
+/// The names on a path, from the root of the dataset; a leading `/` makes no difference.
 pub(crate) fn names(path: &Path) -> Result<Vec<&[u8]>, Error> {
     let mut names = Vec::new();
     for component in path.components() {
@@ -33,7 +33,7 @@ pub(crate) fn lookup(dataset: &Dataset, parent: Ino, name: &[u8]) -> Result<Attr
 }
 
 impl FileSystem {
-    /// What a path names; a symbolic link at its end is not followed, one on the way is.
+    /// What a path names; a symbolic link at its end is not followed, but those on the way are.
     pub(crate) fn resolve(&self, path: &Path) -> Result<Attr, Error> {
         let names = names(path)?;
         let Some((last, parents)) = names.split_last() else {

@@ -15,10 +15,10 @@ const SET_UID: u32 = 0o4000;
 const SET_GID: u32 = 0o2000;
 const GROUP_EXECUTE: u32 = 0o0010;
 
-/// A client's session: a mount of the kernel, a host that came by network.
+/// A client's session: a mount of the kernel, or a host on the network.
 ///
-/// What it changes is not announced to watchers: the client knows, as it asked for it. Dropping a session closes what
-/// its client left open.
+/// Its changes are not announced to watchers: the client asked for them. Dropping a session closes what its client
+/// left open.
 pub struct Session {
     dataset: Arc<Dataset>,
     open: OpenFiles,
@@ -27,27 +27,27 @@ pub struct Session {
 }
 
 /// A request for a change that must be done exactly once, though its client may send it again. Drop it when its
-/// answer was given.
+/// answer has been given.
 #[derive(Debug)]
 pub enum Asked<'a> {
     /// It never comes again.
     Once,
-    /// To be done, and to be known as done from then on.
+    /// To be done, and from then on known as done.
     New(Request<'a>),
     /// An earlier engine did it, and only its answer was lost. With the inode that got a name by it.
     Done(Ino),
 }
 
 impl Session {
-    /// Of a client that has nothing open yet.
+    /// The session of a client that has nothing open yet.
     pub fn new(fs: &FileSystem) -> Self {
         let dataset = fs.dataset().clone();
         let open = OpenFiles::new(dataset.clone());
         Session { dataset, open, finished: HashMap::new() }
     }
 
-    /// Goes on with a client of an earlier engine, by the dataset's volatile log: what it has open, and what was done
-    /// for it.
+    /// Resumes a client of an earlier engine from the dataset's volatile log: what it has open, and what was done for
+    /// it.
     pub fn taken_over(fs: &FileSystem) -> Self {
         let dataset = fs.dataset().clone();
         let finished = dataset.finished_requests();
@@ -61,7 +61,7 @@ impl Session {
         self.open.survive(volatile);
     }
 
-    /// Begins a request; `again` says that the client may have sent it before. Waits while very many are under way.
+    /// Begins a request; `again` says that the client may have sent it before. Waits while very many are in flight.
     pub fn ask(&self, id: RequestId, again: bool) -> Asked<'_> {
         match self.finished.get(&id) {
             Some(ino) if again => Asked::Done(*ino),
@@ -73,8 +73,8 @@ impl Session {
         self.dataset.on(request)
     }
 
-    /// Counts one more user of an inode, which now outlives its last name. Answers whether one of its users
-    /// opened it for synchronous writes, be it this one or another since all had closed it.
+    /// Counts one more user of an inode, which now outlives its last name. Returns whether a user has
+    /// opened it for synchronous writes since it was last closed by all.
     ///
     /// # Errors
     /// Where the inode is gone.
@@ -82,7 +82,7 @@ impl Session {
         self.open.open(ino, synchronous)
     }
 
-    /// Gives back one [`Session::open`]. One too many is ignored: it comes from outside.
+    /// Ends one [`Session::open`]. An extra call is ignored, as calls come from outside.
     pub fn close(&self, ino: Ino) {
         self.open.close(ino);
     }
@@ -200,7 +200,7 @@ impl Session {
         asked.to_do().map_or(Ok(()), rename)
     }
 
-    /// Reads into `buffer`; answers how many bytes, fewer than asked only at the end of the file.
+    /// Reads into `buffer`; returns how many bytes, fewer than asked only at the end of the file.
     ///
     /// # Errors
     /// `NotFound`, `IsDirectory`; damage of the pool.
@@ -228,7 +228,7 @@ impl Session {
         self.dataset.write(ino, offset, data)
     }
 
-    /// Reserves, punches or zeroes a part of a file.
+    /// Reserves, punches or zeroes part of a file.
     ///
     /// # Errors
     /// `NotFound`, `FileTooBig`; no room.
@@ -250,7 +250,7 @@ impl Session {
         self.dataset.seek(ino, offset, target)
     }
 
-    /// Copies a part of a file into another or the same, sharing blocks; each inode with its offset. Answers how
+    /// Copies a part of a file into another or the same, sharing blocks; each inode with its offset. Returns how
     /// many bytes.
     ///
     /// # Errors
@@ -259,8 +259,7 @@ impl Session {
         self.dataset.copy_range(&self.dataset, from.0, from.1, to.0, to.1, len)
     }
 
-    /// Up to `max` names behind `cookie` (0 = from the start), `.` and `..` first. Empty at the
-    /// end.
+    /// Up to `max` names after `cookie` (0 = from the start), `.` and `..` first. Empty at the end.
     ///
     /// # Errors
     /// `NotFound`, `NotDirectory`.
@@ -349,7 +348,7 @@ impl Session {
 }
 
 impl Asked<'_> {
-    /// The request to act for; what is done already is the error.
+    /// The request to act for; the error is a request that is already done.
     fn to_do(&self) -> Result<Option<&Request<'_>>, Ino> {
         match self {
             Asked::Once => Ok(None),
@@ -359,7 +358,7 @@ impl Asked<'_> {
     }
 }
 
-/// The mode that is left when privileges are dropped; `None` where there are none to drop.
+/// The mode that is left when privileges are dropped; `None` if there are none to drop.
 fn without_privileges(attr: &Attr) -> Option<u32> {
     if attr.kind == FileKind::Directory {
         return None;

@@ -1,7 +1,8 @@
 //! What the engine does in a dataset by path.
 //!
-//! Paths are relative to the dataset's root (a leading `/` changes nothing) and contain no `..`.
-//! Symbolic links on the way are followed as long as they are relative; one at the end is not.
+//! Paths are relative to the dataset's root (a leading `/` makes no difference) and contain no
+//! `..`. Symbolic links on the way are followed as long as they are relative; one at the end is
+//! not.
 
 use crate::{
     Attr, Error, File, FileKind, FileSystem, NewInode, NewKind, PathError, RenameMode, Result,
@@ -32,7 +33,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// What a database keeps: for its owner alone, files 0600.
+    /// Database files: for the owner alone, 0600.
     pub fn private(uid: u32, gid: u32) -> NewFile {
         NewFile { mode: 0o600, uid, gid }
     }
@@ -47,7 +48,7 @@ impl NewFile {
     }
 }
 
-/// One entry of a directory, as [`FileSystem::list`] answers it.
+/// One entry of a directory, as [`FileSystem::list`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
     /// Its name.
@@ -69,7 +70,7 @@ impl FileSystem {
     /// Whether a path names anything.
     ///
     /// # Errors
-    /// Other errors than that something is missing on the path.
+    /// Errors other than something missing on the path.
     pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool> {
         match self.stat(path) {
             Ok(_) => Ok(true),
@@ -98,8 +99,8 @@ impl FileSystem {
         Ok(content)
     }
 
-    /// Makes a file with this content, or replaces the one that is there: whatever happens, the
-    /// path names the old or the new content as a whole. Durable on return.
+    /// Makes a file with this content, or replaces an existing one: whatever happens, the path
+    /// names either the whole old or the whole new content. Durable on return.
     ///
     /// # Errors
     /// A [`PathError`].
@@ -111,9 +112,9 @@ impl FileSystem {
     }
 
     /// Makes `target` a copy of `source` (a path of `source_fs`, which may be another dataset of
-    /// the same store) that shares its blocks: it takes no space and costs no copying. Mode and
-    /// owner come along. Replaces what is at `target` as [`FileSystem::write_file`] does; durable
-    /// after the next [`FileSystem::sync`]. Answers the length in bytes.
+    /// the same store) that shares its blocks: it takes no space and no copying. Mode and owner are
+    /// copied. Replaces what is at `target` as [`FileSystem::write_file`] does; durable after the
+    /// next [`FileSystem::sync`]. Returns the length in bytes.
     ///
     /// # Errors
     /// A [`PathError`].
@@ -126,7 +127,7 @@ impl FileSystem {
         self.share(source_fs, source.as_ref(), target.as_ref(), None)
     }
 
-    /// As [`FileSystem::share_file`], with a mode and owner of its own from the start.
+    /// As [`FileSystem::share_file`], but with its own mode and owner from the start.
     ///
     /// # Errors
     /// A [`PathError`].
@@ -277,7 +278,7 @@ impl FileSystem {
     /// owner.
     ///
     /// # Errors
-    /// A [`PathError`]; also where a file is in the way.
+    /// A [`PathError`]; also if a file is in the way.
     pub fn create_dirs(&self, path: impl AsRef<Path>, new: NewFile) -> Result<()> {
         let path = path.as_ref();
         self.make_directories(path, new).map_err(PathError::at("make the directory", path))
@@ -335,7 +336,7 @@ impl FileSystem {
         }
     }
 
-    /// Renames within the dataset; replaces a file that is at `to`.
+    /// Renames within the dataset; replaces a file at `to`.
     ///
     /// # Errors
     /// A [`PathError`].
@@ -352,8 +353,8 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Removes a file, with everything below it where it is a directory. A path that names nothing
-    /// is no error; the empty path empties the dataset.
+    /// Removes a file, or a directory with everything below it. A path that names nothing is no
+    /// error; the empty path empties the dataset.
     ///
     /// # Errors
     /// A [`PathError`].
@@ -399,7 +400,7 @@ impl FileSystem {
             if !deeper {
                 match self.dataset().rmdir(above, &name) {
                     Ok(()) => drop(stack.pop()),
-                    // More names than one batch, or some were made meanwhile: go round again.
+                    // More names than one batch, or new ones since: repeat.
                     Err(Error::NotEmpty) => {}
                     Err(error) => return Err(error),
                 }
@@ -409,7 +410,7 @@ impl FileSystem {
     }
 
     /// Gives a path, and everything below it, to an owner. Symbolic links themselves are changed,
-    /// what they lead to is not.
+    /// not their targets.
     ///
     /// # Errors
     /// A [`PathError`].

@@ -1,14 +1,14 @@
-//! Telling adapters what was changed without them.
+//! Tells adapters about changes that did not come through them.
 
 use offshoot_types::Ino;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// Hears of changes that the engine made by path. Called by the changing thread after the change,
-/// with no lock of this crate held.
+/// Is notified of changes that the engine made by path. Called by the changing thread after the
+/// change, with no lock of this crate held.
 pub trait Watcher: Send + Sync {
-    /// A name appeared, vanished or names another inode now. For a directory that vanished, all
-    /// names below it vanished too.
+    /// A name appeared, vanished or now names another inode. If a directory vanished, so did all
+    /// names below it.
     fn entry_changed(&self, parent: Ino, name: &[u8]);
     /// Attributes or contents of an inode changed.
     fn inode_changed(&self, ino: Ino);

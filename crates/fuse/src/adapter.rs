@@ -24,14 +24,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// How long the kernel may believe names and attributes: whatever changes them behind its back is
-/// announced (see [`crate::kernel`]).
+/// How long the kernel may trust names and attributes: changes behind its back are announced (see
+/// [`crate::kernel`]).
 const TTL: Duration = Duration::from_secs(24 * 3600);
 /// Inode numbers are never reused in a dataset, and each mount is a connection of its own.
 const GENERATION: Generation = Generation(0);
 /// Largest write the kernel passes on in one request, in bytes.
 const WRITE_MAX: u32 = 1 << 20;
-/// Requests the kernel may have under way in the background (read-ahead and the like).
+/// Requests the kernel may have in flight in the background (read-ahead and the like).
 const BACKGROUND_MAX: u16 = 64;
 /// Names fetched for one `readdir` at a time.
 const NAMES_MAX: usize = 128;
@@ -39,12 +39,12 @@ const NAMES_MAX: usize = 128;
 const NAME_MAX: u32 = 255;
 /// Unit in which `statfs` counts, in bytes.
 const SPACE_UNIT: u32 = 4096;
-/// Set in the number of a request that the kernel sends once more (`FUSE_UNIQUE_RESEND`).
+/// Set in the number of a request that the kernel resends (`FUSE_UNIQUE_RESEND`).
 const RESENT: u64 = 1 << 63;
-/// Set in the handle of a file whose reads and writes pass the kernel's page cache by. Not a bit of
-/// an inode's number.
+/// Set in the handle of a file whose reads and writes bypass the kernel's page cache. Not a bit of
+/// any inode number.
 const DIRECT: u64 = 1 << 63;
-/// Most bytes copied for one request, so that it can be interrupted in between.
+/// Most bytes copied for one request, so that it can be interrupted between requests.
 const COPY_MAX: u64 = 1 << 30;
 
 thread_local! {
@@ -59,7 +59,7 @@ pub(crate) struct Adapter {
     direct_io: bool,
     write_back: bool,
     xattrs: bool,
-    /// Whether the kernel can send requests once more.
+    /// Whether the kernel can resend requests.
     resends: Arc<AtomicBool>,
 }
 
@@ -71,12 +71,12 @@ impl Adapter {
         Adapter { session, syncs, direct_io, write_back, xattrs, resends: Arc::default() }
     }
 
-    /// Becomes true by the kernel's first request if it can send requests once more.
+    /// The kernel's first request sets this if it can resend requests.
     pub(crate) fn resends(&self) -> Arc<AtomicBool> {
         self.resends.clone()
     }
 
-    /// Begins a request whose second run would fail or do something else. To be held until it is answered.
+    /// Begins a request whose second run would fail or do something else. Hold it until it is answered.
     fn ask(&self, request: &Request) -> Asked<'_> {
         let number = request.unique().0;
         match RequestId::new(number & !RESENT) {
@@ -86,7 +86,7 @@ impl Adapter {
         }
     }
 
-    /// One that comes again may have been counted already: a count must never be too low.
+    /// A repeated request may already be counted, but a count must never be too low.
     fn close(&self, request: &Request, ino: INodeNo) -> Result<(), Errno> {
         if request.unique().0 & RESENT == 0 {
             return attempt(|| {
@@ -112,9 +112,9 @@ impl Adapter {
 
     /// Opens a file, and decides whether the kernel caches what is read and written through this handle.
     ///
-    /// Synchronous writes go past its cache: they come as one request each, answered when they are
-    /// durable, where a cached one is followed by a second request, `fsync`. Then nobody else may read that
-    /// file through the cache either: a page read during a write could stay there as it was before.
+    /// Synchronous writes bypass its cache: each is one request, answered when it is durable, whereas a
+    /// cached one is followed by a second request, `fsync`. Then nobody else may read that file through the
+    /// cache either: a page read during a write could stay in the cache with old content.
     fn open_file(&self, ino: Ino, flags: i32) -> Result<(FileHandle, FopenFlags), Errno> {
         let synchronous = flags & libc::O_DSYNC != 0;
         let shared = attempt(|| self.session.open(ino, synchronous))?;
@@ -186,7 +186,7 @@ fn reply_attr(reply: ReplyAttr, result: Result<Attr, Errno>) {
     }
 }
 
-/// Answers with a value, or with its size where the caller asks for that by a size of 0.
+/// Answers with a value, or with its size if the caller asks for that with a size of 0.
 fn reply_xattr(reply: ReplyXattr, size: u32, result: Result<Vec<u8>, Errno>) {
     match result {
         Err(errno) => reply.error(errno),
@@ -449,7 +449,7 @@ impl Filesystem for Adapter {
     ) {
         let drop_privileges = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
         let written = attempt(|| self.session.write(Ino(ino.0), offset, data, drop_privileges));
-        // Where the kernel caches, it sends an fsync of its own after a write with O_DSYNC.
+        // If the kernel caches, it sends its own fsync after a write with O_DSYNC.
         let durable = handle.0 & DIRECT != 0 && flags.0 & libc::O_DSYNC != 0;
         match written {
             Ok(()) if durable => self.syncs.push(Waiter::Write(reply, data.len() as u32)),
@@ -514,7 +514,7 @@ impl Filesystem for Adapter {
             let entries =
                 match attempt(|| self.session.read_directory(Ino(ino.0), cookie, NAMES_MAX)) {
                     Ok(entries) => entries,
-                    // What is gathered already is answered; the next call meets the error.
+                    // What is already gathered is answered; the next call reports the error.
                     Err(_) if cookie != offset => return reply.ok(),
                     Err(errno) => return reply.error(errno),
                 };
@@ -564,7 +564,7 @@ impl Filesystem for Adapter {
             Ok(space) => {
                 let unit = u64::from(SPACE_UNIT);
                 let free = space.free / unit;
-                // Inodes take the same room as data: as many as there is room for.
+                // Inodes take room like data: there can be as many as there is room for.
                 let files = space.inodes + free;
                 reply.statfs(
                     space.capacity / unit,

@@ -12,7 +12,7 @@ pub enum MountError {
     HostUnprepared {
         /// What is missing.
         reason: String,
-        /// What mends it.
+        /// How to fix it.
         mend: String,
     },
     /// The directory is not usable as a mount point.
@@ -31,7 +31,7 @@ pub enum MountError {
         /// What the kernel or fusermount3 said.
         source: io::Error,
     },
-    /// The mount could not be taken away.
+    /// The mount could not be removed.
     #[error("cannot unmount {path}: {reason}")]
     Unmount {
         /// The mount point.

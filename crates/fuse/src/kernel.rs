@@ -1,4 +1,4 @@
-//! Tells the kernel what the engine changed behind its back.
+//! Tells the kernel about changes the engine made behind its back.
 
 use fuser::{INodeNo, Notifier};
 use offshoot_fs::Watcher;
@@ -19,7 +19,7 @@ impl KernelCaches {
 
 impl Watcher for KernelCaches {
     fn entry_changed(&self, parent: Ino, name: &[u8]) {
-        // Also drops the parent's attributes. Fails only when the connection is gone.
+        // Also drops the parent's attributes. Fails only if the connection is gone.
         if let Err(error) = self.notifier.inval_entry(INodeNo(parent.0), OsStr::from_bytes(name)) {
             tracing::debug!(%error, "the kernel did not take a changed name");
         }

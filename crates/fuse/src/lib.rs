@@ -3,16 +3,16 @@
 //! [`Fuse`] implements [`offshoot_delivery::Delivery`]; nothing else of this crate is seen from outside.
 //!
 //! # Caching, and why it is never stale
-//! The kernel caches names, attributes and file contents of a mount for long: besides the kernel
-//! only the engine itself writes to a dataset, and what it changes by path
-//! ([`offshoot_fs::FileSystem::write_file`] and so on) is announced to the kernel. Each mount is a
+//! The kernel caches names, attributes and file contents of a mount for long. That is safe because
+//! only the kernel and the engine itself write to a dataset, and the engine's changes by path
+//! ([`offshoot_fs::FileSystem::write_file`] and so on) are announced to the kernel. Each mount is a
 //! new connection with caches of its own, so that after a rewind nothing of the old state is left.
-//! A file that somebody opened for synchronous writes is not cached for whoever opens it after that
-//! (`docs/decisions/2026-11-22-synchronous-writes-past-the-page-cache.md`).
+//! A file that somebody opened for synchronous writes is not cached for those who open it after
+//! that (`docs/decisions/2026-11-22-synchronous-writes-past-the-page-cache.md`).
 //!
 //! # Outliving the process
-//! A mount goes on in another process while somebody (the keeper) holds its connection to the kernel: `Mount::device`,
-//! `Mount::survive`, `Mount::take_over`.
+//! A mount can continue in another process because the keeper holds its connection to the kernel:
+//! `Mount::device`, `Mount::survive`, `Mount::take_over`.
 //!
 //! # Why the kernel's write-back cache is off
 //! With it, the kernel gathers dirty memory pages of 4 KiB and sends them whenever and in whatever
@@ -23,10 +23,10 @@
 //! cache on for data that tolerates torn pages.
 //!
 //! # Threads
-//! Several threads read requests from the device. The one that gets an `fsync` flushes, and then
-//! answers all `fsync` that came meanwhile by the next flush: at most one thread waits for the device,
-//! so a reader never does. No thread of the engine may use the mount
-//! through system calls: a request of the engine to itself could wait for ever, even for SIGKILL.
+//! Several threads read requests from the device. The one that gets an `fsync` flushes, and answers
+//! every `fsync` that arrives during that with the next flush: at most one thread waits for the
+//! device, so a reader never does. No thread of the engine may use the mount through system calls: a
+//! request of the engine to itself could wait for ever, even for SIGKILL.
 
 mod adapter;
 mod attributes;

@@ -1,4 +1,4 @@
-//! Mounting, unmounting, and what this host must have for it.
+//! Mounts and unmounts, and checks what this host needs for it.
 
 use crate::adapter::Adapter;
 use crate::error::MountError;
@@ -26,12 +26,12 @@ const DROP_GRACE: Duration = Duration::from_secs(1);
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two attempts to unmount.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
-/// Fewest and most threads that read requests, when the caller does not say.
+/// Fewest and most threads that read requests by default.
 const THREADS_MIN: usize = 4;
 const THREADS_MAX: usize = 16;
 
 /// The sessions of this process by mount point. When a session ends, fuser unmounts its path once
-/// more, whatever is there by then: a mount point is not used again before that is over.
+/// more, whatever is there by then, so a mount point is not reused before that.
 static SESSIONS: Mutex<BTreeMap<PathBuf, Arc<End>>> = Mutex::new(BTreeMap::new());
 
 /// Whether a session's threads have ended and its files are closed.
@@ -54,7 +54,7 @@ impl End {
     }
 }
 
-/// Announces the end when dropped, also by a panic.
+/// Announces the end when dropped, even by a panic.
 struct AnnounceEnd(Arc<End>);
 
 impl Drop for AnnounceEnd {
@@ -72,7 +72,7 @@ pub(crate) struct Mount {
     watch: Option<Watch>,
     unmounted: bool,
     session: Weak<Session>,
-    /// The connection to the kernel, until it is to end.
+    /// The connection to the kernel, until it should end.
     device: Option<OwnedFd>,
     resends: Arc<AtomicBool>,
 }
@@ -111,20 +111,20 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Goes on serving a mount that outlived the engine which made it: `device` is its connection to
+    /// Resumes serving a mount that outlived the engine that made it: `device` is its connection to
     /// the kernel, the dataset has its volatile log. Programs that wait for an answer get it now.
     ///
     /// # Errors
-    /// [`MountError::Refused`] when the connection is of no use; it ends when `device` was the last
-    /// descriptor of it.
+    /// [`MountError::Refused`] if the connection is useless; it ends if `device` was its last
+    /// descriptor.
     pub(crate) fn take_over(
         fs: Arc<FileSystem>,
         mountpoint: impl AsRef<Path>,
         device: OwnedFd,
         options: &MountOptions,
     ) -> Result<Mount, MountError> {
-        // The path is the directory above it and a name: to ask about the mount itself would wait for
-        // ourselves.
+        // Resolve the directory above it and append the name: asking about the mount itself would
+        // wait for ourselves.
         let path = mount_table::canonical_beside(mountpoint.as_ref());
         let refused = |source| MountError::Refused { path: path.clone(), source };
         let session = Arc::new(Session::taken_over(&fs));
@@ -164,8 +164,8 @@ impl Mount {
         })
     }
 
-    /// The connection to the kernel, to be kept for the engine after this one. `None` where the kernel
-    /// could not give back requests that were not answered.
+    /// The connection to the kernel, to be kept for the engine after this one. `None` if the kernel
+    /// cannot resend unanswered requests.
     pub(crate) fn device(&self) -> Option<BorrowedFd<'_>> {
         let device = self.device.as_ref().filter(|_| self.resends.load(Ordering::Acquire));
         device.map(AsFd::as_fd)
@@ -184,13 +184,13 @@ impl Mount {
         &self.path
     }
 
-    /// Whether the kernel still asks us. `false` after somebody unmounted from outside.
+    /// Whether the kernel still sends us requests. `false` after somebody unmounted from outside.
     pub(crate) fn is_serving(&self) -> bool {
         !self.unmounted && !self.end.is_over()
     }
 
-    /// Unmounts. Programs that still use the mount get that long to let go; then their requests
-    /// fail, and the mount is gone all the same.
+    /// Unmounts. Programs that still use the mount get that long to finish. Then their requests
+    /// fail and the mount is removed anyway.
     ///
     /// # Errors
     /// [`MountError::Unmount`], [`MountError::MountTable`].
@@ -203,7 +203,7 @@ impl Mount {
             return Ok(Ended::Clean);
         }
         self.unmounted = true;
-        // Its copy of the device must be closed before the kernel takes the connection for dead.
+        // Its copy of the device must be closed before the kernel considers the connection dead.
         self.watch = None;
         self.device = None;
         let deadline = SystemClock.elapsed() + grace;
@@ -245,7 +245,7 @@ impl Mount {
         mount_table::detach(&self.path)
     }
 
-    /// Best effort: without it the kernel's 128 KiB apply.
+    /// Best effort: without it the kernel's limit of 128 KiB applies.
     fn set_read_ahead(&self, bytes: usize) {
         let Ok(Some(entry)) = mount_table::find(&self.path) else { return };
         let control = format!("/sys/class/bdi/{}:{}/read_ahead_kb", entry.major, entry.minor);
@@ -296,17 +296,17 @@ fn config(options: &MountOptions) -> Config {
         0 => (2 * processors).clamp(THREADS_MIN, THREADS_MAX),
         threads => threads,
     });
-    // One descriptor for all threads: a cloned one takes the requests read from it along when it is
-    // closed, and nobody could hold it but fuser.
+    // One descriptor for all threads: closing a cloned one loses the requests read from it, and
+    // only fuser could hold it.
     config.clone_fd = false;
     config
 }
 
-/// Finds what this host lacks for mounting: the device, the right to use it, `fusermount3` and what
-/// that needs.
+/// Finds what this host lacks for mounting: the device, permission to use it, `fusermount3` and
+/// what that needs.
 ///
 /// # Errors
-/// [`MountError::HostUnprepared`], with what mends it.
+/// [`MountError::HostUnprepared`], with how to fix it.
 pub(crate) fn check_host() -> Result<(), MountError> {
     let unprepared = |reason: String, mend: &str| {
         Err(MountError::HostUnprepared { reason, mend: mend.to_owned() })

@@ -1,4 +1,4 @@
-//! The kernel's table of mounts, and taking mounts away.
+//! The kernel's table of mounts, and removing mounts.
 
 use crate::error::MountError;
 use offshoot_os::process;
@@ -31,7 +31,7 @@ impl Entry {
     }
 }
 
-/// All mounts this process sees, in the order of mounting. Lines of an unknown form are left out.
+/// All mounts this process sees, in the order of mounting. Lines of an unknown form are skipped.
 pub(crate) fn read() -> Result<Vec<Entry>, MountError> {
     let table = std::fs::read("/proc/self/mountinfo").map_err(MountError::MountTable)?;
     Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
@@ -89,9 +89,9 @@ pub(crate) fn find(path: &Path) -> Result<Option<Entry>, MountError> {
 /// Detaches the dataset mounts under `dir` that an engine which ended without unmounting left
 /// (their users see "Transport endpoint is not connected"). Returns the mount points.
 ///
-/// Every dataset mount under `dir` but those in `kept` is taken for stale: call it when the pool's
-/// lock is held and before anything is mounted there. Mounts of other programs are left alone. Works as root and,
-/// through `fusermount3`, as the ordinary user who mounted.
+/// Every dataset mount under `dir` except those in `kept` counts as stale: call it when the pool's lock is held
+/// and before anything is mounted there. Mounts of other programs are left alone. Works as root and, through
+/// `fusermount3`, as the ordinary user who mounted.
 ///
 /// # Errors
 /// [`MountError::MountTable`], [`MountError::Unmount`]; a missing `dir` is no error.
@@ -113,13 +113,13 @@ pub(crate) fn clean_stale_mounts(
     Ok(cleaned)
 }
 
-/// The absolute path without symbolic links, also where the last component is a dead mount.
+/// The absolute path without symbolic links, even if the last component is a dead mount.
 fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| canonical_beside(path))
 }
 
-/// As [`canonical`] of a path whose last component is no symbolic link, without asking what is
-/// mounted there.
+/// As [`canonical`], for a path whose last component is not a symbolic link, without touching what
+/// is mounted there.
 pub(crate) fn canonical_beside(path: &Path) -> PathBuf {
     let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
     match (parent, path.file_name()) {
@@ -128,7 +128,7 @@ pub(crate) fn canonical_beside(path: &Path) -> PathBuf {
     }
 }
 
-/// What came of an attempt to unmount.
+/// The outcome of an attempt to unmount.
 pub(crate) enum Attempt {
     /// The mount is gone.
     Gone,
@@ -163,7 +163,7 @@ pub(crate) fn try_unmount(path: &Path) -> Result<Attempt, MountError> {
 }
 
 /// Makes every request that waits on the mount, and every later one, fail, so that no program hangs
-/// on it. Best effort: returns whether the kernel took the order.
+/// on it. Best effort: returns whether the kernel accepted it.
 pub(crate) fn abort(entry: &Entry) -> bool {
     if umount(&entry.path, libc::MNT_FORCE).is_ok() {
         return true;
@@ -173,7 +173,7 @@ pub(crate) fn abort(entry: &Entry) -> bool {
     std::fs::write(control, b"1").is_ok()
 }
 
-/// Takes the mount out of the tree at once; programs that use it keep what they have open.
+/// Detaches the mount immediately; programs that use it keep what they have open.
 pub(crate) fn detach(path: &Path) -> Result<(), MountError> {
     let failed = |reason: String| MountError::Unmount { path: path.to_owned(), reason };
     match umount(path, libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) {
@@ -181,7 +181,7 @@ pub(crate) fn detach(path: &Path) -> Result<(), MountError> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             let output = fusermount(path, "-uz").map_err(&failed)?;
-            // An aborted session unmounts by itself and may have been faster.
+            // An aborted session unmounts on its own and may have been faster.
             if output.success() || is_not_found(&output.stderr_text()) {
                 return Ok(());
             }

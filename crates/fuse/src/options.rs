@@ -1,6 +1,6 @@
 //! How a dataset is mounted.
 
-/// Settings of FUSE that mean nothing to other deliveries.
+/// Settings that only FUSE has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FuseOptions {
     /// Threads that read requests of one mount; 0 means twice the processors, between 4 and 16.
@@ -22,8 +22,8 @@ impl Default for FuseOptions {
 #[derive(Debug, Clone)]
 pub(crate) struct MountOptions {
     pub(crate) fuse: FuseOptions,
-    /// Lets users other than the one who mounts in (files' modes still apply). Needed when root
-    /// mounts and the database runs as `postgres`; an ordinary user needs `user_allow_other` in
+    /// Allows users other than the one who mounts (file modes still apply). Needed when root mounts
+    /// and the database runs as `postgres`; an ordinary user needs `user_allow_other` in
     /// `/etc/fuse.conf` for it.
     pub(crate) allow_other: bool,
     /// Refuses every change.
@@ -31,7 +31,7 @@ pub(crate) struct MountOptions {
     /// Lets the kernel gather writes. Not for a database with `full_page_writes=off`: a page may be
     /// torn by a crash (see the crate's documentation).
     pub(crate) write_back: bool,
-    /// Whether files have extended attributes. Where they have, the kernel asks for a file's
-    /// capabilities, which is one of them, before a write whenever it has looked at the file's length.
+    /// Whether files have extended attributes. If they do, the kernel asks for one of them, the file's
+    /// capabilities, before a write whenever it has looked at the file's length.
     pub(crate) xattrs: bool,
 }

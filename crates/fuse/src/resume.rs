@@ -1,12 +1,12 @@
-//! Goes on with a connection to the kernel that an earlier engine opened.
+//! Resumes a connection to the kernel that an earlier engine opened.
 //!
 //! The kernel keeps a connection while anybody holds its descriptor, and makes requests wait. What it
 //! negotiated with the first engine still holds: there is no second INIT. `fuser` begins every session
-//! by one, so it is given a socket with an INIT that we wrote; then the number of that socket is made
-//! to mean the device.
+//! with one, so it gets a socket with an INIT that we wrote; then the descriptor number of that socket
+//! is made to refer to the device.
 //!
-//! Requests that the earlier engine read but did not answer are asked for once more
-//! (`FUSE_NOTIFY_RESEND`, Linux 6.9); they come with a mark in their numbers.
+//! We ask for requests again that the earlier engine read but did not answer (`FUSE_NOTIFY_RESEND`,
+//! Linux 6.9); they have a mark in their numbers.
 
 use crate::adapter::Adapter;
 use fuser::{Config, Session};
@@ -24,7 +24,7 @@ const READ_AHEAD_MAX: u32 = 1 << 20;
 const NOTIFY_RESEND: u32 = 7;
 const OUT_HEADER_LEN: u32 = 16;
 
-/// A session on a connection that is initialised already.
+/// A session on a connection that is already initialised.
 pub(crate) fn resume_session(
     adapter: Adapter,
     device: BorrowedFd<'_>,
@@ -38,8 +38,8 @@ pub(crate) fn resume_session(
     Ok(session)
 }
 
-/// Has the kernel send everything again that was read and not answered. Before anything is read: what
-/// is being worked on would come twice.
+/// Makes the kernel resend everything that was read and not answered. Call it before anything is
+/// read, or requests in progress would come twice.
 pub(crate) fn ask_again(device: BorrowedFd<'_>) -> io::Result<()> {
     let mut message = Vec::with_capacity(OUT_HEADER_LEN as usize);
     message.extend_from_slice(&OUT_HEADER_LEN.to_ne_bytes());

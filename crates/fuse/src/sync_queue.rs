@@ -1,8 +1,8 @@
 //! Answers `fsync`: at any time at most one of the threads that serve requests waits for the device.
 //!
-//! The thread whose request finds nobody flushing flushes itself, at once: handing it to another
+//! If nobody is flushing, the thread with the request flushes immediately: handing it to another
 //! thread would add a wake-up to every commit of a database. Requests that arrive during a flush are
-//! left to that thread, which goes on until none is left; so the others always go on serving reads.
+//! left to that thread, which continues until none is left, so the others always keep serving reads.
 //!
 //! A request is put into the queue after all writes it covers were applied to the dataset, and a
 //! flush begins after the requests it answers were taken out of the queue: so each answer comes

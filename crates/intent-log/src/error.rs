@@ -22,13 +22,13 @@ pub enum Error {
         /// The system's answer.
         detail: String,
     },
-    /// The device had no room to flush; the next flush writes the same anew.
+    /// The device had no room to flush; the next flush rewrites the same.
     #[error("the device has no room to flush the intent log: {0}")]
     NoRoom(String),
     /// A write or flush failed earlier; the log takes nothing more until it is opened again.
     #[error("the intent log refuses records since a flush failed: {0}")]
     Failed(String),
-    /// There is no log where one should be.
+    /// The log is missing.
     #[error("the intent log is missing or incomplete: {0}")]
     Missing(String),
 }

@@ -23,7 +23,7 @@ const SPARE_LEN_MAX: usize = 4 << 20;
 pub struct LogUse {
     /// Bytes of files that cannot be reused yet.
     pub used: u64,
-    /// Bytes of all files, with those that it may still make; without them once there was no room for one.
+    /// Bytes of all files, including those that it may still make, until there was no room for one.
     pub total: u64,
 }
 
@@ -41,8 +41,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Zeros up to the end of a page, over records that are trimmed (R4): of a page written in part,
-    /// the system would first read the rest.
+    /// Zeros up to the end of a page, over records that are trimmed (R4): the system would first
+    /// have to read the rest of a partly written page.
     fn fill_page(&mut self) {
         let end = self.offset + self.bytes.len() as u64;
         let missing = end.next_multiple_of(PAGE) - end;
@@ -70,12 +70,12 @@ struct State {
     spare: Vec<u8>,
 }
 
-/// Where a log that may grow makes its files.
+/// Where a growing log makes its files.
 struct Growth {
     disk: Arc<dyn Disk>,
     /// Bytes of all files, in the end.
     size_max: u64,
-    /// Bytes that the log may take now: what commits need, which make room in it, is not among them.
+    /// Bytes that the log may take now, without what commits need to make room in it.
     room: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -104,16 +104,16 @@ impl IntentLog {
         disk.sync_dir("").map_err(|error| failed("sync the pool directory", &error))
     }
 
-    /// Reads the log: every record since the last trim, in order, up to the first that is missing
-    /// or torn, and what of it is damaged. Changes nothing on disk; call it as often as needed before
+    /// Reads the log: every record since the last trim, in order, up to the first that is missing or
+    /// torn, and which of it is damaged. Changes nothing on disk; call it as often as needed before
     /// [`IntentLog::open`].
     pub fn replay(disk: &dyn Disk) -> Result<Replay> {
         Ok(scan(disk)?.replay)
     }
 
-    /// Starts a new generation behind the last valid record. The caller has made everything in
-    /// [`IntentLog::replay`]'s answer durable elsewhere: old records are gone from here on, and what
-    /// was damaged is forgotten.
+    /// Starts a new generation after the last valid record. The caller has made everything that
+    /// [`IntentLog::replay`] returned durable elsewhere: from here on old records are gone, and
+    /// damage is forgotten.
     pub fn open(disk: &dyn Disk) -> Result<IntentLog> {
         let scan = scan(disk)?;
         let generation = scan.generation + 1;
@@ -126,7 +126,7 @@ impl IntentLog {
         for file in scan.files {
             files.push(RingFile { handle: file.handle, last_sequence: 0, begun: false });
         }
-        // Not the file of the last records: were this header torn, that file's records, although
+        // Not the file of the last records: if this header is torn, that file's records, although
         // durable elsewhere, should still chain with those of the files around them.
         let current = (scan.last_file + 1) % files.len();
         let header = LogFileHeader { generation, first_sequence: first, trimmed: first };
@@ -156,8 +156,8 @@ impl IntentLog {
         Ok(IntentLog { state, flushed, file_size, generation, growth: None })
     }
 
-    /// The same log, with more files whenever none is free, up to `size_max` bytes in all, as far as there are `room` bytes
-    /// for them. They stay.
+    /// The same log, with more files whenever none is free, up to `size_max` bytes in all, as long as there are `room`
+    /// bytes for them. These files stay.
     pub fn growing(
         self,
         disk: Arc<dyn Disk>,
@@ -172,9 +172,9 @@ impl IntentLog {
         (self.file_size - LOG_HEADER_LEN) as usize / SECTOR_LEN * SECTOR_BODY_LEN
     }
 
-    /// Adds a record, in memory; the parts are its payload. Answers its sequence for
-    /// [`IntentLog::sync`] and [`IntentLog::trim`]. Should it be damaged once, `stream` and `position`
-    /// say what was lost: whose it is, and how far that one's records come with it.
+    /// Adds a record, in memory; the parts are its payload. Returns its sequence for
+    /// [`IntentLog::sync`] and [`IntentLog::trim`]. If the record is damaged one day, `stream` and
+    /// `position` say what was lost: whose record it is, and how far that stream comes with it.
     ///
     /// # Errors
     /// `Full`, `NoRoom`: commit instead. `TooLarge`, `Failed`.
@@ -186,7 +186,7 @@ impl IntentLog {
         let stored = SectorHeader::stored_len(length);
         let mut state = self.state.lock();
         if state.refused_len > self.file_size {
-            // What is to be written anew is bounded by trying to.
+            // Trying bounds what has to be rewritten.
             let last = state.next_sequence - 1;
             drop(state);
             self.sync(last)?;
@@ -217,7 +217,7 @@ impl IntentLog {
         Ok(sequence)
     }
 
-    /// Goes on in the file that has been free for longest, or in a new one.
+    /// Continues in the file that has been free for longest, or in a new one.
     fn advance(&self, state: &mut State) -> Result<()> {
         // R4: no record that is still needed is overwritten.
         let free =
@@ -243,7 +243,7 @@ impl IntentLog {
         Ok(())
     }
 
-    /// Adds a file, once for all: no other is made before it is there.
+    /// Adds a file, one at a time: the next is not made before this one exists.
     fn grow(&self, state: &mut State) -> Result<usize> {
         let number = state.files.len();
         let size = self.file_size * (number as u64 + 1);
@@ -269,10 +269,10 @@ impl IntentLog {
     }
 
     /// Returns when the record and all before it are on the device. One thread writes and flushes
-    /// for all that wait; those that come meanwhile share the next flush.
+    /// for all that wait; later ones share the next flush.
     ///
     /// # Errors
-    /// `NoRoom`: commit instead. `Failed` when a flush failed otherwise, then and ever after.
+    /// `NoRoom`: commit instead. `Failed` if a flush failed otherwise, and from then on.
     pub fn sync(&self, sequence: u64) -> Result<()> {
         let mut state = self.state.lock();
         let sequence = sequence.min(state.next_sequence - 1);
@@ -317,7 +317,7 @@ impl IntentLog {
         }
     }
 
-    /// Forgets all records before `sequence`: everything they say is durable elsewhere.
+    /// Forgets all records before `sequence`: everything in them is durable elsewhere.
     pub fn trim(&self, sequence: u64) {
         let mut state = self.state.lock();
         let end = state.next_sequence;
@@ -354,14 +354,14 @@ impl IntentLog {
 }
 
 impl State {
-    /// Has chunks written anew by the next flush, before all that came after them (R7).
+    /// Has chunks rewritten by the next flush, before all that came after them (R7).
     fn put_back(&mut self, mut chunks: Vec<Chunk>) {
         self.refused_len = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
         chunks.append(&mut self.pending);
         self.pending = chunks;
     }
 
-    /// The buffer that goes to `offset` of a file: the last pending one when it ends there.
+    /// The buffer that goes to `offset` of a file: the last pending one, if it ends there.
     fn pending_bytes(&mut self, file: usize, offset: u64) -> &mut Vec<u8> {
         let fits = self.pending.last().is_some_and(|last| {
             last.file == file && last.offset + last.bytes.len() as u64 == offset

@@ -21,7 +21,7 @@ pub struct Replay {
     pub records: Vec<Record>,
     /// Records that are lost although they may have been synced, in order.
     pub damage: Vec<Damage>,
-    /// Records with a flipped bit that could be turned back.
+    /// Records with a flipped bit that could be corrected.
     pub mended: u64,
     /// Whether an older engine wrote it: [`crate::IntentLog::open`] writes the form of this one.
     pub is_old: bool,
@@ -34,7 +34,7 @@ pub struct Damage {
     pub first: u64,
     /// The last.
     pub last: u64,
-    /// Whose they were, with how far that one's records came with them.
+    /// Whose they were, and how far each stream came with them.
     pub streams: BTreeMap<u64, u64>,
     /// Whether all of them are in `streams`.
     pub all_known: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Files that are to be cleared before the log is used again: nothing in them could be told from damage.
+    /// Files to clear before the log is used again: nothing in them can be distinguished from damage.
     pub(crate) fn unusable(&self) -> impl Iterator<Item = (usize, &Arc<dyn DiskFile>)> {
         let unusable =
             |file: &LogFile| self.replay.is_old || file.state == FileHeaderState::Damaged;
@@ -80,8 +80,8 @@ impl Scan {
     }
 
     /// The file that holds the record `trimmed`, or would: the one with the largest first sequence not
-    /// above it, of those the newest. Where headers are damaged there may be none: then the first file
-    /// behind it.
+    /// above it; of several, the newest. If headers are damaged there may be none; then the first file
+    /// after it.
     pub(crate) fn start_file(&self, trimmed: u64) -> Option<(usize, LogFileHeader)> {
         let before = self.headers().filter(|(_, header)| header.first_sequence <= trimmed);
         let start = before.max_by_key(|(_, header)| (header.first_sequence, header.generation));

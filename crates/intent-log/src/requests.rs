@@ -1,20 +1,21 @@
 //! Requests that change something and must be done exactly once, though they may come twice.
 //!
-//! A client whose answer is lost with the engine sends its request again. So what became of a request is noted in the
-//! volatile log, in a slot, from before its operation counts until its answer was given: a slot is taken when a
-//! request begins, and given back when the [`Request`] is dropped. Whoever serves requests holds it until the
-//! answer has left; then the slot may be another's, and the note in it be lost.
+//! A client whose answer is lost with the engine sends its request again. So the volatile log records the outcome of
+//! a request in a slot, from before its operation counts until its answer has been given: a slot is taken when a
+//! request begins, and given back when the [`Request`] is dropped. The thread that serves a request holds it until
+//! the answer has left; then the slot may be reused and its record lost.
 //!
-//! Requests and slots are values handed from call to call: a thread may work for many datasets and clients.
+//! Requests and slots are values passed from call to call, so a thread may work for many datasets and
+//! clients.
 
 use parking_lot::{Condvar, Mutex};
 use std::num::NonZeroU64;
 
-/// Requests of one dataset that are under way at the same time; more wait.
+/// Requests of one dataset that may be in flight at the same time; more wait.
 pub(crate) const SLOTS: usize = u64::BITS as usize;
 
-/// What a client calls a request, also when it sends it again; different from all others of the dataset that are
-/// under way. What it is made of is the protocol's business.
+/// A client's identifier of a request, the same when it sends it again; different from all others of the dataset
+/// in flight. The protocol decides what it is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(NonZeroU64);
 
@@ -39,8 +40,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Begins a request; waits while all slots are taken. Who has begun one must not begin another before
-    /// it is dropped: all could wait for each other.
+    /// Begins a request; waits while all slots are taken. A caller that has begun one must not begin
+    /// another before it is dropped: all could wait for each other.
     pub fn begin(&self, id: RequestId) -> Request<'_> {
         let mut taken = self.taken.lock();
         while *taken == u64::MAX {
@@ -52,7 +53,7 @@ impl Slots {
     }
 }
 
-/// A request under way. Drop it when its answer was given.
+/// A request in flight. Drop it when its answer has been given.
 #[derive(Debug)]
 pub struct Request<'a> {
     id: RequestId,
@@ -66,7 +67,7 @@ impl Request<'_> {
         self.id
     }
 
-    /// Where the volatile log notes it: below [`SLOTS`], nobody else's meanwhile.
+    /// Where the volatile log records it: below [`SLOTS`], and used by nobody else until then.
     pub(crate) fn slot(&self) -> usize {
         self.slot
     }

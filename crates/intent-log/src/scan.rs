@@ -8,8 +8,8 @@
 //!   unsynced ones before it, or a later file by its being begun (R3);
 //! - when a file has no readable header but had one.
 //!
-//! The chain goes on behind the damage, so that whoever has no part in it loses nothing. What nothing
-//! shows is a last record whose sectors were all put back to what was there before.
+//! The chain continues after the damage, so that streams it does not affect lose nothing. One thing
+//! goes unnoticed: a last record whose sectors all went back to what was there before.
 
 mod version1;
 
@@ -66,7 +66,7 @@ pub(crate) fn scan(disk: &dyn Disk) -> Result<Scan> {
     Ok(scan)
 }
 
-/// What lies where a record is expected.
+/// What is found where a record is expected.
 enum Found {
     Whole {
         header: SectorHeader,
@@ -109,7 +109,7 @@ fn read_chain(scan: &mut Scan, start: (usize, LogFileHeader), trimmed: u64) -> R
                     && header.generation >= u64::from(chain.generation)
             })
             .min_by_key(|(_, header)| (header.first_sequence, !header.generation));
-        // A file without a record ends the chain: going on could only turn in a circle.
+        // A file without a record ends the chain: continuing could only go in a circle.
         let next =
             next.filter(|(_, header)| begun < chain.expected || header.first_sequence > begun);
         let Some((number, header)) = next else {
@@ -121,7 +121,7 @@ fn read_chain(scan: &mut Scan, start: (usize, LogFileHeader), trimmed: u64) -> R
             return Ok(());
         };
         if header.first_sequence > chain.expected {
-            // R3: what comes before a file was synced before the file was begun.
+            // R3: everything before a file was synced before the file was begun.
             let missing = chain.missing(header.first_sequence);
             chain.skip(&mut scan.replay, trimmed, missing);
         }
@@ -145,10 +145,10 @@ impl Chain {
                 continue;
             }
             let damaged = matches!(found, Found::Damaged(_));
-            // Behind a torn record others may be whole, of the same flush: they do not count.
+            // After a torn record others of the same flush may be whole: they do not count.
             let Some(next) = self.find_later(damaged) else {
                 let Found::Damaged(Some(len)) = found else { return damaged };
-                // What is behind it may be damaged, too.
+                // What follows it may be damaged, too.
                 let missing = self.missing(self.expected + 1);
                 self.skip(replay, trimmed, missing);
                 self.offset += len;
@@ -197,7 +197,7 @@ impl Chain {
         }
     }
 
-    /// The first record behind a missing one, if all before it that are missing were synced, or if
+    /// The first record after a missing one, if all missing records before it were synced, or if
     /// the missing one is damaged.
     fn find_later(&self, damaged: bool) -> Option<(usize, SectorHeader)> {
         let mut later = self
@@ -221,7 +221,7 @@ impl Chain {
         })
     }
 
-    /// What is known of the records from the expected one up to `next`.
+    /// What is known about the records from the expected one up to `next`.
     fn missing(&self, next: u64) -> Damage {
         let (mut streams, mut known) = (BTreeMap::<u64, u64>::new(), BTreeSet::new());
         for (_, header) in self.sectors().filter(|(_, header)| header.sequence < next) {

@@ -1,11 +1,11 @@
 //! The volatile log of one dataset: what is acknowledged but not yet committed, in memory that
 //! outlives the engine's process.
 //!
-//! A write is acknowledged when it is in the engine's memory. When the engine is killed while its
-//! clients live on (see `crates/delivery`), databases go on and believe in those writes; so each operation
-//! is copied here before it is acknowledged. The next engine replays it over the last commit. After a
-//! loss of power there is no volatile log, and no database that believed anything: then the intent log
-//! on disk rules.
+//! A write is acknowledged when it is in the engine's memory. When the engine is killed while its clients
+//! live on (see `crates/delivery`), databases continue and rely on those writes; so each operation is
+//! copied here before it is acknowledged. The next engine replays it over the last commit. After a power
+//! loss there is no volatile log, and no database that relied on one: then the intent log on disk
+//! decides.
 //!
 //! ```text
 //! head   0  magic                      ring   records, each a multiple of 16 bytes
@@ -20,15 +20,16 @@
 //! ```
 //!
 //! Rules:
-//! - V1: a record is copied as a whole before HEAD moves over it: a process killed in the middle of a
+//! - V1: a record is copied completely before HEAD moves past it: a process killed in the middle of a
 //!   copy leaves nothing that counts.
 //! - V2: numbers are consecutive. An operation that is not kept ([`VolatileLog::skip`]) empties the
 //!   log; with LAST the reader finds that something is missing until a commit has caught up.
 //! - V3: records leave only when the root that holds them is durable.
-//! - V4: a request's slot is written before HEAD moves over its operation, and is nobody else's until its answer
-//!   was given (`requests.rs`). It counts only if its operation was recovered: so a request that comes again is done
+//! - V4: a request's slot is written before HEAD moves past its operation, and nobody else uses it until its answer
+//!   has been given (`requests.rs`). It counts only if its operation was recovered: so a repeated request is done
 //!   exactly once.
-//! - V5: a count of open files is never too low. A file with a count keeps its blocks without a name.
+//! - V5: a count of open files is never too low. A file with a count keeps its blocks even without a
+//!   name.
 
 use crate::Error;
 use crate::requests::{Request, RequestId, SLOTS};
@@ -43,9 +44,9 @@ use std::sync::atomic::Ordering;
 pub const CAPACITY: u64 = RING_LEN as u64 - PAGE;
 
 const RING_LEN: usize = 256 << 20;
-/// No log comes this far in bytes; positions below can be added to.
+/// No log gets this far in bytes, so positions below can be added to.
 const POSITION_MAX: u64 = 1 << 62;
-/// Memory is given back by whole pages: the one in which TAIL lies must not hold new records yet.
+/// Memory is given back by whole pages: the page that holds TAIL must not hold new records yet.
 const PAGE: u64 = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"offshvol");
@@ -65,7 +66,7 @@ const HEAD_LEN: usize = 1 << 20;
 
 /// Bytes of a slot: request, number of its operation, outcome, unused.
 const SLOT_LEN: usize = 32;
-/// Each takeover uses slots of its own, so that those of requests still to come again stay.
+/// Each takeover uses slots of its own, so that slots of requests that may still come again stay.
 const BANKS: u64 = 16;
 const OPEN_LEN: usize = 16;
 const OPEN_MAX: usize = (HEAD_LEN - AT_OPEN) / OPEN_LEN;
@@ -95,7 +96,7 @@ pub struct OpenFile {
     pub synchronous: bool,
 }
 
-/// Where in the head the count of an inode stands.
+/// Where in the head the count of an inode is.
 #[derive(Debug, Default)]
 struct OpenFiles {
     places: HashMap<u64, usize>,
@@ -152,8 +153,8 @@ impl VolatileLog {
         self.get(AT_HEAD).saturating_sub(self.get(AT_TAIL))
     }
 
-    /// Keeps an operation, given in parts; where it was asked for by a request that must be done once, `asked` is
-    /// that request and what its answer is made of. One thread at a time, in the order of numbers.
+    /// Keeps an operation, given in parts; if a request that must be done once asked for it, `asked` is that
+    /// request and what its answer is made of. One thread at a time, in the order of numbers.
     pub fn append<'a>(
         &self,
         number: u64,
@@ -187,7 +188,7 @@ impl VolatileLog {
         self.put(AT_LAST, number);
     }
 
-    /// Notes that an operation is not kept: until it is committed, nobody can take over (V2).
+    /// Records that an operation is not kept: until it is committed, nobody can take over (V2).
     pub fn skip(&self, number: u64) {
         self.put(AT_LAST, number);
         self.put(AT_TAIL, self.get(AT_HEAD));
@@ -208,7 +209,7 @@ impl VolatileLog {
         if at == tail {
             return;
         }
-        // Before the room is given to new records, or they would be punched out with the old ones.
+        // Before new records get the room, or they would be punched out with the old ones.
         if let Err(error) = self.memory.release(tail, at) {
             tracing::debug!(%error, "memory of the volatile log is not given back");
         }
@@ -220,7 +221,7 @@ impl VolatileLog {
     /// Calls `apply` for every operation kept, in order.
     ///
     /// # Errors
-    /// `Missing` for a record that is damaged, and what `apply` answers.
+    /// `Missing` for a damaged record, and what `apply` returns.
     pub fn replay<E: From<Error>>(
         &self,
         mut apply: impl FnMut(u64, &[u8]) -> Result<(), E>,
@@ -245,8 +246,8 @@ impl VolatileLog {
         Ok(())
     }
 
-    /// Number of the last operation the dataset was ever given; larger than what a replay comes to
-    /// when operations are missing.
+    /// Number of the last operation the dataset was ever given; larger than where a replay ends if
+    /// operations are missing.
     pub fn last_number(&self) -> u64 {
         self.get(AT_LAST)
     }
@@ -262,14 +263,14 @@ impl VolatileLog {
         self.put(at, request.id().number());
     }
 
-    /// Forgets requests whose operations were not recovered (V4): their numbers are given again.
+    /// Forgets requests whose operations were not recovered (V4): their numbers are reused.
     pub fn settle(&self, recovered: u64) {
         for at in slots().filter(|at| self.get(*at + 8) > recovered) {
             self.put(at, 0);
         }
     }
 
-    /// Requests that are done but may come again, each with what its answer is made of.
+    /// Requests that are done but may be repeated, each with what its answer is made of.
     pub fn finished(&self) -> HashMap<RequestId, u64> {
         slots().filter_map(|at| Some((RequestId::new(self.get(at))?, self.get(at + 16)))).collect()
     }
@@ -345,7 +346,7 @@ impl AsFd for VolatileLog {
     }
 }
 
-/// Where the slots of all takeovers stand.
+/// Where the slots of all takeovers are.
 fn slots() -> impl Iterator<Item = usize> {
     (0..BANKS as usize * SLOTS).map(|slot| AT_SLOTS + slot * SLOT_LEN)
 }

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long an answer, or a keeper that is being started, may take.
+/// How long an answer, or starting a keeper, may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the keeper holds under one number.
@@ -37,7 +37,7 @@ impl Keeper {
     /// The keeper that answers at a socket.
     ///
     /// # Errors
-    /// That there is none, or one that belongs to another user.
+    /// If there is none, or it belongs to another user.
     pub fn connect(socket: &Path) -> io::Result<Keeper> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
@@ -51,14 +51,15 @@ impl Keeper {
     /// Starts a keeper: `command` runs [`keep`](crate::keep) on this socket. It outlives this process.
     ///
     /// # Errors
-    /// That it did not answer in time.
+    /// If it did not answer in time.
     pub fn start(command: Spec, socket: &Path, log: &Path) -> io::Result<Keeper> {
         let spec = command.new_session(true).cwd("/").stderr(Sink::File(log.to_owned()));
         let mut child = spec.spawn().map_err(io::Error::other)?;
         let deadline = SystemClock.elapsed() + ANSWER_TIMEOUT;
         loop {
             match Keeper::connect(socket) {
-                // Who asks what is held is an engine: the keeper waits for one for a while only.
+                // A client that asks what is held is an engine; the keeper waits only a while for
+                // one.
                 Ok(keeper) => return keeper.list().map(|_| keeper),
                 Err(error) => {
                     let ended = !matches!(child.try_wait(), Ok(None));
@@ -71,7 +72,7 @@ impl Keeper {
         }
     }
 
-    /// Has it hold one to four descriptors under a number from now on, in place of what it held there.
+    /// Makes it hold one to four descriptors under a number, replacing what it held there.
     ///
     /// # Errors
     /// The connection's; `InvalidInput` for another count of descriptors.
@@ -82,7 +83,7 @@ impl Keeper {
         self.ask(HOLD, key, fds).map(drop)
     }
 
-    /// Has it close what it holds under a number.
+    /// Makes it close what it holds under a number.
     ///
     /// # Errors
     /// The connection's.
@@ -90,7 +91,7 @@ impl Keeper {
         self.ask(DROP, key, &[]).map(drop)
     }
 
-    /// What it holds; it goes on holding it.
+    /// What it holds; it keeps holding it.
     ///
     /// # Errors
     /// The connection's.
@@ -117,7 +118,7 @@ impl Keeper {
         Ok(i32::try_from(pid).ok().filter(|pid| *pid > 0))
     }
 
-    /// Lets go of a keeper that holds nothing and waits until it has ended.
+    /// Releases a keeper that holds nothing, and waits until it has ended.
     pub fn end(self, socket: &Path) {
         drop(self);
         let deadline = SystemClock.elapsed() + ANSWER_TIMEOUT;

@@ -1,9 +1,9 @@
 //! The keeper: a small process that holds what must outlive an engine.
 //!
-//! What an engine has open ends with its process: a connection that nobody else holds is closed, memory that
-//! nobody else maps is gone. So a process that does next to nothing, and therefore does not die, holds a copy of such
-//! descriptors, under a number that the engine chooses. The next engine asks for them. What the descriptors are, and
-//! what the numbers mean, the keeper does not know.
+//! What an engine has open ends with its process: a connection that nobody else holds is closed, memory that nobody
+//! else maps is gone. So a process that does almost nothing, and therefore does not die, holds copies of such
+//! descriptors under numbers that the engine chooses. The next engine asks for them. The keeper knows neither what
+//! the descriptors are nor what the numbers mean.
 //!
 //! [`Keeper`] is an engine's connection to it; [`run`] is the process itself.
 //!
@@ -12,11 +12,12 @@
 //!           4 4 version  answer:  DONE · HELD key (its descriptors), for LIST, DONE at its end ·
 //!           8 8 key               DONE with the engine's pid as key, for ENGINE
 //! ```
-//! An engine is who has sent HOLD or LIST. Without an engine the keeper ends at once when it holds
-//! nothing, else after [`PATIENCE`]: whoever waits for an engine gets errors then.
+//! A client that has sent HOLD or LIST is an engine. Without an engine the keeper ends immediately
+//! if it holds nothing, otherwise after [`PATIENCE`]; then everyone who waits for an engine gets
+//! errors.
 //!
-//! A keeper outlives the release that started it, so an engine may meet an older one. Those before this crate hold
-//! exactly two descriptors under a number and hang up at another count.
+//! A keeper outlives the release that started it, so an engine may meet an older one. Keepers older than this
+//! crate hold exactly two descriptors under a number, and hang up at any other count.
 
 mod connection;
 mod process;

@@ -42,7 +42,7 @@ pub fn run(socket: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // For its owner alone from the first moment on.
+    // Only for its owner, from the first moment on.
     let mask = rustix::process::umask(rustix::fs::Mode::from_bits_truncate(0o177));
     let listener = UnixListener::bind(socket);
     rustix::process::umask(mask);
@@ -59,12 +59,12 @@ pub fn run(socket: &Path) -> io::Result<()> {
         }
     })?;
     wait_until_useless(&shared);
-    // What is held is closed by the end of this process.
+    // The end of this process closes what is held.
     std::fs::remove_file(socket)
 }
 
-/// When memory runs out, others go first: the databases and the engine start again, this cannot.
-/// Only who has `CAP_SYS_RESOURCE` may ask for it.
+/// When memory runs out, others go first: the databases and the engine can be restarted, this
+/// cannot. Only a process with `CAP_SYS_RESOURCE` may ask for it.
 fn survive_shortage() {
     if let Err(error) = std::fs::write("/proc/self/oom_score_adj", "-900") {
         tracing::debug!(%error, "a shortage of memory may end the keeper");

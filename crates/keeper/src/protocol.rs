@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long whoever waits for an engine is kept waiting before the keeper gives up.
+/// How long the keeper waits for an engine before it gives up.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
 const VERSION: u32 = 1;

@@ -15,7 +15,7 @@ const NOTICE: Duration = Duration::from_millis(200);
 /// How long a killed process may take to end.
 const KILLED: Duration = Duration::from_secs(10);
 
-/// This host. Servers lead a session of their own, so that they outlive the engine.
+/// This host. Servers get their own session, so that they outlive the engine.
 #[derive(Debug, Clone, Default)]
 pub struct ThisHost {
     user: Option<User>,
@@ -27,7 +27,8 @@ impl ThisHost {
         ThisHost::default()
     }
 
-    /// Where this process is root, servers run as the user of that name; else as the engine's own.
+    /// If this process is root, servers run as the user of that name; otherwise as the engine's
+    /// own.
     ///
     /// # Errors
     /// `HostUnprepared` as root without such a user; it says how to make one.
@@ -121,7 +122,7 @@ impl Launcher for ThisHost {
 }
 
 impl Mark {
-    /// Whether a process is a server's first one. Its children carry titles in place of arguments, so
+    /// Whether a process is a server's first one. Its children carry titles instead of arguments, so
     /// they never match.
     fn is_on(&self, process: &ProcessId) -> bool {
         let arguments = process.arguments();
@@ -141,8 +142,8 @@ struct HostProcess {
 }
 
 impl HostProcess {
-    /// Puts the server under a memory limit, where this host allows that; without, only the sizes of
-    /// its own buffers follow the limit.
+    /// Puts the server under a memory limit, if this host allows that. Otherwise only the sizes of
+    /// its buffers follow the limit.
     fn limit_memory(&self, name: &str, limit: u64) {
         let group = MemoryGroup::create(&self.memory_group(), limit);
         if let Err(error) = group.and_then(|group| group.add(self.id.pid)) {
@@ -150,13 +151,14 @@ impl HostProcess {
         }
     }
 
-    /// The name of its control group; the engine's process id keeps engines apart.
+    /// The name of its control group; the engine's process id distinguishes engines.
     fn memory_group(&self) -> String {
         let key = self.runtime_dir.file_name().unwrap_or_default();
         format!("offshoot-{}-{}", std::process::id(), key.to_string_lossy())
     }
 
-    /// Ends every process of it; whether the first signal was enough. `None` when one still runs.
+    /// Ends every process of it; returns whether the first signal was enough. `None` when one still
+    /// runs.
     fn end_all(&self, first: Signal, then: Signal, deadline: Duration) -> Option<bool> {
         let end = SystemClock.elapsed() + deadline;
         let children = self.id.children();

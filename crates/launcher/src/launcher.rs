@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// By what a server's first process is told from all others, its children among them.
+/// What distinguishes a server's first process from all others, including its children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// How the file name of its program begins.
@@ -30,7 +30,7 @@ pub struct Launch {
     pub runtime_dir: PathBuf,
     /// Where its data is.
     pub data_dir: PathBuf,
-    /// The port it listens on; it names its socket where it has no TCP.
+    /// The port it listens on; it names its socket if it has no TCP.
     pub port: u16,
     /// Memory it may use with all its children, in bytes; none: no limit.
     pub memory_bytes: Option<u64>,
@@ -44,7 +44,7 @@ pub trait Process: Debug + Send + Sync {
     /// Whether it runs.
     fn running(&mut self) -> bool;
 
-    /// Sends a signal to its first process; whether it was there.
+    /// Sends a signal to its first process; returns whether it existed.
     ///
     /// # Errors
     /// When the signal is not permitted.
@@ -53,8 +53,8 @@ pub trait Process: Debug + Send + Sync {
     /// What its child processes call themselves.
     fn titles(&self) -> Vec<String>;
 
-    /// Ends it: by `first`, by `then` after two thirds of `deadline`, at last by force. `None` when
-    /// a process of it still runs.
+    /// Ends it: by `first`, by `then` after two thirds of `deadline`, finally by force. `None` if a
+    /// process of it still runs.
     fn end(&mut self, first: Signal, then: Signal, deadline: Duration) -> Option<Ended>;
 }
 
@@ -63,7 +63,7 @@ pub trait Process: Debug + Send + Sync {
 pub struct Ended {
     /// Whether the first signal was enough.
     pub gently: bool,
-    /// Whether it said that all went well; not known of one that an earlier engine started.
+    /// Whether it reported success; unknown for one that an earlier engine started.
     pub success: Option<bool>,
 }
 
@@ -72,7 +72,7 @@ pub struct Ended {
 pub struct Found {
     /// Its processes.
     pub process: Box<dyn Process>,
-    /// Where its data is, where that is known.
+    /// Where its data is, if known.
     pub data_dir: Option<PathBuf>,
     /// Its port, where that is known.
     pub port: Option<u16>,
@@ -85,7 +85,7 @@ impl Found {
         Failure::new(ErrorKind::AlreadyExists, message, "stop it first")
     }
 
-    /// Whether it is the server that is looked for, as far as is known.
+    /// Whether it is the wanted server, as far as is known.
     ///
     /// # Errors
     /// `WrongState` when it has another data directory or port.
@@ -109,26 +109,26 @@ pub trait Launcher: Debug + Send + Sync {
     ///
     /// # Errors
     /// `HostUnprepared` when the program cannot be started; `PoolFull`, `Internal` when what identifies
-    /// it cannot be written (it does not run then). `None`: it ended at once.
+    /// it cannot be written (then it does not run). `None`: it ended immediately.
     fn launch(&self, launch: Launch) -> Result<Option<Box<dyn Process>>, Failure>;
 
     /// The server with this runtime directory, when it runs.
     fn find(&self, runtime_dir: &Path, mark: &Mark) -> Option<Found>;
 
-    /// Ends what a server that was killed left running in its data directory. Only where the server
-    /// itself runs no more.
+    /// Ends what a killed server left running in its data directory. Only if the server itself no
+    /// longer runs.
     ///
     /// # Errors
-    /// `Internal` when a process does not even end when killed.
+    /// `Internal` if a process does not end even when killed.
     fn end_orphans(&self, data_dir: &Path, program: &str) -> Result<(), Failure>;
 }
 
 impl dyn Launcher + '_ {
     /// Stops what an earlier engine left running with this runtime directory; its data directory need
-    /// not be reachable. Whether there was anything.
+    /// not be reachable. Returns whether there was anything.
     ///
     /// # Errors
-    /// `Internal` when it does not end within `deadline`.
+    /// `Internal` if it does not end within `deadline`.
     pub fn end_leftover(
         &self,
         runtime_dir: &Path,

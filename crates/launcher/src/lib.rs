@@ -12,7 +12,7 @@
 //! # Rules of every launcher
 //! 1. What identifies a server is on disk, in its runtime directory, before `launch` returns: an engine
 //!    that is killed right after finds it again.
-//! 2. A process is never signalled unless it surely is that server: pid *and* start time *and* its mark.
+//! 2. A process is signalled only if it certainly is that server: pid *and* start time *and* its mark.
 //! 3. A server that has ended leaves no process, no control group and no record.
 
 mod host;

@@ -5,7 +5,7 @@ use offshoot_types::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Frozen: an engine finds the servers that another release started.
+/// Frozen: an engine must find the servers that another release started.
 const FILE: &str = "server.json";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ impl Record {
         Record { pid, start_ticks, boot: boot_id(), data_dir, port }
     }
 
-    /// The process, unless this host was booted since.
+    /// The process, unless this host has been rebooted since.
     pub(crate) fn process(&self) -> Option<ProcessId> {
         let process = ProcessId { pid: self.pid, start_ticks: self.start_ticks };
         (self.boot == boot_id() && process.alive()).then_some(process)

@@ -21,15 +21,15 @@ impl MemoryGroup {
     /// Makes the group `name` (or takes it over) and limits its memory to `limit` bytes.
     ///
     /// # Errors
-    /// `Unsupported` where this host has no memory controller that this process may use, else what
-    /// the operating system says.
+    /// `Unsupported` where this host has no memory controller that this process may use, otherwise
+    /// the operating system's error.
     pub fn create(name: &str, limit: u64) -> io::Result<MemoryGroup> {
         let own = std::fs::read_to_string("/proc/self/cgroup")?;
         let (parent, limit_file) = parent_of(&own, Path::new(V1).is_dir()).ok_or_else(|| {
             io::Error::new(io::ErrorKind::Unsupported, "there is no memory controller")
         })?;
         if limit_file == "memory.max" {
-            // Version 2 hands a controller down only where that was asked for.
+            // Version 2 delegates a controller only if asked.
             std::fs::write(parent.join("cgroup.subtree_control"), "+memory")?;
         }
         let dir = parent.join(name);
@@ -61,20 +61,21 @@ impl MemoryGroup {
         std::fs::write(self.dir.join("cgroup.procs"), pid.to_string())
     }
 
-    /// Has the kernel end a process of the group rather than move its memory to swap space.
+    /// Makes the kernel end a process of the group instead of moving its memory to swap space.
     ///
     /// # Errors
-    /// What the operating system says; `NotFound` where it knows no swap space.
+    /// The operating system's error; `NotFound` if it has no swap space.
     pub fn forbid_swap(&self) -> io::Result<()> {
         let set = |file: &str| std::fs::write(self.dir.join(file), "0");
-        // Version 1 has a file for it only with another accounting; without inclination it does not.
+        // Version 1 has a file for it only with swap accounting; with a swappiness of 0 it does not
+        // swap.
         set("memory.swap.max").or_else(|_| set("memory.swappiness"))
     }
 
-    /// Processes that the kernel has ended in the group for want of memory.
+    /// Processes that the kernel has ended in the group for lack of memory.
     ///
     /// # Errors
-    /// What the operating system says; `NotFound` where it does not count them.
+    /// The operating system's error; `NotFound` if it does not count them.
     pub fn killed(&self) -> io::Result<u64> {
         let v2 = std::fs::read_to_string(self.dir.join("memory.events"));
         let text = v2.or_else(|_| std::fs::read_to_string(self.dir.join("memory.oom_control")))?;
@@ -94,7 +95,7 @@ impl MemoryGroup {
     }
 }
 
-/// Removes the groups with this prefix in which no process is: what a killed process left.
+/// Removes the empty groups with this prefix, which a killed process left.
 pub fn remove_empty(prefix: &str) {
     let Ok(own) = std::fs::read_to_string("/proc/self/cgroup") else { return };
     let Some((parent, _)) = parent_of(&own, Path::new(V1).is_dir()) else { return };

@@ -1,4 +1,4 @@
-//! Descriptors handed from one process to another, over a Unix socket.
+//! Passes descriptors from one process to another over a Unix socket.
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,

@@ -1,8 +1,8 @@
 //! The files of a pool: one directory behind a trait, so that a simulation can replace it.
 //!
-//! Paths are relative to the directory, with `/` between parts (`segments/00000001.seg`).
-//! A write is durable only after [`DiskFile::sync_data`]; a new, renamed or removed name only after
-//! [`Disk::sync_dir`] of its directory. [`sim::SimDisk`] holds callers to exactly that.
+//! Paths are relative to the directory, with `/` between parts (`segments/00000001.seg`). A write
+//! is durable only after [`DiskFile::sync_data`]; a new, renamed or removed name only after
+//! [`Disk::sync_dir`] of its directory. [`sim::SimDisk`] enforces exactly that.
 
 mod linux;
 pub mod sim;
@@ -54,7 +54,7 @@ pub trait Disk: Send + Sync {
 pub trait DiskFile: Send + Sync {
     /// Reads at `offset`; fewer bytes than asked for only at the end of the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-    /// Hands `len` bytes at `offset` to `take`, without a copy where they are read through a buffer
+    /// Hands `len` bytes at `offset` to `take`, without a copy if they are read through a buffer
     /// anyway; `UnexpectedEof` when the file is shorter. `take` must not read files itself.
     fn read_with(&self, offset: u64, len: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = vec![0; len];
@@ -79,11 +79,11 @@ pub trait DiskFile: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
     /// The length.
     fn len(&self) -> io::Result<u64>;
-    /// Cuts or extends (with zeros) the file.
+    /// Truncates the file, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Reserves room for a range, extending the file (new bytes read as zeros).
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
-    /// Gives the room of a range back; it reads as zeros afterwards. The length stays.
+    /// Frees the room of a range, which then reads as zeros. The length stays.
     fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Bytes of the device the file takes.
     fn allocated(&self) -> io::Result<u64>;

@@ -1,12 +1,12 @@
-//! Handing this process over to another program.
+//! Replaces this process with another program.
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Replaces this process by a program (a path, or a name looked up in `PATH`) that keeps its terminal, its
-/// files and, but for the additions, its environment. Returns only where that fails, with the reason.
+/// Replaces this process with a program (a path, or a name looked up in `PATH`) that keeps its terminal,
+/// its files and, with additions, its environment. Returns only if that fails, with the reason.
 #[allow(clippy::disallowed_methods)] // nothing of this process is left that could be simulated
 pub fn replace_process(
     program: &OsStr,

@@ -7,8 +7,8 @@ const IO_PRIORITY: libc::c_int = 2 << 13 | 7;
 /// The number that follows is a thread's; 0 is the calling one.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Lets all others go before the calling thread, for processor and disk. It cannot be taken back: for threads
-/// that do one piece of background work. Where the system refuses, all stays as it is.
+/// Gives all other threads priority over the calling one, for processor and disk. It cannot be undone: for
+/// threads that do one piece of background work. If the system refuses, nothing changes.
 pub fn lower_thread_priority() {
     // SAFETY: plain system calls about the calling thread; they read no memory of ours.
     unsafe {

@@ -1,8 +1,8 @@
 //! Child processes: the only place that starts, waits for and signals them.
 //!
 //! A [`Spec`] says what to run; [`Spec::spawn`] gives a [`Child`], [`run`] waits for it and returns
-//! what it printed. Processes that this process did not start (left by an engine that was killed)
-//! are named by [`ProcessId`]: pid *and* start time, so that a reused pid is never signalled.
+//! what it printed. Processes that this process did not start (left by a killed engine) are
+//! identified by [`ProcessId`]: pid *and* start time, so that a reused pid is never signalled.
 //!
 //! Children get a null stdin and, unless told otherwise, a session of their own: a signal sent to
 //! the engine's terminal never reaches a database server, and [`Child::kill_group`] reaches all
@@ -27,7 +27,7 @@ mod user;
 pub use identity::{ProcessId, boot_id};
 pub use user::User;
 
-/// Most bytes kept of each stream by [`run`]; what comes after is read and dropped.
+/// Most bytes kept of each stream by [`run`]; the rest is read and dropped.
 pub const CAPTURE_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes in a widened pipe: what an ordinary user may ask for.
@@ -283,7 +283,7 @@ pub struct Child {
     program: String,
     pid: i32,
     pidfd: OwnedFd,
-    /// How it ended, once it has been reaped: its pid means nothing from then on.
+    /// How it ended, once it has been reaped; from then on its pid is meaningless.
     status: Option<ExitStatus>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -363,12 +363,12 @@ impl Child {
         ProcessId::of(self.pid())
     }
 
-    /// Its stdout, where the spec said [`Sink::Pipe`]; once.
+    /// Its stdout, if the spec said [`Sink::Pipe`]; once.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.stdout.take()
     }
 
-    /// Its stderr, where the spec said [`Sink::Pipe`]; once.
+    /// Its stderr, if the spec said [`Sink::Pipe`]; once.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.stderr.take()
     }
@@ -421,8 +421,8 @@ impl Child {
         identity::signal_pidfd(&self.pidfd, signal).map_err(|source| self.lost(source))
     }
 
-    /// Kills the child and every process of its group (SIGKILL), then reaps the child; one that is
-    /// stuck in the kernel is given up after [`KILL_TIMEOUT`].
+    /// Kills the child and every process of its group (SIGKILL), then reaps the child; gives up on
+    /// one that is stuck in the kernel after [`KILL_TIMEOUT`].
     pub fn kill_group(&mut self) {
         if matches!(self.try_wait(), Ok(None)) {
             // SAFETY: the child is not reaped, so its pid still names it and its group.
@@ -505,8 +505,8 @@ impl Lines {
     }
 }
 
-/// Lets a pipe hold more, so that reader and writer wake each other less often. Only a wish: a user
-/// has a bound for all pipes together.
+/// Lets a pipe hold more, so that reader and writer wake each other less often. Best effort: a user
+/// has a limit for all pipes together.
 pub fn widen_pipe(pipe: &impl std::os::fd::AsFd) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_LEN);
 }

@@ -1,4 +1,4 @@
-//! Memory that outlives the process which writes it: whoever holds its descriptor can map it again.
+//! Memory that outlives the process that writes it: any holder of its descriptor can map it again.
 //!
 //! ```text
 //! file    | head | ring |
@@ -28,7 +28,7 @@ unsafe impl Send for SharedMemory {}
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// Makes one, filled with zeros; it takes memory only where it is written. Both lengths are
+    /// Makes one, filled with zeros; memory is allocated only where it is written. Both lengths are
     /// multiples of 4096.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl SharedMemory {
     }
 
     /// Copies bytes into the ring. A position counts on for ever and wraps round. Nobody else may
-    /// touch that range of the ring meanwhile.
+    /// touch that range of the ring at the same time.
     pub fn write(&self, position: u64, bytes: &[u8]) {
         assert!(bytes.len() <= self.ring_len, "as long as the ring at most");
         // SAFETY: the ring is mapped twice in a row, so the range lies within it.
@@ -117,10 +117,10 @@ impl SharedMemory {
     }
 
     /// Gives back the memory of the pages that lie wholly in a range of the ring, and of the page in
-    /// which it begins: the caller has no use for what is before the range either.
+    /// which it begins: the caller needs nothing before the range either.
     ///
     /// # Errors
-    /// The system's; the memory is only not given back then.
+    /// The system's; then the memory is just not given back.
     pub fn release(&self, from: u64, to: u64) -> io::Result<()> {
         let (mut from, to) = (from / PAGE * PAGE, to / PAGE * PAGE);
         let ring = self.ring_len as u64;
@@ -155,7 +155,7 @@ impl Drop for SharedMemory {
     }
 }
 
-/// Takes the place of what `target` refers to: from now on it is another name of `source`.
+/// Replaces what `target` refers to: from now on it is another descriptor of `source`.
 ///
 /// # Errors
 /// The system's.

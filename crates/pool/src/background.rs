@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How long the thread rests when nothing is left to do.
 pub(crate) const REST: Duration = Duration::from_millis(500);
 
-/// What a step says of the next one.
+/// What a step says about the next one.
 pub(crate) enum Next {
     /// There is more to do now.
     More,
@@ -19,7 +19,7 @@ pub(crate) enum Next {
     Never,
 }
 
-/// A thread that does the same again and again, with a rest when there is nothing to do.
+/// A thread that repeats a step, and rests when there is nothing to do.
 #[derive(Default)]
 pub(crate) struct Background {
     signal: Arc<(Mutex<bool>, Condvar)>,

@@ -1,9 +1,10 @@
 //! A file that only holds room.
 //!
 //! The reserve keeps our own writers in check, not those of others: they may fill the device to its
-//! last byte, and then neither what a database has acknowledged nor a deletion could be written. So
-//! the reserve, or the first part of it, is kept in a file, which counts as free. Where the device
-//! refuses, it is made shorter step by step, and longer again once there is room above the reserve.
+//! last byte, and then neither acknowledged writes nor deletions could be written. So the reserve,
+//! or the first part of it, is kept in a file, which counts as free. When the device refuses a
+//! write, the file is shortened step by step, and extended again once there is room above the
+//! reserve.
 
 use offshoot_os::disk::Disk;
 use parking_lot::Mutex;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 /// Its path.
 const PATH: &str = "ballast";
-/// It is given up in this many steps: what is free on the device others may take.
+/// It is given up in this many steps, because others may take what is free on the device.
 const STEPS: u64 = 8;
 
 /// The file's state.
@@ -24,7 +25,7 @@ pub(crate) struct Ballast {
 }
 
 impl Ballast {
-    /// Looks what the last run left of it.
+    /// Checks what the last run left of it.
     pub(crate) fn find(disk: Arc<dyn Disk>, wanted: u64) -> Ballast {
         let found = disk.open(PATH).and_then(|file| Ok(file.allocated()?.min(file.len()?)));
         Ballast { disk, wanted, held: Mutex::new(found.unwrap_or(0)) }
@@ -35,7 +36,7 @@ impl Ballast {
         *self.held.lock()
     }
 
-    /// Gives a step of it to whoever takes it next. Whether there was one.
+    /// Frees a step of it for the next writer. Returns whether there was one.
     pub(crate) fn release(&self) -> bool {
         let mut held = self.held.lock();
         let step = (self.wanted / STEPS).max(1);
@@ -52,7 +53,7 @@ impl Ballast {
         true
     }
 
-    /// Holds what it should, where so many bytes above the reserve are enough for it.
+    /// Grows to its full size if so many bytes above the reserve are enough for that.
     pub(crate) fn restore(&self, available: u64) {
         let mut held = self.held.lock();
         let missing = self.wanted.saturating_sub(*held);

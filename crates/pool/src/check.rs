@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Blocks of the table looked at together: bounds memory to some 60 MB.
+/// Blocks of the table processed together: bounds memory to about 60 MB.
 const GROUP_BLOCKS: u64 = 1 << 20;
 
 /// Something that is not as it should be.
@@ -29,7 +29,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// A pool open for verification, and locked. Nothing is written, not even what an opening would mend.
+/// A pool open for verification, and locked. Nothing is written, not even what an opening would fix.
 pub struct PoolCheck {
     disk: Arc<dyn Disk>,
     nodes: Arc<dyn NodeChildren>,
@@ -47,11 +47,11 @@ pub struct PoolCheck {
 }
 
 impl PoolCheck {
-    /// Reads label, roots and table. A damaged table is a finding; it is made anew in memory.
+    /// Reads label, roots and table. A damaged table is a finding; it is rebuilt in memory.
     ///
     /// # Errors
-    /// `NoPool`, `InUse`, `UnknownFormat`; `DamagedStructure` where nothing further can be found
-    /// without it: the label, both roots.
+    /// `NoPool`, `InUse`, `UnknownFormat`; `DamagedStructure` if nothing can be checked without it:
+    /// the label, both roots.
     pub fn open(disk: Arc<dyn Disk>, nodes: Arc<dyn NodeChildren>) -> Result<PoolCheck> {
         let label = read_label(&*disk)?;
         let lock = take_lock(&*disk)?;
@@ -62,7 +62,7 @@ impl PoolCheck {
         match read_table(&*disk, &root, &table) {
             Ok(_) => {}
             Err(Error::DamagedStructure { what, detail }) => {
-                let detail = format!("{detail}; the next start makes it anew from the segments");
+                let detail = format!("{detail}; the next start rebuilds it from the segments");
                 findings.push(Finding { object: what.to_owned(), detail });
                 table.retain(|_, _| false);
                 rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)?;
@@ -193,7 +193,7 @@ impl PoolCheck {
         for (hash, entry) in entries {
             let place = entry.place();
             if place.offset < end {
-                self.add(&object, format!("block {hash} at byte {} lies in another", place.offset));
+                self.add(&object, format!("block {hash} at byte {} is in another", place.offset));
             }
             end = end.max(place.end());
             self.blocks += 1;
@@ -254,8 +254,8 @@ pub(crate) fn check_frame(
     }
 }
 
-/// What does not add up between a table and a walk from the root: references, blocks missing, blocks
-/// left over. Dead nodes count as parents until their children are released.
+/// Differences between a table and a walk from the root: references, blocks missing, blocks left
+/// over. Dead nodes count as parents until their children are released.
 pub(crate) fn recount(
     table: &Table,
     root: BlockHash,

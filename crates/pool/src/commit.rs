@@ -3,22 +3,22 @@
 //! A commit first plans, against the table but without changing it, what the new root adds and what
 //! the old root alone reached; then makes that durable; then applies it to the table. References are
 //! counted by walking from the new root through the blocks that are not committed yet, and from the
-//! old root through the nodes nobody refers to any more (a bounded number; the rest is left to
-//! `reclaim`). What both trees share is added and taken away in the same plan and costs no record.
+//! old root through the nodes nobody refers to any more (a bounded number; `reclaim` does the rest).
+//! What both trees share is added and subtracted in the same plan and costs no record.
 //!
-//! What must hold of every commit, whatever its order, is in `invariants`.
+//! What must hold for every commit, whatever its order, is in `invariants`.
 //!
 //! Order of a commit, each rule beside the code that keeps it:
 //! 1. blocks durable before anything that points to them (`Segments::flush`, called first),
 //! 2. the table's log durable before the root that counts it (`Journal::commit`),
 //! 3. the root durable before the commit is reported (`Journal::write_root`),
-//! 4. only then is the space of what became unreachable given back (`Pool::apply`).
+//! 4. only then is the space of unreachable blocks given back (`Pool::apply`).
 //!
-//! A device without room at a flush (one that promised more than it has) is no reason to refuse all
-//! that follows, but what was flushed may be lost and a later flush would not tell. So it is never
-//! flushed again but written anew: blocks in a new segment, by the transactions after this one, as
-//! this one and all that wrote meanwhile fail (`Segments::is_reliable`); the table's log in the same
-//! place, which no root counts; and a root slot gets the root before, ahead of all else
+//! A device without room at a flush (one that promised more than it has) is no reason to refuse
+//! everything that follows. But what was flushed may be lost, and a later flush would not report it.
+//! So it is never flushed again, but rewritten: blocks in a new segment, by later transactions, as
+//! this one and all that were writing fail (`Segments::is_reliable`); the table's log in the same
+//! place, which no root counts; and a root slot gets the previous root, before anything else
 //! (`Journal::settle`). After any other failure of a flush all writes are refused.
 
 use crate::durable::{EXTRA_LEN_MAX, Root};
@@ -37,7 +37,7 @@ use offshoot_types::{BlockHash, Txg};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
-/// Dead nodes whose children any commit may release, beside as many as it wrote.
+/// Dead nodes whose children any commit may release, in addition to as many as it wrote.
 const CASCADE_MIN: usize = 256;
 
 /// What a commit does to one block.
@@ -74,11 +74,11 @@ struct Planner<'a> {
     pool: &'a Pool,
     transaction: Option<&'a Transaction>,
     plan: Plan,
-    /// First come, first dropped: the bound never cuts off what was to be dropped first.
+    /// In order of arrival: the bound never cuts off what was to be dropped first.
     unreferenced: VecDeque<BlockHash>,
     cascade_left: usize,
-    /// Nodes that a new one is like, with what that no longer refers to: the new node inherits the
-    /// other references if this plan drops the old one, and they are not counted.
+    /// Nodes that a new node replaces, with the references that the new one no longer has: the new
+    /// node inherits the other references if this plan drops the old one, and they are not counted.
     inherited: HashMap<BlockHash, Box<[BlockHash]>, BlockHashBuilder>,
 }
 
@@ -135,8 +135,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Of a node that is like another, counts what the other does not refer to; the rest is inherited,
-    /// or counted here where another node inherits it already.
+    /// For a node that replaces another, counts what the other does not refer to. The rest is
+    /// inherited, or counted here if another node already inherits it.
     fn acquire_like(&mut self, new: Difference, stack: &mut Vec<BlockHash>) -> Result<()> {
         stack.extend(new.added);
         match self.inherited.entry(new.like) {
@@ -155,7 +155,7 @@ impl<'a> Planner<'a> {
         for (like, removed) in std::mem::take(&mut self.inherited) {
             for hash in without(self.pool.children_of(&like)?, &removed) {
                 let change = self.change(&hash)?;
-                // The old node refers to it: only where counts are wrong is it gone.
+                // The old node refers to it: it can be gone only if counts are wrong.
                 if change.gone {
                     return Err(Error::Missing(hash));
                 }
@@ -165,7 +165,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Takes a reference away. What does not add up is a fault, not a reason to stop: the space leaks.
+    /// Removes a reference. A wrong count is a fault, not a reason to stop: the space leaks.
     fn release(&mut self, hash: BlockHash) {
         match self.change(&hash) {
             Ok(change) if change.refs > 0 => {
@@ -181,7 +181,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Drops blocks without references, and releases the children of nodes, as far as the bound goes.
+    /// Drops blocks without references, and releases the children of nodes, up to the bound.
     fn cascade(&mut self) {
         while let Some(hash) = self.unreferenced.pop_front() {
             let Some(change) = self.plan.changes.get(&hash).copied() else { continue };
@@ -196,7 +196,7 @@ impl<'a> Planner<'a> {
                     match self.inherited.get(&hash) {
                         Some(removed) => removed.to_vec(),
                         None => {
-                            // A damaged node is a fault already; its children's space leaks.
+                            // A damaged node is already a fault; its children's space leaks.
                             let Ok(children) = self.pool.children_of(&hash) else { continue };
                             children
                         }
@@ -233,14 +233,14 @@ fn without(mut children: Vec<BlockHash>, removed: &[BlockHash]) -> Vec<BlockHash
 }
 
 impl Pool {
-    /// Makes `new_root` (a node written by `transaction`, the present root, or
-    /// [`BlockHash::ZERO`]) and `extra` (at most [`EXTRA_LEN_MAX`] bytes) durable, with all that
-    /// the new root reaches. Commits are serialised; the caller must have derived `new_root` from the
-    /// present root, so it serialises the step from reading the root to here.
+    /// Makes `new_root` (a node written by `transaction`, the present root, or [`BlockHash::ZERO`])
+    /// and `extra` (at most [`EXTRA_LEN_MAX`] bytes) durable, with all that the new root reaches.
+    /// Commits are serialised; the caller must have derived `new_root` from the present root, so it
+    /// must serialise everything from reading the root to this call.
     ///
     /// # Errors
-    /// `Full` and `Io` before the root was touched leave the pool as it was, the transaction undone.
-    /// After a failed flush every later commit is `Failed`.
+    /// `Full`, and `Io` before the root was touched, leave the pool as it was, with the transaction
+    /// undone. After a failed flush every later commit is `Failed`.
     pub fn commit(
         &self,
         transaction: Transaction,
@@ -252,7 +252,7 @@ impl Pool {
             let len = extra.len();
             return Err(Error::TooLarge { what: "a root's extra bytes", len, max: EXTRA_LEN_MAX });
         }
-        // Everything the new root reaches was appended before this call, so this is ORDER 1.
+        // This keeps ORDER 1: everything the new root reaches was appended before this call.
         self.flush_segments()?;
         let mut journal = self.durable.begin()?;
         let cascade_max = CASCADE_MIN + 2 * transaction.nodes_written();
@@ -285,7 +285,7 @@ impl Pool {
         let mut journal = self.durable.begin()?;
         let mut planner = Planner::new(self, None, 2 * dead.len());
         for hash in dead {
-            // Used again meanwhile, or gone: then it is not ours.
+            // In use again, or gone: then it is not ours.
             if planner.change(hash).is_ok_and(|change| change.was_committed && change.refs == 0) {
                 planner.unreferenced.push_back(*hash);
             }
@@ -321,8 +321,8 @@ impl Pool {
         let (hash, extra) = (journal.root.hash, journal.root.extra.clone());
         let written = self.write_root(&mut journal, hash, extra, &records);
         for (hash, moved) in moves {
-            // ORDER 4 holds for the old place of a moved block. One that was committed only now, or
-            // dropped, leaves a record of the new place that nothing depends on.
+            // ORDER 4 holds for the old place of a moved block. A block that was committed only
+            // now, or dropped, leaves a record of the new place that nothing depends on.
             let relocated = written.is_ok() && self.table.relocate(hash, moved);
             self.segments.release(if relocated { moved.from } else { moved.to });
         }
@@ -375,7 +375,7 @@ impl Pool {
         }
     }
 
-    /// Takes back what a plan that will not be applied marked in the table.
+    /// Removes the marks in the table of a plan that will not be applied.
     fn unmark(&self, plan: &Plan) {
         for (hash, _) in plan.changes.iter().filter(|(_, change)| change.gone) {
             self.table.unmark_dying(hash);

@@ -1,17 +1,17 @@
 //! Compression of single blocks.
 //!
-//! zstd at level 1 is the default: on pages of a database it makes 2.0–4.0× where LZ4 makes
-//! 1.5–2.0×, and decoding (7–15 µs for 8 KiB) stays small against a read from disk. Content that does
-//! not shrink is told by a sample first, since trying costs as much as succeeding. Where it is a page it
-//! is stored as one, whose room the device takes back at once when it is dead.
+//! zstd at level 1 is the default: on pages of a database it makes 2.0–4.0× where LZ4 makes 1.5–2.0×,
+//! and decoding (7–15 µs for 8 KiB) stays small against a read from disk. A sample first detects content
+//! that does not shrink, since trying costs as much as succeeding. If it is a page, it is stored as one,
+//! and the device gets its room back as soon as it is dead.
 
 use offshoot_format::segment::{BlockKind, Codec, PAGE_LEN};
 use std::cell::RefCell;
 
 const LEVEL: i32 = 1;
-/// Bytes looked at to tell compressible content.
+/// Bytes sampled to detect compressible content.
 const SAMPLE_LEN: usize = 1024;
-/// Blocks shorter than this are compressed without a look.
+/// Blocks shorter than this are compressed without sampling.
 const SAMPLED_LEN_MIN: usize = 2048;
 
 thread_local! {
@@ -34,7 +34,7 @@ pub(crate) fn compress(kind: BlockKind, content: &[u8]) -> (Codec, Option<Vec<u8
         slot.as_mut()?.compress(content).ok()
     });
     match compressed {
-        // Less than a sixteenth won is not worth the decoding.
+        // Saving less than a sixteenth is not worth the decoding.
         Some(bytes) if bytes.len() < content.len() - content.len() / 16 => {
             (Codec::Zstd, Some(bytes))
         }
@@ -71,15 +71,15 @@ pub(crate) fn decompress(
 
 /// Whether a sample's bytes are spread as evenly as encrypted or compressed content's.
 ///
-/// With `n` bytes spread evenly over 256 values the sum of the squared counts is about
-/// n + n²/256 (5,120 for 1,024), with a standard deviation of about 90. Text and database pages have
-/// several times that. A quarter more of n²/256 means 7.7 bits for a byte: less than a sixteenth to win.
+/// With `n` bytes spread evenly over 256 values the sum of the squared counts is about n + n²/256 (5,120
+/// for 1,024), with a standard deviation of about 90. Text and database pages have several times that. A
+/// quarter more of n²/256 means 7.7 bits for a byte: less than a sixteenth to save.
 fn looks_random(content: &[u8]) -> bool {
     if content.len() < SAMPLED_LEN_MIN {
         return false;
     }
     let mut counts = [0u32; 256];
-    // Runs of eight from all over: page headers and tails are seldom alike.
+    // Runs of eight from all over: page headers and tails are rarely alike.
     let step = content.len() / (SAMPLE_LEN / 8);
     for run in content.chunks_exact(step) {
         run[..8.min(run.len())].iter().for_each(|&byte| counts[usize::from(byte)] += 1);

@@ -31,8 +31,8 @@ impl DeadNodes {
 
     /// Hands at most `max` from the front to `bury`. Whether there were any.
     ///
-    /// They leave the queue only when that returned well, with their children's release durable: what an error leaves
-    /// behind is tried again, and the ledger always knows which nodes count as parents no more.
+    /// They leave the queue only when `bury` succeeded and their children's release is durable. After an error they
+    /// are tried again, and the ledger always knows which nodes no longer count as parents.
     pub(crate) fn bury(
         &self,
         max: usize,

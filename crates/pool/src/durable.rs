@@ -12,7 +12,7 @@ pub const EXTRA_LEN_MAX: usize = offshoot_format::root::EXTRA_LEN_MAX;
 /// What the last durable commit said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Counts commits; 0 in a new pool. Background work commits, too.
+    /// Counts commits, including those of background work; 0 in a new pool.
     pub txg: Txg,
     /// The root node; [`BlockHash::ZERO`] in a new pool.
     pub hash: BlockHash,
@@ -57,7 +57,7 @@ impl Durable {
         *self.root.write() = root;
     }
 
-    /// The same, of a root that differs only in its number.
+    /// The same for a root that differs only in its number.
     pub(crate) fn publish_txg(&self, txg: Txg) {
         self.root.write().txg = txg;
     }

@@ -3,7 +3,7 @@
 use offshoot_format::DecodeError;
 use offshoot_types::{BlockHash, ErrorKind, Failure};
 
-/// A failure of the pool. Cheap to clone, so that every waiter for one read can have it.
+/// A failure of the pool. Cheap to clone, so that every waiter for a read can have it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no pool in the directory.
@@ -18,7 +18,7 @@ pub enum Error {
     /// The pool was written by a newer version.
     #[error("the pool has a format this engine does not know: {0}")]
     UnknownFormat(String),
-    /// The room that writers may take is used up.
+    /// Writers have used up the room they may take.
     #[error("{}", describe_full(*needed, *available))]
     Full {
         /// Bytes asked for; 0: the device itself refused.
@@ -26,7 +26,7 @@ pub enum Error {
         /// Bytes that writers may still take.
         available: u64,
     },
-    /// A block's content on disk is not what its name says.
+    /// A block's content on disk does not match its name.
     #[error("block {hash} is damaged on disk: {detail}")]
     Damaged {
         /// The block.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-/// What is said of the pool's structures, in bytes.
+/// Longest description of structures, in bytes.
 const DETAIL_LEN_MAX: usize = 1000;
 
 /// One fault for each damaged block, and one, [`BlockHash::ZERO`], for all structures.
@@ -23,13 +23,13 @@ impl Faults {
         Faults { clock, found: Mutex::default() }
     }
 
-    /// Notes what is wrong with a block's stored copy.
+    /// Records what is wrong with a block's stored copy.
     pub(crate) fn add(&self, hash: BlockHash, entry: &Entry, error: &Error) {
         let place = entry.place();
         self.note(hash, place.segment, place.offset, error.to_string());
     }
 
-    /// Notes what is wrong with a structure, which has no block's name, or with a lost block.
+    /// Records what is wrong with a structure, which has no block name, or with a lost block.
     pub(crate) fn add_structure(&self, hash: BlockHash, detail: &str) {
         self.note(hash, 0, 0, detail.to_owned());
     }
@@ -51,7 +51,7 @@ impl Faults {
         }
     }
 
-    /// Nothing is wrong with a block any more, or it is gone.
+    /// A block is healed or gone.
     pub(crate) fn forget(&self, hash: &BlockHash) {
         self.found.lock().remove(hash);
     }

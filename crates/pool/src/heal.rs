@@ -1,4 +1,4 @@
-//! Replacing the damaged copy of a block by a sound one that turned up.
+//! Replaces the damaged copy of a block with a sound one.
 
 use crate::block::{name_of, verify};
 use crate::pool::Pool;
@@ -8,12 +8,12 @@ use offshoot_format::segment::{BlockKind, FRAME_ALIGN, FRAME_LEN, Frame, Layout,
 use offshoot_types::BlockHash;
 use std::ops::ControlFlow;
 
-/// Bytes of dead ranges looked through at a time.
+/// Bytes of dead ranges searched at a time.
 const WINDOW_LEN: u32 = 256 << 10;
 
 impl Pool {
-    /// Stores a damaged block's content anew and forgets the fault. Whether that was possible: not for a
-    /// block that is not committed, nor for a lost one, which only a commit brings back.
+    /// Stores a damaged block's content again and clears the fault. Returns whether that was possible:
+    /// it is not for an uncommitted block, nor for a lost one, which only a commit restores.
     pub(crate) fn heal(&self, hash: &BlockHash, content: &[u8]) -> Result<bool> {
         let Some(entry) = self.table.get(hash) else { return Ok(false) };
         let place = entry.place();
@@ -34,9 +34,9 @@ impl Pool {
         Ok(true)
     }
 
-    /// Looks for sound copies of damaged blocks in what of the segments no block uses any more: what
-    /// compaction left behind, or an undone commit. `tell` gets the bytes looked through. Answers how
-    /// many blocks were healed.
+    /// Looks for sound copies of damaged blocks in the dead parts of segments, which compaction or an
+    /// undone commit left behind. `tell` gets the bytes searched. Returns how many blocks were
+    /// healed.
     pub(crate) fn heal_from_dead_copies(
         &self,
         tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
@@ -79,7 +79,7 @@ impl Pool {
         Ok(healed)
     }
 
-    /// The same for the frames that begin in `bytes`, which lie at `begin` of a segment.
+    /// The same for the frames that begin in `bytes`, which are at `begin` of a segment.
     fn heal_from_frames(&self, segment: u32, begin: u32, bytes: &[u8]) -> Result<u64> {
         let mut healed = 0;
         let frames = bytes.windows(FRAME_LEN as usize).step_by(FRAME_ALIGN as usize);
@@ -100,8 +100,8 @@ impl Pool {
         Ok(healed)
     }
 
-    /// Counts a block as damaged that was when the pool was last open, until something is known of it;
-    /// one that is gone is passed over.
+    /// Counts a block as damaged that was damaged when the pool was last open, until its state is
+    /// known. A block that is gone is skipped.
     pub fn recall_damage(&self, hash: BlockHash) {
         if let Some(entry) = self.table.get(&hash).filter(|entry| !entry.is_lost()) {
             let error =
@@ -110,10 +110,10 @@ impl Pool {
         }
     }
 
-    /// Looks whether a block that counts as damaged is.
+    /// Checks whether a block that counts as damaged really is.
     ///
     /// # Errors
-    /// When a sound copy could not be stored.
+    /// If a sound copy could not be stored.
     pub fn recheck_damage(&self, hash: &BlockHash) -> Result<()> {
         match self.table.get(hash) {
             Some(entry) => self.scrub_block(hash, &entry).map(drop),

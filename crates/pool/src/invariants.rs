@@ -1,16 +1,18 @@
 //! What must hold whenever a commit is made durable.
 //!
-//! 1. *A root is newer than the one before it*: each commit counts one more. An older one in the other slot would be
-//!    taken for the newest by nobody, and what was acknowledged with it be gone.
-//! 2. *What a record names is durable*: a block's place is in its file, and a flush that returned well has been there.
-//! 3. *What is dropped nobody refers to or uses*: without references in the plan, marked dying in the table, pinned
-//!    by nobody but the transaction that commits.
-//! 4. *Bytes of a segment are a live block's or dead*, never both: what is dead is given back or written over.
+//! 1. *A root is newer than the one before it*: each commit counts one more. Otherwise nobody would take it for the
+//!    newest, and what was acknowledged with it would be gone.
+//! 2. *What a record names is durable*: a block's place is in its file, and a successful flush has covered it.
+//! 3. *Nobody refers to or uses what is dropped*: it has no references in the plan, is marked dying in the table,
+//!    and only the committing transaction pins it.
+//! 4. *Bytes of a segment belong to a live block or are dead*, never both: dead bytes are given back or
+//!    overwritten.
 //!
-//! What costs nothing is asserted in every build, where going on would cost data: 1, 3, and 4 at each place that is
-//! written over. What a wrong table on disk could break is not asserted but kept from doing harm: a place that is given
-//! back twice is not used again, and a segment whose accounts do not add up is not deleted. The rest looks at every block of a commit and at every segment: it is
-//! checked where [`crate::PoolOptions::check_invariants`] says so, in debug builds and in the simulation.
+//! Checks that cost nothing are asserted in every build if continuing would cost data: 1, 3, and 4 at each place that
+//! is overwritten. What a wrong table on disk could break is not asserted, but must do no harm: a place that is given
+//! back twice is not used again, and a segment whose accounts do not add up is not deleted. The other checks look at
+//! every block of a commit and at every segment, and run if [`crate::PoolOptions::check_invariants`] says so, in debug
+//! builds and in the simulation.
 
 use crate::segments::Segments;
 use crate::table::Entry;
@@ -37,7 +39,7 @@ pub(crate) fn assert_durable(segments: &Segments, hash: &BlockHash, entry: &Entr
     assert!(is_durable(segments, entry), "{hash} is to be named and is not durable: {entry:?}");
 }
 
-/// Invariant 3 of a block that has so many references left and is dropped.
+/// Invariant 3 for a dropped block that has this many references left.
 pub(crate) fn may_be_dropped(refs: u32, entry: &Entry) -> bool {
     refs == 0 && entry.is_dying()
 }

@@ -3,7 +3,7 @@
 //! The table is a checkpoint file plus delta logs; a root slot names all of them, with the length of
 //! each log that counts. Each commit appends one chunk to the last log and then writes the other
 //! root slot. When the logs outgrow the checkpoint a new log is begun, the table is written as a new
-//! checkpoint while commits go on (records are absolute, so it does not matter on which side of a
+//! checkpoint while commits continue (records are absolute, so it does not matter on which side of a
 //! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
 
 use crate::invariants;
@@ -64,7 +64,7 @@ pub(crate) fn create(disk: &dyn Disk) -> Result<()> {
     write().map_err(|error| Error::io("create the pool's first root", &error))
 }
 
-/// Nothing durable changed where the device had no room to flush what no root counts.
+/// Nothing durable has changed if the device had no room to flush something that no root counts.
 fn unflushed(error: Error) -> CommitError {
     match error {
         Error::Full { .. } => CommitError::Undone(error),
@@ -72,7 +72,7 @@ fn unflushed(error: Error) -> CommitError {
     }
 }
 
-/// A number that neither the root names, even if that file is gone, nor any file has.
+/// A number that no file has, and that the root does not name even if that file is gone.
 fn unused_number(disk: &dyn Disk, root: &RootSlot) -> Result<u64> {
     let named = root.logs.iter().map(|log| log.number).chain([root.checkpoint]);
     let mut next = named.max().unwrap_or(0) + 1;
@@ -96,8 +96,8 @@ fn create_log(disk: &dyn Disk, number: u64) -> Result<Arc<dyn DiskFile>> {
 }
 
 impl Journal {
-    /// Reads the newest root and loads its table. A damaged table is made anew by `rebuild`, which
-    /// fills an empty table with what the root reaches. With what was found damaged.
+    /// Reads the newest root and loads its table. `rebuild` replaces a damaged table by filling an
+    /// empty one with what the root reaches. Also returns what was found damaged.
     pub(crate) fn open(
         disk: &Arc<dyn Disk>,
         table: &Table,
@@ -106,8 +106,8 @@ impl Journal {
         let roots = Roots::open(&**disk)?;
         let Newest { mut root, damage } = roots.read()?;
         let mut damage = Vec::from_iter(damage);
-        // ORDER 3 for a root whose writer did not see its flush succeed: it is written again, as after
-        // a failed flush the system may hold it for clean.
+        // ORDER 3 for a root whose writer did not see its flush succeed: it is written again, because
+        // after a failed flush the system may take it for clean.
         roots.write(&root, root.txg.0).map_err(CommitError::into_error)?;
         match damage.is_empty() {
             true => roots.write_older_again(&root)?,
@@ -194,7 +194,7 @@ impl Journal {
             let (what, len) = ("a commit's table changes", records.len());
             return Err(CommitError::Undone(Error::TooLarge { what, len, max: CHUNK_LEN_MAX }));
         }
-        // Before the log is written: what a root in doubt counts of it must stay.
+        // Before the log is written: the part of it that a root in doubt counts must stay.
         self.settle()?;
         next.checkpoint = self.root.checkpoint;
         next.logs.clone_from(&self.root.logs);
@@ -237,8 +237,8 @@ impl Journal {
         self.doubtful
     }
 
-    /// Writes `root` over a newer one that is in doubt. The other slot holds it, too, so that there is
-    /// one of the two at any moment; until then all that the newer one needs MUST stay.
+    /// Writes `root` over a newer one that is in doubt. The other slot also holds it, so one of the
+    /// two exists at any moment. Until this is done, everything the newer one needs MUST stay.
     pub(crate) fn settle(&mut self) -> std::result::Result<(), CommitError> {
         if self.doubtful {
             self.roots.write(&self.root, self.root.txg.0 + 1).map_err(|error| match error {
@@ -265,12 +265,12 @@ impl Journal {
         self.checkpoint_len + self.logs_len() + FILES_LEN
     }
 
-    /// Begins a new log, to which commits append from now on. The checkpoint that the answer names may
-    /// be copied from the table from now on.
+    /// Begins a new log, to which commits append from now on. From now on the checkpoint that is
+    /// returned may be copied from the table.
     pub(crate) fn begin_checkpoint(&mut self) -> Result<CheckpointTicket> {
         let last = self.root.logs.last().copied().unwrap_or(LogExtent { number: 0, len: 0 });
-        // After failures the last log may do: replaying older records over a newer checkpoint ends
-        // in the same state, as a block's last record wins.
+        // After failures the last log may be used: replaying older records over a newer checkpoint
+        // gives the same state, as a block's last record wins.
         let mut first_log = last.number;
         if last.len > 0 && self.root.logs.len() < root::LOGS_MAX {
             first_log = self.next_number;
@@ -331,12 +331,12 @@ pub(crate) fn write_checkpoint(
         if !payload.is_empty() {
             put(&mut payload)?;
         }
-        // ORDER 2 holds for checkpoints, too: content and name before the root that names it.
+        // ORDER 2 also holds for checkpoints: content and name before the root that names it.
         file.sync_data()?;
         disk.sync_dir(DIR)
     };
     write().map_err(|error| {
-        // What was written of it is of no use, and may be what the device has no room for.
+        // What was written of it is useless, and may be what the device has no room for.
         let _ = disk.remove(&path);
         Error::io(format!("write '{path}'"), &error)
     })?;
@@ -370,8 +370,8 @@ pub(crate) fn read_table(
     Ok((log, len, checkpoint_len))
 }
 
-/// The same, to go on with: what follows the last log's committed length is left over from a commit that
-/// was cut off.
+/// The same, to continue with: what follows the last log's committed length is left over from a commit
+/// that was cut off.
 fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dyn DiskFile>, u64)> {
     let (log, len, checkpoint_len) = read_table(disk, root, table)?;
     log.set_len(len).map_err(|error| Error::io("cut the block table's log", &error))?;

@@ -1,9 +1,9 @@
 //! What references hold: the answer to "what would be given back", without giving it back.
 //!
 //! [`Pool::freed_by`] releases references on paper, as `commit` and `reclaim` would: an overlay keeps how
-//! many references of a block are left, and a node's children are released when it has none. So it
-//! costs what would be freed, never a walk of what stays. [`Reach`] counts the blocks of a changing set
-//! of trees; going from a tree to one like it costs their difference.
+//! many references of a block are left, and a node's children are released when it has none. So the cost
+//! follows what would be freed, never what stays. [`Reach`] counts the blocks of a changing set of trees;
+//! going from a tree to one like it costs their difference.
 
 use crate::pool::Pool;
 use crate::{BlockPin, Error, Result};
@@ -15,19 +15,19 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often an answer is worked out anew because a commit came in between.
+/// How often an answer is computed again because a commit came in between.
 const ATTEMPTS_MAX: u32 = 8;
 /// An answer that takes longer than this is good enough: in a busy pool there is always a commit in
 /// between.
 pub const PAPER_LONG: Duration = Duration::from_millis(250);
 
 impl Pool {
-    /// Stored bytes (frames included) that would be given back if these references to committed blocks
-    /// were taken away, each as often as it is listed. Exact for the pool as of one root; under
-    /// commits that never pause, as of about now.
+    /// Stored bytes (frames included) that would be freed if these references to committed blocks were
+    /// removed, each as often as it is listed. Exact for one root of the pool; if commits never pause,
+    /// roughly as of now.
     ///
     /// # Errors
-    /// `Missing` when a block is not in the pool any more; what reading a node can meet.
+    /// `Missing` if a block is no longer in the pool; whatever reading a node returns.
     pub fn freed_by(&self, references: &[BlockHash]) -> Result<u64> {
         let mut attempts = 0;
         loop {
@@ -38,7 +38,7 @@ impl Pool {
             let freed = self.freed_at_once(references);
             let moved = self.durable.txg() != before;
             let enough = attempts > 2 || self.clock.elapsed() - begun > PAPER_LONG;
-            // A commit in between may have taken away what was about to be read.
+            // A commit in between may have removed what was about to be read.
             if !moved || attempts == ATTEMPTS_MAX || (freed.is_ok() && enough) {
                 return freed;
             }
@@ -102,22 +102,22 @@ impl Release<'_> {
 
 /// The blocks that some trees reach together, each counted once however often it is listed.
 ///
-/// The trees stay in the pool meanwhile. Takes about 24 bytes of memory for each block. After an error it
-/// is of no use.
+/// The trees stay in the pool while this lives. Takes about 24 bytes of memory per block. Useless after
+/// an error.
 pub struct Reach {
     pool: Arc<Pool>,
     trees: HashMap<BlockHash, BlockPin, BlockHashBuilder>,
-    /// References among the trees taken in, by eight bytes of a block's name: of 10⁸ blocks two have
-    /// the same in one pool of 3,700, and then one of them is not counted.
+    /// References among the added trees, by eight bytes of a block's name. In one of 3,700 pools
+    /// with 10⁸ blocks two blocks share these bytes, and one of them is not counted.
     seen: HashMap<u64, u32, BlockHashBuilder>,
     bytes: u64,
 }
 
 impl Reach {
-    /// Takes a committed tree in, unless it is.
+    /// Adds a committed tree, unless it is already in.
     ///
     /// # Errors
-    /// `Missing` when it is not in the pool (any more); what reading a node can meet.
+    /// `Missing` if it is not in the pool (any more); whatever reading a node returns.
     pub fn add(&mut self, root: &BlockHash) -> Result<()> {
         if self.trees.contains_key(root) {
             return Ok(());
@@ -126,10 +126,10 @@ impl Reach {
         self.walk(root, true)
     }
 
-    /// Takes a tree out that was taken in before.
+    /// Removes a tree that was added before.
     ///
     /// # Errors
-    /// `Missing` when it was not; what reading a node can meet.
+    /// `Missing` if it was not; whatever reading a node returns.
     pub fn remove(&mut self, root: &BlockHash) -> Result<()> {
         if !self.trees.contains_key(root) {
             return Err(Error::Missing(*root));

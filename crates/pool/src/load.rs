@@ -1,4 +1,4 @@
-//! Loading the table's files into memory: what the opening of a large pool takes.
+//! Loads the table's files into memory: most of the time it takes to open a large pool.
 //!
 //! One thread reads the files and checks their chunks. It hands them on in batches to threads that each apply the
 //! records of their own parts of the table: the records of one name are applied in the order they were written. A
@@ -71,7 +71,7 @@ fn load_on(threads: usize, files: &[Chunks], table: &Table) -> Result<()> {
         let (senders, workers): (Vec<_>, Vec<_>) = (0..threads).map(start).unzip();
         let mut result = read(files, |batch| {
             let batch = Arc::new(batch);
-            // A thread that has met an error takes no more, and says so in the end.
+            // A thread that has met an error takes no more, and reports it in the end.
             senders.iter().for_each(|sender| drop(sender.send(batch.clone())));
             Ok(())
         });
@@ -98,7 +98,7 @@ fn read(files: &[Chunks], mut done: impl FnMut(Batch) -> Result<()>) -> Result<(
         let path = &chunks.path;
         let there = chunks.file.len();
         if there.map_err(|error| Error::io(format!("read '{path}'"), &error))? < chunks.len {
-            // Before memory is taken for what is not there.
+            // Before memory is allocated for what does not exist.
             return Err(damaged(format!("'{path}' ends too early")));
         }
         let mut at = 0;
@@ -145,7 +145,7 @@ struct Worker<'a> {
     table: &'a Table,
     share: usize,
     shares: usize,
-    /// The records of a batch by part; kept for the memory.
+    /// The records of a batch by part; kept to reuse the memory.
     by_part: Vec<Vec<Record>>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be set about a pool.
+//! The settings of a pool.
 
 /// Settings of a pool. None of them is stored: a pool may be opened with others each time.
 #[derive(Debug, Clone, PartialEq)]
@@ -7,13 +7,13 @@ pub struct PoolOptions {
     pub cache_size: u64,
     /// Bytes after which a segment is sealed and a new one begun; at most 64 MiB.
     pub segment_size: u64,
-    /// Room on the device for what must go on when the pool is full, in bytes; see
+    /// Room on the device for what must continue when the pool is full, in bytes; see
     /// [`crate::Purpose`]. `None`: the larger of 64 MiB and 1 %, and as much as the block table takes.
     pub reserve: Option<u64>,
     /// The most the pool may take of the device, in bytes. `None`: all of it.
     pub capacity: Option<u64>,
-    /// Bytes of dead pages that wait for new ones to be written over them. `None`: a 64th of the pool when less than
-    /// half of it is left.
+    /// Bytes of dead pages that wait to be overwritten by new ones. `None`: a 64th of the pool when less than half
+    /// of it is left.
     pub spare: Option<u64>,
     /// How much of the reserve is held in a file, in bytes, so that others cannot take it; it counts
     /// as free. 0: none.
@@ -23,7 +23,7 @@ pub struct PoolOptions {
     pub background: bool,
     /// Bytes a second that compaction may copy.
     pub compaction_rate: u64,
-    /// Bytes of delta log after which the table is written anew, if that is larger than the table.
+    /// Bytes of delta log after which the table is rewritten, if that is larger than the table.
     pub checkpoint_log_min: u64,
     /// Open segment files.
     pub open_segments_max: usize,

@@ -36,9 +36,8 @@ pub(crate) struct Compaction {
     pub(crate) moved: AtomicU64,
 }
 
-/// An open pool: its parts, each of which owns its state. What needs several of them is an `impl Pool` of the
-/// file that tells of it: `transaction`, `commit`, `reclaim`, `scrub`, `heal`, `ledger`, `read_many`,
-/// `recovery`.
+/// An open pool: its parts, each of which owns its state. What needs several of them is an `impl Pool` in the
+/// file about it: `transaction`, `commit`, `reclaim`, `scrub`, `heal`, `ledger`, `read_many`, `recovery`.
 ///
 /// Locks, in the order they are taken: the journal (one commit at a time), a transaction's blocks, a
 /// part of the table, the appender, a segment. A read that hits the cache takes none of them.
@@ -67,8 +66,9 @@ impl Pool {
         self.durable.root()
     }
 
-    /// A block's content, verified against its name when it comes from disk. `owner` is whom the hit
-    /// or miss is counted for (a dataset's number). [`BlockHash::ZERO`] is not a block: `Missing`.
+    /// A block's content, verified against its name when it comes from disk. `owner` is the
+    /// dataset's number that the hit or miss is counted for. [`BlockHash::ZERO`] is not a block:
+    /// `Missing`.
     ///
     /// # Errors
     /// `Damaged` (also kept in [`Pool::faults`]), `Missing` when nothing refers to it any more, `Io`.
@@ -126,7 +126,7 @@ impl Pool {
         Ok(children)
     }
 
-    /// As [`Pool::read`], but leaves the cache as it is, for those who go through much once.
+    /// As [`Pool::read`], but leaves the cache as it is, for callers that read much once.
     ///
     /// # Errors
     /// As [`Pool::read`].
@@ -140,7 +140,7 @@ impl Pool {
         self.space.available(purpose)
     }
 
-    /// Bytes that may still be taken for a purpose, as the device says now.
+    /// Bytes that may still be taken for a purpose, according to the device now.
     pub fn available_now(&self, purpose: Purpose) -> u64 {
         self.space.correct(&self.segments);
         self.space.available(purpose)
@@ -151,26 +151,26 @@ impl Pool {
         self.space.device_free()
     }
 
-    /// Bytes kept for what must go on when the pool is full.
+    /// Bytes kept for what must continue when the pool is full.
     pub fn reserve(&self) -> u64 {
         self.space.reserve()
     }
 
-    /// Gives a step of the ballast to whoever takes it next: before something is written that must
-    /// be. Whether there was one.
+    /// Frees a step of the ballast, before something is written that must be. Returns whether there
+    /// was one.
     pub fn release_ballast(&self) -> bool {
         self.space.release_ballast()
     }
 
     /// Whether the flush that a commit began with has made a block durable.
     pub(crate) fn is_flushed(&self, hash: &BlockHash) -> bool {
-        // Another transaction may have stored it again since that flush, where it was not reliable.
+        // Another transaction may have stored it again since that flush, if it was not reliable.
         let flushed = |entry| invariants::is_durable(&self.segments, &entry);
-        // As a rule: no look-up for each block of a commit.
+        // The usual case: no look-up per block of a commit.
         self.segments.all_reliable() || self.table.get(hash).is_none_or(flushed)
     }
 
-    /// Whether a block is where a flush can make it durable, or has: what is committed is durable.
+    /// Whether a flush can make a block durable, or already has: what is committed is durable.
     pub(crate) fn is_reliable(&self, entry: &Entry) -> bool {
         entry.is_committed() || self.segments.is_reliable(entry.place())
     }
@@ -181,7 +181,7 @@ impl Pool {
         self.space.with_ballast(flush)
     }
 
-    /// Notes what is wrong with a structure, which has no block's name, or with a lost block.
+    /// Records what is wrong with a structure, which has no block name, or with a lost block.
     pub fn add_structure_fault(&self, hash: BlockHash, detail: &str) {
         self.faults.add_structure(hash, detail);
     }
@@ -224,7 +224,7 @@ impl Pool {
         }
     }
 
-    /// Drops what the cache holds of an owner's counters, when the owner is gone.
+    /// Drops an owner's counters in the cache when the owner is gone.
     pub fn forget_owner(&self, owner: u64) {
         self.cache.forget_owner(owner);
     }
@@ -239,7 +239,7 @@ impl Pool {
     pub fn close(&self) {
         self.durable.refuse(&"the pool is closed");
         self.background.stop();
-        // A commit that is on its way ends first.
+        // A running commit ends first.
         let _journal = self.durable.journal();
         *self.lock.lock() = None;
     }

@@ -1,13 +1,13 @@
 //! Reading many blocks at a time.
 //!
-//! Blocks that are near each other on disk are read together. Where they are scattered over many
-//! places, one read after the other would wait for the device most of the time: parts of the work are
-//! offered to others, who prefetch them meanwhile. Nobody keeps account of who does what: each block
-//! is claimed in the cache by whoever comes to it first, so none is loaded twice, and a caller whose
-//! offer nobody takes does it all by itself.
+//! Blocks that are near each other on disk are read together. If they are scattered over many places,
+//! reading one after the other would mostly wait for the device, so parts of the work are offered to
+//! other threads, which prefetch them. Nobody tracks who does what: the first thread to reach a block
+//! claims it in the cache, so none is loaded twice, and a caller whose offer nobody takes does all of
+//! it.
 //!
 //! While the device is slow (a disk, a volume with a limit of operations) a single block is read with
-//! what lies beside it: that costs the processor more, and the device no more.
+//! its neighbours: that costs more processor time, but no more of the device.
 
 use crate::block::verify;
 use crate::pool::Pool;
@@ -16,11 +16,12 @@ use crate::table::Entry;
 use crate::{BlockData, Result};
 use offshoot_types::BlockHash;
 
-/// The longest read that somebody waits for, in bytes: longer ones are no faster, and all of it is waited
-/// for. From a slow device they are, as ahead of a reader: what counts there is how many they are.
+/// The longest read that somebody waits for, in bytes: longer ones are no faster, and the reader waits
+/// for all of it. From a slow device, and ahead of a reader, they are faster: there only the number of
+/// reads counts.
 const RUN_LEN_MAX: u32 = 240 << 10;
 const RUN_LEN_MAX_AHEAD: u32 = 1 << 20;
-/// Reads that a caller does one after the other rather than share them.
+/// Reads that a caller does one after the other instead of sharing them.
 const RUNS_ALONE: usize = 8;
 /// Fewest reads of a share, and most shares.
 const SHARE_RUNS_MIN: usize = 4;
@@ -39,7 +40,7 @@ impl Pool {
     }
 
     /// Hands a block to `take`, and brings those of `near` into the cache that are beside it on disk, with
-    /// one read. Whether that was possible; the block is to be read by itself else.
+    /// one read. Returns whether that was possible; otherwise read the block alone.
     pub fn read_around(
         &self,
         hash: &BlockHash,
@@ -69,9 +70,9 @@ impl Pool {
     }
 
     /// Hands blocks with their indices to `take`, in no particular order; holes ([`BlockHash::ZERO`])
-    /// are passed over. Blocks that are not in memory are read together where they are near each other
-    /// on disk. Of scattered ones `share` gets sets: to [`Pool::prefetch`] them on other threads saves
-    /// the caller waiting for one read after the other. `take` must not read blocks itself.
+    /// are skipped. Blocks that are not in memory are read together where they are near each other on
+    /// disk. `share` gets sets of scattered ones: if other threads [`Pool::prefetch`] them, the caller
+    /// need not wait for one read after the other. `take` must not read blocks itself.
     ///
     /// # Errors
     /// As [`Pool::read`], of any of the blocks; others may have been handed out before.
@@ -115,7 +116,7 @@ impl Pool {
     }
 
     /// Brings blocks into the cache, neighbours on disk with one read. Holes, cached, missing and
-    /// damaged blocks are passed over. Runs on the caller's thread; not counted as hits or misses.
+    /// damaged blocks are skipped. Runs on the caller's thread; not counted as hits or misses.
     pub fn prefetch(&self, hashes: &[BlockHash]) {
         self.prefetch_with(hashes, &|_| {});
     }
@@ -131,8 +132,7 @@ impl Pool {
         if self.reads.are_slow() { RUN_LEN_MAX_AHEAD } else { RUN_LEN_MAX }
     }
 
-    /// Brings those blocks into the cache that nobody else does, and hands them out with the numbers
-    /// they were given.
+    /// Brings blocks into the cache that nobody else loads, and hands them out with their numbers.
     fn load_many(
         &self,
         wanted: impl Iterator<Item = (usize, BlockHash)>,
@@ -172,7 +172,7 @@ impl Pool {
             }
         }
         let mut claims = claims.into_iter();
-        // Again into runs: where others have taken the middle, there is less to read.
+        // Cut into runs again: if others have taken the middle, there is less to read.
         let read = || {
             for run in runs(&ours, len_max) {
                 let mut claims: Vec<_> = claims.by_ref().take(run.blocks.len()).collect();
@@ -181,7 +181,7 @@ impl Pool {
                     self.reads.note(began);
                     for ((hash, entry), (at, claim)) in run.blocks.iter().zip(claims.drain(..)) {
                         let Some((_, stored)) = run.cut(bytes, entry.place()) else { continue };
-                        // One that does not verify was moved, or is damaged: the read will tell.
+                        // A block that does not verify was moved or is damaged: the read will show.
                         if let Ok(content) = verify(hash, entry, stored) {
                             take(at, &content);
                             claim.fill(BlockData::new(content));

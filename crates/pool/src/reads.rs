@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A device is slow when a read takes longer than this: as long as decoding about 64 blocks.
+/// A device is slow if a read takes longer than this, the time to decode about 64 blocks.
 const SLOW: Duration = Duration::from_millis(1);
 
 /// The reads of the device.
 pub(crate) struct Reads {
     clock: Arc<dyn Clock>,
-    /// Those that wait for it; what is less urgent waits for them.
+    /// Readers that wait for the device; less urgent work waits for them.
     waiting: AtomicU32,
     /// Mean time of the last reads, weighted towards the newest, in nanoseconds.
     mean: AtomicU64,
@@ -45,7 +45,7 @@ impl Reads {
         let took = self.clock.elapsed().saturating_sub(began);
         let mean = self.mean.load(Ordering::Relaxed);
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) / 8;
-        // Two at a time: one of them counts.
+        // If two end at the same time, one of them counts.
         self.mean.store((mean - mean / 8).saturating_add(took), Ordering::Relaxed);
     }
 

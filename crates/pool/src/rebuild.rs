@@ -1,10 +1,9 @@
-//! Making the block table anew from the segments, when its own files are damaged.
+//! Rebuilds the block table from the segments when its own files are damaged.
 //!
 //! Frames are found by walking each file, and after a hole or damage by looking for the next frame at
-//! every possible place; a frame counts only if its content has the hash it names. Pages are called by the
-//! hash of what is there. References are
-//! then counted by walking from the root. A block that something refers to and that is nowhere stays in
-//! the table as lost, with its references.
+//! every possible place; a frame counts only if its content has the hash it names. A page's name is the
+//! hash of its content. References are then counted by walking from the root. A block that is referenced
+//! but found nowhere stays in the table as lost, with its references.
 
 use crate::block::{NodeChildren, name_of, verify};
 use crate::segments;
@@ -70,7 +69,7 @@ pub(crate) fn rebuild(
                     .and_then(|node| nodes.children(&node).map_err(|error| error.to_string()))
                 {
                     Ok(children) => stack.extend(children),
-                    // Read once already: it is as good as lost.
+                    // Already read once: it counts as lost.
                     Err(_) => drop(found.remove(&hash)),
                 }
             }
@@ -96,7 +95,7 @@ fn read_block(
     verify(hash, entry, stored)
 }
 
-/// Takes each page of a segment for a block: what it is called nothing else may be.
+/// Takes each page of a segment for a block, named by its hash.
 fn find_pages(segment: u32, bytes: &[u8], found: &mut Found) {
     let layout = Layout::Pages;
     let pages = bytes.get(layout.begin() as usize..).unwrap_or_default();

@@ -24,18 +24,18 @@ const MOVE_BATCH_LEN: u64 = 8 << 20;
 /// Dead bytes of the open segment that are left there when room is short.
 const SHORT_DEAD_MAX: u64 = 128 << 10;
 /// Share of what a segment takes that must be dead for compaction, in 64ths: as long as there is
-/// room, and when there is none. Each byte that is given back costs reading and writing 1 or 31.
+/// room, and when there is none. Each byte given back costs reading and writing 1 or 31.
 const DEAD_SHARE_ROOMY: u64 = 32;
 const DEAD_SHARE_SHORT: u64 = 2;
 /// Compaction becomes thorough, step by step, when less than this share of the pool is left.
 const ROOMY_SHARE: u64 = 10;
 /// It no longer spares the device when less than this share is left: writers wait for it.
 const HASTE_SHARE: u64 = 64;
-/// Dead pages are kept to be written over when less than this share of the pool is left, and this share of the pool
-/// at most.
+/// Dead pages are kept to be overwritten when less than this share of the pool is left, and at most this share of
+/// the pool.
 const SPARE_BELOW_SHARE: u64 = 2;
 const SPARE_SHARE: u64 = 64;
-/// Rests with nothing written meanwhile after which the pool is quiet: what is kept for new pages is given back.
+/// Rests without any write after which the pool counts as quiet: what is kept for new pages is given back.
 const QUIET_RESTS: u32 = 20;
 
 /// How a step goes about it.
@@ -50,7 +50,7 @@ enum Pace {
 }
 
 impl Pool {
-    /// Starts the thread that does [`Pool::reclaim_step`] again and again.
+    /// Starts the thread that repeats [`Pool::reclaim_step`].
     pub(crate) fn start_reclaim(self: &Arc<Self>) -> Result<()> {
         let pool = Arc::downgrade(self);
         let (mut rests, mut added) = (0, 0);
@@ -76,7 +76,7 @@ impl Pool {
         self.step(Pace::Asked)
     }
 
-    /// A part that fails for want of room does not keep back the others: they may bring some.
+    /// A part that fails for lack of room does not stop the others: they may free some.
     fn step(&self, pace: Pace) -> Result<bool> {
         self.durable.check_usable()?;
         self.settle_root()?;
@@ -96,16 +96,16 @@ impl Pool {
         let dead_max = if short { SHORT_DEAD_MAX } else { u64::MAX };
         let min = (self.options.segment_size / 128).max(64 << 10) as u32;
         self.segments.seal_if_mostly_dead(min, dead_max);
-        // Left by an abort: no commit has come that would have written it.
+        // Left by an abort: no commit has written it since.
         if self.segments.sealed_unwritten() {
             tried(self.flush_segments().map(|()| true))?;
         }
         let deleted = self.segments.delete_dead()?;
         self.segments.limit_spares(if short { 0 } else { self.spares_wanted(pace) });
-        // A hole may need room itself: what the filesystem notes of it.
+        // A hole may itself need room, for the filesystem's records.
         let punch = || self.segments.punch(PUNCH_STEP);
         let punches_left = tried(self.space.with_ballast(punch))?;
-        // What is to be buried first is dead then, and need not be moved.
+        // What is buried first is then dead, and need not be moved.
         let compacted = !(buried && dead_left) && tried(self.compact_one(pace != Pace::Asked))?;
         self.space.correct(&self.segments);
         self.space.restore_ballast();
@@ -131,7 +131,7 @@ impl Pool {
         })
     }
 
-    /// Writes the table anew when its logs are longer than it is; in an `idle` pool, already when most of
+    /// Rewrites the table when its logs are longer than it is; in an `idle` pool, as soon as most of
     /// its files is about blocks that are gone.
     fn checkpoint_if_due(&self, idle: bool) -> Result<()> {
         let ticket = {
@@ -157,10 +157,11 @@ impl Pool {
         Ok(())
     }
 
-    /// Copies what is live in the emptiest segment elsewhere. Whether there was one worth it.
+    /// Moves what is live out of the emptiest segment. Returns whether one was worth it.
     fn compact_one(&self, paced: bool) -> Result<bool> {
         let Some(_alone) = self.compaction.alone.try_lock() else {
-            // Two would copy the same. Whoever waits here looks for room again when it has ended.
+            // Two threads would copy the same. A thread that waits here looks for room again
+            // afterwards.
             drop(self.compaction.alone.lock());
             return Ok(true);
         };
@@ -168,11 +169,11 @@ impl Pool {
         let dead_share = self.dead_share_wanted();
         let punches = self.segments.can_punch();
         let worth = |of: &SegmentSummary| {
-            // Holes give their space back already, and dead pages that are written over; below an eighth the file
-            // itself is a burden.
+            // Holes and overwritten dead pages already give their space back; below an eighth the file itself is
+            // a burden.
             let taken = u64::from(of.len).saturating_sub(of.punched + of.spare);
             let dead = taken.saturating_sub(of.live);
-            // What was moved gives its room back batch by batch.
+            // What was moved frees its room batch by batch.
             let needed = if punches { 0 } else { of.live };
             of.sealed
                 && of.movable
@@ -194,13 +195,14 @@ impl Pool {
         Ok(moved || deleted)
     }
 
-    /// Bytes of dead pages to be kept for new ones: where there is much room, these are better off side by side.
+    /// Bytes of dead pages to be kept for new ones: if there is much room, it is better to write new pages side
+    /// by side.
     fn spares_wanted(&self, pace: Pace) -> u64 {
         let total = self.space.total();
         let tight = self.available(Purpose::Growth) < total / SPARE_BELOW_SHARE;
         match pace {
             Pace::Busy if tight => self.options.spare.unwrap_or(total / SPARE_SHARE),
-            // Whoever asks wants all of it back.
+            // An explicit request wants all of it back.
             Pace::Busy | Pace::Asked => self.options.spare.unwrap_or(0),
             Pace::Quiet => 0,
         }
@@ -218,7 +220,7 @@ impl Pool {
     fn compact(&self, of: &SegmentSummary, paced: bool) -> Result<bool> {
         let mut moves = Vec::new();
         let moved = self.copy_live(of, paced, &mut moves);
-        // After an error the copies that were not committed are of no use.
+        // After an error, copies that were not committed are useless.
         moves.iter().for_each(|(_, moved)| self.segments.release(moved.to));
         moved
     }
@@ -296,8 +298,8 @@ impl Pool {
         self.flush_segments()?;
         self.move_blocks(&std::mem::take(moves))?;
         self.compaction.moved.fetch_add(*batch, Ordering::Relaxed);
-        // One that takes more than the room that is left gives its own back piece by piece; others
-        // give it back as a whole, which is cheaper.
+        // A segment larger than the room that is left frees its own piece by piece; others free it
+        // as a whole, which is cheaper.
         if of.live >= self.available(Purpose::Freeing) / 2 {
             self.space.with_ballast(|| self.segments.punch(usize::MAX))?;
             self.space.correct(&self.segments);
@@ -319,7 +321,8 @@ struct Window {
 }
 
 impl Window {
-    /// What is known of the block that begins at `at`; of a page, what it would be called as it is.
+    /// What is known about the block that begins at `at`; for a page, the name of its present
+    /// content.
     fn frame(&mut self, pool: &Pool, of: &SegmentSummary, at: u32) -> Option<Frame> {
         match of.layout {
             Layout::Frames => {

@@ -1,8 +1,8 @@
-//! Creating a pool, and opening it at its last durable commit.
+//! Creates a pool, and opens it at its last durable commit.
 //!
-//! Whatever a crash left behind the root is removed: unnamed table files, segments without a block in
-//! the table, segments' tails. Nodes without references whose children were not released yet are
-//! queued again.
+//! Whatever a crash left that is newer than the root is removed: unnamed table files, segments
+//! without a block in the table, segments' tails. Nodes without references whose children were not
+//! released yet are queued again.
 
 use crate::background::Background;
 use crate::block::NodeChildren;
@@ -34,9 +34,9 @@ const NEW_LABEL: &str = "label.new";
 const LOCK: &str = "lock";
 /// The directories of a pool.
 const DIRS: [&str; 2] = [segments::DIR, journal::DIR];
-/// Places looked at together when dead ranges are found at open: bounds memory to about 50 MB.
+/// Places processed together to find dead ranges at open: bounds memory to about 50 MB.
 const PLACES_MAX: u64 = 4 << 20;
-/// Entries for which a thread of its own is worth it.
+/// Entries that are worth a thread of their own.
 const ENTRIES_MIN: u64 = 1 << 16;
 
 /// What the table says of one segment.
@@ -83,7 +83,7 @@ impl Pool {
             }
         }
         journal::create(disk)?;
-        // The label comes last, and whole: without it there is no pool.
+        // The label is written last, and whole: without it there is no pool.
         write_label(disk, &label).map_err(io)?;
         drop(lock);
         Ok(())
@@ -151,7 +151,8 @@ impl Pool {
 }
 
 impl Pool {
-    /// Has older engines refuse the pool, durably: from here on it may hold what they do not know.
+    /// Durably makes older engines refuse the pool: from here on it may hold things they do not
+    /// know.
     ///
     /// # Errors
     /// `Io`, `DamagedStructure`.
@@ -202,9 +203,9 @@ pub(crate) fn read_label(disk: &dyn Disk) -> Result<Label> {
     }
 }
 
-/// Flushes whatever an engine that ended without its flushes left to the system: what is read from here
-/// on, the newest root included (`Journal::open` flushes that), would otherwise be relied upon, and
-/// what it replaces removed, while a loss of power could still take it back.
+/// Flushes what an engine that ended without flushing left to the system. Otherwise what is read from
+/// here on, including the newest root (`Journal::open` flushes that), would be relied upon and what it
+/// replaces removed, while a power loss could still take it back.
 fn make_durable(disk: &dyn Disk) -> Result<()> {
     for dir in DIRS {
         let io = |error: std::io::Error| Error::io(format!("flush '{dir}'"), &error);
@@ -223,7 +224,8 @@ struct Settled {
     uses: BTreeMap<u32, SegmentUse>,
     lost: Vec<BlockHash>,
     sums: Sums,
-    /// The use of the segment looked at last: entries of one part often lie as they were written.
+    /// The use of the segment looked at last: entries of one part are often in the order they were
+    /// written.
     last: (u32, SegmentUse),
 }
 
@@ -310,7 +312,7 @@ fn adopt_segments(
             }
         }
     }
-    // Appending goes on only where nothing is missing.
+    // Appending continues only where nothing is missing.
     if let Some(last) = found.last().filter(|last| uses.keys().next_back() == Some(last)) {
         segments.reopen(*last)?;
     }
@@ -369,8 +371,8 @@ impl Places<'_> {
     }
 }
 
-/// Adds what lies between the blocks of a segment, the first of which would be at `at`, to what is dead
-/// of it.
+/// Adds the gaps between the blocks of a segment, the first of which would be at `at`, to its dead
+/// space.
 fn add_gaps(segments: &Segments, number: u32, mut at: u32, blocks: &mut [(u32, u32)]) {
     blocks.sort_unstable();
     for &(begin, end) in &*blocks {

@@ -1,14 +1,14 @@
-//! How much writers may still take, and who may take of the reserve.
+//! How much writers may still take, and who may use the reserve.
 //!
 //! The reserve is the last room of the device, or of what the pool may take of it. It is used up in
-//! slices, so that what matters more goes on when what matters less has been stopped:
+//! slices, so that what matters most continues when the rest has been stopped:
 //!
 //! ```text
 //!   free  ────────────────┬───────────┬───────────┬───────────┬───────────┐ 0
 //!         everything      │ Rewrite   │ Log       │ Stream    │ Freeing   │
 //!                         └ reserve   └ 3/4       └ 1/2       └ 1/4       ┘
 //! ```
-//! A [`Purpose`] takes all that is left of it, down to where the next one's slice begins.
+//! A [`Purpose`] may use what is left of it, down to where the next one's slice begins.
 
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,18 +16,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The least that is kept free by default, in bytes.
 const RESERVE_MIN: u64 = 64 << 20;
 
-/// What room is wanted for; each may go deeper into the reserve than the one before it.
+/// What room is needed for. Each may go deeper into the reserve than the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// Files that grow, and everything new.
     Growth,
-    /// Content in place of other content.
+    /// Content instead of other content.
     Rewrite,
-    /// What a running server cannot go on without.
+    /// What a running server cannot continue without.
     Log,
     /// What a source sends and will not keep for ever.
     Stream,
-    /// What was let in before, deletions, and whatever gives room back.
+    /// What was admitted before, deletions, and whatever frees room.
     Freeing,
 }
 
@@ -65,8 +65,8 @@ impl Room {
         }
     }
 
-    /// Takes the device's word: `free` bytes free on it, of which `buffered` are spoken for, and
-    /// `used` (those included) taken by the pool, `table` of them by the table's files.
+    /// Updates from the device: `free` bytes are free on it, of which `buffered` are already
+    /// promised; the pool takes `used` (including those), `table` of them for the table's files.
     pub(crate) fn correct(&self, free: u64, buffered: u64, used: u64, table: u64) {
         let mut free = free.saturating_sub(buffered);
         if let Some(capacity) = self.capacity {

@@ -1,7 +1,7 @@
 //! The root slots.
 //!
 //! A root fits one sector, which devices write whole or not at all: a copy that cannot be read is damaged, never
-//! torn. A slot is two copies side by side; a spare one lies in the file of the other slot.
+//! torn. A slot is two copies side by side; a spare one is in the file of the other slot.
 
 use crate::load::open_file;
 use crate::{Error, Result};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Bytes of both files.
 pub(crate) const FILES_LEN: u64 = 2 * (SPARE_AT + root::LEN as u64);
-/// Where the spare copy of the other slot's root is, behind the copies of a slot.
+/// Where the spare copy of the other slot's root is, after the copies of a slot.
 const SPARE_AT: u64 = (root::COPIES * root::LEN) as u64;
 const PATHS: [&str; 2] = ["root.0", "root.1"];
 
@@ -127,18 +127,19 @@ impl Roots {
     /// Writes a root to the slot of a transaction group, its own as a rule, durably.
     ///
     /// ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the root
-    /// before, stays as it is: one of the two is there, whatever becomes of this write.
+    /// before, stays as it is: one of the two exists, whatever happens to this write.
     pub(crate) fn write(&self, root: &RootSlot, txg: u64) -> std::result::Result<(), CommitError> {
         let bytes = root.encode().map_err(|error| CommitError::Undone(error.into()))?;
         let (slot, other) = (slot_of(txg), slot_of(txg + 1));
-        // The spare copy MUST be durable, too, but not before: it would outlive a commit that is cut off.
+        // The spare copy MUST also be durable, but not earlier: it would outlive a commit that is cut
+        // off.
         self.put(slot, 0, &bytes.repeat(root::COPIES))
             .and_then(|()| self.put(other, SPARE_AT, &bytes))
             .map_err(CommitError::Unknown)
     }
 
-    /// Writes again what is read of the slot that the next root goes to. Its last flush may have failed,
-    /// too: the device would then hold a newer root than is seen, one in doubt.
+    /// Rewrites what is read of the slot that the next root goes to. Its last flush may also have
+    /// failed: the device would then hold a newer root in doubt, which we do not see.
     pub(crate) fn write_older_again(&self, newest: &RootSlot) -> Result<()> {
         let other = slot_of(newest.txg.0 + 1);
         let mut bytes = vec![0; root::COPIES * root::LEN];
@@ -162,9 +163,9 @@ fn read_copy(file: &dyn DiskFile, path: &str, at: u64) -> Result<Copy> {
     let mut bytes = vec![0; root::LEN];
     match read_exact_at(file, at, &mut bytes) {
         Ok(()) => {}
-        // A pool of before there were copies has one, or two.
+        // A pool from before there were copies has one or two.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-        // A device that does not answer: the older root may not be the last.
+        // If a device does not answer, the older root may not be the last.
         Err(error) => return Err(Error::io(format!("read '{path}'"), &error)),
     }
     Ok(match RootSlot::decode(&bytes) {

@@ -15,7 +15,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// A block's frame, if it has one, and stored bytes of those of the run.
+    /// A block's frame, if it has one, and its stored bytes in those of the run.
     pub(crate) fn cut<'b>(&self, bytes: &'b [u8], place: Place) -> Option<(&'b [u8], &'b [u8])> {
         let from = place.offset.checked_sub(self.begin)? as usize;
         let frame_len = place.layout.frame_len();

@@ -1,8 +1,8 @@
-//! Reading and verifying everything while the pool is in use; checking the counts.
+//! Reads and verifies everything while the pool is in use, and checks the counts.
 //!
-//! A scrub goes through the segments in the order of their numbers, so that it reads the device in
-//! order and a place says how far it is. What is written after it has begun goes into segments that it
-//! does not come to: such blocks are new, or compaction moved and verified them.
+//! A scrub goes through the segments in the order of their numbers, so it reads the device in order,
+//! and a place says how far it has got. What is written after it began goes into segments that it does
+//! not reach: such blocks are new, or compaction moved and verified them.
 
 use crate::block::verify;
 use crate::check::{check_frame, recount};
@@ -15,22 +15,22 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Blocks of the table looked at together: bounds memory to some 13 MB.
+/// Blocks of the table processed together: bounds memory to about 13 MB.
 const GROUP_BLOCKS: u64 = 1 << 18;
-/// The longest read: a reader that comes meanwhile waits for it.
+/// The longest read: a reader that arrives during it waits for it.
 const RUN_LEN_MAX: u32 = 256 << 10;
-/// How often a scrub waits for readers between two reads, at most: it must come to its end, too.
+/// How often a scrub waits for readers between two reads, at most: it must finish, too.
 const YIELDS_MAX: usize = 50;
 const YIELD: Duration = Duration::from_millis(1);
 
-/// What is told of a scrub while it runs; breaking stops it.
+/// Progress of a running scrub; breaking stops it.
 type Tell<'a> = dyn FnMut(&ScrubState) -> ControlFlow<()> + 'a;
 
 /// What a scrub found of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
     Sound,
-    /// It was damaged and is stored anew.
+    /// It was damaged and is stored again.
     Healed,
     Damaged,
     /// Nothing refers to it any more.
@@ -46,7 +46,7 @@ struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Rests after so many bytes, and while readers wait for the disk.
+    /// Pauses after so many bytes, and while readers wait for the disk.
     fn rest(&mut self, bytes: u64) {
         let clock = &self.pool.clock;
         let mut yields = 0;
@@ -66,12 +66,13 @@ impl Pace<'_> {
 
 impl Pool {
     /// Reads and verifies every block that was there when the scrub began, at most `bytes_per_s` fast, and
-    /// heals what is damaged where there is a sound copy. `state` is where it goes on: the default for
-    /// a new scrub, else what `tell` got last, also of an earlier run of the pool. Answers the state
-    /// at the end, which is [`finished`](ScrubState::finished) unless `tell` broke it off.
+    /// heals what is damaged where there is a sound copy. `state` is where it continues: the default for a
+    /// new scrub, otherwise what `tell` got last, even in an earlier run of the pool. Returns the state at
+    /// the end, which is [`finished`](ScrubState::finished) unless `tell` stopped it.
     ///
     /// # Errors
-    /// When a sound copy could not be stored. Damage is none: it is in the state and in [`Pool::faults`].
+    /// If a sound copy could not be stored. Damage is no error: it is in the state and in
+    /// [`Pool::faults`].
     pub fn scrub(
         &self,
         mut state: ScrubState,
@@ -115,7 +116,7 @@ impl Pool {
         if state.finished {
             // What went since was not to be read.
             state.total = state.bytes;
-            // Everything was there: what was said of a structure does not hold any more.
+            // Everything was found: what was reported about a structure no longer holds.
             if state.damaged == 0 {
                 self.faults.forget(&BlockHash::ZERO);
             }
@@ -169,7 +170,8 @@ impl Pool {
         Condition::Sound
     }
 
-    /// Looks at one block that could not be read with others: it may be moved, unwritten, gone, damaged.
+    /// Looks at one block that could not be read with others: it may be moved, unwritten, gone or
+    /// damaged.
     pub(crate) fn scrub_block(&self, hash: &BlockHash, entry: &Entry) -> Result<Condition> {
         let content = match self.load(hash) {
             Ok(content) => content,
@@ -182,7 +184,7 @@ impl Pool {
                 _ => return Ok(Condition::Damaged),
             },
         };
-        // Its content is right; is its frame, by which alone it is found when the table is made anew?
+        // Its content is right. Is its frame, which a rebuild of the table needs to find it?
         let frame = self.segments.read_frame(entry.place());
         let moved = || self.table.get(hash).is_none_or(|now| now.place() != entry.place());
         if frame.is_none_or(|frame| check_frame(&frame, hash, entry).is_ok()) || moved() {
@@ -195,9 +197,8 @@ impl Pool {
     }
 
     /// Walks everything the root reaches and compares with the table: references, live bytes, nothing
-    /// missing, nothing left over. Returns what does not add up. For a pool at rest: running
-    /// transactions, pins and dead nodes still queued are taken into account only as blocks without
-    /// references.
+    /// missing, nothing left over. Returns the differences. For a pool at rest: running transactions,
+    /// pins and queued dead nodes count only as blocks without references.
     pub fn check(&self) -> Result<Vec<String>> {
         let journal = self.durable.journal();
         let mut problems = recount(&self.table, journal.root.hash, &|hash| self.children_of(hash));

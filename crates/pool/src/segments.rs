@@ -1,4 +1,4 @@
-//! Segment files: appending blocks, reading them back, knowing what of each file is dead.
+//! Segment files: append blocks, read them back, and know what is dead in each file.
 //!
 //! ```text
 //!            ┌───────────────────── Segments ────────────────────┐
@@ -38,7 +38,7 @@ pub(crate) struct SegmentSummary {
     pub(crate) len: u32,
     pub(crate) live: u64,
     pub(crate) punched: u64,
-    /// Bytes of dead pages that wait to be written over.
+    /// Bytes of dead pages that wait to be overwritten.
     pub(crate) spare: u64,
     pub(crate) sealed: bool,
     /// Whether compaction may have something to do.
@@ -79,7 +79,7 @@ impl Segments {
         self.sealing(|sealed| self.appending.append(&self.files, frame, stored, sealed))
     }
 
-    /// Does what may seal segments, and offers what is dead of them.
+    /// Does something that may seal segments, and offers their dead space.
     fn sealing<T>(&self, work: impl FnOnce(&mut Sealed) -> T) -> T {
         let mut sealed = Sealed::new();
         let result = work(&mut sealed);
@@ -93,12 +93,12 @@ impl Segments {
     fn write_over(&self, page: &[u8]) -> Option<Place> {
         let (place, file) = self.dead.take_spare(&self.files)?;
         if file.write_at(u64::from(place.offset), page).is_err() {
-            // A filesystem that writes elsewhere may have no room. Not tried again.
+            // A copy-on-write filesystem may have no room. Not retried.
             self.files.count_dead(place);
             self.dead.give_back(place.segment, place.offset, place.end());
             return None;
         }
-        // Before anybody learns of the place: a flush that begins from now on syncs it.
+        // Before anybody knows the place: a flush that begins from now on syncs it.
         self.appending.must_sync(file, place);
         self.dead.count_written_over(place);
         Some(place)
@@ -116,22 +116,22 @@ impl Segments {
     /// writes the table's log and the root.
     ///
     /// # Errors
-    /// `Ok(Err(_))` when writing failed (it can be tried again) or the device had no room to sync (what
-    /// was to be synced is not [reliable](Segments::is_reliable) and has to be appended anew), `Err(_)` when
-    /// syncing failed otherwise: what is on the device is then unknown.
+    /// `Ok(Err(_))` when writing failed (it can be tried again) or the device had no room to sync (what was
+    /// to be synced is not [reliable](Segments::is_reliable) and has to be appended again), `Err(_)` if
+    /// syncing failed otherwise: then nobody knows what is on the device.
     pub(crate) fn flush(&self) -> std::result::Result<Result<()>, Error> {
         self.sealing(|sealed| self.appending.flush(&self.files, sealed))
     }
 
-    /// Whether a flush that returned well after a block, not committed yet, was appended has made it durable.
+    /// Whether a successful flush has made durable a block that was appended and is not committed yet.
     pub(crate) fn is_reliable(&self, place: Place) -> bool {
         self.files.is_reliable(place.segment)
     }
 
-    /// Invariant 2 of a block, not committed yet: a flush that returned well has made it durable.
+    /// Invariant 2 for a block that is not committed yet: a successful flush has made it durable.
     pub(crate) fn is_durable(&self, place: Place) -> bool {
         let Some(segment) = self.files.get(place.segment) else { return false };
-        // Pages that are written over wait for a flush as one range, with what lies between.
+        // Overwritten pages wait for a flush as one range, including what is between them.
         let waits = || self.appending.awaits_flush(place.segment, place.end());
         let sealed = segment.state.lock().sealed;
         self.is_reliable(place) && segment.has_written(place.end()) && (sealed || !waits())
@@ -164,18 +164,18 @@ impl Segments {
         self.reading.read(&self.files, &segment, place, buffer)
     }
 
-    /// Reads a range of a file whose blocks are all written; `None` when they are not, or on errors.
+    /// Reads a range of a file whose blocks are all written; `None` if they are not, or on errors.
     pub(crate) fn read_run(&self, number: u32, begin: u32, end: u32) -> Option<Vec<u8>> {
         self.reading.read_run(&self.files, number, begin, end)
     }
 
-    /// Hands a range of a file whose blocks are all written to `take`, which must not read others; not
-    /// when they are not, or on errors.
+    /// Hands a range of a file whose blocks are all written to `take`, which must not read others.
+    /// Does nothing if they are not all written, or on errors.
     pub(crate) fn with_run(&self, number: u32, begin: u32, end: u32, take: &mut dyn FnMut(&[u8])) {
         self.reading.with_run(&self.files, (number, begin, end), take);
     }
 
-    /// A block's frame, nothing if it has none; `None` when it is not written yet, or cannot be read.
+    /// A block's frame, empty if it has none; `None` if it is not written yet or cannot be read.
     pub(crate) fn read_frame(&self, place: Place) -> Option<Vec<u8>> {
         self.read_run(place.segment, place.offset, place.content())
     }
@@ -192,7 +192,7 @@ impl Segments {
         self.dead.can_punch()
     }
 
-    /// Gives dead pages back to the device; at most `max` ranges. Whether more are left.
+    /// Gives dead pages back to the device, at most `max` ranges. Returns whether more are left.
     pub(crate) fn punch(&self, max: usize) -> Result<bool> {
         self.dead.punch(&self.files, &self.reading, max)
     }
@@ -206,8 +206,8 @@ impl Segments {
         self.dead.is_held()
     }
 
-    /// At most so many bytes of dead pages are kept to be written over, the rest is given back to the device; with 0
-    /// none is written over.
+    /// Keeps at most so many bytes of dead pages to be overwritten, and gives the rest back to the device. With 0
+    /// none is overwritten.
     pub(crate) fn limit_spares(&self, max: u64) {
         self.dead.limit_spares(max);
     }
@@ -230,11 +230,11 @@ impl Segments {
         }
         let mut deleted = false;
         for number in dead {
-            // Unless a page of it was written over meanwhile.
+            // Unless one of its pages has been overwritten since.
             let still_dead = self.files.get(number).is_some_and(|segment| {
                 let mut state = segment.state.lock();
-                // Invariant 4, as a file that is deleted takes what lives in it along. Where the accounts of a wrong
-                // table do not add up, the file stays.
+                // Invariant 4: deleting a file deletes what lives in it. If the accounts of a wrong table do not add
+                // up, the file stays.
                 let dead = state.dead.bytes() + u64::from(segment.layout.begin());
                 state.deleted = state.live == 0 && dead >= u64::from(state.len);
                 state.deleted
@@ -268,12 +268,13 @@ impl Segments {
         self.appending.skip_numbers(next);
     }
 
-    /// Goes on appending to an adopted segment that has room, after cutting what follows its end.
+    /// Continues appending to an adopted segment that has room, after cutting off what follows its
+    /// end.
     pub(crate) fn reopen(&self, number: u32) -> Result<()> {
         self.appending.reopen(&self.files, number)
     }
 
-    /// A dead range found at open. It becomes a hole: at open it is not known what is worth writing over.
+    /// A dead range found at open. It becomes a hole: at open nobody knows what is worth overwriting.
     pub(crate) fn add_dead(&self, number: u32, begin: u32, end: u32) {
         if let Some((begin, end)) = self.files.add_dead(number, begin, end) {
             self.dead.give_back(number, begin, end);
@@ -348,7 +349,7 @@ impl Segments {
         })
     }
 
-    /// Bytes appended that the device does not know of yet.
+    /// Appended bytes that the device does not have yet.
     pub(crate) fn buffered(&self) -> u64 {
         self.appending.buffered()
     }

@@ -1,4 +1,5 @@
-//! The account of space: what is taken, what may still be, and the room kept for the worst case.
+//! The account of space: what is taken, what may still be taken, and the room kept for the worst
+//! case.
 
 use crate::ballast::Ballast;
 use crate::room::Room;
@@ -8,10 +9,10 @@ use offshoot_os::disk::Disk;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Appended bytes up to which more is appended although there seems to be no room for it.
+/// Up to this many appended bytes, more is appended even if there seems to be no room for it.
 const UNWRITTEN_MAX: u64 = 4 << 20;
 
-/// Keeps the account. What the segments take they say themselves.
+/// Keeps the account. Segments report what they take.
 pub(crate) struct Space {
     disk: Arc<dyn Disk>,
     room: Room,
@@ -79,8 +80,8 @@ impl Space {
             if purpose < Purpose::Freeing {
                 return Err(full);
             }
-            // What there is the device will say, and the ballast helps then. What it refuses stays in memory until it is
-            // written or given up: that must not be much.
+            // The device will say what there is, and then the ballast helps. What it refuses stays in memory until it
+            // is written or given up, so that must not be much.
             if segments.buffered() <= UNWRITTEN_MAX { Ok(()) } else { Err(full) }
         })
     }
@@ -90,12 +91,13 @@ impl Space {
         self.ballast.release()
     }
 
-    /// Holds what the ballast should, where there is room for it above the reserve.
+    /// Grows the ballast to its full size if there is room for it above the reserve.
     pub(crate) fn restore_ballast(&self) {
         self.ballast.restore(self.available(Purpose::Growth));
     }
 
-    /// Does what the device may have no room for; with a step of the ballast more as long as it refuses.
+    /// Does something that the device may have no room for, freeing another step of the ballast each
+    /// time it refuses.
     pub(crate) fn with_ballast<T>(&self, attempt: impl Fn() -> Result<T>) -> Result<T> {
         loop {
             match attempt() {
@@ -105,8 +107,8 @@ impl Space {
         }
     }
 
-    /// Gives as much of the ballast as it takes for so many bytes to be free on the device. Whether they
-    /// are; where all of it would not do, it is kept.
+    /// Frees as much of the ballast as it takes for so many bytes to be free on the device. Returns
+    /// whether they are; if all of it is not enough, it is kept.
     pub(crate) fn make_device_room(&self, bytes: u64) -> bool {
         if self.device_free() + self.ballast.held() < bytes {
             return false;

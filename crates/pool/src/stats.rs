@@ -13,7 +13,7 @@ pub struct PoolStats {
     pub used: u64,
     /// What writers may still take before the reserve.
     pub free: u64,
-    /// What is kept beyond that for what must go on when the pool is full.
+    /// What is also kept, for what must continue when the pool is full.
     pub reserve: u64,
     /// Stored bytes of blocks that something refers to, frames included.
     pub live: u64,
@@ -27,7 +27,7 @@ pub struct PoolStats {
     pub nodes: u64,
     /// Bytes of zero blocks that were written and take no space, since the pool was created.
     pub zero_saved: u64,
-    /// Bytes that writes found stored already, since the pool was created.
+    /// Bytes of writes that were already stored, since the pool was created.
     pub dedup_saved: u64,
     /// `raw` ÷ `live`; 1 when empty.
     pub compression_ratio: f64,
@@ -68,12 +68,12 @@ pub struct Fault {
     pub count: u64,
 }
 
-/// Where a scrub stands and what it found. Kept, it lets another run of the pool go on.
+/// How far a scrub is and what it found. With it, another run of the pool can continue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScrubState {
     /// The segment it is at.
     pub segment: u32,
-    /// The byte of it before which all is done.
+    /// The byte of it up to which everything is done.
     pub offset: u32,
     /// The last segment it comes to.
     pub until: u32,
@@ -85,7 +85,7 @@ pub struct ScrubState {
     pub total: u64,
     /// Blocks that are damaged; also in [`crate::Pool::faults`].
     pub damaged: u64,
-    /// Blocks that were damaged and are stored anew.
+    /// Blocks that were damaged and are stored again.
     pub healed: u64,
     /// Whether it came to its end.
     pub finished: bool,

@@ -14,15 +14,16 @@
 //! ```
 //!
 //! A node that became unreachable but whose children are still to be released stays committed with
-//! refs 0. Only committed entries are in the durable table; `refs` counts committed references.
-//! A *pin* keeps an entry (and for a node the references of its children) where it is: a plan never
-//! marks a pinned entry dying, and whoever finds a dying entry pins it and treats it as uncommitted.
+//! refs 0. Only committed entries are in the durable table; `refs` counts committed references. A
+//! *pin* keeps an entry (and for a node the references of its children) where it is: a plan never
+//! marks a pinned entry dying, and a thread that finds a dying entry pins it and treats it as
+//! uncommitted.
 //!
-//! A *lost* entry is committed and in no segment: a table made anew from the segments knows from the
+//! A *lost* entry is committed and in no segment: a table rebuilt from the segments knows from the
 //! nodes that refer to it that there was such a block, and how many they are. It keeps that count, so
 //! that the count is right when the content comes again: then the entry is uncommitted with
-//! references (*found*), and committed with them by the commit that reaches it. Nothing is known of
-//! what a lost node referred to.
+//! references (*found*), and committed with them by the commit that reaches it. What a lost node
+//! referred to is unknown.
 
 mod shard;
 
@@ -44,11 +45,11 @@ const NODE: u32 = 1 << 28;
 const COMMITTED: u32 = 1 << 29;
 const DYING: u32 = 1 << 30;
 /// What is wrong with a lost block.
-pub(crate) const LOST: &str = "it was not found when the block table was made anew";
+pub(crate) const LOST: &str = "it was not found when the block table was rebuilt";
 /// The segment that lost blocks are in: numbers begin at 1.
 const NOWHERE: u32 = 0;
 
-/// Where a block is: its frame, or its page.
+/// Where a block's frame or page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) segment: u32,
@@ -107,7 +108,7 @@ impl Entry {
         entry
     }
 
-    /// A block that is nowhere, with the references that nodes hold on it.
+    /// A block that is found nowhere, with the references that nodes hold on it.
     pub(crate) fn lost(refs: u32) -> Entry {
         let place = Place { segment: NOWHERE, offset: 0, stored_len: 1, layout: Layout::Frames };
         let mut entry = Entry::uncommitted(place, 1, BlockKind::Data, Codec::Raw);
@@ -184,7 +185,7 @@ impl Entry {
 pub(crate) enum Unpinned {
     /// Somebody needs it.
     Kept,
-    /// It was removed: its place is free.
+    /// It was removed, and its place is free.
     Freed(Place),
     /// A dead node: its children are to be released.
     Dead,
@@ -234,7 +235,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Adds (or with `add` false takes away) an entry's share.
+    /// Adds (or with `add` false subtracts) an entry's share.
     fn count(&self, entry: &Entry, add: bool) {
         let mut share = Sums::default();
         share.add(entry);
@@ -242,7 +243,7 @@ impl Totals {
     }
 
     pub(crate) fn change(&self, by: &Sums, add: bool) {
-        // Wrapping: taking away is adding the complement.
+        // Wrapping: subtracting is adding the complement.
         let change = |total: &AtomicU64, by: u64| {
             let by = if add { by } else { by.wrapping_neg() };
             if by != 0 {
@@ -297,7 +298,7 @@ impl Table {
 
     /// Makes room for so many entries, at open.
     pub(crate) fn reserve(&self, entries: u64) {
-        // Names are spread evenly: a part rarely gets a thirty-second more than its share.
+        // Names are spread evenly: a part rarely gets more than a thirty-second above its share.
         let each = entries as usize / PARTS;
         self.shards.iter().for_each(|shard| shard.write().reserve(each + each / 32));
     }
@@ -335,7 +336,7 @@ impl Table {
     }
 
     /// Inserts a new block, also for a lost one, or pins the one that another thread inserted first
-    /// (second value true: then the new place was not taken).
+    /// (second value true; then the new place was not used).
     pub(crate) fn insert_or_pin(&self, hash: BlockHash, entry: Entry) -> (Entry, bool) {
         let mut shard = self.shard(&hash).write();
         match shard.get_mut(&hash) {
@@ -354,17 +355,17 @@ impl Table {
         }
     }
 
-    /// Takes a pin away, and the entry with it when nothing else needs it.
+    /// Removes a pin, and the entry too if nothing else needs it.
     pub(crate) fn unpin(&self, hash: &BlockHash) -> Unpinned {
         let mut shard = self.shard(hash).write();
         let Some(entry) = shard.get_mut(hash) else { return Unpinned::Kept };
-        // Invariant 3: else what others use would be freed.
+        // Invariant 3: otherwise what others use would be freed.
         assert!(entry.pins > 0, "a pin is taken away once");
         entry.pins -= 1;
         Self::settle(&mut shard, hash)
     }
 
-    /// What becomes of an entry that may be needed by nobody.
+    /// What happens to an entry that perhaps nobody needs.
     fn settle(shard: &mut Shard, hash: &BlockHash) -> Unpinned {
         match shard.get(hash) {
             Some(entry) if entry.pins == 0 && entry.refs == 0 && !entry.is_dying() => {
@@ -399,7 +400,7 @@ impl Table {
         }
     }
 
-    /// Takes the mark away: the commit did not happen.
+    /// Removes the mark: the commit did not happen.
     pub(crate) fn unmark_dying(&self, hash: &BlockHash) {
         if let Some(entry) = self.shard(hash).write().get_mut(hash) {
             entry.set_dying(false);
@@ -440,7 +441,7 @@ impl Table {
     }
 
     /// The blocks of the first segments from `from` on, by segment and in the order of their places:
-    /// of so many segments that it is about `blocks_max` blocks, which bounds memory. Empty when there
+    /// from as many segments as give about `blocks_max` blocks, which bounds memory. Empty when there
     /// are none left.
     pub(crate) fn by_segment(&self, from: u32, blocks_max: u64) -> BySegment {
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
@@ -486,8 +487,8 @@ impl Table {
         }
     }
 
-    /// The same on several threads, at open. Each works on parts of its own and has a value of its own: what they are in the
-    /// end is returned.
+    /// The same on several threads, at open. Each works on its own parts and has its own value; the final values are
+    /// returned.
     pub(crate) fn retain_on<T: Default + Send>(
         &self,
         threads: usize,
@@ -502,8 +503,7 @@ impl Table {
         })
     }
 
-    /// Visits all entries on several threads, at open. Each has a value of its own: what they are in the end is
-    /// returned.
+    /// Visits all entries on several threads, at open. Each has its own value; the final values are returned.
     pub(crate) fn visit_on<T: Send>(
         &self,
         threads: usize,

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 /// More threads than this wait for memory, not for processors.
 const THREADS_MAX: usize = 8;
 
-/// Threads for work whose size is so many times what one thread should have at least.
+/// Threads for work that is so many times the least that one thread should have.
 pub(crate) fn threads_for(shares: u64) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     (shares as usize).clamp(1, processors.min(THREADS_MAX))

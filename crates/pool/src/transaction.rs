@@ -1,4 +1,4 @@
-//! Writing blocks for a commit to come.
+//! Writes blocks for a coming commit.
 
 use crate::block::{BLOCK_LEN_MAX, is_zero, name_of};
 use crate::compress::compress;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) enum Children {
     /// These.
     All(Box<[BlockHash]>),
-    /// What another node refers to, but for some.
+    /// What another node refers to, with some exceptions.
     Like(Difference),
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Difference {
     pub(crate) removed: Box<[BlockHash]>,
 }
 
-/// Blocks written for a commit to come. Methods may be called from several threads.
+/// Blocks written for a coming commit. Methods may be called from several threads.
 ///
 /// Dropping it without [`Pool::commit`] undoes everything.
 pub struct Transaction {
@@ -48,7 +48,7 @@ impl Transaction {
         Transaction { pool, purpose, past_cache: false, held: Mutex::default(), nodes_written }
     }
 
-    /// Data blocks it stores are not put into the cache: nobody reads them soon.
+    /// Data blocks it stores are not cached: nobody reads them soon.
     #[must_use]
     pub fn past_cache(mut self) -> Transaction {
         self.past_cache = true;
@@ -57,10 +57,10 @@ impl Transaction {
 
     /// Stores a data block: [`BlockHash::ZERO`] for zeros only (nothing stored), the same hash as
     /// before for content already stored. At most [`BLOCK_LEN_MAX`] bytes. Nothing is durable
-    /// before the commit; the block can be read at once.
+    /// before the commit; the block can be read immediately.
     ///
     /// # Errors
-    /// `Full` when the reserve would be touched.
+    /// `Full` if the reserve would be touched.
     pub fn write_data(&self, content: &[u8]) -> Result<BlockHash> {
         self.write_shared(&BlockData::new(content))
     }
@@ -94,7 +94,7 @@ impl Transaction {
     }
 
     /// As [`Transaction::write_node`], cheaper where most children are those of `like`, the committed
-    /// node that it takes the place of: only the others are held, and counted by the commit.
+    /// node that it replaces: only the others are held, and counted by the commit.
     ///
     /// # Errors
     /// As [`Transaction::write_node`].
@@ -105,8 +105,8 @@ impl Transaction {
         self.write(BlockKind::Node, &BlockData::new(node), Some(Children::Like(difference)))
     }
 
-    /// How a node differs from a committed one, child by child; that one is held from then on, and by
-    /// it what both refer to. `None` where they cannot be compared.
+    /// How a node differs from a committed one, child by child; that one is held from then on, and
+    /// with it what both refer to. `None` where they cannot be compared.
     fn difference(&self, like: &BlockHash, node: &[u8]) -> Result<Option<Difference>> {
         if like.is_zero() || !self.hold_committed_node(like) {
             return Ok(None);
@@ -116,7 +116,7 @@ impl Transaction {
         if now.len() != before.len() {
             return Ok(None);
         }
-        // A block of the same name may be new all the same: it was lost and this transaction brought it.
+        // A block of the same name may still be new: it was lost, and this transaction restored it.
         let held = self.held.lock();
         let differs = |before: &BlockHash, now: &BlockHash| before != now || held.contains_key(now);
         let changed = || before.iter().zip(&now).filter(|(before, now)| differs(before, now));
@@ -195,7 +195,7 @@ impl Transaction {
         Ok((entry, found))
     }
 
-    /// Appends a block that this transaction holds once more: where it is a flush failed.
+    /// Appends again a block that this transaction holds, because a flush failed where it is.
     fn store_again(&self, hash: BlockHash, entry: &Entry, content: &[u8]) -> Result<()> {
         let (to, codec) = self.pool.append_block(hash, entry.kind(), content, self.purpose)?;
         let from = entry.place();
@@ -230,7 +230,7 @@ impl Transaction {
         }
     }
 
-    /// Pins a node's children, so that no commit or abort of others takes them away.
+    /// Pins a node's children, so that no other commit or abort removes them.
     fn hold_children(&self, children: &[BlockHash]) -> Result<()> {
         let mut held = self.held.lock();
         for child in children {
@@ -276,7 +276,7 @@ impl Drop for Transaction {
 ///
 /// A pin is not durable. Hold one while using hashes of a tree that a commit may replace meanwhile
 /// (a reader of an old root, or blocks about to be shared into another tree). Do not hold a pin on
-/// the old root across the commit that replaces it without need: the commit then cannot net out
+/// the old root across the commit that replaces it unless you must: the commit then cannot net out
 /// what both share, and writes more.
 pub struct BlockPin {
     pub(crate) pool: Arc<Pool>,
@@ -303,7 +303,7 @@ impl Pool {
     }
 
     /// Starts a transaction that may take all of the reserve: for deletions, and for the commit of
-    /// data that was let in before (check [`Pool::available`] when accepting it).
+    /// data that was admitted before (check [`Pool::available`] when accepting it).
     pub fn begin_freeing(self: &Arc<Self>) -> Transaction {
         Transaction::new(self.clone(), Purpose::Freeing)
     }
@@ -340,7 +340,7 @@ impl Pool {
         Ok((self.segments.append(&frame, stored)?, codec))
     }
 
-    /// Takes a pin away and frees what nothing needs any more.
+    /// Removes a pin and frees what nothing needs any more.
     pub(crate) fn unpin(&self, hash: &BlockHash) {
         let unpinned = self.table.unpin(hash);
         self.settle(hash, unpinned);

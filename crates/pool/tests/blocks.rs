@@ -76,7 +76,7 @@ fn identical_blocks_are_stored_once_and_zeros_not_at_all() {
     assert_eq!(stats.referenced, 3 * 2048, "three references to one data block");
     assert_eq!(stats.dedup_saved, 2048);
     let live = stats.live;
-    // A second transaction finds it too, also while a third has not committed.
+    // A second transaction finds it too, even while a third has not committed.
     let (second, third) = (pool.begin(), pool.begin());
     assert_eq!(second.write_data(&content(1)).unwrap(), first);
     let shared = third.write_data(&content(2)).unwrap();
@@ -377,7 +377,8 @@ fn a_ledger_counts_references_and_knows_what_is_dead_already() {
     reach.remove(&root).unwrap();
     let of_other = reach.bytes();
     assert!(freed < of_other && of_other < live, "block 1 is in both: {freed}, {of_other}");
-    // Block 1 is the other's alone as soon as the big tree is deleted, also while that waits for reclaim.
+    // Block 1 belongs only to the other tree as soon as the big one is deleted, even while that waits for
+    // reclaim.
     let transaction = pool.begin();
     let root = transaction.write_node(&node(4, &[other, other])).unwrap();
     pool.commit(transaction, root, b"").unwrap();

@@ -1,8 +1,8 @@
 //! Power is lost at every disk operation of a random workload; then the pool is opened again.
 //!
 //! A model remembers which trees each commit held. After each crash: the last acknowledged commit (or
-//! the one that was on its way) is there, all of it can be read, and the table says exactly what a
-//! walk from the root finds: nothing of what was not committed is left. Work then goes on.
+//! the one in progress) is there, all of it can be read, and the table says exactly what a walk from
+//! the root finds: nothing of what was not committed is left. Work then continues.
 //!
 //! The same runs, on a disk that ignores some flushes, prove that each ordering rule is needed and
 //! that its absence is noticed.
@@ -40,8 +40,8 @@ struct Run {
     history: BTreeMap<u64, Trees>,
     acknowledged: u64,
     attempted: u64,
-    /// Bytes compacted and written over, and checkpoints written by the workload, so that the test can tell
-    /// that the crashes hit those too.
+    /// Bytes compacted and written over, and checkpoints written by the workload, so that the test can show
+    /// that crashes hit those too.
     compacted: u64,
     written_over: u64,
     checkpoints: u64,
@@ -131,8 +131,8 @@ impl Run {
         Ok(())
     }
 
-    /// Opens the pool after a crash and compares it with the model. `lenient`: an older commit will
-    /// do, so long as it is whole.
+    /// Opens the pool after a crash and compares it with the model. `lenient`: an older commit is
+    /// accepted if it is whole.
     fn verify(&mut self, lenient: bool) -> Result<(), Broken> {
         let pool = open(&self.disk).map_err(|error| Broken::Closed(error.to_string()))?;
         let extra = pool.root().extra;
@@ -206,7 +206,7 @@ fn run_until(seed: u64, at: u64, prepare: &dyn Fn(&SimDisk), lenient: bool) -> R
     run.verify(lenient)
 }
 
-/// The workload when nothing goes wrong, and how many operations it takes.
+/// The workload if nothing goes wrong, and how many operations it takes.
 fn undisturbed(seed: u64) -> (Run, u64) {
     let mut run = Run::new(seed);
     let before = run.disk.operations();
@@ -293,8 +293,8 @@ fn order_3_without_the_flush_of_the_root_acknowledged_commits_are_lost() {
 
 #[test]
 fn order_4_space_given_back_before_the_root_is_durable_breaks_the_root_before() {
-    // An older commit would do here: but what it needs was deleted when the newer one was thought
-    // durable.
+    // An older commit would be accepted here, but what it needs was deleted when the newer one was
+    // thought durable.
     let broken = breakage(&|disk| disk.ignore_syncs("root."), true);
     assert!(
         count(&broken, |broken| matches!(broken, Broken::Unreadable(_) | Broken::Unsound(_))) > 0

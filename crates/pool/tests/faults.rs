@@ -21,7 +21,7 @@ fn only_segment(disk: &SimDisk) -> (String, Vec<u8>) {
     (path, content)
 }
 
-/// Where a block's stored bytes begin: behind the frame that holds its name.
+/// Where a block's stored bytes begin: after the frame that holds its name.
 fn find(content: &[u8], hash: &BlockHash) -> usize {
     content.windows(32).position(|window| window == hash.0).unwrap() + 32
 }
@@ -46,7 +46,7 @@ fn a_flipped_bit_is_an_error_a_fault_and_never_wrong_data() {
                 assert_eq!(hash, bad);
                 noticed += 1;
             }
-            // A codec may not look at every bit; the content must be right then.
+            // A codec may ignore some bits; the content must then be right.
             Ok(block) => assert_eq!(*block, content(2)[..]),
             Err(other) => panic!("{other}"),
         }
@@ -98,7 +98,8 @@ fn after_a_failed_flush_nothing_is_written_until_the_pool_is_reopened() {
     }
 }
 
-/// A device that promised more room than it has says so at a flush, and loses what it should have kept.
+/// A device that promised more room than it has reports that at a flush, and loses what it should have
+/// kept.
 #[test]
 fn after_a_flush_without_room_all_is_written_anew_and_goes_on() {
     for path in ["segments/", "table/", "root."] {
@@ -269,7 +270,7 @@ fn damage_of_one_copy_of_the_newest_root_loses_nothing() {
         assert_eq!(pool.root().hash, second);
         assert_eq!(read_tree(&pool, &second).unwrap().len(), 3);
         drop(pool);
-        // Opening wrote it anew: now the other one may go.
+        // Opening rewrote it: now the other one may go.
         damage_root(&disk, "root.0", root::COPIES - 1 - copy);
         assert_eq!(open(&disk).unwrap().root().hash, second);
     }
@@ -606,7 +607,7 @@ fn a_scrub_heals_from_the_cache_and_forgets_what_is_sound_again() {
     assert_eq!(pool.faults(), []);
     pool.clear_cache();
     assert_eq!(*pool.read(&bad, 0).unwrap(), content(2)[..]);
-    // A block that is deleted takes its fault along.
+    // Deleting a block also removes its fault.
     let other = pool.begin().write_data(&content(3)).unwrap();
     damage(&disk, &pool, &other);
     pool.commit(pool.begin_freeing(), BlockHash::ZERO, b"").unwrap();

@@ -118,7 +118,7 @@ fn a_file_of_400_mib() {
 
 /// Memory and opening time of a pool of OFFSHOOT_BLOCKS blocks, 10⁷ where that is not set: as written, and after a
 /// sixteenth of it was deleted, which leaves a gap in every segment. OFFSHOOT_POOL names a directory in which the pool
-/// stays; if it is there already it is only opened.
+/// stays; if it already exists it is only opened.
 #[test]
 #[ignore = "measures"]
 fn a_pool_of_many_blocks() {

@@ -1,4 +1,5 @@
-//! A device that fills up at any moment: what is refused, what goes on, and what deletion brings back.
+//! A device that fills up at any moment: what is refused, what continues, and what deletion brings
+//! back.
 #![allow(clippy::unwrap_used)]
 
 mod testpool;
@@ -44,7 +45,7 @@ fn each_purpose_goes_deeper_into_the_reserve_than_the_one_before() {
 }
 
 /// Whatever step of a commit, a deletion, reclaim or a checkpoint finds the device full: the pool is
-/// as it was or as it should be, stays open, and goes on when there is room.
+/// as it was or as it should be, stays open, and continues when there is room.
 #[test]
 fn a_device_filled_before_any_write_harms_nothing() {
     let mut hit = 0;
@@ -86,8 +87,8 @@ fn a_device_filled_before_any_write_harms_nothing() {
     assert!(hit > 40, "only {hit} moments were met");
 }
 
-/// A commit that is tried again and again while there is no room must not pile up in memory what it
-/// could not write, nor stand in the way of the deletion that would make room.
+/// A commit that is retried while there is no room must not accumulate in memory what it could not
+/// write, nor block the deletion that would make room.
 #[test]
 fn refused_commits_leave_nothing_in_the_way_of_a_deletion() {
     let disk = SimDisk::new(1);
@@ -127,7 +128,7 @@ fn the_ballast_keeps_the_reserve_from_others() {
     assert_eq!(left, [0, 1, 2, 3, 4], "the whole reserve is there");
     assert!(commit_random(&pool, false, 2, 10).is_err());
     assert_eq!(held(&disk), 1 << 20, "it is not for those who want more");
-    // What replaces content is written, and no more of the ballast given up than that takes.
+    // Replaced content is written, and no more of the ballast is given up than that takes.
     let root = commit_random(&pool, true, 3, 10).unwrap();
     assert_eq!(held(&disk), 7 << 17);
     pool.commit(pool.begin_freeing(), BlockHash::ZERO, b"").unwrap();

@@ -1,4 +1,4 @@
-//! Nodes that take the place of others: only what differs is counted, and every count is right.
+//! Nodes that replace others: only what differs is counted, and every count is right.
 #![allow(clippy::unwrap_used)]
 
 mod testpool;
@@ -29,8 +29,8 @@ fn write_leaf(transaction: &Transaction, like: &BlockHash, numbers: Vec<u64>) ->
     Leaf { hash, numbers }
 }
 
-/// Takes some leaf, changes up to three of its blocks, and puts it in the place of that one or another:
-/// so an old node may stay, and two new ones may be like the same.
+/// Takes some leaf, changes up to three of its blocks, and puts it instead of that one or another, so
+/// an old node may stay, and two new ones may replace the same one.
 fn change_leaf(transaction: &Transaction, dice: &mut Random, leaves: &mut [Leaf]) {
     let (from, to) = (dice.below(LEAVES as u64) as usize, dice.below(LEAVES as u64) as usize);
     let to = if dice.below(2) == 0 { from } else { to };

@@ -1,4 +1,4 @@
-//! Pages that do not compress: stored without a frame, each given back to the device by itself.
+//! Pages that do not compress: stored without a frame, each given back to the device on its own.
 #![allow(clippy::unwrap_used)]
 
 mod testpool;
@@ -9,7 +9,7 @@ use offshoot_os::disk::sim::SimDisk;
 use offshoot_pool::Error;
 use testpool::*;
 
-/// Where a page lies: the segment's path, and the byte it begins at.
+/// Where a page is: the segment's path, and the byte it begins at.
 fn places(disk: &SimDisk, number: u64) -> Vec<(String, u64)> {
     let wanted = page(number);
     let mut found = Vec::new();
@@ -40,7 +40,7 @@ fn the_room_of_each_page_is_given_back_without_moving_others() {
     assert!(moved < 400 * 2048, "{moved} bytes moved: pages among them");
     assert_reads(&pool, &root, (0..400).step_by(2));
     assert_sound(&pool, "half of the pages gone");
-    // In a device's page nothing lies beside what is dead.
+    // Nothing else is in a device page with what is dead.
     for (path, bytes) in page_segments(&disk) {
         assert_eq!((bytes.len() as u32 - Layout::Pages.begin()) % PAGE_LEN, 0, "{path}");
     }

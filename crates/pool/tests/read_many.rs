@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use testpool::*;
 
-/// Blocks that lie so far apart on disk that each takes a read of its own.
+/// Blocks so far apart on disk that each takes its own read.
 fn scattered(disk: &Arc<SimDisk>, count: usize) -> (Arc<Pool>, Vec<BlockHash>) {
     let pool = create(disk);
     let transaction = pool.begin();
@@ -78,7 +78,7 @@ fn blocks_near_each_other_are_not_offered() {
     assert_eq!(count, 60);
 }
 
-/// Each waits for blocks that another one loads, and nobody for himself.
+/// Each waits for blocks that another one loads, and none for itself.
 #[test]
 fn many_read_the_same_blocks_at_the_same_time() {
     let disk = SimDisk::new(1);

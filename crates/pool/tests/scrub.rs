@@ -50,7 +50,7 @@ fn a_scrub_goes_on_where_it_was_left_and_reads_each_block_once() {
     assert_eq!((whole.damaged, whole.total, whole.finished), (0, whole.bytes, true));
     let bad = pool.begin().write_data(&content(700)).unwrap();
     flip(&disk, &places(&disk, &bad)[0]);
-    // Left after each read, and the pool closed: as an engine that is killed again and again.
+    // Stopped after each read, and the pool closed, like an engine that is killed repeatedly.
     let (mut state, mut times) = (ScrubState::default(), 0);
     while !state.finished {
         drop(pool);
@@ -86,7 +86,7 @@ fn what_is_written_and_moved_meanwhile_neither_hides_nor_prolongs() {
     pool.clear_cache();
     let mut salt = 10;
     let state = pool.scrub(ScrubState::default(), u64::MAX, &mut |_| {
-        // Most goes and as much comes; compaction moves what stays.
+        // Most is removed and as much added; compaction moves what stays.
         salt += 1;
         assert!(salt < 100, "it comes to its end");
         let more = u64::from(salt) * 1000;
@@ -149,7 +149,7 @@ fn a_damaged_frame_around_a_sound_block_is_healed() {
     disk.flip_bit(&path, content_at - 5, 2);
     let state = scrub(&pool);
     assert_eq!((state.damaged, state.healed), (0, 1));
-    // Made anew from the segments alone, the table has it.
+    // Rebuilt from the segments alone, the table has it.
     drop(pool);
     for name in disk.list("table").unwrap() {
         disk.remove(&format!("table/{name}")).unwrap();
@@ -179,7 +179,7 @@ fn damage_is_recalled_and_looked_at_again() {
     assert_eq!(pool.faults(), []);
 }
 
-/// A pool whose table was made anew without `lost`, which was damaged before.
+/// A pool whose table was rebuilt without `lost`, which was damaged before.
 fn without(disk: &Arc<SimDisk>, pool: Arc<Pool>, lost: &BlockHash) -> Arc<Pool> {
     drop(pool);
     places(disk, lost).iter().for_each(|place| flip(disk, place));

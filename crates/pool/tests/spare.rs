@@ -1,4 +1,4 @@
-//! Dead pages that new ones are written over: nothing durable is ever among them.
+//! Dead pages that new ones overwrite: nothing durable is ever among them.
 #![allow(clippy::unwrap_used)]
 
 mod testpool;
@@ -10,7 +10,7 @@ use offshoot_types::BlockHash;
 use std::sync::Arc;
 use testpool::*;
 
-/// Every dead page waits for a new one. The table is not written anew, which would hide a record that is missing.
+/// Every dead page waits for a new one. The table is not rewritten, which would hide a record that is missing.
 fn open_keeping(disk: &Arc<SimDisk>) -> Result<Arc<Pool>> {
     let (spare, checkpoint_log_min) = (Some(64 << 20), 64 << 20);
     open_with(disk, &PoolOptions { spare, checkpoint_log_min, ..options() })
@@ -72,7 +72,7 @@ fn segments_of_nothing_else_go_and_what_is_left_is_given_back_when_it_is_to_be()
     assert_sound(&pool, "begun anew");
 }
 
-/// A run that replaces pages by new ones, commit after commit.
+/// A run that replaces pages with new ones, commit after commit.
 struct Run {
     disk: Arc<SimDisk>,
     random: Random,
@@ -110,7 +110,7 @@ impl Run {
         committed.map(|_| self.acknowledged += 1)
     }
 
-    /// Opens the pool and commits so often. What was dead before is not written over any more.
+    /// Opens the pool and commits so often. What was dead before is no longer overwritten.
     fn work(&mut self, steps: usize) -> Result<Arc<Pool>> {
         let pool = open_keeping(&self.disk)?;
         for step in 0..steps {
@@ -161,7 +161,7 @@ fn power_lost_at_any_operation_finds_every_page() {
     assert!(written_over > 0);
 }
 
-/// ORDER 1: a page that was written over is synced before the root that needs it.
+/// ORDER 1: an overwritten page is synced before the root that needs it.
 #[test]
 fn order_1_without_the_flush_pages_are_missing() {
     let missing = (0..20).filter(|seed| {

@@ -1,7 +1,7 @@
 //! Who may connect: `pg_hba.conf` and `pg_ident.conf` of the servers the engine starts.
 //!
-//! The Unix socket lies in a directory of mode 0700 that belongs to the server's operating-system
-//! user, so only that user and root reach it: there `trust` lets nobody in who could not read the
+//! The Unix socket is in a directory of mode 0700 that belongs to the server's operating-system
+//! user, so only that user and root reach it: `trust` there admits nobody who could not read the
 //! data files anyway. TCP is for a VDB's users, on loopback, by SCRAM password.
 
 use offshoot_types::Failure;
@@ -12,7 +12,7 @@ use offshoot_connector::DataDir;
 const HEADER: &str = "# Written by Offshoot and rewritten whenever it starts this server.\n";
 const PRIVATE_SOCKET: &str = "local all all trust\n";
 
-/// Rules that let in only the engine, by the private socket: staging and image preparation.
+/// Rules that admit only the engine, by the private socket: staging and image preparation.
 ///
 /// # Errors
 /// `Internal` when a file cannot be written.
@@ -26,7 +26,7 @@ pub fn write_private(dir: &dyn DataDir) -> Result<(), Failure> {
 /// # Errors
 /// `Internal` when a file cannot be written.
 pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> {
-    // The method called md5 takes SCRAM where the stored password is SCRAM.
+    // The method called md5 uses SCRAM if the stored password is SCRAM.
     let method = if source_logins { "md5" } else { "scram-sha-256" };
     let mut rules = format!("{HEADER}{PRIVATE_SOCKET}");
     for address in ["127.0.0.1/32", "::1/128"] {

@@ -110,7 +110,7 @@ impl Archive {
         format!("{:08X}{high:08X}{low:08X}", file.timeline)
     }
 
-    /// The name of the file in the archive, with `.partial` where it is.
+    /// The name of the file in the archive, with `.partial` if it is partial.
     pub fn file_name(&self, file: &WalFile) -> String {
         let mut name = self.name(file);
         if file.partial {
@@ -134,8 +134,8 @@ impl Archive {
         WalFile::parse(name, self.segment_bytes)
     }
 
-    /// All WAL files, by timeline and number. Where a file is there both whole and partial, only
-    /// the whole one is named.
+    /// All WAL files, by timeline and number. If a file exists both whole and partial, only the
+    /// whole one is listed.
     ///
     /// # Errors
     /// `DataDamaged` when the directory cannot be read.
@@ -194,7 +194,7 @@ impl Archive {
         self.dir.exists(&self.file_name(file)).unwrap_or(false)
     }
 
-    /// How far whole files of a timeline go on from a position in it.
+    /// How far whole files of a timeline continue from a position in it.
     pub(crate) fn end_of_whole_files(&self, timeline: u32, from: Lsn) -> Lsn {
         let at = |number| WalFile { timeline, number, partial: false };
         let first = self.number_at(from);
@@ -212,7 +212,7 @@ impl Archive {
         }
     }
 
-    /// Removes a file; its not being there is no error.
+    /// Removes a file; it is no error if there is none.
     pub(crate) fn remove(&self, file: &WalFile) -> Result<(), Failure> {
         let name = self.file_name(file);
         self.dir
@@ -221,8 +221,8 @@ impl Archive {
     }
 
     /// The files a server needs for replay of all records that begin in `[from, to]` (`to` =
-    /// `None`: of everything there is) on the way to the newest timeline, in order. Where a
-    /// timeline switch lies in a file, both timelines' files are named.
+    /// `None`: of everything there is) on the way to the newest timeline, in order. If a timeline
+    /// switch is in a file, both timelines' files are named.
     ///
     /// # Errors
     /// `MomentUnavailable` that names the first missing file.
@@ -233,7 +233,7 @@ impl Archive {
         files.sort_unstable_by_key(|file| (file.number, file.timeline));
         let first = self.number_at(from);
         let newest = files.last().map_or(0, |file| file.number);
-        // The last record may go on in the next file.
+        // The last record may continue in the next file.
         let (required, wanted) = match to {
             Some(to) => (self.number_at(to), self.number_at(to) + 1),
             None => (newest.max(first), newest.max(first)),
@@ -268,7 +268,7 @@ impl Archive {
     }
 
     /// The end of the last whole record that can be read from `from` on: the position where a
-    /// record begins, or any other from which the next record is looked for.
+    /// record begins, or any other from which to look for the next record.
     ///
     /// # Errors
     /// `DataDamaged`, `MomentUnavailable` when `from` is not kept.
@@ -282,7 +282,7 @@ impl Archive {
         Ok(position)
     }
 
-    /// Removes what is [`removable`](Self::removable); how many files that was.
+    /// Removes what is [`removable`](Self::removable); returns how many files.
     ///
     /// # Errors
     /// `DataDamaged` when a file cannot be removed.
@@ -293,7 +293,7 @@ impl Archive {
     }
 
     /// The WAL files that end at or before `keep_from`. History files and the newest file (where the
-    /// receiver goes on) stay.
+    /// receiver continues) stay.
     ///
     /// # Errors
     /// `DataDamaged` when the directory cannot be read.
@@ -325,7 +325,7 @@ pub(crate) fn damaged(name: &str, why: &str) -> Failure {
     Failure::new(
         ErrorKind::DataDamaged,
         format!("{name}: {why}"),
-        "copy the source anew, which does not need the damaged log: offshoot dsource sync NAME",
+        "copy the source again, which does not need the damaged log: offshoot dsource sync NAME",
     )
 }
 

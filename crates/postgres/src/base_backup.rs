@@ -1,13 +1,12 @@
 //! The base backup: a copy of a source's data directory, streamed by `pg_basebackup`.
 //!
 //! It comes as an archive that is [unpacked](unpack) here and compared with its [manifest] on the
-//! way. The tool cannot send several tablespaces so: a source that has some is copied by the tool
-//! itself into the target, and [`verify_base_backup`] reads it again.
+//! way. The tool cannot send several tablespaces that way: it copies a source that has some into
+//! the target itself, and [`verify_base_backup`] reads it again.
 //!
-//! The log is not copied with it, as the one receiver brings it. Where the source archives its log,
-//! `pg_basebackup` without log would wait until the source has archived the last of it — for ever
-//! when archiving fails there. So such a source sends the log of the backup along, and it is
-//! removed again.
+//! The log is not copied with it, as the receiver brings it. If the source archives its log,
+//! `pg_basebackup` without log would wait until the source has archived the last of it: for ever if
+//! archiving fails there. So such a source also sends the log of the backup, which is then removed.
 
 use crate::lsn::Lsn;
 use offshoot_os::process::{Sink, describe, widen_pipe};
@@ -29,7 +28,7 @@ use manifest::Manifest;
 pub use unpack::{Received, Stopped, unpack};
 
 /// The directory, inside the target, that holds tablespaces, one subdirectory per OID. The links in
-/// `pg_tblspc` are relative to it, so a clone of the target is complete wherever it is mounted.
+/// `pg_tblspc` are relative to it, so a clone of the target is complete, wherever it is mounted.
 pub const TABLESPACES_DIR: &str = "offshoot.tablespaces";
 
 /// How far a base backup is.
@@ -37,11 +36,11 @@ pub const TABLESPACES_DIR: &str = "offshoot.tablespaces";
 pub struct BackupProgress {
     /// Bytes received.
     pub done_bytes: u64,
-    /// Bytes expected; may still change a little; 0 when not known yet.
+    /// Expected bytes; may still change a little; 0 if not known yet.
     pub total_bytes: u64,
 }
 
-/// What stays in `pg_wal` of a copy: what the server keeps there beside log.
+/// What stays in `pg_wal` of a copy: what the server keeps there in addition to log.
 const WAL_DIRECTORIES: [&str; 2] = ["archive_status", "summaries"];
 
 /// What the source sent, with checksums.
@@ -57,8 +56,8 @@ pub struct BaseBackupRequest<'a> {
     /// The facts of the source, read just before.
     pub facts: &'a SourceFacts,
     /// Where the tool finds the directory that becomes the data directory: empty, mode 0700, of the
-    /// user of the tools. Only where [`BaseBackupRequest::needs_target`] must it be there. This
-    /// process never uses it: it may be a mount that this process serves.
+    /// user of the tools. It must exist only if [`BaseBackupRequest::needs_target`]. This process
+    /// never uses it: it may be a mount that this process serves.
     pub target: &'a Path,
     /// The same directory, for this process.
     pub files: &'a dyn DataDir,
@@ -71,9 +70,9 @@ impl BaseBackupRequest<'_> {
     }
 }
 
-/// A finished base backup. Files are written but not synced: the caller syncs the dataset. Where the
-/// tool wrote them ([`BaseBackupRequest::needs_target`]) they belong to this process's user, and the
-/// caller hands them on to the servers'.
+/// A finished base backup. Files are written but not synced: the caller syncs the dataset. If the
+/// tool wrote them ([`BaseBackupRequest::needs_target`]), they belong to this process's user, and
+/// the caller gives them to the servers' user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaseBackup {
     /// Where replay must begin.
@@ -82,7 +81,8 @@ pub struct BaseBackup {
     pub end: Lsn,
     /// The timeline of both.
     pub timeline: u32,
-    /// Every file was compared with the manifest as it came: there is no need to read them again.
+    /// Every file was compared with the manifest as it arrived, so there is no need to read them
+    /// again.
     #[serde(default)]
     pub verified: bool,
     /// Bytes received.
@@ -94,11 +94,12 @@ pub struct BaseBackup {
 /// Copies the source. `progress` is called about once a second and at the end; `cancelled` is
 /// asked often.
 ///
-/// The log (`pg_wal`) is not copied: it comes by the receiver, which must be streaming before.
+/// The log (`pg_wal`) is not copied: it comes through the receiver, which must already be
+/// streaming.
 ///
 /// # Errors
 /// `Cancelled`, `SourceUnreachable`, `SourceRefused`, `HostUnprepared`, `PoolFull`, `DataDamaged`;
-/// the target is left empty then.
+/// then the target is left empty.
 pub fn take_base_backup(
     request: &BaseBackupRequest<'_>,
     progress: &dyn Fn(BackupProgress),
@@ -160,7 +161,7 @@ fn receive(
     std::thread::scope(|scope| {
         let unpacking = scope.spawn(|| {
             let unpacked = unpack(stream, request.files);
-            // Where the stream ended early the tool ends by itself, and is to say why.
+            // If the stream ended early, the tool ends on its own and can say why.
             let here = !matches!(unpacked, Ok(_) | Err(Stopped::Stream(_)));
             stopped.store(here, Ordering::Relaxed);
             unpacked
@@ -171,14 +172,14 @@ fn receive(
         let unpacked = unpacked.unwrap_or_else(|_| Err(Stopped::Content("unpacking broke".into())));
         match (unpacked, ended) {
             (Ok(received), Ok(())) => Ok(received),
-            // The tool knows why the stream ended early; of what went wrong here, it does not know.
+            // The tool knows why the stream ended early, but not what went wrong here.
             (Ok(_) | Err(Stopped::Stream(_)), Err(failure)) => Err(failure),
             (Err(stopped), _) => Err(stopped.failure()),
         }
     })
 }
 
-/// Makes the copy independent of where it lies, compares what was received with the manifest, and
+/// Makes the copy independent of its location, compares what was received with the manifest, and
 /// reads which log it needs.
 fn finish(
     request: &BaseBackupRequest<'_>,
@@ -199,7 +200,7 @@ fn finish(
 /// manifest what was received.
 ///
 /// # Errors
-/// `SourceRefused` when one of the two is missing or does not say so, `DataDamaged` for differences.
+/// `SourceRefused` if one of the two is missing or incomplete, `DataDamaged` for differences.
 pub fn log_needed(
     files: &dyn DataDir,
     received: Option<&Received>,
@@ -215,8 +216,8 @@ pub fn log_needed(
     Ok((start, end, timeline))
 }
 
-/// Where recovery of a base backup that was never started begins, by its `backup_label`; `None` without one. The control
-/// file may be newer: it is copied last, and the source goes on making checkpoints.
+/// Where recovery of a base backup that was never started begins, by its `backup_label`; `None` without one. The
+/// control file may be newer: it is copied last, and the source keeps making checkpoints.
 ///
 /// # Errors
 /// `SourceRefused` when there is one that cannot be read or names no position.
@@ -244,7 +245,7 @@ fn relink(files: &dyn DataDir, oid: u32) -> std::io::Result<()> {
     files.link(&link, &format!("../{TABLESPACES_DIR}/{oid}"))
 }
 
-/// Removes log files that came along, so that every copy looks alike.
+/// Removes log files that came with it, so that every copy looks alike.
 fn remove_log(files: &dyn DataDir) -> std::io::Result<()> {
     for name in files.list("pg_wal")? {
         if !WAL_DIRECTORIES.contains(&name.as_str()) {
@@ -267,7 +268,7 @@ pub fn verify_base_backup(
     let spec = tools
         .spec("pg_verifybackup")
         .args(["--no-parse-wal", "--quiet"])
-        // Its files are checked by way of pg_tblspc.
+        // Its files are checked through pg_tblspc.
         .arg(format!("--ignore={TABLESPACES_DIR}"))
         .arg(target)
         .stderr(Sink::Pipe)

@@ -1,5 +1,5 @@
-//! Proof that an image is sound: page checksums, heap and index structure. What is the same as in an image
-//! that was proven before need not be looked at again: a [`Scope`] says what must be.
+//! Proof that an image is sound: page checksums, heap and index structure. What is equal to an image that
+//! was proven before need not be checked again: a [`Scope`] says what must be.
 
 mod checksum;
 mod pages;
@@ -13,10 +13,10 @@ pub use scope::Scope;
 use offshoot_types::Failure;
 use std::collections::BTreeSet;
 
-/// Most lines kept of what is wrong: a damaged image is damaged.
+/// Most lines kept about damage: more would not help.
 const DAMAGE_LINES_MAX: usize = 50;
 
-/// Hears how many bytes were checked and may end the check.
+/// Is told how many bytes were checked, and may end the check.
 pub type Tick<'a> = dyn FnMut(u64) -> Result<(), Failure> + 'a;
 
 /// What a check found.
@@ -26,8 +26,8 @@ pub struct Findings {
     pub damage: Vec<String>,
     /// What could not be checked and why (no `amcheck` here, no page checksums …).
     pub unchecked: Vec<String>,
-    /// Relations of whose main forks a server has read all pages that were to be checked, by the paths
-    /// of their first files. Where pages have checksums it has verified them.
+    /// Relations, by the paths of their first files, of whose main forks a server has read all pages
+    /// to check. If pages have checksums, it has verified them.
     pub read: BTreeSet<String>,
 }
 

@@ -1,8 +1,8 @@
 //! The index of commits: which transaction committed when and where in the log.
 //!
 //! It follows the log to the newest timeline. The commits of a WAL file that was read to its end
-//! are *sealed* in a file of their own (see [`segment`]); those of the file that is being received
-//! are kept in memory and read again after a restart. A commit belongs to the WAL file in which its
+//! are *sealed* in their own file (see [`segment`]); those of the file that is being received are
+//! kept in memory and read again after a restart. A commit belongs to the WAL file in which its
 //! record ends.
 //!
 //! Invariants:
@@ -71,8 +71,8 @@ struct Sealed {
 }
 
 impl CommitIndex {
-    /// Opens (or begins) the index of an archive in a directory of its own, which must exist;
-    /// existing index files are read, damaged ones are rebuilt from the log.
+    /// Opens (or begins) the index of an archive in its own directory, which must exist; existing
+    /// index files are read, damaged ones are rebuilt from the log.
     ///
     /// # Errors
     /// `DataDamaged` when the directory cannot be used.
@@ -89,7 +89,8 @@ impl CommitIndex {
         Ok(index)
     }
 
-    /// Reads what the archive received since; cheap when nothing did. Returns [`CommitIndex::end`].
+    /// Reads what the archive has received since; cheap if nothing has. Returns
+    /// [`CommitIndex::end`].
     ///
     /// # Errors
     /// `DataDamaged` when a WAL file is damaged in the middle.
@@ -199,7 +200,7 @@ impl CommitIndex {
         sealed + state.open.len() as u64
     }
 
-    /// Forgets WAL files that end at or before `keep_from`, as [`Archive::remove_before`] does.
+    /// Drops WAL files that end at or before `keep_from`, as [`Archive::remove_before`] does.
     ///
     /// # Errors
     /// `DataDamaged` when a file cannot be removed.
@@ -237,7 +238,7 @@ impl CommitIndex {
         Ok(None)
     }
 
-    /// The entries of a sealed file; read again from the log when the file is damaged.
+    /// The entries of a sealed file; read again from the log if the file is damaged.
     fn entries(&self, state: &State, number: u64, sealed: &Sealed) -> Result<Vec<Entry>, Failure> {
         let name = self.file_name(number, sealed.timeline);
         match segment::read_entries(&*self.dir, &name) {
@@ -297,7 +298,7 @@ impl CommitIndex {
                     state.sealed.insert(number, Sealed { timeline, summary });
                 }
                 None => {
-                    // A file of a timeline that was left is no damage.
+                    // A file of a timeline that was left is not damage.
                     usable &= !wanted;
                     self.remove_file(&name)?;
                 }
@@ -306,8 +307,8 @@ impl CommitIndex {
         Ok(())
     }
 
-    /// Takes note of new timelines. What was read stays valid: an archive never goes on on a
-    /// timeline that left it before its end (the receiver reports a gap instead).
+    /// Notices new timelines. What was read stays valid: an archive never continues on a timeline
+    /// that left it before its end (the receiver reports a gap instead).
     fn follow_history(&self, state: &mut State) -> Result<(), Failure> {
         let history = self.archive.history()?;
         if history != state.history {
@@ -333,7 +334,7 @@ impl CommitIndex {
         Ok(certain)
     }
 
-    /// The number of the first WAL file from `number` on that is there.
+    /// The number of the first existing WAL file from `number` on.
     fn next_file(&self, state: &State, number: u64) -> Result<Option<u64>, Failure> {
         let timelines: Vec<u32> = state.history.timelines().map(|one| one.id).collect();
         let files = self.archive.files()?.into_iter();
@@ -341,7 +342,8 @@ impl CommitIndex {
         Ok(numbers.map(|file| file.number).filter(|one| *one >= number).min())
     }
 
-    /// When the log does not go on at `position` because files are missing: the next one there is.
+    /// When the log does not continue at `position` because files are missing: the next existing
+    /// one.
     fn after_gap(&self, state: &State, position: Lsn) -> Result<Option<u64>, Failure> {
         let number = self.archive.number_at(position);
         let file = |partial| WalFile { timeline: state.history.at(position).id, number, partial };
@@ -355,7 +357,7 @@ impl CommitIndex {
         Ok(next.filter(|next| *next > contiguous))
     }
 
-    /// Takes a record over, sealing the WAL file before when it lies in a new one.
+    /// Adds a record, sealing the previous WAL file if it is in a new one.
     fn add(&self, state: &mut State, found: &Found) -> Result<(), Failure> {
         let number = self.number_of(found);
         if number > state.open_number {

@@ -1,4 +1,5 @@
-//! The [`Connector`] of PostgreSQL: what the engine asks for, in terms of the modules beside this one.
+//! The [`Connector`] of PostgreSQL: what the engine asks for, in terms of the other modules of this
+//! crate.
 
 mod host;
 mod image;
@@ -34,7 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a server may take to stop that has done what it should not.
+/// How long a server may take to stop after it did something wrong.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
 /// Its own directory, that of its control file, its log, what it knows of transactions, and what it writes
 /// at each checkpoint.
@@ -125,7 +126,7 @@ impl Connector for Postgres {
     }
 
     fn replay_begins(&self, spec: &ServerSpec) -> Result<LogPosition, Failure> {
-        // The control file of a copy that was never started may name a later position than its label.
+        // The control file of a copy that was never started may give a later position than its label.
         let labelled = base_backup::recovery_start(&*spec.files)?;
         Ok(match labelled {
             Some(start) => start,
@@ -143,7 +144,7 @@ impl Connector for Postgres {
                 launch.superusers = superuser::candidates(&*files);
                 standby::prepare(&*files, &control, buffers)?;
             }
-            // A clone of a running VDB brings that server's pid file along, and its settings.
+            // A clone of a running VDB contains that server's pid file and its settings.
             Role::Private => config::write_private(&*files, &control)?,
             Role::Vdb(options) => {
                 let configured = ConfiguredVdb {

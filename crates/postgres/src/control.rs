@@ -32,13 +32,13 @@ pub struct Control {
     pub system_identifier: u64,
     /// How it was left.
     pub state: ClusterState,
-    /// Where the latest checkpoint (restart point of a standby) lies.
+    /// Where the latest checkpoint (restart point of a standby) is.
     pub checkpoint_lsn: Lsn,
     /// Where recovery would start: the first position whose WAL is needed.
     pub redo_lsn: Lsn,
     /// The timeline of the latest checkpoint.
     pub timeline: u32,
-    /// How far recovery must go before the files are consistent; 0 where not in recovery.
+    /// How far recovery must go before the files are consistent; 0 if not in recovery.
     pub min_recovery_lsn: Lsn,
     /// Whether a base backup's end must still be reached before the files are consistent.
     pub backup_end_required: bool,
@@ -96,7 +96,7 @@ pub fn read(bin_dir: &Path, data_dir: &Path, user: Option<&User>) -> Result<Cont
 /// Parses what `pg_controldata` prints in the C locale.
 ///
 /// # Errors
-/// `DataDamaged` when a field is missing or makes no sense.
+/// `DataDamaged` if a field is missing or invalid.
 pub fn parse(text: &str) -> Result<Control, Failure> {
     let fields: HashMap<&str, &str> = text
         .lines()

@@ -12,11 +12,11 @@ pub const MAJOR_MIN: u32 = 13;
 /// The newest major version that is supported.
 pub const MAJOR_MAX: u32 = 18;
 
-/// The programs without which neither a link nor a VDB works.
+/// The programs that links and VDBs need.
 const PROGRAMS: [&str; 5] =
     ["postgres", "pg_basebackup", "pg_receivewal", "pg_controldata", "psql"];
 
-/// How long a program may take to say its version.
+/// How long a program may take to report its version.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One directory of PostgreSQL server programs.
@@ -100,8 +100,8 @@ impl Tools {
     }
 
     /// As [`Tools::spec`], for a program that logs in to the source. It runs as this process's own user:
-    /// who is superuser of a VDB can read the environment of every process of the servers' user, and
-    /// MUST NOT find production's password there.
+    /// a superuser of a VDB can read the environment of every process of the servers' user, and MUST NOT
+    /// find production's password there.
     pub fn source_spec(&self, program: &str) -> Spec {
         self.spec(program).user(None)
     }
@@ -135,9 +135,9 @@ impl Tools {
     }
 }
 
-/// All usable installations of this host, newest major first: those in `configured` directories,
-/// in `/usr/lib/postgresql/*/bin`, `/usr/pgsql-*/bin` and in `PATH`. Where several have the same
-/// major version, the first in that order is kept.
+/// All usable installations of this host, newest major first: those in `configured` directories, in
+/// `/usr/lib/postgresql/*/bin`, `/usr/pgsql-*/bin` and in `PATH`. If several have the same major
+/// version, the first in that order counts.
 pub fn find_installations(configured: &[PathBuf]) -> Vec<Installation> {
     let mut candidates = configured.to_vec();
     candidates.extend(versioned_directories(Path::new("/usr/lib/postgresql"), ""));

@@ -1,9 +1,9 @@
 //! The receiver: the one log stream from a source, by `pg_receivewal` into the archive.
 //!
 //! Two threads work for it:
-//! - the *stream* thread ([`stream`]) starts `pg_receivewal` and starts it again when it ends;
+//! - the *stream* thread ([`stream`]) starts `pg_receivewal` and restarts it when it ends;
 //! - the *watch* thread ([`watch`]) asks the source, once a second and on demand, for its clock and
-//!   the end of its log, and sees by the slot what `pg_receivewal` has confirmed as durable.
+//!   the end of its log, and sees from the slot what `pg_receivewal` has confirmed as durable.
 //!
 //! Both write what they see into [`Shared`].
 //!
@@ -30,13 +30,13 @@ use crate::source::Source;
 mod stream;
 mod watch;
 
-/// A stream broken for longer than a restart of the source takes is not waited for.
+/// Do not wait for a stream that is broken for longer than a restart of the source takes.
 const BREAK: Duration = Duration::from_secs(5);
-/// Longest between two looks at how a wait goes.
+/// Longest pause between two checks of a wait.
 const TICK: Duration = Duration::from_millis(200);
 
 /// A proof of completeness: every commit of the source that was flushed up to `lsn` is in the
-/// archive, and no commit with a time up to `time` will still come.
+/// archive, and no commit with a time up to `time` is still to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncedTo {
     /// All log up to here is durable in the archive.
@@ -52,22 +52,22 @@ pub enum ReceiverState {
     Connecting,
     /// Receiving.
     Streaming,
-    /// The connection failed; it is tried again soon.
+    /// The connection failed and is retried soon.
     Retrying(Failure),
-    /// The source no longer has the log that is needed next; only a new SnapSync mends that. The
+    /// The source no longer has the log that is needed next; only a new SnapSync fixes that. The
     /// receiver has stopped.
     Gap(Failure),
     /// Stopped on request.
     Stopped,
 }
 
-/// What is known of the stream at one moment.
+/// What is known about the stream at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiverStatus {
     /// What it is doing.
     pub state: ReceiverState,
-    /// For how long it has been in this state; going from one reason to retry to the next counts
-    /// as the same.
+    /// For how long it has been in this state; a change of the reason to retry counts as the same
+    /// state.
     pub state_for: Duration,
     /// How far the log is durable in the archive, as confirmed to the source.
     pub received: Option<Lsn>,
@@ -93,13 +93,13 @@ pub struct ReceiverSpec {
     /// Which cluster the source must be (`SourceFacts::system_identifier`): log of another one is
     /// never received into this archive.
     pub system_identifier: u64,
-    /// The slot. Where it is missing, as after a failover of the source, it is created.
+    /// The slot. If it is missing, as after a failover of the source, it is created.
     pub slot: String,
-    /// The archive. Its end is where the stream is taken up again, so a SnapSync that mends a gap
-    /// must begin a new one.
+    /// The archive. The stream resumes at its end, so a SnapSync that fixes a gap must begin a new
+    /// one.
     pub archive: Archive,
-    /// Where the tool finds the archive's directory, which must be there and belong to the user of
-    /// the tools. This process never uses it: it may be a mount that this process serves.
+    /// Where the tool finds the archive's directory, which must exist and belong to the user of the
+    /// tools. This process never uses it: it may be a mount that this process serves.
     pub directory: PathBuf,
 }
 
@@ -122,16 +122,16 @@ struct Facts {
     slot_safe_bytes: Option<u64>,
     /// The source's timeline when we last connected.
     timeline: Option<u32>,
-    /// Where the slot was before we connected, unless the archive holds the log up to there: while
+    /// Where the slot was before we connected, unless the archive holds the log up to there. While
     /// the slot stays there, nothing is confirmed.
     unconfirmed: Option<Lsn>,
     /// Whether a child of ours runs.
     child_runs: bool,
-    /// Tries to stream that failed so far.
+    /// Failed attempts to stream so far.
     failed_tries: u64,
     /// How many callers asked for a proof so far.
     asked: u64,
-    /// All who asked up to this number have their proof.
+    /// Callers up to this number have their proof.
     answered: u64,
     stopping: bool,
 }
@@ -143,8 +143,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Starts receiving, in threads and a child process of its own. Connection failures are not
-    /// errors here: they show in the status and are retried for ever.
+    /// Starts receiving, in its own threads and child process. Connection failures are not errors
+    /// here: the status shows them, and they are retried for ever.
     ///
     /// # Errors
     /// `HostUnprepared` when no thread can be started.
@@ -212,7 +212,7 @@ impl Receiver {
     /// Waits until it streams.
     ///
     /// # Errors
-    /// The reason why it does not stream, after `timeout` or at once for a gap.
+    /// The reason why it does not stream, after `timeout`, or immediately for a gap.
     pub fn wait_streaming(&self, timeout: Duration) -> Result<(), Failure> {
         let deadline = self.shared.clock.elapsed() + timeout;
         let mut facts = self.shared.facts.lock();
@@ -235,21 +235,21 @@ impl Receiver {
     }
 
     /// Asks the source for its clock and the end of its log *now* and waits until all of that is
-    /// received. Takes at least 25 ms. Where the stream is broken it is tried again at once, and the
-    /// source is waited for only as long as a restart may take.
+    /// received. Takes at least 25 ms. If the stream is broken it is retried immediately, and this
+    /// waits for the source only as long as a restart may take.
     ///
     /// # Errors
-    /// `SourceUnreachable` when that does not succeed within `timeout`; why the stream cannot be taken
-    /// up, as soon as that is known; the failure of a gap.
+    /// `SourceUnreachable` if that does not succeed within `timeout`; the reason why the stream cannot
+    /// resume, as soon as it is known; the failure of a gap.
     pub fn ask_now(&self, timeout: Duration) -> Result<SyncedTo, Failure> {
         self.ask(timeout, &mut |_| Ok(false))
     }
 
-    /// As [`Receiver::ask_now`], however much there is to receive: only `silence` for that long ends
-    /// it. `tick` sees how it goes a few times a second.
+    /// As [`Receiver::ask_now`], however much there is to receive: it ends only if nothing arrives
+    /// for `silence`. `tick` gets the progress a few times a second.
     ///
     /// # Errors
-    /// `SourceUnreachable` when nothing arrives any more; the failure of a gap; what `tick` says.
+    /// `SourceUnreachable` if nothing arrives any more; the failure of a gap; what `tick` returns.
     pub fn receive_all(
         &self,
         silence: Duration,
@@ -262,7 +262,7 @@ impl Receiver {
         })
     }
 
-    /// Waits for a proof. `tick` says whether the patience begins anew.
+    /// Waits for a proof. `tick` returns whether the timeout starts again.
     fn ask(
         &self,
         patience: Duration,
@@ -272,11 +272,11 @@ impl Receiver {
         let mut facts = self.shared.facts.lock();
         facts.asked += 1;
         let ticket = facts.asked;
-        // One may be under way; the next one begins after the question.
+        // One may be in progress; the next one begins after the request.
         let tries_enough = facts.failed_tries + 2;
         self.shared.changed.notify_all();
         loop {
-            // First, as an answer that comes meanwhile must not be slept through.
+            // Checked first, so as not to sleep through an answer that arrives in between.
             if MutexGuard::unlocked(&mut facts, || tick(&self.status()))? {
                 deadline = self.shared.clock.elapsed() + patience;
             }
@@ -364,7 +364,7 @@ impl Shared {
         facts.stopping || matches!(facts.state, ReceiverState::Gap(_))
     }
 
-    /// Notes a try to stream that failed.
+    /// Records a failed attempt to stream.
     fn set_broken(&self, failure: Failure) {
         self.facts.lock().failed_tries += 1;
         self.set_state(ReceiverState::Retrying(failure));
@@ -376,7 +376,7 @@ impl Shared {
         self.rest_while(duration, |_| true);
     }
 
-    /// Sleeps while something is so, at most until the receiver is stopped.
+    /// Sleeps while a condition holds, at most until the receiver is stopped.
     fn rest_while(&self, duration: Duration, wanted: impl Fn(&Facts) -> bool) {
         let deadline = self.clock.elapsed() + duration;
         let mut facts = self.facts.lock();

@@ -26,9 +26,9 @@ pub enum Target {
     /// Exactly at this position: every record that ends at or before it is replayed, none that
     /// starts at or after it. Give the *end* of a commit record to have that commit.
     ///
-    /// The server only notices that it is there when it reads a record behind it. Where the WAL
-    /// ends at the target, [`run`] therefore needs a second start: a caller that knows better says
-    /// [`Target::EndOfWal`] at once.
+    /// The server notices that it is there only when it reads a later record. If the WAL ends at
+    /// the target, [`run`] therefore needs a second start; a caller that knows this uses
+    /// [`Target::EndOfWal`] instead.
     Lsn(Lsn),
     /// All WAL there is.
     EndOfWal,
@@ -61,19 +61,19 @@ const ENDED_BEFORE_TARGET: &str = "recovery ended before configured recovery tar
 const TARGET_TOO_EARLY: &str = "requested recovery stop point is before consistent recovery point";
 const NOT_CONSISTENT: &str = "WAL ends before";
 
-/// Bytes of the header at the start of a WAL segment: a position right behind a page's header and
+/// Bytes of the header at the start of a WAL segment: a position right after a page's header and
 /// the end of the page before are the same place.
 const PAGE_HEADER_BYTES: u64 = 40;
 const WAL_PAGE_BYTES: u64 = 8192;
 
 /// Recovers a clone of a staging snapshot (or of an adopted base backup) to `target` and promotes
-/// it. `spec.tcp_port` is ignored: the server is private, and no worker of the source's runs in it.
-/// Where `spec.superusers` is empty, they are looked up in `dir`. The server runs with `fsync=off`:
-/// the caller makes the result durable as a whole (by a snapshot, or by syncing the file system)
-/// before anyone depends on it.
+/// it. `spec.tcp_port` is ignored: the server is private, and none of the source's workers runs in
+/// it. If `spec.superusers` is empty, they are looked up in `dir`. The server runs with
+/// `fsync=off`: the caller makes the result durable as a whole (by a snapshot, or by syncing the
+/// file system) before anyone depends on it.
 ///
-/// `tick` is called every few ten ms with the start of the WAL file that is being replayed, where
-/// that is known, and cancels by returning `false` (the server is stopped).
+/// `tick` is called every 10 to 100 ms with the start of the WAL file that is being replayed, if
+/// known. It cancels by returning `false` (the server is stopped).
 ///
 /// # Errors
 /// `MomentUnavailable` when the WAL ends before the target, `Cancelled`, `DataDamaged` with the
@@ -98,7 +98,7 @@ pub fn run(
     let tick = &mut |server: &Server| tick(replaying(server, segment_bytes));
     let recovered = match attempt(spec.clone(), target, deadline, tick) {
         Err(Ended::BeforeTarget) => {
-            // Perhaps there is just no record behind the target that would show where it is.
+            // Perhaps there is just no record after the target to show where it is.
             prepare(dir, control, Target::EndOfWal, timeline)?;
             attempt(spec, Target::EndOfWal, end.saturating_sub(SystemClock.elapsed()), tick)
         }
@@ -216,7 +216,7 @@ fn explain(server: &Server, target: Target, failure: Failure) -> Ended {
     if server.log_says(TARGET_TOO_EARLY) {
         return Ended::Failed(Failure::new(
             ErrorKind::MomentUnavailable,
-            "the moment lies before the one at which the snapshot's files are consistent",
+            "the moment is before the one at which the snapshot's files are consistent",
             "start from an earlier snapshot, or choose a later moment",
         ));
     }
@@ -230,7 +230,7 @@ fn explain(server: &Server, target: Target, failure: Failure) -> Ended {
     Ended::Failed(failure)
 }
 
-/// Whether replay that ended at `end` has come to `wanted`.
+/// Whether replay that ended at `end` has reached `wanted`.
 fn reaches(end: Lsn, wanted: Lsn) -> bool {
     end >= wanted || (end.0.is_multiple_of(WAL_PAGE_BYTES) && wanted.0 - end.0 <= PAGE_HEADER_BYTES)
 }

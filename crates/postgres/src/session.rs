@@ -10,9 +10,9 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 /// Rows of text; `None` is NULL.
 pub type Rows = Vec<Vec<Option<String>>>;
 
-/// Overrides whatever a role or a database of the source has set (these come before the settings a
-/// session asks for itself): libraries this host may not have, triggers, limits, and logging that
-/// would write what the engine does into the log. Damaged pages are never passed over.
+/// Overrides what a role or a database of the source has set (those settings apply before the ones
+/// a session asks for): libraries this host may not have, triggers, limits, and logging that would
+/// record what the engine does. Damaged pages are never skipped.
 const OVERRIDES: &[&str] = &[
     "ignore_checksum_failure=off",
     "zero_damaged_pages=off",
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// Connects by the socket in `socket_dir`. Settings of the role and of the database that could
-    /// hinder (preload libraries, timeouts, triggers, statement logging) are overridden.
+    /// interfere (preload libraries, timeouts, triggers, statement logging) are overridden.
     ///
     /// # Errors
     /// `Internal` with the server's words.
@@ -128,8 +128,7 @@ impl Session {
     /// Runs statements (several separated by `;` run as one transaction).
     ///
     /// # Errors
-    /// `Internal` with the server's words; also when `timeout` passes (the session is then of no
-    /// further use).
+    /// `Internal` with the server's words; also if `timeout` passes (the session is then useless).
     pub fn execute(&mut self, sql: &str, timeout: Duration) -> Result<(), Failure> {
         within(&self.runtime, timeout, self.client.batch_execute(sql))
     }
@@ -149,7 +148,7 @@ impl Session {
         Ok(rows.collect())
     }
 
-    /// The first column of all rows; NULLs are left out.
+    /// The first column of all rows, without NULLs.
     ///
     /// # Errors
     /// As [`Session::execute`].
@@ -204,7 +203,8 @@ fn classify(error: &tokio_postgres::Error) -> ConnectError {
                 Some(std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused) => {
                     ConnectError::NotListening
                 }
-                // The postmaster closes sessions that it accepted while it comes up or goes down.
+                // The postmaster closes sessions that it accepted while it was starting or
+                // stopping.
                 Some(
                     std::io::ErrorKind::ConnectionReset
                     | std::io::ErrorKind::BrokenPipe

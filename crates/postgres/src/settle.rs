@@ -1,6 +1,6 @@
 //! Cuts a promoted copy's ties with its source.
 //!
-//! After it, nothing in the image connects to production or waits for something of production's:
+//! Afterwards nothing in the image connects to production or waits for anything there:
 //! subscriptions are disabled and detached from their slots, replication slots dropped; the
 //! source's logins are disabled (and remembered, so that a VDB can have them back); the VDB role
 //! exists. Schedulers never ran in the copy: [`crate::config::adopt`] leaves their libraries out.
@@ -29,12 +29,12 @@ pub struct SettleReport {
     pub disabled_subscriptions: Vec<String>,
     /// Replication slots dropped.
     pub dropped_slots: Vec<String>,
-    /// What the user should know although the image is sound, each in a sentence.
+    /// What the user should know although the image is sound, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Settles a promoted server that was started by [`crate::recovery::run`] (under which no
-/// background worker of the source's runs). Safe to repeat. Ends with a checkpoint.
+/// Settles a promoted server that was started by [`crate::recovery::run`] (which runs none of the
+/// source's background workers). Safe to repeat. Ends with a checkpoint.
 ///
 /// # Errors
 /// `Internal` with the server's words; `SourceRefused` when no superuser of the source may log in.
@@ -57,7 +57,8 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
         )?,
         ..SettleReport::default()
     };
-    // Written before the logins go, so that a repeated run never forgets what the first one found.
+    // Written before the logins are disabled, so that a repeated run never forgets what the first
+    // one found.
     remember_logins(dir, &report.disabled_logins)?;
     // The catalog is changed directly: subscriptions belong to databases, and opening a session in
     // each of them (some take none) would cost more than everything else together.

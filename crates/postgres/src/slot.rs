@@ -11,10 +11,10 @@ use crate::source::{Session, TextRow};
 /// How long [`drop_slot`] waits for a receiver that was just stopped.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest name PostgreSQL gives anything, in bytes.
+/// The longest name that PostgreSQL allows, in bytes.
 const NAME_BYTES_MAX: usize = 63;
 
-/// What the source says of a slot.
+/// What the source reports about a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlotState {
     /// There is no such slot.
@@ -32,8 +32,8 @@ pub enum SlotState {
     Lost,
 }
 
-/// The name of the slot of one dSource: `offshoot_` and what is given, in the letters that slots
-/// may have (others become `_`), cut to the length that names may have.
+/// The name of the slot of one dSource: `offshoot_` and the given text, with characters that slots
+/// may not have replaced by `_`, cut to the longest name allowed.
 pub fn slot_name(unique: &str) -> String {
     let mut name = String::from("offshoot_");
     for char in unique.chars() {
@@ -45,11 +45,11 @@ pub fn slot_name(unique: &str) -> String {
     name
 }
 
-/// Creates the slot and reserves log at once. A usable slot of that name is taken over; a lost one
-/// is replaced.
+/// Creates the slot and reserves log immediately. A usable slot of that name is taken over; a lost
+/// one is replaced.
 ///
 /// # Errors
-/// `SourceRefused` with the mend (privilege missing, no free slot, name taken by a logical slot),
+/// `SourceRefused` with the fix (privilege missing, no free slot, name taken by a logical slot),
 /// `SourceUnreachable`.
 pub fn create_slot(session: &Session, name: &str) -> Result<SlotState, Failure> {
     match slot_state(session, name)? {
@@ -152,7 +152,7 @@ pub fn drop_slot(session: &Session, name: &str) -> Result<(), Failure> {
                 failure
             });
         }
-        // "In use" may have been true only when the statement ran; anything else stays.
+        // "In use" may have been true only when the statement ran; any other failure is final.
         if !active && !failure.message.contains(name) {
             return Err(failure);
         }

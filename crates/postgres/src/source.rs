@@ -29,8 +29,9 @@ pub struct Source {
 }
 
 impl Source {
-    /// Parses a `postgresql://` URI. The password is the first there is of: `given`, the URI's own,
-    /// `PGPASSWORD`, `~/.pgpass`; none is not an error, as the source may not ask for one.
+    /// Parses a `postgresql://` URI. The password is the first one found of: `given`, the URI's
+    /// own, `PGPASSWORD`, `~/.pgpass`. It is no error if there is none, as the source may not ask
+    /// for one.
     ///
     /// # Errors
     /// `InvalidInput` that says what is wrong with the URI.
@@ -43,7 +44,7 @@ impl Source {
     /// Connects with SQL; fails within [`CONNECT_TIMEOUT`].
     ///
     /// # Errors
-    /// `SourceUnreachable`, or `SourceRefused` with the statement that mends it.
+    /// `SourceUnreachable`, or `SourceRefused` with the statement that fixes it.
     pub fn connect(&self) -> Result<Session, Failure> {
         Session::open(self)
     }

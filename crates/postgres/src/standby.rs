@@ -1,8 +1,8 @@
 //! The staging standby: replays whatever WAL appears in its `pg_wal`, without any connection.
 //!
-//! It runs in standby mode with neither `primary_conninfo` nor `restore_command`, in which the
-//! server polls `pg_wal`. Whoever feeds it writes a segment (or a longer state of the growing one)
-//! under another name and renames it over the final name.
+//! It runs in standby mode with neither `primary_conninfo` nor `restore_command`, so the server
+//! polls `pg_wal`. The feeder writes a segment (or a longer state of the growing one) under another
+//! name and renames it to its final name.
 //!
 //! When the source raises a setting that limits what can be replayed (`max_connections` …), replay
 //! pauses ([`ReplayState::paused`]; version 13 stops): stop the standby, [`prepare`] again with the
@@ -19,8 +19,8 @@ use crate::files::write_file;
 use crate::session::Session;
 use offshoot_connector::DataDir;
 
-/// Makes an adopted base backup (or a stopped staging directory) start as the staging standby, with so many bytes of
-/// buffers.
+/// Makes an adopted base backup (or a stopped staging directory) start as the staging standby, with this many bytes
+/// of buffers.
 ///
 /// # Errors
 /// `Internal` when a file cannot be written.
@@ -51,7 +51,7 @@ pub(crate) const REPLAY_SQL: &str = "SELECT pg_last_wal_replay_lsn(), \
 /// Asks a running standby.
 ///
 /// # Errors
-/// When the server does not answer, or has left recovery.
+/// If the server does not answer, or has left recovery.
 pub fn replay_state(session: &mut Session) -> Result<ReplayState, Failure> {
     let sql = format!(
         "{REPLAY_SQL}, (SELECT timeline_id FROM pg_control_checkpoint()), \

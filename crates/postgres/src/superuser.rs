@@ -1,9 +1,9 @@
-//! Names under which a superuser of a data directory can log in.
+//! Names that a superuser of a data directory can log in with.
 //!
-//! The source's bootstrap superuser need not be called `postgres`, and nothing but a role's name
-//! opens a session. The names are read from the table of roles (`pg_authid`) in the files: its
-//! first columns have been the same in all supported versions. What is read may be older than the
-//! running server's memory, so the names are candidates to try, not truth.
+//! The source's bootstrap superuser need not be called `postgres`, and opening a session needs a
+//! role's name. The names are read from the table of roles (`pg_authid`) in the files: its first
+//! columns have been the same in all supported versions. What is read may be older than the running
+//! server's memory, so the names are candidates to try, not truth.
 //!
 //! A row of `pg_authid` begins: oid (4 bytes), name (64), superuser (1), inherits (1), creates
 //! roles (1), creates databases (1), may log in (1).
@@ -18,7 +18,7 @@ const BOOTSTRAP_OID: u32 = 10;
 /// `t_infomask` bit of a tuple that no transaction has deleted.
 const XMAX_INVALID: u16 = 0x0800;
 
-/// Superusers that may log in, as the files say, the bootstrap superuser first; empty when the
+/// Superusers that may log in according to the files, the bootstrap superuser first; empty when the
 /// files cannot be understood.
 pub fn candidates(dir: &dyn DataDir) -> Vec<String> {
     let Some(file) = dir.read("global/pg_filenode.map").ok().and_then(|map| file_number(&map))

@@ -32,8 +32,8 @@ pub fn set_password(session: &mut Session, password: &str) -> Result<(), Failure
     session.execute(&ensure_role_sql(Some(&verifier)), TIMEOUT)
 }
 
-/// Statements after which the VDB role exists as it must be; without a verifier it has no password
-/// and so cannot log in over TCP.
+/// Statements that create the VDB role as it must be. Without a verifier it has no password, so it
+/// cannot log in over TCP.
 pub(crate) fn ensure_role_sql(verifier: Option<&str>) -> String {
     let role = quote_identifier(VDB_ROLE);
     let name = quote_text(VDB_ROLE);
@@ -51,7 +51,7 @@ pub(crate) fn ensure_role_sql(verifier: Option<&str>) -> String {
     )
 }
 
-/// Lets the source's roles log in again that settling disabled.
+/// Re-enables the logins of the source's roles that settling disabled.
 ///
 /// # Errors
 /// `Internal` with the server's words.
@@ -75,7 +75,7 @@ pub(crate) fn login_sql(condition: &str, attribute: &str) -> String {
     )
 }
 
-/// The roles that settling found able to log in; none where it has not run.
+/// The roles that could log in when settling ran; none if it has not run.
 pub(crate) fn remembered_logins(dir: &dyn DataDir) -> Result<Vec<String>, Failure> {
     let broken = |error: &dyn std::fmt::Display| {
         Failure::new(
@@ -91,7 +91,7 @@ pub(crate) fn remembered_logins(dir: &dyn DataDir) -> Result<Vec<String>, Failur
     }
 }
 
-/// The URI that opens a database of a VDB with psql as it stands. Holds the password.
+/// The URI that opens a database of a VDB in psql as it is. It holds the password.
 pub fn uri(port: u16, password: &str, database: &str) -> String {
     let mut uri = format!("postgresql://{VDB_ROLE}:{password}@127.0.0.1:{port}/");
     for byte in database.bytes() {
@@ -105,8 +105,8 @@ pub fn uri(port: u16, password: &str, database: &str) -> String {
     uri
 }
 
-/// The database a VDB's URI should name: `preferred` (the one the source was linked by) when it is
-/// there, else the oldest that is neither a template nor `postgres`, else `postgres`.
+/// The database a VDB's URI should name: `preferred` (the one the source was linked by) if it
+/// exists, otherwise the oldest that is neither a template nor `postgres`, otherwise `postgres`.
 ///
 /// # Errors
 /// `Internal` with the server's words.

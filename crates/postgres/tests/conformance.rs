@@ -39,7 +39,7 @@ fn uri(secret: &str, port: u16) -> String {
     format!("postgresql://{BOSS}:{secret}@127.0.0.1:{port}/postgres")
 }
 
-/// Runs SQL by psql; what it printed, or what it complained about.
+/// Runs SQL with psql; returns what it printed, or its error.
 fn psql(to: &str, sql: &str) -> Result<String, String> {
     let spec = tools()
         .spec("psql")

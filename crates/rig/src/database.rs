@@ -86,7 +86,7 @@ impl Database {
     /// The first value of the first row, as a whole number.
     ///
     /// # Errors
-    /// As [`Database::text`], or when it is no number.
+    /// As [`Database::text`], or if it is not a number.
     pub fn number(&self, sql: &str) -> Result<i64> {
         let text = self.text(sql)?;
         text.parse().with_context(|| format!("'{text}' is no number, from: {sql}"))

@@ -49,11 +49,11 @@ pub struct CommandError {
     pub command: String,
     /// Its exit code: 1 failed, 2 wrong usage.
     pub exit_code: i32,
-    /// The kind of error, for scripts; empty where the output was not as the contract says.
+    /// The kind of error, for scripts; empty if the output did not follow the contract.
     pub code: String,
     /// What failed and why.
     pub message: String,
-    /// What mends it.
+    /// How to fix it.
     pub hint: String,
 }
 
@@ -72,7 +72,7 @@ impl std::error::Error for CommandError {}
 /// An engine process. It is stopped when dropped.
 #[derive(Debug)]
 pub struct Engine {
-    /// How it runs; changes count from the next start on.
+    /// How it runs; changes take effect at the next start.
     pub options: EngineOptions,
     pool: PathBuf,
     log: PathBuf,
@@ -83,7 +83,7 @@ impl Engine {
     /// Starts an engine on a fresh pool below `scratch`.
     ///
     /// # Errors
-    /// That it did not get ready, with the last lines of its log.
+    /// If it did not get ready, with the last lines of its log.
     pub fn start(scratch: &Scratch, options: EngineOptions) -> Result<Self> {
         let mut engine = Engine::prepare(scratch.path().join("pool"), options);
         engine.restart()?;
@@ -99,16 +99,16 @@ impl Engine {
     /// Starts the process again after [`Engine::stop`] or [`Engine::kill`].
     ///
     /// # Errors
-    /// That it did not get ready, with the last lines of its log.
+    /// If it did not get ready, with the last lines of its log.
     pub fn restart(&mut self) -> Result<()> {
         anyhow::ensure!(self.process.is_none(), "the engine runs already");
         self.launch(&[])
     }
 
-    /// Starts another process in the place of the one that runs, which leaves its VDBs running.
+    /// Starts another process to replace the running one, which leaves its VDBs running.
     ///
     /// # Errors
-    /// That it did not get ready, or the one before did not end well.
+    /// If it did not get ready, or the one before did not end well.
     pub fn take_over(&mut self) -> Result<()> {
         let mut before = self.process.take().context("an engine that runs")?;
         self.launch(&["--takeover"])?;
@@ -176,7 +176,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until it has ended by itself; whether it has within `limit`.
+    /// Waits until it has ended on its own; returns whether it has within `limit`.
     pub fn wait_end(&mut self, limit: Duration) -> bool {
         let Some(child) = &mut self.process else { return true };
         if matches!(child.wait_timeout(limit), Ok(Some(_))) {
@@ -198,7 +198,7 @@ impl Engine {
     /// Runs a command with `--json` and returns the document it prints.
     ///
     /// # Errors
-    /// What the command says failed; also output that is not one JSON document.
+    /// What the command reports as failed; also output that is not one JSON document.
     pub fn command<A: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -279,7 +279,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if self.stop().is_err() {
-            // It was killed; the scratch directory takes its mounts and children away.
+            // It was killed; the scratch directory removes its mounts and children.
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a source held at each moment, as the one who wrote it recorded.
+//! What a source held at each moment, as its writer recorded it.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ pub struct Tick {
     pub value: i64,
     /// The clock before the commit was asked for.
     pub before: Timestamp,
-    /// The clock after it was acknowledged. The commit lies between the two.
+    /// The clock after it was acknowledged. The commit is between the two.
     pub after: Timestamp,
 }
 
@@ -31,8 +31,8 @@ impl History {
         &self.ticks
     }
 
-    /// The value a database of this moment must hold, 0 before the first write; `None` when the
-    /// moment lies inside a commit, so that either of two values is right.
+    /// The value a database of this moment must hold, 0 before the first write; `None` if the
+    /// moment is inside a commit, so that either of two values is right.
     pub fn value_at(&self, moment: Timestamp) -> Option<i64> {
         let begun = self.ticks.partition_point(|tick| tick.before <= moment);
         let Some(last) = begun.checked_sub(1).map(|index| self.ticks[index]) else {

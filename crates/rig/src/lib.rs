@@ -1,4 +1,4 @@
-//! What the demonstration, the benchmarks and the black-box tests stand on: a sample PostgreSQL
+//! The basis of the demonstration, the benchmarks and the black-box tests: a sample PostgreSQL
 //! [`Source`] with steady, recorded writes, and an [`Engine`] in a process of its own that is spoken to
 //! as a user would, through the command line.
 //!

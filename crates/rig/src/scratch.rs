@@ -1,4 +1,4 @@
-//! A directory whose processes, mounts and files end with it.
+//! A directory; when it is dropped, its processes, mounts and files go with it.
 
 use anyhow::{Context, Result};
 use offshoot_os::process::{self, ProcessId, Signal, Spec};
@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// From now on SIGINT and SIGTERM remove every [`Scratch`] of this process, with its processes and
-/// mounts, and end the process with exit code 130. For programs that do nothing else at their end.
+/// mounts, and end the process with exit code 130. For programs that need no other clean-up.
 pub fn clean_on_signal() {
     std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -36,8 +36,8 @@ pub fn clean_on_signal() {
 
 /// A fresh directory below `OFFSHOOT_SCRATCH_DIR`, or `/var/tmp` where that is not set.
 ///
-/// When it is dropped, processes that work in it or were given it are killed, mounts below it are
-/// taken away and it is removed: also after a failure.
+/// When it is dropped, even after a failure, processes that work in it or name it in their
+/// arguments are killed, mounts below it are detached, and it is removed.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -55,7 +55,7 @@ impl Scratch {
         let name: String = random_bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
         let path = under.join(format!("offshoot-{purpose}-{name}"));
         std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
-        // The database's user must be able to pass through.
+        // The database's user must be able to traverse it.
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
         LIVE.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
         Ok(Scratch { path })
@@ -97,7 +97,7 @@ impl Scratch {
             if processes.is_empty() {
                 break;
             }
-            // All at once: some wait for answers that end only with others.
+            // All together: some wait for answers that only others can give.
             for process in &processes {
                 // Another user's process cannot be ours.
                 let _ = process.signal(Signal::Kill);
@@ -107,7 +107,7 @@ impl Scratch {
             }
         }
         for point in self.mounts() {
-            // Benchmarks mount other filesystems too, which root alone can.
+            // Benchmarks also mount other filesystems, which only root can.
             for spec in [
                 Spec::new("fusermount3").args(["-u", "-z"]).arg(&point),
                 Spec::new("umount").arg("-l").arg(&point),
@@ -155,7 +155,7 @@ pub fn bytes_below(directory: &Path) -> u64 {
     total
 }
 
-/// A path as the mount table writes it: blanks and backslashes are octal escapes.
+/// A path as the mount table writes it, with spaces and backslashes as octal escapes.
 fn unescape(text: &str) -> PathBuf {
     let unescaped = text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\");
     PathBuf::from(unescaped)

@@ -114,7 +114,7 @@ impl Source {
     /// Starts the server, waits until it answers.
     ///
     /// # Errors
-    /// That it did not, with the last lines of its log.
+    /// If it did not, with the last lines of its log.
     pub fn start_server(&mut self) -> Result<()> {
         anyhow::ensure!(self.server.is_none(), "the source runs already");
         let spec = self

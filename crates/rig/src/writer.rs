@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The tables the writer writes: `ticks` gets one row per write, `tick_now` holds the last value.
-/// Both change in one transaction, so that a torn state shows.
+/// Both change in one transaction, so that a torn state is visible.
 pub(crate) const SCHEMA: &str = "
     CREATE TABLE ticks (value bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp());
     CREATE TABLE tick_now (value bigint NOT NULL);
@@ -49,7 +49,7 @@ impl Writer {
         self.shared.history.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until `value` is acknowledged; whether it was within `limit`.
+    /// Waits until `value` is acknowledged; returns whether it was within `limit`.
     pub fn wait_for(&self, value: i64, limit: Duration) -> bool {
         let clock = SystemClock;
         let deadline = clock.elapsed() + limit;

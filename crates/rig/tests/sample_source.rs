@@ -21,7 +21,7 @@ fn what_the_history_says_is_what_the_source_holds() {
     assert_eq!(database.number("SELECT count(*) FROM ticks").unwrap(), last);
     assert_eq!(database.number("SELECT value FROM tick_now").unwrap(), last);
     assert_eq!(database.number("SELECT count(*) FROM pgbench_accounts").unwrap(), 100_000);
-    // The row's own clock lies within what the writer recorded.
+    // The row's own clock is within what the writer recorded.
     for tick in history.ticks() {
         let micros = database
             .number(&format!(

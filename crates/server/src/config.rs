@@ -17,7 +17,7 @@ impl ServeOptions {
     /// Takes over what a configuration file says.
     ///
     /// # Errors
-    /// `invalid_input`, naming file and line, for what is not understood; unknown keys are errors.
+    /// `invalid_input`, naming file and line, for invalid lines; unknown keys are errors.
     pub fn read_config(&mut self, file: &Path) -> Result<(), Failure> {
         let text = std::fs::read_to_string(file).map_err(|error| {
             Failure::new(
@@ -64,7 +64,7 @@ impl ServeOptions {
 /// Reads an address to listen on, as `127.0.0.1:7640` or `localhost:7640`.
 ///
 /// # Errors
-/// `invalid_input` where the text is no address.
+/// `invalid_input` if the text is not an address.
 pub fn parse_listen(text: &str) -> Result<SocketAddr, Failure> {
     let numeric = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),

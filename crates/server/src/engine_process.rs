@@ -15,14 +15,15 @@ use std::sync::Arc;
 /// Runs an engine in the foreground until SIGTERM or SIGINT; says `ready` on stdout when it answers.
 ///
 /// # Errors
-/// What prevents the start, or the pool from being closed.
+/// What prevents the start, or closing the pool.
 pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
-    // From here on a signal is kept until it is waited for: none is lost while the engine opens.
+    // From here on signals are kept until they are waited for, so none is lost while the engine
+    // opens.
     let signal = ShutdownSignal::install()?;
     if options.takeover {
         offshoot_engine::displace(&options.pool)?;
     }
-    // A port that is taken is said before anything is started.
+    // A taken port is reported before anything is started.
     drop(crate::http::bind(options.listen)?);
     let launcher = Arc::new(ThisHost::with_user(offshoot_postgres::server::USER)?);
     let postgres = Postgres::new(launcher, options.postgres_bin_dirs);
@@ -54,7 +55,7 @@ fn make_room(engine: &Engine) -> ! {
     std::process::exit(0)
 }
 
-/// Runs the keeper of a pool: what holds the mounts of running VDBs while no engine is there.
+/// Runs the keeper of a pool, which holds the mounts of running VDBs while there is no engine.
 ///
 /// # Errors
 /// When its socket cannot be made.
@@ -73,7 +74,7 @@ fn serve_until(
     service.set_address(http.local_addr());
     publish_address(pool, http.local_addr())?;
     tracing::info!(address = %http.local_addr(), pool = %pool.display(), "ready");
-    // Whoever waits for this line may have closed the pipe; that is no reason to stop.
+    // The reader of this line may have closed the pipe; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready").and_then(|()| std::io::stdout().flush());
     let asked = signal.wait();
     tracing::info!(asked, "stopping");

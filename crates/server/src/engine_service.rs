@@ -27,7 +27,7 @@ impl LocalEngine {
         LocalEngine { engine, listen: OnceLock::new() }
     }
 
-    /// Says where it is reached, once that is known.
+    /// Sets the address it is reached at, once that is known.
     pub fn set_address(&self, listen: SocketAddr) {
         let _ = self.listen.set(listen);
     }

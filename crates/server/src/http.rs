@@ -1,4 +1,4 @@
-//! The HTTP server as the engine's process uses it: own threads, blocking methods.
+//! The HTTP server for the engine's process: its own threads, blocking methods.
 
 use crate::router::router;
 use crate::{EngineService, Token};
@@ -13,14 +13,15 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// How long requests under way may take when the server stops.
+/// How long requests in flight may take when the server stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// Threads for HTTP itself.
 const HTTP_THREADS: usize = 2;
-/// Requests that are worked on at once; more wait.
+/// Requests that are handled at the same time; more wait.
 const REQUESTS_MAX: usize = 64;
 
-/// A running HTTP server. Dropping it stops it too, but waits for what the service is asked just now.
+/// A running HTTP server. Dropping it also stops it, but waits for requests that the service is
+/// handling.
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
@@ -33,7 +34,7 @@ impl HttpServer {
     /// Listens on a loopback address and answers for a service.
     ///
     /// # Errors
-    /// `invalid_input` for an address that is not loopback; `already_exists` where the port is taken.
+    /// `invalid_input` for an address that is not loopback; `already_exists` if the port is taken.
     pub fn start(
         listen: SocketAddr,
         service: Arc<dyn EngineService>,
@@ -68,10 +69,10 @@ impl HttpServer {
         self.address
     }
 
-    /// Stops listening, lets requests under way end (for at most five seconds).
+    /// Stops listening, lets requests in flight finish (for at most five seconds).
     pub fn stop(self) {
         let HttpServer { runtime, stop, serving, .. } = self;
-        // The receiver is gone only where the server has ended by itself.
+        // The receiver is gone only if the server has ended on its own.
         let _ = stop.send(());
         let ended = runtime.block_on(async { tokio::time::timeout(STOP_GRACE, serving).await });
         match ended {
@@ -84,7 +85,7 @@ impl HttpServer {
     }
 }
 
-/// Answers on a listener until `shutdown` is done and requests under way have ended.
+/// Serves a listener until `shutdown` is done and requests in flight have ended.
 ///
 /// # Errors
 /// What the listener says when it cannot accept any more.

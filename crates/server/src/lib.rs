@@ -1,7 +1,7 @@
 //! The HTTP API of an engine, and the only place where its parts are wired together.
 //!
-//! [`EngineService`] is the boundary: above it HTTP, below it the engine. Nothing here decides anything
-//! about databases.
+//! [`EngineService`] is the boundary: above it HTTP, below it the engine. No decisions about databases
+//! are made here.
 
 mod config;
 mod endpoints;

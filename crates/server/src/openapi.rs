@@ -13,7 +13,7 @@ use utoipa::{Modify, OpenApi};
         title = "Offshoot",
         version = "1",
         description = "Virtual databases made from any moment of a synchronised copy. Long work is \
-            answered with status 202 and the id of a job, which goes on without the client. Sizes are \
+            answered with status 202 and the id of a job, which continues without the client. Sizes are \
             in bytes, durations in milliseconds, times RFC 3339. Fields are only ever added.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),

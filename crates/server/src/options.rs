@@ -6,18 +6,19 @@ use std::path::PathBuf;
 /// The address an engine answers on unless told otherwise.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7640);
 
-/// How an engine is to be run: the command line over the configuration file over defaults.
+/// How an engine is to be run: the command line overrides the configuration file, which overrides
+/// defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServeOptions {
-    /// The pool directory; created where there is none.
+    /// The pool directory; created if there is none.
     pub pool: PathBuf,
-    /// Where to listen: loopback only. Port 0 takes a free one.
+    /// Where to listen: loopback only. Port 0 picks a free one.
     pub listen: SocketAddr,
-    /// What the shared block cache may hold, in bytes; the engine chooses where absent.
+    /// What the shared block cache may hold, in bytes; the engine chooses if absent.
     pub cache_size_bytes: Option<u64>,
-    /// The most that data may take of the pool's file system, in bytes; all of it where absent.
+    /// The most that data may take of the pool's file system, in bytes; all of it if absent.
     pub capacity_bytes: Option<u64>,
-    /// Directories with PostgreSQL's programs, looked at before the usual places.
+    /// Directories with PostgreSQL's programs, searched before the usual places.
     pub postgres_bin_dirs: Vec<PathBuf>,
     /// Whether an engine that serves the pool is asked to make room.
     pub takeover: bool,

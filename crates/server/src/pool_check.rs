@@ -9,7 +9,7 @@ use std::path::Path;
 /// and bytes in all.
 ///
 /// # Errors
-/// `NotFound` where there is no pool, `Busy` when an engine uses it, and what keeps a check from beginning.
+/// `NotFound` if there is no pool, `Busy` if an engine uses it, and whatever prevents a check.
 pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<PoolCheck, Failure> {
     let offshoot_engine::PoolReport { report, damage } =
         offshoot_engine::check_pool(pool, progress)?;

@@ -1,8 +1,8 @@
 //! How a client on the same host finds the engine of a pool: two files in the pool directory.
 //!
-//! Who can read `token` may do anything with the pool, so it is made with mode 0600 from the start and
-//! brought back to it at every start. Both files are written beside their place and renamed, so that
-//! a client sees a whole file or none.
+//! Anyone who can read `token` can do anything with the pool, so it is created with mode 0600, which
+//! every start restores. Both files are written under another name and renamed, so that a client sees
+//! a whole file or none.
 
 use offshoot_api::rendezvous::{ADDRESS_FILE, TOKEN_FILE};
 use offshoot_os::random_bytes;
@@ -29,10 +29,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Reads the pool's token, or makes one (file `token`, mode 0600) where there is none.
+    /// Reads the pool's token, or makes one (file `token`, mode 0600) if there is none.
     ///
     /// # Errors
-    /// `host_unprepared` where the file cannot be read or made, `data_damaged` where it holds no token.
+    /// `host_unprepared` if the file cannot be read or made, `data_damaged` if it holds no token.
     pub fn load_or_create(pool: &Path) -> Result<Self, Failure> {
         let file = pool.join(TOKEN_FILE);
         match fs::read_to_string(&file) {
@@ -68,7 +68,7 @@ impl Token {
     }
 
     /// Whether a client showed this token. Takes the same time wherever the first difference is, so
-    /// that the token cannot be found out piece by piece.
+    /// that the token cannot be guessed piece by piece.
     pub fn matches(&self, shown: &str) -> bool {
         let (own, shown) = (self.0.as_bytes(), shown.as_bytes());
         let difference = own.iter().zip(shown).fold(0, |all, (a, b)| all | (a ^ b));
@@ -84,15 +84,15 @@ impl Token {
 /// Tells clients where the engine of a pool answers: file `engine.address`, replaced atomically.
 ///
 /// # Errors
-/// `host_unprepared` where the file cannot be written.
+/// `host_unprepared` if the file cannot be written.
 pub fn publish_address(pool: &Path, address: SocketAddr) -> Result<(), Failure> {
     replace(&pool.join(ADDRESS_FILE), &format!("{address}\n"), 0o644)
 }
 
-/// Takes the address back when the engine stops.
+/// Removes the address when the engine stops.
 ///
 /// # Errors
-/// `host_unprepared` where the file is there and cannot be removed.
+/// `host_unprepared` if the file exists and cannot be removed.
 pub fn withdraw_address(pool: &Path) -> Result<(), Failure> {
     let file = pool.join(ADDRESS_FILE);
     match fs::remove_file(&file) {

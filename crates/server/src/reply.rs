@@ -18,7 +18,7 @@ pub(crate) struct Refusal {
 
 /// An answer with a document.
 pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
-/// An answer that names the job that does the work.
+/// An answer with the id of the job that does the work.
 pub(crate) type Accepted = Result<(StatusCode, Json<JobAccepted>), Refusal>;
 
 /// Asks the service, which may block, without holding up other requests.
@@ -59,7 +59,7 @@ pub(crate) async fn accept(
 }
 
 impl Refusal {
-    /// A request that is wrong in itself.
+    /// A malformed request.
     pub(crate) fn wrong(status: StatusCode, message: impl Into<String>, hint: &str) -> Self {
         Refusal { status, failure: Failure::new(ErrorKind::InvalidInput, message, hint) }
     }

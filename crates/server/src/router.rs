@@ -55,7 +55,7 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .layer(TraceLayer::new_for_http())
 }
 
-/// Lets through who shows the pool's token. Before anything of the body is read.
+/// Admits requests with the pool's token. Runs before any of the body is read.
 async fn require_token(State(token): State<Token>, request: Request, next: Next) -> Response {
     let shown = request
         .headers()

@@ -1,4 +1,4 @@
-//! What the HTTP layer asks of an engine, and nothing of how it is done.
+//! What the HTTP layer asks of an engine, but not how it is done.
 
 use offshoot_api::{
     Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Policy, PoolStatus, ProvisionVdb,
@@ -9,10 +9,10 @@ use offshoot_types::{Failure, JobId, SnapshotId};
 
 /// One method for each endpoint of the API.
 ///
-/// Methods may block: each is called on a thread of its own, several at once. Long work is started as a
-/// job whose id is returned before the work is done; everything that can be refused without doing
+/// Methods may block: each is called on its own thread, several at the same time. Long work is started
+/// as a job whose id is returned before the work is done; everything that can be refused without doing
 /// the work (names that are taken, states that do not allow it, moments outside what is kept) should be
-/// refused by the method itself, so that the caller hears it at once.
+/// refused by the method itself, so that the caller learns it immediately.
 pub trait EngineService: Send + Sync + 'static {
     /// The engine at a glance.
     fn status(&self) -> Result<Status, Failure>;
@@ -73,25 +73,25 @@ pub trait EngineService: Send + Sync + 'static {
     fn list_policies(&self) -> Result<Vec<Policy>, Failure>;
     /// The policy of a dSource or VDB.
     fn show_policy(&self, name: &str) -> Result<Policy, Failure>;
-    /// Changes the policy of a dSource or VDB; as it is then.
+    /// Changes the policy of a dSource or VDB; returns the new one.
     fn set_policy(&self, name: &str, request: SetPolicy) -> Result<Policy, Failure>;
 
     /// Jobs, newest first.
     fn list_jobs(&self) -> Result<Vec<Job>, Failure>;
     /// One job.
     fn show_job(&self, id: JobId) -> Result<Job, Failure>;
-    /// Asks a job to stop and undo what it did; the job as it then stands.
+    /// Asks a job to stop and undo what it did; returns the job as it is then.
     fn cancel_job(&self, id: JobId) -> Result<Job, Failure>;
 
     /// What the pool holds.
     fn pool_status(&self) -> Result<PoolStatus, Failure>;
-    /// What all objects hold of the pool, or one and its snapshots.
+    /// What all objects hold of the pool, or one object and its snapshots.
     fn ledger(&self, object: Option<&str>) -> Result<Ledger, Failure>;
-    /// The entries of objects, and what deleting all of them together would give back.
+    /// The entries of objects, and what deleting all of them together would free.
     fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure>;
     /// Gives space that nothing needs back to the filesystem.
     fn reclaim_pool(&self) -> Result<JobId, Failure>;
-    /// The last scrub, and the damage known now.
+    /// The last scrub, and the known damage.
     fn last_scrub(&self) -> Result<ScrubReport, Failure>;
     /// Reads and verifies everything in the pool.
     fn scrub_pool(&self, request: ScrubPool) -> Result<JobId, Failure>;

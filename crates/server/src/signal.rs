@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(crate) const MAKE_ROOM: &str = "SIGUSR1";
 
 /// Notes when the process is asked to stop. Made before anything is started, so that no request to stop
-/// is missed; from then on no such signal ends the process by itself.
+/// is missed; from then on no such signal ends the process directly.
 #[derive(Debug)]
 pub struct ShutdownSignal {
     asked: Receiver<&'static str>,
@@ -41,7 +41,7 @@ impl ShutdownSignal {
                         _ = interrupt.recv() => "SIGINT",
                         _ = make_room.recv() => MAKE_ROOM,
                     };
-                    // A second signal while the first is being obeyed changes nothing.
+                    // A second signal while the first is being handled has no effect.
                     let _ = tell.try_send(name);
                 }
             })
@@ -50,12 +50,12 @@ impl ShutdownSignal {
         Ok(ShutdownSignal { asked })
     }
 
-    /// Blocks until the process is asked to stop; the signal's name.
+    /// Blocks until the process is asked to stop; returns the signal's name.
     pub fn wait(&self) -> &'static str {
         self.asked.recv().unwrap_or("the end of the signal thread")
     }
 
-    /// Blocks until the process is asked to stop or the time is over; the signal's name.
+    /// Blocks until the process is asked to stop or the time is over; returns the signal's name.
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&'static str> {
         match self.asked.recv_timeout(timeout) {
             Ok(name) => Some(name),

@@ -1,4 +1,4 @@
-//! Where a source is, and what it says of itself.
+//! Where a source is, and what it reports about itself.
 
 use crate::client::{Client, Refused};
 use jiff::Timestamp;

@@ -105,7 +105,7 @@ impl ImageScope for Scope {
     }
 }
 
-/// The first damage; an image was shut down, so nothing in it is written only in part.
+/// The first damage; an image was shut down, so nothing in it is only partly written.
 fn check_journal(journal: &Journal) -> io::Result<Option<String>> {
     let Some((begin, end)) = journal.range()? else { return Ok(None) };
     let mut reader = Reader::new(journal.clone());

@@ -1,4 +1,4 @@
-//! Talking to a server: a line asks, a line answers, sometimes with bytes behind it.
+//! Talks to a server: one line asks, one line answers, sometimes followed by bytes.
 
 use offshoot_types::{ErrorKind, Failure};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -41,7 +41,7 @@ impl From<io::Error> for Refused {
 }
 
 impl Refused {
-    /// As a user sees it, of a source.
+    /// As a user of a source sees it.
     pub(crate) fn of_source(self, place: &str) -> Failure {
         match self {
             Refused::Unreachable(error) => Failure::new(
@@ -84,7 +84,7 @@ impl Client {
         Client::local_within(socket, ANSWER_TIMEOUT)
     }
 
-    /// The same; an answer may take so long.
+    /// The same, with a time limit for an answer.
     pub(crate) fn local_within(socket: &Path, timeout: Duration) -> Result<Client, Refused> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(timeout))?;
@@ -151,7 +151,7 @@ impl Client {
         }
     }
 
-    /// Asks for numbers, the first of which says how many bytes follow.
+    /// Asks for numbers; the first says how many bytes follow.
     pub(crate) fn ask_bytes(&mut self, line: &str) -> Result<(Vec<i64>, Vec<u8>), Refused> {
         let unclear = || Refused::Error("the answer cannot be read".to_owned());
         let answer = self.ask(line)?;

@@ -51,7 +51,7 @@ impl Toy {
         spec: &ServerSpec,
         replay: &mut Replay<'_>,
     ) -> Result<Replayed, Failure> {
-        // The settings of the clone's users are no matter of the replay.
+        // The settings of the clone's users do not matter to the replay.
         let conf = Conf { purpose: Purpose::Private, copy: true, settings: BTreeMap::new() };
         let server = self.launch(spec, &conf)?;
         let replayed = server.wait(replay.deadline, replay.tick).and_then(|()| server.position());
@@ -163,12 +163,16 @@ impl Connector for Toy {
         let spec = ServerSpec { tcp_port: None, ..spec };
         if state.diverged {
             let message = format!("the clone of {} was opened before", spec.name);
-            return Err(Failure::new(ErrorKind::WrongState, message, "clone the image anew"));
+            return Err(Failure::new(
+                ErrorKind::WrongState,
+                message,
+                "make a new clone of the image",
+            ));
         }
         if replay.to.0 < state.position {
             return Err(Failure::new(
                 ErrorKind::MomentUnavailable,
-                format!("the moment lies before that of the snapshot, j{}", state.position),
+                format!("the moment is before that of the snapshot, j{}", state.position),
                 "start from an earlier snapshot, or choose a later moment",
             ));
         }

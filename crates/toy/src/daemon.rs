@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! start ─▶ socket ─▶ replay what the journal has ─┬─▶ takes writes ─▶ SHUTDOWN: checkpoint, exit 0
-//!                    (answers "recovering")       └─▶ staging: goes on replaying
+//!                    (answers "recovering")       └─▶ staging: keeps replaying
 //! ```
 
 use crate::conf::Purpose;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The socket in the runtime directory.
 pub(crate) const SOCKET: &str = "s";
-/// What it says in its log where its port is taken.
+/// What it logs if its port is taken.
 pub(crate) const PORT_TAKEN: &str = "the port is taken";
 /// How often a tie to another database is tried.
 const TIE_PAUSE: Duration = Duration::from_millis(20);
@@ -160,12 +160,12 @@ fn accept_network(server: &Arc<Server>, network: &TcpListener) {
 
 /// What a connection may do.
 struct Session {
-    /// By the socket: the engine's, or whoever runs the server.
+    /// Through the socket: the engine, or whoever runs the server.
     local: bool,
     admitted: bool,
 }
 
-/// An answer: a line, and bytes behind it.
+/// An answer: a line, and the bytes after it.
 struct Answer(String, Vec<u8>);
 
 impl Answer {

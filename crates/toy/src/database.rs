@@ -1,9 +1,9 @@
 //! The database as its server has it: recovered from checkpoint and journal, changed by commits.
 //!
 //! Invariants:
-//! 1. A commit is in the journal, durably, before anybody is told of it.
-//! 2. A commit's time is later than every clock that was told to a receiver of the journal before, so whoever
-//!    has all bytes up to a position that came with a clock has every commit up to that clock.
+//! 1. A commit is durable in the journal before anybody is told about it.
+//! 2. A commit's time is later than every clock that a receiver of the journal was told before. So a receiver
+//!    that has all bytes up to a position that came with a clock has every commit up to that clock.
 //! 3. The journal is kept from the last checkpoint and from every reservation on.
 
 use crate::conf::Conf;
@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 
 /// The file of reservations.
 const RESERVATIONS: &str = "reservations";
-/// Most bytes of journal given at once.
+/// Most bytes of journal per answer.
 const PULL_BYTES_MAX: u64 = 64 << 10;
 /// The setting that ties a database to another one, by its URI.
 pub(crate) const REPLICA_OF: &str = "replica_of";
@@ -78,13 +78,13 @@ impl Database {
         })
     }
 
-    /// Applies at most so many records of the journal; whether there may be more.
+    /// Applies at most this many records of the journal; returns whether there may be more.
     pub(crate) fn replay(&mut self, records_max: usize) -> io::Result<bool> {
         for _ in 0..records_max {
             match self.reader.next(self.state.position)? {
                 Step::Record(record, end) => self.state.apply(&record, end),
                 Step::End | Step::Damaged => {
-                    // What follows may be written only in part so far.
+                    // What follows may be only partly written so far.
                     self.reader.forget();
                     return Ok(false);
                 }
@@ -93,8 +93,8 @@ impl Database {
         Ok(true)
     }
 
-    /// Ends recovery: cuts off what was written only in part, and takes writes from now on. A copy notes durably that it
-    /// goes its own way.
+    /// Ends recovery: cuts off what was only partly written, and accepts writes from now on. A copy records durably
+    /// that it has diverged.
     pub(crate) fn open_for_writes(&mut self) -> io::Result<()> {
         self.journal.cut(self.state.position)?;
         self.told_us = self.told_us.max(self.state.last_time_us.unwrap_or(i64::MIN));
@@ -105,7 +105,7 @@ impl Database {
         Ok(())
     }
 
-    /// The clock, never behind what was told before.
+    /// The clock, never behind what it told before.
     fn clock_us(&self) -> i64 {
         let since = SystemClock.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_micros()).unwrap_or(i64::MAX).max(self.told_us)
@@ -158,7 +158,7 @@ impl Database {
         &self.reservations
     }
 
-    /// Keeps the journal from the file of the present position on; from where it is kept.
+    /// Keeps the journal from the file of the present position on; returns from where it is kept.
     pub(crate) fn reserve(&mut self, name: &str) -> io::Result<u64> {
         if let Some(position) = self.reservations.get(name) {
             return Ok(segment_start(*position));
@@ -176,8 +176,8 @@ impl Database {
         self.dir.write_atomic(RESERVATIONS, &bytes, 0o600)
     }
 
-    /// The journal from a position on, for a receiver that has made it durable up to `confirmed`; none where it is not
-    /// kept any more.
+    /// The journal from a position on, for a receiver that has made it durable up to `confirmed`; none if it is no
+    /// longer kept.
     pub(crate) fn pull(
         &mut self,
         from: u64,
@@ -221,7 +221,7 @@ impl Database {
         Ok(cut)
     }
 
-    /// Gives it to its users: one login, and those of the source where asked.
+    /// Gives it to its users: one login, and those of the source if asked.
     pub(crate) fn grant(&mut self, login: &str, secret: &str, restore: bool) -> io::Result<()> {
         if restore {
             let cut: Vec<(String, String)> = (self.state.logins.iter())

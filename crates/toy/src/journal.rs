@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. The file `n` holds the bytes from `n` times the size on; it is shorter only where it is the last one.
 //! 2. A record may begin in one file and end in the next.
-//! 3. Where a file begins with zeros, nothing was written there: the journal was taken up behind.
+//! 3. If a file begins with zeros, nothing was written there: the journal was resumed after them.
 
 use crate::record::{BODY_BYTES_MAX, HEADER_BYTES, Header, Record};
 use offshoot_connector::{DataDir, read_full};
@@ -70,7 +70,7 @@ impl Journal {
         }
     }
 
-    /// Where its bytes begin and end; none where it has no file.
+    /// Where its bytes begin and end; none if it has no file.
     pub(crate) fn range(&self) -> io::Result<Option<(u64, u64)>> {
         let numbers = self.numbers()?;
         let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return Ok(None) };
@@ -78,7 +78,7 @@ impl Journal {
         Ok(Some((first * SEGMENT_BYTES, end)))
     }
 
-    /// Reads bytes from a position on, across files, as far as they go; how many.
+    /// Reads bytes from a position on, across files, as far as they go; returns how many.
     pub(crate) fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -114,7 +114,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes whatever lies at or behind a position.
+    /// Removes everything at or after a position.
     pub(crate) fn cut(&self, position: u64) -> io::Result<()> {
         for number in self.numbers()? {
             let start = number * SEGMENT_BYTES;
@@ -129,7 +129,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes whole files that end at or before a position, the newest excepted where asked; how many.
+    /// Removes whole files that end at or before a position, except the newest if asked; returns how
+    /// many.
     pub(crate) fn remove_before(&self, position: u64, keep_newest: bool) -> io::Result<usize> {
         let gone = self.removable(position, keep_newest)?;
         gone.iter().try_for_each(|number| self.dir.remove(&self.path(*number)))?;
@@ -184,7 +185,7 @@ impl Reader {
         })
     }
 
-    /// Where the first record begins at or behind the start of a file; none as long as it has not come.
+    /// Where the first record at or after the start of a file begins; none until it has arrived.
     pub(crate) fn first(&mut self, start: u64) -> io::Result<Result<Option<u64>, Damaged>> {
         let mut written = None;
         for position in start..start + SEGMENT_BYTES + HEADER_BYTES as u64 {
@@ -207,7 +208,7 @@ impl Reader {
         Ok(Err(Damaged))
     }
 
-    /// Forgets what was read, where files may have been replaced.
+    /// Forgets what was read, as files may have been replaced.
     pub(crate) fn forget(&mut self) {
         self.buffer.clear();
     }
@@ -235,7 +236,7 @@ impl Reader {
         Ok(self.buffer.get(from..from + length))
     }
 
-    /// Bytes end behind `position`: that is the end, unless there are more files.
+    /// Bytes end after `position`: that is the end, unless there are more files.
     fn end(&mut self, position: u64) -> io::Result<Step> {
         let stopped = self.buffer_at + self.buffer.len() as u64;
         let Some((begin, end)) = self.journal.range()? else { return Ok(Step::End) };
@@ -250,7 +251,7 @@ impl Reader {
     }
 }
 
-/// Bytes that are no record where one must be.
+/// Bytes that are not a record where one must be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
@@ -259,7 +260,7 @@ pub(crate) fn damaged(what: &str, why: impl std::fmt::Display) -> Failure {
     Failure::new(
         ErrorKind::DataDamaged,
         format!("{what}: {why}"),
-        "copy the source anew, which does not need the damaged log: offshoot dsource sync NAME",
+        "copy the source again, which does not need the damaged log: offshoot dsource sync NAME",
     )
 }
 

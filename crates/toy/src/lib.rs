@@ -1,8 +1,8 @@
 //! A toy database and its connector: what tests of the engine run on where PostgreSQL would take minutes.
 //!
 //! The database is a map of keys to values, made by an append-only journal of commits. Its server, `toyd`
-//! ([`serve`]), is a real process that a test can kill; it speaks lines of text on a Unix socket and, where told,
-//! on a port of the loopback address.
+//! ([`serve`]), is a real process that a test can kill; it speaks lines of text on a Unix socket and, if told to,
+//! on a loopback port.
 //!
 //! ```text
 //! DATA_DIR
@@ -12,7 +12,7 @@
 //!   reservations  up to where the journal must stay, by name    (database.rs)
 //! ```
 //! A position is a byte of the journal, written `j1234`; a commit's label is its number. The journal of a source
-//! is received into files of the same form, so that replay is nothing but a journal that was cut there.
+//! is received into files of the same form, so a replay is just a journal that was cut there.
 //!
 //! The connector does all its file work through `DataDir`, as the engine demands; the server uses plain files.
 

@@ -4,7 +4,7 @@ use crate::state::VERSION;
 use offshoot_types::{ErrorKind, Failure};
 use std::path::Path;
 
-/// Whether it is there, for a version of the database.
+/// Whether it exists, for a version of the database.
 ///
 /// # Errors
 /// `HostUnprepared`.

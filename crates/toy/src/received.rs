@@ -218,7 +218,7 @@ impl Log {
         path: &str,
         bytes: std::ops::Range<u64>,
     ) -> io::Result<()> {
-        // A file that is new there gets what lies before, too.
+        // A new file there also gets what comes before.
         let from = if target.files().exists(path)? { bytes.start } else { 0 };
         let mut buffer = vec![0; (bytes.end - from) as usize];
         if read_full(&*self.dir.open(name)?, from, &mut buffer)? < buffer.len() {

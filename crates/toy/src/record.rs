@@ -8,8 +8,8 @@
 //! └─────────────┴─────────────┴─────────────┴─────────────┴──────────┘
 //!  body: number u64 · time µs i64 · kind u8 · length of the key u16 · key · value
 //! ```
-//! The position is in the checksum, so bytes of another place never pass for a record; whoever begins to read
-//! in the middle of a journal finds the first record by it.
+//! The position is in the checksum, so bytes from elsewhere never pass for a record, and a reader that starts
+//! in the middle of a journal can find the first record.
 
 /// Bytes before the body.
 pub(crate) const HEADER_BYTES: usize = 20;
@@ -22,7 +22,7 @@ const BODY_FIXED_BYTES: usize = 19;
 pub(crate) enum Kind {
     /// A key of the users'.
     Data,
-    /// A login: its name, and how it stands.
+    /// A login: its name and its state.
     Login,
     /// A setting of the database; an empty value removes it.
     Setting,
@@ -42,13 +42,13 @@ pub(crate) struct Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) body_bytes: usize,
-    /// Where the record before begins; 0 for the first.
+    /// Where the previous record begins; 0 for the first.
     pub(crate) previous: u64,
     body_checksum: u32,
 }
 
 impl Record {
-    /// Its bytes at a position; none where it would be too long.
+    /// Its bytes at a position; none if it would be too long.
     pub(crate) fn encode(&self, position: u64, previous: u64) -> Option<Vec<u8>> {
         let mut body = Vec::with_capacity(BODY_FIXED_BYTES + self.key.len() + self.value.len());
         body.extend_from_slice(&self.number.to_le_bytes());
@@ -74,7 +74,7 @@ impl Record {
         Some(bytes)
     }
 
-    /// Reads a body; none where it is not the one that the header tells of.
+    /// Reads a body; none if it does not match the header.
     pub(crate) fn decode(header: &Header, body: &[u8]) -> Option<Record> {
         if body.len() != header.body_bytes || crc32c::crc32c(body) != header.body_checksum {
             return None;
@@ -97,7 +97,7 @@ impl Record {
 }
 
 impl Header {
-    /// Reads the header of a record that begins at a position; none where none does.
+    /// Reads the header of a record that begins at a position; none if there is none.
     pub(crate) fn decode(position: u64, bytes: &[u8]) -> Option<Header> {
         let (fields, checksum) = bytes.get(..HEADER_BYTES)?.split_at(HEADER_BYTES - 4);
         if header_checksum(position, fields).to_le_bytes() != checksum {

@@ -1,4 +1,4 @@
-//! What is remembered of a source with its dSource: its identity.
+//! What is remembered about a source with its dSource: its identity.
 
 use offshoot_domain::ConnectorState;
 use offshoot_types::{ErrorKind, Failure};

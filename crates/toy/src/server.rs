@@ -17,7 +17,7 @@ use std::time::Duration;
 pub const LOGIN: &str = "offshoot";
 /// The one database of a toy.
 pub(crate) const DATABASE: &str = "main";
-/// How the names of its programs begin: tests of others build one of their own.
+/// How the names of its programs begin: other tests build their own.
 const PROGRAM: &str = "toyd";
 /// Longest path of a Unix socket in bytes.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -146,7 +146,7 @@ impl ToyServer {
         }
     }
 
-    /// Asks it, over a connection for this question alone.
+    /// Asks it, over a connection just for this request.
     pub(crate) fn ask(&self, line: &str) -> Result<String, Refused> {
         Client::local(&socket(&self.runtime_dir))?.ask(line)
     }
@@ -162,7 +162,8 @@ impl ToyServer {
         })
     }
 
-    /// Waits as `wait_ready` does; `tick` hears what it is recovering and ends the wait by `false`.
+    /// Waits as `wait_ready` does; `tick` gets what it is recovering, and ends the wait with
+    /// `false`.
     pub(crate) fn wait(
         &self,
         deadline: Duration,

@@ -88,7 +88,7 @@ impl Source for ToySource {
         let info = info(&mut client).map_err(|refused| self.failure(refused))?;
         if info.identity != request.checked.identity {
             let message = format!("{} is another database than was checked", self.address.place());
-            return Err(Failure::new(ErrorKind::SourceRefused, message, "link it anew"));
+            return Err(Failure::new(ErrorKind::SourceRefused, message, "link it again"));
         }
         let (numbers, bytes) = client.ask_bytes("COPY").map_err(|refused| self.failure(refused))?;
         let unclear = || Failure::internal("the copy does not say where it begins");
@@ -117,7 +117,7 @@ impl Source for ToySource {
         .map_err(|error: io::Error| {
             Failure::internal(format!("cannot write the copy: {error}")).or_pool_full(&error)
         })??;
-        // What was committed meanwhile: the copy is not older than the end of its making.
+        // What was committed in the meantime: the copy is not older than the end of copying.
         let end = client.ask("POSITION").map_err(|refused| self.failure(refused))?;
         let end = end.parse().map_err(|_| unclear())?;
         Ok(Copied { start: LogPosition(start), end: LogPosition(end), verified: false })

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// The version of the database that this crate is of.
+/// The version of the database that this crate implements.
 pub const VERSION: &str = "1.0";
 /// The file of the last checkpoint.
 pub(crate) const FILE: &str = "state";
@@ -23,10 +23,10 @@ pub(crate) const JOURNAL: &str = "journal";
 const MAGIC: &[u8; 8] = b"toystate";
 const HEADER_BYTES: usize = 16;
 
-/// Everything that the journal up to a position makes.
+/// The state that the journal up to a position produces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// Names the database and all its copies.
+    /// Identifies the database and all its copies.
     pub(crate) identity: String,
     pub(crate) version: String,
     /// Where the next record begins.
@@ -36,7 +36,7 @@ pub(crate) struct State {
     /// The number of the last commit.
     pub(crate) number: u64,
     pub(crate) last_time_us: Option<i64>,
-    /// A copy that took writes of its own: no log of its source can be replayed any more.
+    /// A copy that accepted writes of its own: no log of its source can be replayed any more.
     pub(crate) diverged: bool,
     pub(crate) data: BTreeMap<String, String>,
     pub(crate) logins: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Takes a record over, which ends at `end`.
+    /// Applies a record that ends at `end`.
     pub(crate) fn apply(&mut self, record: &Record, end: u64) {
         let map = match record.kind {
             Kind::Data => &mut self.data,
@@ -62,7 +62,7 @@ impl State {
         self.last_time_us = Some(record.time_us);
     }
 
-    /// Its bytes as a file has them.
+    /// Its bytes as in a file.
     pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
         let body = serde_json::to_vec(self).map_err(io::Error::other)?;
         let length = u32::try_from(body.len()).map_err(io::Error::other)?;
@@ -73,7 +73,7 @@ impl State {
         Ok(bytes)
     }
 
-    /// Reads the bytes of a file; why they are none where they are not.
+    /// Reads the bytes of a file; the error says why they are invalid.
     pub(crate) fn decode(bytes: &[u8]) -> Result<State, &'static str> {
         let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or("it is too short")?;
         let number = |at: usize| {
@@ -101,13 +101,14 @@ impl State {
         State::decode(&bytes).map_err(|why| damaged(FILE, why))
     }
 
-    /// Whether a login opens with a secret.
+    /// Whether a login accepts a secret.
     pub(crate) fn admits(&self, name: &str, secret: &str) -> bool {
         self.logins.get(name) == Some(&login_value(secret))
     }
 }
 
-/// What is kept of a login that works; `cut:` stands before that of one that was cut with the ties.
+/// What is stored for an enabled login; `cut:` precedes that of one that was disabled with the
+/// ties.
 pub(crate) fn login_value(secret: &str) -> String {
     format!("on:{:08x}", crc32c::crc32c(secret.as_bytes()))
 }
@@ -115,12 +116,12 @@ pub(crate) fn login_value(secret: &str) -> String {
 /// Makes a new, empty database in an empty directory, with one login.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// File system errors.
 pub fn create(data_dir: &Path, login: &str, secret: &str) -> io::Result<()> {
     create_of_version(data_dir, login, secret, VERSION)
 }
 
-/// The same of another version of the database, which the connector may not know.
+/// The same with another version of the database, which the connector may not know.
 ///
 /// # Errors
 /// As [`create`].

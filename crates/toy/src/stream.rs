@@ -3,8 +3,8 @@
 //! ```text
 //! Idle ─▶ Streaming ◀─▶ Retrying      any ─▶ Gap: the thread ends      stop ─▶ Idle
 //! ```
-//! Each answer to a pull carries the journal's end and the source's clock of one moment. When all bytes up to that
-//! end are durable here, the two are a proof of completeness: later commits have later times.
+//! Each answer to a pull has the journal's end and the source's clock at one moment. When all bytes up to that end
+//! are durable here, the two prove completeness: later commits have later times.
 
 use crate::address::{Address, info};
 use crate::client::{Client, Refused};
@@ -20,11 +20,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often an idle source is asked.
+/// How often to ask an idle source.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long a broken stream waits before it is tried again.
+/// How long a broken stream waits before it retries.
 const RETRY: Duration = Duration::from_millis(100);
-/// A stream broken for longer than a restart of the source takes is not waited for.
+/// Do not wait for a stream that is broken for longer than a restart of the source takes.
 const BREAK: Duration = Duration::from_secs(3);
 
 /// What the thread and its callers share.
@@ -155,7 +155,7 @@ impl Shared {
         )))
     }
 
-    /// Receives what there is, at most one answer; whether there was anything.
+    /// Receives what there is, at most one answer; returns whether there was anything.
     fn pull(
         &self,
         client: &mut Client,
@@ -246,7 +246,7 @@ impl Stream {
         Ok(Stream { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Waits for a proof that begins now. `tick` says whether the patience begins anew.
+    /// Waits for a proof that begins now. `tick` returns whether the timeout starts again.
     fn ask(
         &self,
         patience: Duration,
@@ -353,7 +353,7 @@ fn gap(why: &str) -> Failure {
     Failure::new(
         ErrorKind::SourceRefused,
         format!("the source no longer has log that was not received yet: {why}"),
-        "copy the source anew: offshoot dsource sync NAME",
+        "copy the source again: offshoot dsource sync NAME",
     )
 }
 

@@ -7,8 +7,8 @@ pub const BLOCK_SIZE: usize = 8192;
 
 /// The BLAKE3 hash of a block's uncompressed content.
 ///
-/// It is at once the block's name, its checksum, the key of the deduplication index and the key of
-/// the cache. [`BlockHash::ZERO`] stands for a block of zeros (a hole), which is never stored.
+/// It is the block's name, its checksum, its key in the deduplication index and its key in the
+/// cache. [`BlockHash::ZERO`] stands for a block of zeros (a hole), which is never stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockHash(pub [u8; 32]);
 
@@ -16,7 +16,7 @@ impl BlockHash {
     /// A hole: a block of zeros.
     pub const ZERO: BlockHash = BlockHash([0; 32]);
 
-    /// All of it in hexadecimal digits; what is displayed are the first sixteen.
+    /// All of it in hexadecimal digits; `Display` shows only the first sixteen.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

@@ -1,4 +1,4 @@
-//! What users see of an error: which kind, what failed and why, and what mends it.
+//! What users see of an error: which kind, what failed and why, and how to fix it.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, io};
@@ -17,7 +17,7 @@ pub enum ErrorKind {
     Busy,
     /// The object's state does not allow the operation.
     WrongState,
-    /// The moment lies outside what is kept.
+    /// The moment is outside what is kept.
     MomentUnavailable,
     /// The source refuses or lacks something.
     SourceRefused,
@@ -69,12 +69,12 @@ pub struct Failure {
     pub code: ErrorKind,
     /// What failed and why.
     pub message: String,
-    /// What mends it; empty when nothing the user can do is known.
+    /// How to fix it; empty when nothing the user can do is known.
     pub hint: String,
 }
 
 impl Failure {
-    /// A failure with the mend the user should try.
+    /// A failure with the fix the user should try.
     pub fn new(code: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure { code, message: message.into(), hint: hint.into() }
     }
@@ -94,7 +94,7 @@ impl Failure {
         Failure::new(ErrorKind::PoolFull, message, hint)
     }
 
-    /// The same as `PoolFull` where the operating system's reason was that there is no room.
+    /// `PoolFull` if the operating system's reason was lack of room.
     #[must_use]
     pub fn or_pool_full(self, reason: &io::Error) -> Self {
         match reason.kind() {

@@ -1,4 +1,4 @@
-//! One typed id per kind of thing, so that a VDB's id cannot be passed for a snapshot's.
+//! One typed id per kind of thing, so that a VDB's id cannot be passed as a snapshot's.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};

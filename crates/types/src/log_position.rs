@@ -4,8 +4,8 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// A position in a log that the engine received: bytes from some origin that its connector chose, ordered as
-/// the log is. What users read and write for it is the connector's text, never this number.
+/// A position in a log that the engine received: bytes from an origin that its connector chose, in the order
+/// of the log. Users read and write the connector's text, never this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
 #[serde(transparent)]
 pub struct LogPosition(pub u64);
@@ -16,7 +16,7 @@ impl LogPosition {
     /// A position behind everything.
     pub const END: LogPosition = LogPosition(u64::MAX);
 
-    /// Bytes of log from an earlier position to this one; 0 where that is not earlier.
+    /// Bytes of log from an earlier position to this one; 0 if that is not earlier.
     pub fn bytes_since(self, earlier: LogPosition) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

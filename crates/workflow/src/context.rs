@@ -1,4 +1,4 @@
-//! What a step sees of its job.
+//! A step's view of its job.
 
 use crate::key::Key;
 use crate::live::{Live, cancelled};
@@ -37,36 +37,36 @@ impl<C> StepContext<C> {
     /// What the job was asked to do.
     ///
     /// # Errors
-    /// [`Internal`](offshoot_types::ErrorKind::Internal) where the stored input does not have this shape.
+    /// [`Internal`](offshoot_types::ErrorKind::Internal) if the stored input does not have this shape.
     pub fn input<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let input = self.live.job.lock().input.clone();
         self.decode("its input", input)
     }
 
-    /// What a step remembered under `key`; none if nothing.
+    /// What a step stored under `key`, if anything.
     ///
     /// # Errors
-    /// [`Internal`](offshoot_types::ErrorKind::Internal) where the stored value does not have this shape.
+    /// [`Internal`](offshoot_types::ErrorKind::Internal) if the stored value does not have this shape.
     pub fn get<T: DeserializeOwned>(&self, key: Key<T>) -> Result<Option<T>, Failure> {
         let value = self.live.job.lock().bag.get(key.name()).cloned();
         value.map(|value| self.decode(key.name(), value)).transpose()
     }
 
-    /// What an earlier step must have remembered under `key`.
+    /// What an earlier step must have stored under `key`.
     ///
     /// # Errors
-    /// [`Internal`](offshoot_types::ErrorKind::Internal) where nothing of this shape is there.
+    /// [`Internal`](offshoot_types::ErrorKind::Internal) if there is nothing of this shape.
     pub fn need<T: DeserializeOwned>(&self, key: Key<T>) -> Result<T, Failure> {
         self.get(key)?.ok_or_else(|| {
             Failure::internal(format!("{}: no step has noted '{key}'", self.job_id()))
         })
     }
 
-    /// Remembers a value; it is durable when this returns. No passwords: they belong into the
-    /// catalog's secrets.
+    /// Stores a value; it is durable when this returns. No passwords: they belong in the catalog's
+    /// secrets.
     ///
     /// # Errors
-    /// The catalog's. The value is remembered in memory all the same, so that an undo finds it.
+    /// The catalog's. The value is still kept in memory, so that an undo finds it.
     pub fn set<T: Serialize>(&self, key: Key<T>, value: &T) -> Result<(), Failure> {
         let value = serde_json::to_value(value)
             .map_err(|error| Failure::internal(format!("{}: '{key}': {error}", self.job_id())))?;
@@ -75,7 +75,7 @@ impl<C> StepContext<C> {
         Ok(self.catalog.save_job(&job)?)
     }
 
-    /// Says how far the job is (`total` 0: not known). In memory only, so call it as often as you
+    /// Reports the job's progress (`total` 0: unknown). In memory only, so call it as often as you
     /// like; it is stored with the next step.
     pub fn progress(&self, done: u64, total: u64, unit: &str) {
         let mut job = self.live.job.lock();
@@ -90,7 +90,7 @@ impl<C> StepContext<C> {
         !self.undoing && self.live.cancel.load(Ordering::Relaxed)
     }
 
-    /// An error where the job should stop; long steps ask often.
+    /// An error if the job should stop; long steps check often.
     ///
     /// # Errors
     /// [`Cancelled`](offshoot_types::ErrorKind::Cancelled).

@@ -1,9 +1,9 @@
-//! Places where a test lets the engine die, or a step fail.
+//! Places where a test makes the engine die, or a step fail.
 
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 
-/// When, in the course of a step.
+/// When, during a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrashPoint {
     /// It is recorded as begun and has not run.
@@ -16,12 +16,12 @@ pub enum CrashPoint {
     AfterUndo,
 }
 
-/// Told of every crash point a job passes.
+/// Is called at every crash point a job passes.
 pub trait CrashPoints: Send + Sync {
     /// The job of workflow `kind` is at `point` of `step`. Does not return to simulate a crash.
     ///
     /// # Errors
-    /// With which the step, or its undo, shall fail.
+    /// The error with which the step, or its undo, should fail.
     fn reached(&self, kind: &str, step: &str, point: CrashPoint) -> Result<(), Failure>;
 }
 
@@ -83,8 +83,8 @@ impl CrashPoints for AbortAt {
     }
 }
 
-/// Lets one step after the other fail in an engine that lives on, so that their undo is seen at work: each time it
-/// is armed, the first job that passes the place gets an error there, once.
+/// Makes one step after the other fail in an engine that keeps running, to show that their undo works: each time
+/// it is armed, the first job that passes the place gets an error there, once.
 #[derive(Debug, Default)]
 pub struct FailAt(Mutex<Option<Place>>);
 
@@ -98,7 +98,7 @@ impl FailAt {
         Ok(())
     }
 
-    /// Takes back a place that no job has passed; whether there was one.
+    /// Withdraws a place that no job has passed; returns whether there was one.
     pub fn disarm(&self) -> bool {
         self.0.lock().take().is_some()
     }

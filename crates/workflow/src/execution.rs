@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often a step is tried whose failure leaves something behind, with growing pauses.
+/// How often to try a step whose failure leaves something behind, with growing pauses.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -23,13 +23,13 @@ pub(crate) struct Execution<'a, C> {
     workflow: &'a Workflow<C>,
 }
 
-/// How the forward course ended, short of done.
+/// How the forward course ended, other than done.
 enum Halt {
     /// What was done must be undone.
     Undo(Failure),
     /// Past the point of no return: it stays unfinished for now.
     Stuck(Failure),
-    /// The engine stops, and the next one goes on.
+    /// The engine stops, and the next one continues.
     Left,
 }
 
@@ -41,8 +41,8 @@ impl<'a, C> Execution<'a, C> {
         Execution { shared, app, live, workflow }
     }
 
-    /// Finishes or undoes the job from wherever it stands; returns it as it ended. It has been saved,
-    /// and is published by the caller once its locks are free.
+    /// Finishes or undoes the job from wherever it is; returns it as it ended. It has been saved, and
+    /// is published by the caller once its locks are free.
     pub fn drive(&self) -> Job {
         let interrupted = self.interruption();
         let halt = match interrupted {
@@ -92,7 +92,7 @@ impl<'a, C> Execution<'a, C> {
         Some(job.error.clone().unwrap_or_else(stopped))
     }
 
-    /// Whether it is a job that the next engine goes on with, and nobody asked to cancel.
+    /// Whether the next engine continues this job, and nobody asked to cancel it.
     fn is_left(&self, job: &Job) -> bool {
         self.workflow.is_going_on() && !job.cancel_requested && job.state == JobState::Running
     }
@@ -130,7 +130,7 @@ impl<'a, C> Execution<'a, C> {
         let mut job = self.ended(JobState::Done, true);
         job.error = None;
         if let Err(error) = self.shared.catalog.save_job(&job) {
-            // Nobody was told that it is done, and after a restart it would not be.
+            // Nobody was told that it is done, and after a restart it would not be done.
             let last = job.steps.len().saturating_sub(1);
             return Err(match self.workflow.only_forward(last) {
                 true => Halt::Stuck(error.into()),

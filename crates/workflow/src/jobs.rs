@@ -48,7 +48,7 @@ impl<C> Shared<C> {
         Timestamp::try_from(self.clock.now()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    /// Saves where an error changes nothing any more; the next start finds the older state.
+    /// Saves when an error no longer changes anything; the next start finds the older state.
     pub fn save(&self, job: &Job) {
         if let Err(error) = self.catalog.save_job(job) {
             tracing::error!(job = %job.id, %error, "the job's state could not be saved");
@@ -75,15 +75,15 @@ impl<C> Shared<C> {
         workflow.is_some_and(|workflow| workflow.only_forward(first_open(job)))
     }
 
-    /// Whether the job is one that goes on in the next engine.
+    /// Whether the job continues in the next engine.
     pub fn goes_on(&self, job: &Job) -> bool {
         let workflow = self.workflows.get(job.kind.as_str());
         let running = job.state == JobState::Running && !job.cancel_requested;
         running && workflow.is_some_and(Workflow::is_going_on)
     }
 
-    /// Gives up a job's locks, then lets those who wait for it see the end: in this order, so that
-    /// who has waited finds the object free.
+    /// Gives up a job's locks, then shows its end to those who wait for it: in this order, so that
+    /// they find the object free.
     pub fn leave(&self, live: &Live, job: Job) {
         {
             let mut table = self.table.lock();
@@ -95,7 +95,7 @@ impl<C> Shared<C> {
         self.left.notify_all();
     }
 
-    /// Whether this version knows the job's steps; else that is a fault.
+    /// Whether this version knows the job's steps; if not, that is a fault.
     pub fn can_resume(&self, job: &Job) -> bool {
         let steps = self.workflows.get(job.kind.as_str()).map(Workflow::steps).unwrap_or_default();
         let names = steps.iter().map(|step| step.name);

@@ -1,19 +1,19 @@
-//! Keys of what the steps of a job remember.
+//! Keys of what the steps of a job store.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A name under which steps of a job remember a value of one type. The name and the value's JSON are stored with the
-/// job: neither may change while jobs that have noted it can be resumed.
+/// A name under which steps of a job store a value of one type. The name and the value's JSON are stored with the
+/// job: neither may change while jobs that have stored it can be resumed.
 pub struct Key<T> {
     name: &'static str,
     value: PhantomData<fn() -> T>,
 }
 
 impl<T> Key<T> {
-    /// The key of this name; one name is of one type.
+    /// The key of this name; a name has one type.
     pub const fn new(name: &'static str) -> Self {
         Key { name, value: PhantomData }
     }
@@ -23,7 +23,7 @@ impl<T> Key<T> {
         self.name
     }
 
-    /// What a job has noted under the key, for those who look at it from outside.
+    /// What a job has stored under the key, for readers outside the job.
     pub fn find(&self, bag: &Map<String, Value>) -> Option<T>
     where
         T: DeserializeOwned,

@@ -3,7 +3,7 @@
 //! # Model
 //! A [`Workflow`] is a list of [`Step`]s: each has a *run* and an *undo*, plain functions without
 //! captured state. All they know comes from the job's durable input and bag ([`StepContext`]) and
-//! from the application `C`, so a job can be taken up by a new process at any point.
+//! from the application `C`, so a new process can resume a job at any point.
 //!
 //! ```text
 //!            submit                    last step done
@@ -23,16 +23,16 @@
 //!    which.
 //! 2. A run and an undo MUST be idempotent: either may be called again after having done all or part
 //!    of its work. An undo MUST cope with a run that never happened.
-//! 3. What a step makes outside the catalog, it notes with [`StepContext::set`] *before* (an id
-//!    allocated first) or immediately after, in a form its undo finds again.
-//! 4. Undo goes backwards and stops at the first step that cannot be undone, as earlier steps are
-//!    what later ones stand on.
-//! 5. Past the [point of no return](Workflow::point_of_no_return) a job is only ever finished.
-//!    One that [goes on](Workflow::goes_on) is neither undone nor cancelled when the engine ends: the
-//!    next engine runs the step again that it was at.
-//! 6. A job holds its locks from submission until it has ended; who comes second is told which job
-//!    is in the way. A job that could not be undone gives its locks up: its object must not be stuck
-//!    until the next start, and rule 2 makes the later undo harmless.
+//! 3. What a step makes outside the catalog, it records with [`StepContext::set`] *before* (an id
+//!    allocated first) or immediately after, in a form that its undo finds.
+//! 4. Undo goes backwards and stops at the first step that cannot be undone, as later steps build
+//!    on earlier ones.
+//! 5. Past the [point of no return](Workflow::point_of_no_return) a job is only ever finished. One
+//!    that [continues](Workflow::goes_on) is neither undone nor cancelled when the engine ends: the
+//!    next engine repeats the step that it was at.
+//! 6. A job holds its locks from submission until it has ended; a second job is refused with an
+//!    error that names the first. A job that could not be undone gives up its locks: its object must
+//!    not be stuck until the next start, and rule 2 makes the later undo harmless.
 //!
 //! The form follows sagas (Garcia-Molina and Salem, 1987).
 

@@ -16,7 +16,7 @@ pub(crate) struct Live {
     pub ended: Condvar,
 }
 
-/// Why a job is undone that was asked to stop.
+/// Why a job that was asked to stop is undone.
 pub(crate) fn cancelled(id: JobId) -> Failure {
     Failure::new(ErrorKind::Cancelled, format!("{id} was cancelled"), "")
 }

@@ -58,7 +58,7 @@ impl LockTable {
         })
     }
 
-    /// Gives `locks` to a job, whoever else holds them.
+    /// Gives `locks` to a job, even if others hold them.
     pub fn hold(&mut self, job: JobId, locks: &[Lock]) {
         for lock in locks {
             self.held.entry(lock.key.clone()).or_default().push((job, lock.exclusive));

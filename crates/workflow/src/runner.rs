@@ -236,8 +236,8 @@ impl<C: Send + Sync + 'static> Runner<C> {
         self.shared.table.lock().locks.conflict(&[Lock::exclusive(key)], |_| false).is_some()
     }
 
-    /// Whether a job of this process is one that the engine began by itself. One that has ended counts until its
-    /// objects are free.
+    /// Whether a job of this process is one that the engine began on its own. One that has ended counts until
+    /// its objects are free.
     pub fn works_for_engine(&self) -> bool {
         self.shared.table.lock().live.values().any(|live| live.job.lock().of_engine)
     }

@@ -12,7 +12,7 @@ pub struct Step<C> {
     pub name: &'static str,
     /// Does it; idempotent.
     pub run: StepFn<C>,
-    /// Undoes it, also where it was done in part or not at all; idempotent.
+    /// Undoes it, even if it was done in part or not at all; idempotent.
     pub undo: StepFn<C>,
 }
 
@@ -33,7 +33,7 @@ impl<C> Workflow<C> {
     /// Adds a step.
     ///
     /// # Panics
-    /// Panics where the workflow has a step of this name.
+    /// Panics if the workflow has a step of this name.
     pub fn step(mut self, name: &'static str, run: StepFn<C>, undo: StepFn<C>) -> Self {
         assert!(self.steps.iter().all(|step| step.name != name), "two steps '{name}'");
         self.steps.push(Step { name, run, undo });
@@ -46,23 +46,23 @@ impl<C> Workflow<C> {
         self.step(name, run, |_| Ok(()))
     }
 
-    /// Once all steps so far are done, the job is only ever finished: it cannot be cancelled, a step
-    /// that fails is tried again, now and after a restart.
+    /// Once all steps so far are done, the job is only ever finished: it cannot be cancelled, and a
+    /// step that fails is retried, now and after a restart.
     pub fn point_of_no_return(mut self) -> Self {
         assert!(self.no_return.is_none(), "two points of no return");
         self.no_return = Some(self.steps.len());
         self
     }
 
-    /// The end of an engine does not undo a job of it: the next engine goes on with the step it was at,
-    /// beside everything else. For long work that changes nothing others wait for; its steps note how
-    /// far they are.
+    /// The end of an engine does not undo a job of it: the next engine continues with the step it was
+    /// at, alongside everything else. For long work that changes nothing others wait for; its steps
+    /// store their progress.
     pub fn goes_on(mut self) -> Self {
         self.goes_on = true;
         self
     }
 
-    /// Whether jobs of it go on in the next engine.
+    /// Whether its jobs continue in the next engine.
     pub(crate) fn is_going_on(&self) -> bool {
         self.goes_on
     }
@@ -77,7 +77,7 @@ impl<C> Workflow<C> {
         &self.steps
     }
 
-    /// Whether the step at `index` lies past the point of no return.
+    /// Whether the step at `index` is past the point of no return.
     pub fn only_forward(&self, index: usize) -> bool {
         self.no_return.is_some_and(|first| index >= first)
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Copies a tree with owners and modes; a file that is removed meanwhile is left out.
+/// Copies a tree with owners and modes; a file that is removed in the meantime is left out.
 pub(crate) fn copy_tree(from: &Path, to: &Path) {
     let about = std::fs::symlink_metadata(from).unwrap();
     if about.is_dir() {

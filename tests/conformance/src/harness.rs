@@ -11,10 +11,10 @@ use std::time::Duration;
 /// What a database shows to its users.
 pub type Content = BTreeMap<String, String>;
 
-/// A long time: everything that is waited for has happened by then.
+/// A long time: everything the suite waits for has happened by then.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What a connector's tests must be able to do beside it.
+/// What a connector's tests must be able to do in addition to it.
 pub trait Harness: Send + Sync {
     /// The connector.
     fn connector(&self) -> Arc<dyn Connector>;
@@ -22,19 +22,19 @@ pub trait Harness: Send + Sync {
     /// Starts a new, empty database in production; everything of it is below an empty directory.
     fn produce(&self, directory: &Path) -> Box<dyn Production>;
 
-    /// What a server shows by the socket that is the engine's alone.
+    /// What a server shows on the socket that only the engine uses.
     ///
     /// # Errors
     /// What the server said.
     fn content(&self, spec: &ServerSpec) -> Result<Content, String>;
 
-    /// What a user sees by a URI.
+    /// What a user sees through a URI.
     ///
     /// # Errors
     /// Why it does not open.
     fn content_by(&self, uri: &str) -> Result<Content, String>;
 
-    /// Commits as a user, by a URI.
+    /// Commits as a user, through a URI.
     ///
     /// # Errors
     /// What the server said.
@@ -56,7 +56,7 @@ pub trait Harness: Send + Sync {
 /// A setting's name and value.
 pub type Setting = (&'static str, &'static str);
 
-/// A database in production. Dropped, it is gone with its processes.
+/// A database in production. Dropping it removes it and its processes.
 pub trait Production: Send {
     /// Its URI for the engine, with a secret that opens it, at this port or at another one.
     fn uri(&self, port: Option<u16>) -> String;
@@ -67,7 +67,7 @@ pub trait Production: Send {
     /// The secret in a URI replaced by the host and port of a VDB: how a user of the source would try to get into it.
     fn uri_at(&self, port: u16) -> String;
 
-    /// Sets a key in a commit of its own; the label of that commit.
+    /// Sets a key in its own commit; returns the label of that commit.
     fn commit(&mut self, key: &str, value: &str) -> String;
 
     /// Everything in it.
@@ -82,7 +82,7 @@ pub trait Production: Send {
     /// Makes it give up all log that nobody has reserved.
     fn drop_log(&mut self);
 
-    /// Stops it, at once as a crash would or cleanly.
+    /// Stops it, like a crash or cleanly.
     fn stop(&mut self, crash: bool);
 
     /// Starts it again.

@@ -74,7 +74,7 @@ pub struct Linked<'a> {
     scratch: Scratch,
 }
 
-/// A directory that goes with everything that runs in it.
+/// A directory; dropping it ends everything that runs in it.
 struct Scratch {
     root: tempfile::TempDir,
     connector: Arc<dyn Connector>,
@@ -95,7 +95,7 @@ impl<'a> Linked<'a> {
         Linked::prepared(harness, |_| ())
     }
 
-    /// The same of a source that was prepared.
+    /// The same for a prepared source.
     pub fn prepared(
         harness: &'a dyn Harness,
         prepare: impl FnOnce(&mut dyn Production),
@@ -200,7 +200,7 @@ impl<'a> Linked<'a> {
         }
     }
 
-    /// Opens log as an engine does that was started anew.
+    /// Opens log as a restarted engine does.
     ///
     /// # Errors
     /// The connector's.
@@ -216,7 +216,7 @@ impl<'a> Linked<'a> {
         path
     }
 
-    /// Commits so many times, values of random lengths up to `bytes_max`.
+    /// Commits this many times, values of random lengths up to `bytes_max`.
     pub fn write(&mut self, commits: usize, bytes_max: u64, random: &mut Random) {
         for _ in 0..commits {
             let key = format!("k{}", random.below(12));
@@ -244,7 +244,7 @@ impl<'a> Linked<'a> {
         self.written.iter().map(|one| find(one).expect("it was received")).collect()
     }
 
-    /// The content after the first so many commits of `written`.
+    /// The content after the given number of commits of `written`.
     pub fn content_after(&self, commits: usize) -> Content {
         let mut content = self.before.clone();
         for one in &self.written[..commits] {
@@ -312,7 +312,7 @@ impl<'a> Linked<'a> {
         self.connector.replay(self.spec(clone), replay)
     }
 
-    /// What a clone of the copy shows after replay up to a position; it is stopped then.
+    /// What a clone of the copy shows after replay up to a position; then it is stopped.
     pub fn content_at(&self, to: LogPosition) -> Content {
         let clone = self.clone_of(&self.copy);
         let replayed = self.replay(&clone, to).unwrap();
@@ -339,7 +339,7 @@ impl<'a> Linked<'a> {
     }
 }
 
-/// Stops a server whose data is thrown away.
+/// Stops a server whose data is discarded.
 pub(crate) fn stop_at_once(server: &dyn Server) {
     server.stop(offshoot_connector::StopMode::Immediate, PATIENCE).unwrap();
     assert!(!server.running());

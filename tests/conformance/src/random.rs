@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A sequence of its own for each run; the seed is printed, as a test that fails shows what was printed.
+    /// A different sequence for each run; the seed is printed, as a failing test shows its output.
     pub fn fresh() -> Random {
         let seed = std::env::var("OFFSHOOT_TEST_SEED").ok().and_then(|text| text.parse().ok());
         let seed = seed.unwrap_or_else(|| u64::from_ne_bytes(offshoot_os::random_bytes()));

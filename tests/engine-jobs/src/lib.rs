@@ -1,1 +1,1 @@
-//! An engine that knows the toy alone, in a process of its own that a test can kill: see the program `toy-engine`.
+//! An engine that knows only the toy, in its own process that a test can kill: see the program `toy-engine`.

@@ -30,7 +30,7 @@ impl Kept {
         Kept { server, keeper: Some(keeper), _dir: dir }
     }
 
-    /// Kills the server and starts another, which goes on.
+    /// Kills the server and starts another, which continues.
     pub fn kill_and_start(&mut self) {
         self.server.kill();
         self.server.start_again();

@@ -28,7 +28,7 @@ pub fn delivery_name() -> String {
 /// FUSE's own.
 ///
 /// # Errors
-/// That there is none of this name.
+/// If there is none of this name.
 pub fn delivery(name: &str, options: FuseOptions) -> Result<Arc<dyn Delivery>, String> {
     match name {
         "fuse" => Ok(Arc::new(Fuse::with(options))),
@@ -36,7 +36,7 @@ pub fn delivery(name: &str, options: FuseOptions) -> Result<Arc<dyn Delivery>, S
     }
 }
 
-/// Takes away what killed servers left below a directory; answers what.
+/// Removes what killed servers left below a directory; returns what.
 pub fn clean_stale(dir: &Path) -> Vec<PathBuf> {
     let delivery = delivery(&delivery_name(), FuseOptions::default()).unwrap();
     delivery.clean_stale(dir, &[]).unwrap()
@@ -239,7 +239,7 @@ impl Server {
         self.stdin = None;
     }
 
-    /// Lets the server end by itself and checks that it ended well.
+    /// Lets the server end on its own and checks that it ended well.
     pub fn stop(&mut self) {
         self.stdin = None;
         let mut child = self.child.take().expect("the server runs");

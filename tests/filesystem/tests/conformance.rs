@@ -34,7 +34,7 @@ fn aligned(memory: &mut [u8]) -> &mut [u8] {
     &mut memory[skipped..skipped + BLOCK]
 }
 
-/// Promise 1, for a reader at the same time. Past the kernel's caches: what the engine answers counts. (Linux
+/// Promise 1, for a concurrent reader. Bypassing the kernel's caches: what the engine answers counts. (Linux
 /// promises nothing of the kind for a page cache, whose reader may see both halves of a write.)
 #[test]
 fn a_block_is_never_seen_torn() {
@@ -80,7 +80,7 @@ fn a_block_is_never_seen_torn() {
     assert!(read.load(Ordering::Relaxed) > 100, "hardly anything was read");
 }
 
-/// Promises 1 and 2, over the death of an engine whose clients do not survive it, as over a loss of power.
+/// Promises 1 and 2, over the death of an engine whose clients do not survive it, as over a power loss.
 #[test]
 fn a_block_is_whole_after_a_crash_and_not_older_than_what_was_synced() {
     const BLOCKS: u64 = 16;
@@ -89,7 +89,7 @@ fn a_block_is_whole_after_a_crash_and_not_older_than_what_was_synced() {
     fs::write(&path, vec![0; BLOCKS as usize * BLOCK]).unwrap();
     let mut number = 0;
     for round in 0..3 {
-        // Of each block the version that was synced last, and the one that was written last.
+        // For each block the version that was synced last, and the one that was written last.
         let synced: [AtomicU64; BLOCKS as usize] = Default::default();
         let written: [AtomicU64; BLOCKS as usize] = Default::default();
         let last = std::thread::scope(|scope| {
@@ -159,7 +159,7 @@ fn after_a_rewind_nothing_of_later_is_served() {
     let before = look(&mount, "file");
     let snapshot = server.command(&format!("snapshot {}", mount.display()));
     for round in 0..4_u8 {
-        // The same names, inode numbers and, at first, lengths: nothing but the content tells them apart.
+        // The same names, inode numbers and, at first, lengths: only the content distinguishes them.
         let file = File::options().write(true).open(mount.join("file")).unwrap();
         file.write_all_at(&vec![b'b' + round; 5 * BLOCK], 0).unwrap();
         if round % 2 == 1 {
@@ -202,7 +202,7 @@ fn after_a_refresh_nothing_of_before_is_served() {
     }
 }
 
-/// Promises 4 and 5: killed under load, and gone on with by what was handed over.
+/// Promises 4 and 5: killed under load, and resumed from what was handed over.
 #[test]
 fn what_was_acknowledged_is_there_when_the_engine_was_killed_under_load() {
     const KILLS: u64 = 3;
@@ -255,7 +255,7 @@ fn what_was_acknowledged_is_there_when_the_engine_was_killed_under_load() {
 /// Files that a worker leaves.
 const KEPT: u64 = 10;
 
-/// Makes a file, gives it another name, removes an old one: each would fail if it were done twice.
+/// Makes a file, gives it another name, removes an old one: each would fail if done twice.
 fn step(dir: &Path, number: u64) -> io::Result<()> {
     let made = dir.join(format!("new-{number}"));
     let file = OpenOptions::new().write(true).create_new(true).open(&made)?;

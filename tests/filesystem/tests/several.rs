@@ -143,7 +143,8 @@ fn killing_the_server_under_load_leaves_nobody_hanging() {
                 let file =
                     File::options().read(true).write(true).create_new(true).open(path).unwrap();
                 let mut page = vec![7; 8192];
-                // Ends by an error, which the server's death must bring; else the watchdog barks.
+                // Ends with an error, which the server's death must cause; otherwise the watchdog
+                // barks.
                 let failed = loop {
                     let offset = (rounds.load(Ordering::Relaxed) * 37 % 100) * 8192;
                     let result = match thread {
@@ -290,7 +291,7 @@ mod needs_root {
     #[ignore = "needs root"]
     fn a_user_without_access_to_fuse_is_told_what_mends_it() {
         let dir = user_directory();
-        // In a mount namespace of the test's own it is root's alone, whatever this host has set up.
+        // In the test's own mount namespace only root may use it, whatever this host has set up.
         let script = r#"
         set -eu
         mknod "$1/fuse" c 10 229
@@ -343,8 +344,8 @@ if grep -F "$1/mount" /proc/self/mountinfo; then echo "still mounted"; exit 1; f
 echo "all is well"
 "#;
 
-/// `/dev/fuse` is for root alone on this host, or not: in a mount namespace of the test's own it is
-/// for everybody, as distributions set it up.
+/// Whoever may use `/dev/fuse` on this host: in the test's own mount namespace everybody may, as
+/// distributions set it up.
 #[test]
 fn an_ordinary_user_mounts_and_cleans_up() {
     let dir = user_directory();

@@ -26,7 +26,7 @@ impl Numbers {
     }
 }
 
-/// What one worker believes to be in its directory: file name → content.
+/// What one worker expects in its directory: file name → content.
 struct Worker {
     dir: PathBuf,
     numbers: Numbers,
@@ -57,7 +57,7 @@ impl Worker {
         format!("file-{}", self.made)
     }
 
-    /// One operation, and the same in what is believed. Nothing may fail.
+    /// One operation, also applied to the expectation. Nothing may fail.
     fn step(&mut self) -> io::Result<()> {
         let existing = self.some_file();
         match (self.numbers.below(16), existing) {
@@ -133,7 +133,7 @@ impl Worker {
         Ok(())
     }
 
-    /// A file lives on without a name while it is open.
+    /// A file stays without a name while it is open.
     fn use_unnamed(&mut self) -> io::Result<()> {
         let (at, byte) = (self.numbers.below(8) as usize * BLOCK, self.numbers.below(256) as u8);
         let Some((file, content)) = &mut self.unnamed else { return Ok(()) };
@@ -145,7 +145,7 @@ impl Worker {
         Ok(())
     }
 
-    /// All that is there is what is believed.
+    /// The directory holds exactly what is expected.
     fn check_all(&mut self) {
         let there = fs::read_dir(&self.dir).unwrap();
         let mut names: Vec<String> =
@@ -163,8 +163,8 @@ fn put(content: &mut Vec<u8>, at: usize, data: &[u8]) {
     content[at..at + data.len()].copy_from_slice(data);
 }
 
-/// Runs workers until `done` and gives them back; each panics at the first thing that is not as it
-/// believes.
+/// Runs workers until `done` and returns them; each panics at the first thing that is not as
+/// expected.
 fn work(mount: &Path, done: &Arc<AtomicBool>, steps: &Arc<AtomicU64>) -> Vec<JoinHandle<Worker>> {
     let start = |number| {
         let (mut worker, done) = (Worker::new(mount, number), done.clone());

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes that are overwritten: far more than what is turned back.
+/// Bytes that are overwritten: far more than can be corrected.
 const BYTES: usize = 64;
 /// Where in a sector: its body.
 const AT: u64 = 200;
 
-/// Records of a dataset since the log was last opened, oldest first: where each one's sectors lie.
+/// Records of a dataset since the log was last opened, oldest first: where each one's sectors are.
 fn records(pool: &Path, dataset: DatasetId) -> Result<Vec<Vec<(PathBuf, u64)>>> {
     let mut found: BTreeMap<(u32, u64), Vec<(PathBuf, u64)>> = BTreeMap::new();
     let mut newest = 0;
@@ -42,7 +42,7 @@ pub fn logged_records(pool: &Path, dataset: DatasetId) -> Result<usize> {
     Ok(records(pool, dataset)?.len())
 }
 
-/// Overwrites a part of the record of a dataset that has `behind` others of it behind it, or of its first
+/// Overwrites part of the record of a dataset that has `behind` of its records after it, or of its first
 /// one.
 ///
 /// # Errors

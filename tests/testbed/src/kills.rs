@@ -34,7 +34,8 @@ pub fn kill_under_load(bed: &mut Testbed, vdb: &str, kills: u32) -> Result<Kills
             "round {round}: the VDB takes no writes; the engine's log:\n{}",
             bed.engine.log_end(10)
         );
-        // Without --no-vacuum each run would empty pgbench_history, and no book would balance.
+        // Without --no-vacuum each run would empty pgbench_history, and the books would not
+        // balance.
         let load = bed.source.pgbench_on(&uri, &["--no-vacuum", "--client=4", "--time=60"]);
         let mut load = load.die_with_parent(true).spawn()?;
         // Another moment of the load each time.

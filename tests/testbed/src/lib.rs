@@ -1,7 +1,7 @@
 //! Black-box tests: a real source, a real engine process, and nothing but the command line between.
 //!
 //! A [`Testbed`] is one scratch directory with a source and an engine on a fresh pool. Every call has
-//! a deadline; dropping it takes processes, mounts and files away, also after a failed test.
+//! a deadline; dropping it removes processes, mounts and files, even after a failed test.
 //!
 //! The binary is `OFFSHOOT_BIN`, or `target/debug/offshoot`. Servers of other major versions than the
 //! distribution's are those in `OFFSHOOT_TEST_PG_BINS` (see `scripts/test-postgres.sh`).

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum Outcome {
     /// It did what was asked.
     Done,
-    /// It failed or was cancelled, and took everything back.
+    /// It failed or was cancelled, and everything was undone.
     Undone,
 }
 

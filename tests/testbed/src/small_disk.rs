@@ -1,4 +1,4 @@
-//! A small file system of its own for a pool, which others can fill to the last byte.
+//! A small separate file system for a pool, which others can fill to the last byte.
 
 use anyhow::{Result, ensure};
 use offshoot_os::disk::{Disk, DiskFile, LinuxDisk};
@@ -15,8 +15,8 @@ const TOOL_SECONDS_MAX: u64 = 60;
 /// The file that takes the room.
 const FILLER: &str = "filler";
 
-/// An ext4 in a file, mounted through a loop device. Dropped, it is unmounted and removed: drop what
-/// works on it first.
+/// An ext4 in a file, mounted through a loop device. Dropping it unmounts and removes it: first drop
+/// what uses it.
 #[derive(Debug)]
 pub struct SmallDisk {
     scratch: Scratch,
@@ -32,7 +32,7 @@ impl SmallDisk {
     /// Makes and mounts one of `bytes`.
     ///
     /// # Errors
-    /// When this host does not allow that: it takes root and a loop device.
+    /// If this host does not allow that: it takes root and a loop device.
     pub fn new(bytes: u64) -> Result<SmallDisk> {
         let disk = SmallDisk { scratch: Scratch::new("disk")? };
         let (image, root) = (disk.scratch.path().join("image"), disk.root());

@@ -77,8 +77,8 @@ pub fn wait_until(
     }
 }
 
-/// A source, an engine and the directory both live in. The order of the fields is the order in which
-/// they end.
+/// A source, an engine and the directory of both. The order of the fields is the order in which they
+/// end.
 #[derive(Debug)]
 pub struct Testbed {
     /// The engine.
@@ -100,7 +100,7 @@ impl Testbed {
         Testbed::with(SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] })
     }
 
-    /// A source as wanted, and an engine that finds its server's programs.
+    /// A custom source, and an engine that finds its server's programs.
     ///
     /// # Errors
     /// As [`Testbed::start`].
@@ -110,7 +110,7 @@ impl Testbed {
         Testbed::with_engine(options, engine_options)
     }
 
-    /// A source and an engine, both as wanted.
+    /// A custom source and a custom engine.
     ///
     /// # Errors
     /// As [`Testbed::start`].
@@ -123,7 +123,7 @@ impl Testbed {
         Testbed::assemble(scratch, options, Engine::prepare(pool, engine_options))
     }
 
-    /// A source with little data, and an engine whose pool lies in a directory of another file system.
+    /// A source with little data, and an engine whose pool is in a directory of another file system.
     ///
     /// # Errors
     /// As [`Testbed::start`].
@@ -275,7 +275,7 @@ impl Testbed {
     pub fn kill_all(&mut self) -> Result<()> {
         self.engine.kill()?;
         for keeper in self.scratch.processes().into_iter().filter(is_keeper) {
-            // It may have ended by itself.
+            // It may have ended on its own.
             let _ = keeper.signal(Signal::Kill);
             ensure!(keeper.wait_end(PATIENCE), "the keeper outlived SIGKILL");
         }
@@ -314,7 +314,7 @@ impl Testbed {
     }
 
     /// Runs a command that must be refused as the contract says: exit code 1, a code, a message, and
-    /// a hint that names the mend.
+    /// a hint that names the fix.
     ///
     /// # Panics
     /// When it succeeds or fails otherwise.
@@ -345,7 +345,7 @@ pub fn check_refusal(result: Result<Value, CommandError>) -> CommandError {
     }
 }
 
-/// Says what the engine logged when a test ends with an error or a panic: call it on the result.
+/// Prints what the engine logged if a test ends with an error or a panic: call it on the result.
 ///
 /// # Errors
 /// The same error, with the end of the engine's log.

@@ -1,4 +1,4 @@
-//! What cannot be done is refused: exit code 1, an error that names the mend, and no trace left.
+//! What cannot be done is refused: exit code 1, an error that names the fix, and no trace left.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::Result;
@@ -362,7 +362,7 @@ fn a_flipped_bit_is_an_error_of_that_read_alone() {
     assert!(bed.engine.running());
 }
 
-/// Flips one bit at every place below `directory` where `pattern` stands; how many there were.
+/// Flips one bit at every occurrence of `pattern` below `directory`; returns how many there were.
 fn flip_where(directory: &Path, pattern: &[u8]) -> usize {
     let mut flipped = 0;
     for entry in std::fs::read_dir(directory).unwrap() {

@@ -1,4 +1,4 @@
-//! A source that goes on working while it is copied.
+//! A source that keeps working while it is copied.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Result, ensure};
@@ -6,7 +6,7 @@ use offshoot_rig::{SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, with_log};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The copy's control file is newer than its `backup_label` then, whose position recovery begins at.
+/// Then the copy's control file is newer than its `backup_label`, whose position recovery starts at.
 #[test]
 fn a_source_that_makes_checkpoints_while_it_is_copied_can_be_linked() {
     let options = SourceOptions { bin_dir: find_newest().unwrap(), scale: 20, settings: vec![] };

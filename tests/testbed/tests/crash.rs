@@ -12,7 +12,7 @@ use offshoot_testbed::{
 struct Command {
     /// The object that the job works on.
     object: &'static str,
-    /// What makes it possible; run before each crash, and undone by what follows.
+    /// Prepares it; run before each crash, and undone by what follows.
     prepare: fn(&Testbed) -> Result<()>,
     /// The command itself.
     arguments: fn(&Testbed) -> Result<Vec<String>>,
@@ -359,7 +359,7 @@ fn refresh_rewind_and_unlink_are_finished_or_undone() {
     crash_everywhere(&mut bed, &unlink).unwrap();
 }
 
-/// How often the engine is killed under load: `OFFSHOOT_TEST_KILLS`, 5 unless told otherwise.
+/// How often the engine is killed under load: `OFFSHOOT_TEST_KILLS`, by default 5.
 fn kills() -> u32 {
     std::env::var("OFFSHOOT_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(5)
 }

@@ -1,6 +1,6 @@
 //! A pool that runs full: by its own VDBs up to the reserve, and by others to the last byte of its file
-//! system, in each phase of each workflow. What may be refused is refused and says what mends it, nothing
-//! acknowledged is lost, and everything goes on by itself once there is room.
+//! system, in each phase of each workflow. What may be refused is refused and says how to fix it, nothing
+//! acknowledged is lost, and everything continues once there is room.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Longest a workflow is left alone with a full file system.
+/// How long a workflow is left with a full file system.
 const REFUSED_AFTER: Duration = Duration::from_secs(20);
 const MIB: u64 = 1 << 20;
 
@@ -20,7 +20,7 @@ const MIB: u64 = 1 << 20;
 const TABLE: &str = "CREATE TABLE own (n serial, filler text);
                      ALTER TABLE own ALTER filler SET STORAGE EXTERNAL";
 
-/// Adds rows until the database refuses; how many were acknowledged, and how the refusal reads.
+/// Adds rows until the database refuses; returns how many were acknowledged, and the refusal.
 fn insert_until_refused(db: &Database, batches_max: u32) -> Result<(i64, Option<String>)> {
     let mut rows = 0;
     for _ in 0..batches_max {
@@ -42,7 +42,7 @@ fn started_at(db: &Database) -> Result<String> {
     db.text("SELECT pg_postmaster_start_time()")
 }
 
-/// The fault of a full pool, where there is one.
+/// The fault of a full pool, if there is one.
 fn room_fault(bed: &Testbed) -> Result<Option<String>> {
     let status: Status = bed.engine.ask(["status"])?;
     let fault = status.faults.into_iter().find(|fault| fault.object == "pool");
@@ -121,7 +121,7 @@ fn fill_by_vdbs(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
     let (acknowledged, refusal) = insert_until_refused(&hog, 400)?;
     let refusal = refusal.context("the pool never fills")?;
     ensure!(refusal.contains("No space left on device"), "{refusal}");
-    // Nobody fell, nothing is lost, and the rest of the reserve is for those who need it.
+    // No server ended, nothing is lost, and the rest of the reserve is for those who need it.
     ensure!(own(&hog)? == acknowledged, "{} rows of {acknowledged}", own(&hog)?);
     let (more, refusal) = insert_until_refused(&base, 20)?;
     kept += more;
@@ -161,7 +161,7 @@ fn fill_by_vdbs(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
     quota_holds(bed, &Database::connect(&later.uri)?)
 }
 
-/// A VDB `later` with a quota is refused, alone, and goes on without it.
+/// A VDB `later` with a quota is refused, alone, and continues without it.
 fn quota_holds(bed: &Testbed, later: &Database) -> Result<()> {
     later.execute(TABLE)?;
     bed.engine.command(["policy", "set", "later", "--quota", "16MiB"])?;
@@ -249,7 +249,7 @@ fn fill_by_others(bed: &mut Testbed, disk: &SmallDisk) -> Result<()> {
     commits.go_on(bed)
 }
 
-/// The jobs under way, with the step each is at.
+/// The running jobs, with the step each is at.
 fn running_jobs(bed: &Testbed) -> Result<Vec<String>> {
     let list: JobList = bed.engine.ask(["job", "list"])?;
     let mut running = list.jobs;
@@ -257,7 +257,7 @@ fn running_jobs(bed: &Testbed) -> Result<Vec<String>> {
     Ok(running.iter().map(|job| format!("{job:?}")).collect())
 }
 
-/// The file system is filled while each workflow is under way, at one moment, or with
+/// The file system is filled while each workflow is running, at one moment, or with
 /// `OFFSHOOT_TEST_FULL=all` at many: it is done or undone, and possible once there is room.
 fn filled_in_the_middle(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
     let all = std::env::var("OFFSHOOT_TEST_FULL").is_ok_and(|text| text == "all");
@@ -284,7 +284,7 @@ fn filled_in_the_middle(bed: &Testbed, disk: &SmallDisk) -> Result<()> {
             let running = scope.spawn(run);
             SystemClock.sleep(Duration::from_millis(delay_ms));
             let filled = disk.fill(0);
-            // What waits longer, a server that stops for example, must go on with room.
+            // What waits longer, a server that stops for example, must continue with room.
             let ends = || Ok(running.is_finished());
             if wait_until("it ends", REFUSED_AFTER, ends).is_err() {
                 println!("{what}: it waits: {:?}", running_jobs(bed));
@@ -317,7 +317,7 @@ fn deletes_work(bed: &Testbed, disk: &SmallDisk, snapshot: &Snapshot) -> Result<
     let (_, refusal) = insert_until_refused(&hog, 20)?;
     ensure!(refusal.is_none(), "{refusal:?}");
     drop(hog);
-    // What the log alone holds takes no room that a deletion could give back.
+    // What only the log holds takes no room that a deletion could free.
     wait_until("it is in segments", LIMIT, || Ok(bed.pool()?.live_bytes > before + 8 * MIB))?;
     disk.fill(0)?;
     bed.engine.command(["vdb", "delete", "hog"])?;

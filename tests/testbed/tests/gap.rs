@@ -1,4 +1,4 @@
-//! A dSource whose slot was lost: its log cannot go on, and a sync copies the source anew.
+//! A dSource whose slot was lost: its log cannot continue, and a sync copies the source again.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
@@ -65,7 +65,7 @@ fn opens_with(bed: &Testbed, moment: &[&str], expected: i64) -> Result<()> {
     Ok(())
 }
 
-/// All that must hold after a sync has mended the gap.
+/// All that must hold after a sync has fixed the gap.
 fn is_mended(bed: &Testbed, old: &Snapshot) -> Result<()> {
     let prod = bed.dsource("prod")?;
     ensure!(prod.state == DsourceState::Active && prod.error.is_none(), "{prod:?}");
@@ -79,7 +79,7 @@ fn is_mended(bed: &Testbed, old: &Snapshot) -> Result<()> {
     opens_with(bed, &["--latest"], 2)?;
     opens_with(bed, &["--snapshot", &old], 1)?;
 
-    // The log goes on, and new snapshots are proved.
+    // The log continues, and new snapshots are proved.
     let source = bed.source.connect("postgres")?;
     source.execute("INSERT INTO rows VALUES (3)")?;
     opens_with(bed, &["--latest"], 3)?;

@@ -5,7 +5,7 @@ use offshoot_api::{Ledger, LedgerEntry, LedgerKind, Snapshot, SnapshotList};
 use offshoot_testbed::{Testbed, wait_until, with_log};
 use std::time::Duration;
 
-/// By how much deleting changes the directory of datasets itself, at most, in bytes.
+/// The most by which deleting changes the directory of datasets itself, in bytes.
 const DIRECTORY_BYTES: u64 = 8 << 10;
 
 /// What the table's log and the catalog's keep for later.
@@ -47,7 +47,7 @@ fn make(bed: &Testbed) -> Result<Made> {
         "CREATE TABLE of_b AS SELECT sha512(n::text::bytea) FROM generate_series(1, 5000) n",
     )?;
     bed.provision("c", "prod", &["--snapshot", &second.id.to_string()])?;
-    // From here on nothing changes by itself.
+    // From here on nothing changes on its own.
     let list: SnapshotList = bed.engine.ask(["snapshot", "list"])?;
     list.snapshots.iter().try_for_each(|snapshot| bed.wait_ready(snapshot))?;
     bed.engine.command(["dsource", "pause", "prod"])?;
@@ -66,7 +66,7 @@ fn ledger(bed: &Testbed, arguments: &[&str]) -> Result<Ledger> {
     bed.engine.ask(["pool", "ledger"].iter().chain(arguments))
 }
 
-/// Live bytes once everything that was deleted before is given back.
+/// Live bytes once everything that was deleted before is freed.
 fn settled_live(bed: &Testbed) -> Result<u64> {
     bed.engine.command(["pool", "reclaim"])?;
     Ok(bed.pool()?.live_bytes)
@@ -92,7 +92,7 @@ fn shows(bed: &Testbed, made: &Made) -> Result<()> {
     ensure!(Some(bed.vdb("a")?.unique_bytes) == a.freed_if_deleted_bytes, "one figure everywhere");
     let of_a = ledger(bed, &["a"])?.objects;
     ensure!(of_a.iter().all(|one| one.object == "a" || one.of.as_deref() == Some("a")), "{of_a:?}");
-    // Together they give back more than each alone: what only the two share.
+    // Together they free more than each alone: what only the two share.
     let id = made.first.id.to_string();
     let both = ledger(bed, &["--delete", "a", &id])?.freed_if_deleted_bytes;
     let alone = a.freed_if_deleted_bytes.zip(first.freed_if_deleted_bytes).map(|(a, b)| a + b);
@@ -102,7 +102,7 @@ fn shows(bed: &Testbed, made: &Made) -> Result<()> {
     Ok(())
 }
 
-/// Deletes objects one after the other; together they must give back what was said.
+/// Deletes objects one after the other; together they must free what the ledger said.
 fn delete(bed: &Testbed, names: &[&str], commands: &[&[&str]]) -> Result<()> {
     let before = settled_live(bed)?;
     let arguments: Vec<&str> = ["--delete"].into_iter().chain(names.iter().copied()).collect();

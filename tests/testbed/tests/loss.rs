@@ -1,5 +1,5 @@
-//! Acknowledged writes are lost, as the intent log that held them was damaged: who lost something is refused
-//! and says so, all others go on, and whatever settles it does.
+//! Acknowledged writes are lost because the intent log that held them was damaged. Objects that lost
+//! something are refused and say so, all others continue, and every way to settle it works.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 /// VDBs that lose something, by what settles that.
 const LOSERS: [&str; 4] = ["started", "refreshed", "rewound", "deleted"];
-/// Records of a VDB behind the damaged one; most are acknowledged commits.
+/// Records of a VDB after the damaged one; most are acknowledged commits.
 const BEHIND: usize = 8;
-/// How often it is tried to damage what is not in a commit yet: there is one every few seconds.
+/// How often to try to damage what is not in a commit yet: there is one every few seconds.
 const ROUNDS: u32 = 6;
 
 fn testbed() -> Testbed {
@@ -57,7 +57,7 @@ struct Before {
     acknowledged: i64,
 }
 
-/// Has all of [`LOSERS`] lose acknowledged commits.
+/// Makes all of [`LOSERS`] lose acknowledged commits.
 fn lose(bed: &mut Testbed) -> Result<BTreeMap<&'static str, Before>> {
     let mut before = BTreeMap::new();
     for name in LOSERS {
@@ -93,7 +93,7 @@ fn lose(bed: &mut Testbed) -> Result<BTreeMap<&'static str, Before>> {
     anyhow::bail!("what was damaged was always in commits")
 }
 
-/// What status, list and show say of a VDB that lost something, and what is refused.
+/// What status, list and show say about a VDB that lost something, and what is refused.
 fn is_refused(bed: &Testbed, name: &str) -> Result<()> {
     let said = format!("'{name}' lacks acknowledged writes");
     let start = format!("offshoot vdb start {name}");
@@ -212,7 +212,7 @@ fn lose_log(
     let logged = |bed: &Testbed, id| logged_records(bed.engine.pool(), id);
     let before = [logged(bed, ids[0])?, logged(bed, ids[1])?];
     let writer = bed.source.start_writes(Duration::ZERO);
-    // What staging makes durable of that by itself is little: this it does at once.
+    // Staging makes little of that durable on its own; this happens immediately.
     source.execute(&format!("CREATE DATABASE copy{number} STRATEGY file_copy"))?;
     wait_until("log and staging are written", PATIENCE, || {
         let enough = logged(bed, ids[0])? > before[0] + 2 * BEHIND;
@@ -227,7 +227,7 @@ fn lose_log(
     Ok(acknowledged)
 }
 
-/// What the engine says of a dSource whose received log is lost.
+/// What the engine says about a dSource whose received log is lost.
 const RECEIVED: &str = "'prod' lacks log that was received";
 
 /// How often the engine has said so.
@@ -235,7 +235,7 @@ fn said(bed: &Testbed) -> Result<usize> {
     Ok(std::fs::read_to_string(bed.engine.log())?.matches(RECEIVED).count())
 }
 
-/// Tries it until the engine says that received log was lost; where it was not, `undo` undoes what `end` did.
+/// Repeats it until the engine says that received log was lost; if it was not, `undo` undoes what `end` did.
 fn lose_log_surely(
     bed: &mut Testbed,
     first: u32,
@@ -254,7 +254,7 @@ fn lose_log_surely(
     anyhow::bail!("what was damaged was always in commits")
 }
 
-/// The dSource has everything of its source again and says nothing any more.
+/// The dSource again has everything of its source and reports nothing more.
 fn has_all(bed: &Testbed, acknowledged: i64) -> Result<()> {
     wait_until("no fault is left", PATIENCE, || {
         let left = faults(bed, "prod")?;

@@ -132,7 +132,7 @@ fn opens_moments(bed: &Testbed, writer: &Writer) -> Result<()> {
     Ok(())
 }
 
-/// What came along, and what must not: a VDB never talks to production.
+/// What a VDB inherits, and what it must not: a VDB never talks to production.
 fn is_cut_off(bed: &Testbed) -> Result<()> {
     let vdb = bed.vdb("latest")?;
     let db = bed.open("latest")?;
@@ -155,7 +155,7 @@ fn is_cut_off(bed: &Testbed) -> Result<()> {
     let uid = std::fs::metadata(format!("/proc/{}", server_pid(&db)?))?;
     use std::os::unix::fs::MetadataExt;
     ensure!(uid.uid() != 0, "PostgreSQL never runs as root");
-    // The tablespace lies in the VDB, not where the source keeps its own.
+    // The tablespace is in the VDB, not where the source keeps its own.
     let location =
         db.text("SELECT pg_tablespace_location(oid) FROM pg_tablespace WHERE spcname = 'space'")?;
     let source_side = bed.source.data_dir();
@@ -252,7 +252,7 @@ fn survives_the_engine(bed: &Testbed, writer: Writer) -> Result<()> {
     bed.engine.command(["vdb", "delete", "branch"])?;
     bed.assert_no_trace()?;
     wait_until("the pool is near empty again", PATIENCE, || {
-        // Reclaim is also done in the background; asked for, it is done at once.
+        // Reclaim is also done in the background; on request it is done immediately.
         bed.engine.command(["pool", "reclaim"])?;
         let taken = bed.taken_bytes()?;
         ensure!(

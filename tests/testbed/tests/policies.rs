@@ -1,5 +1,5 @@
-//! Policies, bookmarks and timeflows with a real source: what is promised opens, what is not is given
-//! back, what a bookmark names stays.
+//! Policies, bookmarks and timeflows with a real source: what is promised opens, the rest is freed,
+//! and what a bookmark names stays.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};

@@ -1,5 +1,5 @@
-//! A snapshot is ready once it is checked. What an earlier check has seen is not looked at again, and
-//! damage in what is new is found.
+//! A snapshot is ready once it is checked. What an earlier check has seen is not checked again, and
+//! damage in new data is found.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
@@ -79,7 +79,7 @@ fn damage_is_found(bed: &Testbed, rows: u32, page: u64, said: &str) -> Result<()
     ))?;
     dev.execute("CHECKPOINT")?;
     let file = std::fs::File::options().write(true).open(table_file(bed, "dev", "fresh")?)?;
-    // Within a text: nothing but its checksum tells.
+    // Within a text: only the checksum shows it.
     file.write_all_at(b"not what PostgreSQL wrote", page * PAGE + 4000)?;
     file.sync_all()?;
     let failed = checked_snapshot(bed, "dev")?;

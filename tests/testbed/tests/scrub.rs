@@ -55,13 +55,14 @@ fn done_bytes(bed: &Testbed) -> Result<u64> {
     Ok(last(bed)?.scrub.context("a scrub")?.done_bytes)
 }
 
-/// Kills the engine in the middle of a scrub: it goes on, until it is cancelled. The cache is cold then.
+/// Kills the engine in the middle of a scrub: it continues, until it is cancelled. The cache is cold
+/// then.
 fn goes_on(bed: &mut Testbed) -> Result<()> {
     bed.engine.command(["pool", "scrub", "--rate", "256KiB", "--detach"])?;
     let scrub = last(bed)?.scrub.context("a scrub")?;
     bed.refused(&["pool", "scrub"]);
     wait_until("the scrub begins", PATIENCE, || Ok(done_bytes(bed)? > 0))?;
-    // A second from the beginning on it is written down at each sign of progress but the newest.
+    // After the first second, its progress is stored at each step but the newest.
     SystemClock.sleep(Duration::from_millis(1500));
     for _ in 0..3 {
         let before = done_bytes(bed)?;
@@ -85,7 +86,7 @@ fn goes_on(bed: &mut Testbed) -> Result<()> {
     })
 }
 
-/// Flips a bit in place wherever `pattern` stands in a segment; how many places there were.
+/// Flips a bit wherever `pattern` occurs in a segment; returns how many places there were.
 fn flip(segments: &Path, pattern: &[u8]) -> Result<usize> {
     let mut flipped = 0;
     for entry in std::fs::read_dir(segments)? {
@@ -157,7 +158,7 @@ fn finds_and_names(bed: &mut Testbed, made: &Made) -> Result<()> {
     says_who(bed, made)
 }
 
-/// The same source copied anew brings the same blocks.
+/// The same source copied again brings the same blocks.
 fn is_healed(bed: &Testbed, made: &Made) -> Result<()> {
     bed.link("again")?;
     wait_until("nothing is damaged any more", PATIENCE, || {

@@ -1,4 +1,4 @@
-//! The engine is killed or replaced while clients work in a VDB: they wait and go on.
+//! The engine is killed or replaced while clients work in a VDB: they wait and continue.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What the engine may take more than it has when memory is short, in bytes.
+/// How much more memory the engine may take when memory is short, in bytes.
 const SHORT_OF: u64 = 4 << 20;
 
 /// A client with one connection that must never fail.
@@ -51,7 +51,7 @@ impl Client {
         self.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Waits for the next commits; whether they came.
+    /// Waits for the next commits; returns whether they came.
     fn goes_on(&self) -> bool {
         let (from, deadline) = (self.last(), SystemClock.elapsed() + Duration::from_secs(60));
         while self.last() < from + 3 && SystemClock.elapsed() < deadline {
@@ -122,7 +122,8 @@ fn replace(bed: &mut Testbed, client: &Client, kills: u32) -> Result<()> {
     Ok(())
 }
 
-/// Has the kernel kill the engine `times` times, as it needs more memory than its control group may take.
+/// Makes the kernel kill the engine `times` times, because it needs more memory than its control group
+/// allows.
 fn run_short(bed: &mut Testbed, client: &Client, group: &MemoryGroup, times: u32) -> Result<()> {
     for time in 1..=times {
         ensure!(client.goes_on(), "shortage {time}: the client does not go on");

@@ -12,8 +12,8 @@ use super::Finding;
 use paths::Module;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Crates whose files still stand in circles, and how many files at most. A number is only lowered, and no
-/// row is added.
+/// Crates whose files are still in circles, and how many files at most. Only ever lower a number; never
+/// add a row.
 const KNOWN: &[(&str, usize)] = &[];
 
 /// One file of a crate.
@@ -65,7 +65,7 @@ impl Circle {
     }
 }
 
-/// From a file to those it uses, with the first line that does.
+/// From a file to those it uses, with the first line that uses each.
 type Edges = BTreeMap<String, BTreeMap<String, usize>>;
 
 fn circles(of: &str, sources: &[Source]) -> Vec<Circle> {
@@ -112,8 +112,8 @@ fn is_below(file: &str, module: &str) -> bool {
     parts.is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The path of the module that a file holds; none where it is built for tests or is no module of the
-/// crate that has the others.
+/// The path of the module that a file holds; none if it is built for tests or is not a module of the
+/// crate of the others.
 fn module_path(of: &str, file: &str, has_library: bool) -> Option<Vec<String>> {
     let inside = file.strip_prefix(of)?.strip_prefix("/src/")?.strip_suffix(".rs")?;
     let mut path: Vec<String> = inside.split('/').map(str::to_owned).collect();
@@ -146,7 +146,7 @@ fn reached(edges: &Edges, file: &str) -> BTreeSet<String> {
 /// The shortest way from a file of the circle back to it.
 fn way_round(edges: &Edges, files: &BTreeSet<String>) -> Vec<(String, usize, String)> {
     let ways = files.iter().map(|start| {
-        // Breadth first: from each file the edge by which it was come to.
+        // Breadth first: for each file the edge that led to it.
         let mut came: BTreeMap<&String, (&String, usize)> = BTreeMap::new();
         let mut row = vec![start];
         while !came.contains_key(start) {

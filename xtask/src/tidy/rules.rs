@@ -1,4 +1,4 @@
-//! Rules about one file at a time, as far as clippy does not know them.
+//! Rules about one file at a time that clippy does not have.
 
 use super::Finding;
 use super::source;

@@ -105,7 +105,7 @@ fn a_claim_is_given_once_and_waited_for() {
     });
     assert!(cache.claim(&name(1)).is_none(), "it is there");
     cache.count_miss(4);
-    // Dropped, it is for the next one.
+    // If it is dropped, the next one gets it.
     drop(cache.claim(&name(2)).unwrap());
     assert!(cache.claim(&name(2)).is_some());
     let of = |owner, hits, misses| OwnerStats { owner, hits, misses };

@@ -407,7 +407,7 @@ fn a_bookmark_has_its_name_for_itself_and_is_found_by_what_it_is_on() {
         position: Position { log: LogPosition(1), time: now() },
         created_at: now(),
     };
-    // dSources and VDBs have names of their own.
+    // dSources and VDBs have separate names.
     catalog.put(&dsource(DsourceId(1), "release")).unwrap();
     catalog.put(&bookmark(1, DsourceId(1).into())).unwrap();
     let taken = catalog.put(&bookmark(2, VdbId(1).into())).unwrap_err();

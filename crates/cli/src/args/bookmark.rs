@@ -14,7 +14,8 @@ pub enum BookmarkCommand {
     Delete(NameJobArgs),
 }
 
-/// Give a name to a moment of a dSource or VDB, which then opens for as long as the bookmark is there
+/// Give a name to a moment of a dSource or VDB, which can then be opened as long as the bookmark
+/// exists
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot bookmark create before-release --on prod \
                         --at '2026-11-21 14:03:27+00'\n  \

@@ -30,9 +30,9 @@ pub enum DsourceCommand {
 
 /// Link a source database: copy it once and follow its log from then on
 ///
-/// The role needs REPLICATION and CONNECT. Its password is looked for in --password-file, the URI, PGPASSWORD
-/// and ~/.pgpass (or PGPASSFILE), in this order. sslmode, sslrootcert, sslcert and sslkey in the URI mean what
-/// they mean to PostgreSQL's own programs; their files lie on the engine's host.
+/// The role needs REPLICATION and CONNECT. The password is taken from --password-file, the URI, PGPASSWORD and
+/// ~/.pgpass (or PGPASSFILE), in this order. sslmode, sslrootcert, sslcert and sslkey in the URI mean what
+/// they mean to PostgreSQL's own programs; their files are on the engine's host.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot dsource link prod \
                         --source postgresql://replicator@db:5432/postgres \\\n      \

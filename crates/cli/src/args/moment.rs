@@ -6,11 +6,11 @@ use offshoot_api::Moment;
 use offshoot_domain::ParsedTime;
 use offshoot_types::SnapshotId;
 
-/// At most one of these; the latest moment without.
+/// At most one of these; the latest moment if none is given.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct MomentArgs {
-    /// The last moment there is (the default)
+    /// The latest moment (the default)
     #[arg(long)]
     pub latest: bool,
     /// What this snapshot holds
@@ -31,7 +31,7 @@ pub struct MomentArgs {
 }
 
 impl MomentArgs {
-    /// The moment asked for; says on stderr when a time was taken as UTC.
+    /// The requested moment; says on stderr if a time was taken as UTC.
     pub fn moment(&self) -> Moment {
         if let Some(id) = self.snapshot {
             return Moment::Snapshot { id };
@@ -56,7 +56,7 @@ fn time(text: &str) -> Result<ParsedTime, String> {
     offshoot_domain::parse_time(text).map_err(reason)
 }
 
-/// What cannot be a position is refused before the engine is asked.
+/// Text that cannot be a position is refused before the engine is asked.
 fn lsn(text: &str) -> Result<String, String> {
     let is_half = |half: &str| {
         (1..=8).contains(&half.len()) && half.bytes().all(|byte| byte.is_ascii_hexdigit())

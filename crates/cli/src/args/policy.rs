@@ -15,11 +15,11 @@ pub enum PolicyCommand {
     Set(SetArgs),
 }
 
-/// Change how a dSource or VDB is kept; what is not named stays as it is
+/// Change how a dSource or VDB is kept; settings that are not named stay as they are
 ///
-/// A snapshot stays while any of these durations keeps it, and for ever where `snapshot take` took it or a
-/// bookmark names it. `none` leaves a duration or the quota out. The latest snapshot that opens is never
-/// removed. What is no longer kept goes soon after.
+/// A snapshot stays while any of these durations keeps it, and for ever if `snapshot take` took it or a
+/// bookmark names it. `none` switches off a duration or the quota. The latest snapshot that opens is never
+/// removed. What is no longer kept is removed soon after.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  offshoot policy set prod --snapshot-every 10min --keep-all 24h \
@@ -41,7 +41,7 @@ pub struct ChangeArgs {
     /// Take a snapshot this often while there are changes, or `never`
     #[arg(long, value_name = "DURATION", value_parser = every)]
     pub snapshot_every: Option<Choice>,
-    /// Keep every snapshot for this long; of a VDB also what a rewind or refresh replaced
+    /// Keep every snapshot for this long; for a VDB also what a rewind or refresh replaced
     #[arg(long, value_name = "DURATION", value_parser = reach)]
     pub keep_all: Option<u64>,
     /// Keep the first snapshot of each hour (UTC) for this long

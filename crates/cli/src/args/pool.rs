@@ -5,29 +5,29 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum PoolCommand {
-    /// Show what the pool holds, what that takes and how the cache does
+    /// Show what the pool holds, the space it takes, and how the cache performs
     #[command(after_help = "Example:\n  offshoot pool status")]
     Status,
-    /// Show what dSources, VDBs and snapshots hold of the pool, and what deleting them would give back
+    /// Show what dSources, VDBs and snapshots hold of the pool, and what deleting them would free
     ///
-    /// Stored bytes are after compression. EXCLUSIVE is what the object alone reaches, SHARED what others
-    /// reach as well, PINNED what it alone keeps for its past only: snapshots, log, replaced states. Deleting
-    /// it gives back EXCLUSIVE + PINNED. A `~` marks figures from before the pool's last change.
+    /// Stored bytes are after compression. EXCLUSIVE is what only the object reaches, SHARED what others also
+    /// reach, PINNED what it alone keeps for its past: snapshots, log, replaced states. Deleting it frees
+    /// EXCLUSIVE + PINNED. A `~` marks figures from before the pool's last change.
     #[command(
         after_help = "Examples:\n  offshoot pool ledger\n  offshoot pool ledger prod\n  offshoot pool ledger --delete dev snapshot-7 snapshot-8"
     )]
     Ledger {
-        /// A dSource or VDB, with its snapshots, or a snapshot; everything where absent
+        /// A dSource or VDB, with its snapshots, or a snapshot; everything if absent
         object: Option<String>,
-        /// Show exactly what deleting all of these together would give back
+        /// Show exactly what deleting all of these together would free
         #[arg(long, value_name = "OBJECT", num_args = 1.., conflicts_with = "object")]
         delete: Vec<String>,
     },
-    /// Read and verify everything in the pool while it is used
+    /// Read and verify everything in the pool while it is in use
     ///
-    /// Reads at a bounded rate and lets others go first. It goes on by itself when the engine was stopped, killed or
-    /// replaced. What is damaged is replaced where there is a sound copy; else the result says which files of
-    /// which objects hold it, and so does `offshoot status`. Exits with 1 when damage is left.
+    /// Reads at a bounded rate and lets others go first. It resumes after the engine was stopped, killed or
+    /// replaced. Damaged blocks are replaced if there is a sound copy; otherwise the result and `offshoot status`
+    /// say which files of which objects hold them. Exits with 1 if damage is left.
     #[command(
         after_help = "Examples:\n  offshoot pool scrub\n  offshoot pool scrub --rate 16MiB --detach\n  offshoot pool scrub --last"
     )]
@@ -38,18 +38,18 @@ pub enum PoolCommand {
     /// Verify every structure of a pool that no engine uses, and change nothing
     ///
     /// Reads and verifies every block, and compares block table, references, directories, links and the
-    /// intent log with each other. Exits with 1 when something is not as it should be. A damaged block table
-    /// is made anew from the segments by the next start of the engine.
+    /// intent log with each other. Exits with 1 if it finds a problem. A damaged block table is rebuilt from
+    /// the segments by the next start of the engine.
     #[command(after_help = "Example:\n  offshoot pool check --pool /data/pool")]
     Check,
 }
 
 #[derive(Debug, Args)]
 pub struct ScrubArgs {
-    /// The most to read in a second [default: 64MiB]
+    /// The most to read per second [default: 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "last")]
     pub rate: Option<u64>,
-    /// Begin none: show the last one, or how far it is, and the damage that is known
+    /// Do not start one: show the last scrub or its progress, and the known damage
     #[arg(long, conflicts_with = "detach")]
     pub last: bool,
     #[command(flatten)]

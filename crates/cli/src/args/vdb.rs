@@ -40,7 +40,7 @@ pub struct ProvisionArgs {
     pub from: String,
     #[command(flatten)]
     pub moment: MomentArgs,
-    /// The port to listen on; a free one without
+    /// The port to listen on; by default a free one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// A setting of the database; may be given several times
@@ -49,7 +49,7 @@ pub struct ProvisionArgs {
     /// A limit of its memory
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Let the source's logins log in here too
+    /// Allow the source's logins here, too
     #[arg(long)]
     pub keep_source_logins: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub struct ProvisionArgs {
 
 /// Open a VDB in psql
 ///
-/// The password is handed over by the environment. With --json, prints what `vdb show` prints instead.
+/// The password is passed in the environment. With --json, prints what `vdb show` prints instead.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot vdb connect dev\n  \
                         offshoot vdb connect dev -- -c 'select count(*) from orders'")]

@@ -48,7 +48,7 @@ fn link(session: &Session, args: LinkArgs) -> Result<(), Failure> {
     change(session, &args.name, args.job, job)
 }
 
-/// Waits for a job that leaves the dSource there, and shows it.
+/// Waits for a job that leaves a dSource, and shows it.
 fn change(session: &Session, name: &str, args: JobArgs, job: JobId) -> Result<(), Failure> {
     session.follow(job, args, |_| show(session, name))
 }

@@ -20,7 +20,7 @@ pub fn run(session: &Session, command: PoolCommand) -> Result<(), Failure> {
             session.output.print(&ledger, ledger_text);
             Ok(())
         }
-        // Their findings decide the exit code: they are run elsewhere.
+        // Their findings decide the exit code, so they run elsewhere.
         PoolCommand::Check | PoolCommand::Scrub(_) => Ok(()),
         PoolCommand::Reclaim(args) => {
             let job = session.client.reclaim_pool()?;

@@ -14,7 +14,7 @@ pub fn run(session: &Session, command: TimeflowCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A line of the table, under the time it begins at.
+/// A line of the table, at the time it begins.
 type Line = (Timestamp, Vec<String>);
 
 fn show_text(history: &TimeflowList) -> String {
@@ -23,7 +23,7 @@ fn show_text(history: &TimeflowList) -> String {
     table(&heads, rows.collect())
 }
 
-/// What a timeflow began as, then what it has in the order of time.
+/// How a timeflow began, then what it has, in order of time.
 fn lines(timeflow: &Timeflow) -> Vec<Vec<String>> {
     let mut lines: Vec<Line> = Vec::new();
     lines.extend(timeflow.ranges.iter().map(|range| stretch(timeflow, "any moment", range)));

@@ -73,7 +73,7 @@ fn connect(session: &Session, args: &ConnectArgs) -> Result<(), Failure> {
     psql::open(&vdb, &args.psql)
 }
 
-/// Waits for a job that leaves the VDB there, and shows it.
+/// Waits for a job that leaves a VDB, and shows it.
 fn change(session: &Session, name: &str, args: JobArgs, job: JobId) -> Result<(), Failure> {
     session.follow(job, args, |_| show(session, name))
 }

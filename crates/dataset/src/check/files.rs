@@ -16,8 +16,8 @@ use std::ops::ControlFlow;
 const FILE: u8 = 1;
 const DIRECTORY: u8 = 2;
 
-/// Block maps counted already: many states share them. Data blocks and the last one's number, or what
-/// is wrong.
+/// Block maps already counted, since many states share them: data blocks and the last one's number,
+/// or what is wrong.
 pub(super) type Maps = HashMap<(BlockHash, u8), std::result::Result<(u64, u64), String>>;
 
 /// What the names say of an inode.
@@ -57,7 +57,7 @@ pub(super) fn check_state(
         ControlFlow::Continue(())
     });
     if let Err(error) = scanned {
-        // What is behind the damage is unknown: comparing would only find its echoes.
+        // What is below the damage is unknown: comparing would only report consequences of it.
         state.problems.push(format!("its tree cannot be read: {error}"));
         return state.problems;
     }
@@ -98,7 +98,7 @@ impl State {
                 return Err(format!("inode {ino} has names of several kinds"));
             }
         } else if let Some((ino, _)) = parse_xattr_key(key) {
-            // Inodes sort before: the record was met.
+            // Inodes sort first, so the record was already met.
             if !self.inodes.contains_key(&ino.0) {
                 return Err(format!("an attribute of inode {}, which is missing", ino.0));
             }

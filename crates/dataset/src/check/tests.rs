@@ -54,14 +54,14 @@ fn a_flipped_bit_is_found_wherever_it_is() {
     let (_dir, disk) = new_store();
     let segment = format!("segments/{}", disk.list("segments").unwrap()[0]);
     let len = disk.open(&segment).unwrap().len().unwrap();
-    // Behind the header as many bytes as make sure that not only the room between two blocks is hit.
+    // After the header, enough bytes to hit more than the room between two blocks.
     for (offset, count) in [(3, 1), (len / 2, 64), (len / 4 * 3, 64)] {
         let flip_all = || (offset..offset + count).for_each(|at| flip(&disk, &segment, at));
         flip_all();
         let report = check(disk.clone(), &mut |_, _| {}).unwrap();
         let found = &report.findings;
         assert!(found.iter().any(|one| one.object == "segment 1"), "byte {offset}: {found:?}");
-        // The segment's header is no block; any other damage is some file's.
+        // The segment's header is not a block; any other damage belongs to some file.
         let files = report.damage.iter().flat_map(|(_, holders)| &holders.named);
         assert_eq!(files.filter(|one| one.file.is_some()).count() > 0, offset > 3, "{report:?}");
         flip_all();
@@ -77,7 +77,7 @@ fn the_block_table_is_made_anew_from_the_segments_alone() {
     }
     let found = findings(&disk);
     assert!(found.len() == 1 && found[0].object == "block table", "{found:?}");
-    // The opening mends it; nothing is missing, and all counts are those of a walk.
+    // The opening fixes it; nothing is missing, and all counts are those of a walk.
     open(&disk).close().unwrap();
     assert_eq!(findings(&disk), []);
 }

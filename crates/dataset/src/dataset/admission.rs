@@ -1,12 +1,12 @@
-//! Letting changes in: how much may be unwritten, and whether the pool has room.
+//! Admitting changes: how much may be unwritten, and whether the pool has room.
 //!
-//! Room is asked for before a change is made, never afterwards: what is let in will be committed. When
-//! the pool runs full, changes are refused in the order of what their users can bear: a file that
+//! Room is asked for before a change is made, never afterwards: what is admitted will be committed. As
+//! the pool fills up, changes are refused in the order of what their users can bear: a file that
 //! cannot grow is an error to one statement of a database, content that cannot be replaced is one to
 //! its checkpoint, which is tried again; a server without room for its log stops.
 //!
-//! A database makes a file longer with zeros, which take no room, and writes the content over them
-//! later. So growth without content is remembered as *promised* until as much has been replaced, and
+//! A database extends a file with zeros, which take no room, and overwrites them with content later.
+//! So growth without content is remembered as *promised* until as much has been replaced, and
 //! further growth leaves that much room. It is an estimate, bounded by [`PROMISE_MAX`]: rewriting
 //! other content redeems it, too.
 
@@ -23,11 +23,11 @@ use std::time::Duration;
 const PROMISE_MAX: u64 = 128 << 20;
 /// What the nodes of one change take beside its own share of leaves, in bytes: the paths to both ends.
 const OWN_NODES_MAX: u64 = 64 << 10;
-/// Reclaim steps a writer does before it is refused, as long as they find something to do.
+/// Reclaim steps that a writer does before it is refused, as long as they have something to do.
 const RECLAIM_STEPS: u32 = 256;
 
-/// How far a dataset may go into the reserve. Not stored: whoever knows what the files are for says
-/// so after each opening.
+/// How far a dataset may go into the reserve. Not stored: after each opening the caller, who knows
+/// what the files are for, sets it again.
 #[derive(Default)]
 pub(super) struct Importance {
     /// All of it is what a source sends.
@@ -43,7 +43,7 @@ impl Dataset {
         self.importance.stream.store(true, Ordering::Relaxed);
     }
 
-    /// Says that a server cannot go on when the files of this directory (not of those below it)
+    /// Says that a server cannot continue when the files of this directory (not of those below it)
     /// cannot be made or written: room for them may be taken as [`Purpose::Log`].
     pub fn favour_directory(&self, directory: Ino) -> Result<()> {
         let inode = self.inode(directory)?;
@@ -66,7 +66,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// What room for a change of this inode is for; `replaces` says that the file does not grow.
+    /// The purpose of room for a change of this inode; `replaces` says that the file does not grow.
     pub(super) fn purpose_of(&self, inode: &Inode, replaces: bool) -> Purpose {
         if self.importance.stream.load(Ordering::Relaxed) {
             Purpose::Stream
@@ -79,10 +79,10 @@ impl Dataset {
         }
     }
 
-    /// Lets a change of about this many bytes in, waiting while too much is unwritten.
+    /// Admits a change of about this many bytes, waiting while too much is unwritten.
     ///
     /// # Errors
-    /// `NoSpace` when the pool has no room for it and what is unwritten already.
+    /// `NoSpace` if the pool has no room for it and for what is already unwritten.
     pub(super) fn admit(&self, bytes: u64, purpose: Purpose) -> Result<()> {
         if self.is_replaying() {
             return Ok(());
@@ -101,7 +101,7 @@ impl Dataset {
         }
         let pool = &self.ground.pool;
         if !self.has_room(bytes, purpose) && with_own_nodes(bytes) <= pool.available_now(purpose) {
-            // Only what others have not written yet stands in the way.
+            // Only what others have not written yet is in the way.
             self.ground.write_all();
         }
         for _ in 0..RECLAIM_STEPS {
@@ -118,8 +118,8 @@ impl Dataset {
         if self.has_room(bytes, purpose) { Ok(()) } else { Err(Error::NoSpace) }
     }
 
-    /// Counts growth towards a quota. What replaces content, or is a server's log, is not refused by
-    /// it: nobody could go on.
+    /// Counts growth towards a quota. Replaced content and a server's log are never refused by it:
+    /// no server could continue.
     fn admit_to_quota(&self, bytes: u64, purpose: Purpose) -> Result<()> {
         let quota = match &*self.quota.read() {
             Some(quota) if matches!(purpose, Purpose::Growth | Purpose::Stream) => quota.clone(),
@@ -155,7 +155,7 @@ impl Dataset {
         self.ground.pool.available(purpose) >= with_nodes(let_in) + with_own_nodes(bytes)
     }
 
-    /// Counts what a write that was let in promises or redeems.
+    /// Counts what an admitted write promises or redeems.
     pub(super) fn count_promise(&self, purpose: Purpose, data: &[u8]) {
         match purpose {
             Purpose::Growth if data.iter().all(|byte| *byte == 0) => {
@@ -210,12 +210,12 @@ impl Dataset {
     }
 }
 
-/// Bytes of data with as much again by half, for the nodes of trees, as what is changed may lie apart.
+/// Bytes of data plus half as much for tree nodes, as changes may be scattered.
 fn with_nodes(bytes: u64) -> u64 {
     bytes + bytes / 2
 }
 
-/// Bytes of one change: they lie together, and share their nodes.
+/// Bytes of one change: they are contiguous and share their nodes.
 fn with_own_nodes(bytes: u64) -> u64 {
     bytes + (bytes / 2).min(OWN_NODES_MAX + bytes / 64)
 }

@@ -22,7 +22,7 @@ pub(super) struct LoggedSetAttr {
 }
 
 impl Dataset {
-    /// Changes attributes and answers the new ones.
+    /// Changes attributes and returns the new ones.
     pub fn setattr(&self, ino: Ino, change: &SetAttr) -> Result<Attr> {
         let change = LoggedSetAttr {
             size: change.size,
@@ -80,7 +80,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Gives back one [`Dataset::open`]; frees the inode when it was the last and no name is left.
+    /// Ends one [`Dataset::open`]; frees the inode when it was the last and no name is left.
     pub fn close(&self, ino: Ino) {
         let Some(inode) = self.inodes.get(ino) else { return };
         let Ok(gate) = self.enter() else { return };
@@ -91,8 +91,8 @@ impl Dataset {
         }
     }
 
-    /// Takes away a name's count; frees the inode when it was the last and nobody uses it. A
-    /// replay frees at its end: records further on may write to an inode that was still open.
+    /// Takes away a name's count; frees the inode when it was the last and nobody uses it. A replay
+    /// frees only at its end: later records may write to an inode that was still open.
     pub(super) fn drop_link(&self, epoch: u64, inode: &Arc<Inode>, time: Timestamp) {
         let mut state = inode.state.write();
         self.change(epoch, inode, &mut state, |state| {

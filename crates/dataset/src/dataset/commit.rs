@@ -1,19 +1,20 @@
 //! Commits: turning what is changed in memory into a durable tree.
 //!
-//! 1. The epoch ends (`gate` taken alone, for a moment): the last operation's number and the list of
-//!    changed inodes are the cut; every dirty layer becomes a frozen one.
+//! 1. The epoch ends (`gate` held exclusively, for a moment): the last operation's number and the
+//!    list of changed inodes define the cut; every dirty layer becomes a frozen one.
 //! 2. Worker threads hash and compress the blocks; then block maps and the dataset's tree are
-//!    written. Operations go on meanwhile, in the next epoch.
+//!    written. Operations continue in the next epoch.
 //! 3. The directory gets the new tree with the number of the last operation in it, and the pool
 //!    makes its root durable. Only this step is shared between datasets.
 //! 4. Inodes take their new maps and drop their frozen layers; the log is trimmed.
 //!
 //! Rules:
 //! - C1: the tree holds exactly the operations up to the number stored beside it, in one durable
-//!   root: replay starts behind it.
-//! - C2: readers must always find a block: the new tree is shown before a frozen layer is dropped.
+//!   root: replay starts after it.
+//! - C2: readers must always find a block: the new tree is published before a frozen layer is
+//!   dropped.
 //! - C3: the root MUST be durable before operations leave the queue and records the log.
-//! - C4: a failed commit loses nothing: frozen layers stay and go with the next one.
+//! - C4: a failed commit loses nothing: frozen layers stay, and the next commit takes them.
 
 use super::{Committed, Dataset};
 use crate::block_map::BlockMap;
@@ -31,7 +32,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Commits of fewer blocks are hashed by the committing thread alone.
+/// For commits of fewer blocks the committing thread hashes alone.
 const PARALLEL_BLOCKS_MIN: usize = 64;
 /// Blocks a worker takes at a time: neighbours in a file stay neighbours on disk.
 const WORK_BLOCKS: usize = 32;
@@ -142,7 +143,7 @@ impl Dataset {
         cut: &Cut,
         snapshot: Option<&SnapshotRequest>,
     ) -> Result<(Vec<Work>, TreeState, Option<SnapshotId>)> {
-        // From the reserve if need be: this data was let in when there was room (`admit`).
+        // From the reserve if necessary: this data was admitted when there was room (`admit`).
         let mut transaction = self.ground.pool.begin_freeing();
         if self.past_cache.load(Ordering::Relaxed) {
             transaction = transaction.past_cache();
@@ -225,7 +226,7 @@ impl Dataset {
         Ok(hashes)
     }
 
-    /// Writes an inode's block map and collects its changes of the tree; answers by how many data
+    /// Writes an inode's block map and collects its changes to the tree; returns by how many data
     /// blocks it grew.
     fn write_inode(
         &self,
@@ -259,7 +260,7 @@ impl Dataset {
         let mut grown = 0;
         let emptied = layer.cleared.covers(0, u64::MAX);
         if emptied {
-            // Cut to nothing: what it was need not be walked through to be counted.
+            // Truncated to nothing: no need to walk the old map to count it.
             grown = -(item.blocks as i64);
             item.map = BlockMap::EMPTY;
         }
@@ -319,7 +320,7 @@ impl Dataset {
             *committed = Committed { root: tree.root, generation };
         }
         self.blocks.store(tree.blocks, Ordering::Relaxed);
-        // C2: the tree is shown, now layers may go.
+        // C2: the tree is published, so layers may go now.
         state.frozen.clear();
         for Work { inode, frozen, map, blocks } in done {
             let mut inode_state = inode.state.write();
@@ -327,7 +328,7 @@ impl Dataset {
             inode_state.commit_done(map, blocks);
             self.account(before, inode_state.weight());
             if frozen.gone {
-                // Only now: until here it kept readers from finding the inode in the old tree.
+                // Only now: until here it stopped readers from finding the inode in the old tree.
                 self.inodes.remove(inode.ino);
             }
         }

@@ -10,9 +10,9 @@ use std::ops::Range;
 const RANGES_MAX: usize = 4096;
 
 impl Dataset {
-    /// The blocks of a file that may differ from those of a file of `other`, a dataset of the same
-    /// store: ascending ranges that leave out nothing that differs, but hold blocks that do not where
-    /// there would be very many. The trees are compared by their hashes, so the cost follows what differs, not the size.
+    /// The blocks of a file that may differ from those of a file of `other`, a dataset of the same store: ascending
+    /// ranges that cover everything that differs. Where there would be very many ranges, they also contain blocks that
+    /// do not differ. The trees are compared by their hashes, so the cost follows what differs, not the size.
     pub fn differing_blocks(
         &self,
         ino: Ino,
@@ -33,7 +33,7 @@ impl Dataset {
                     return Ok(ranges);
                 }
                 Err(Error::Missing(hash)) => {
-                    // A commit has replaced a map meanwhile, or a node is lost.
+                    // A commit has replaced a map in the meantime, or a node is lost.
                     self.wait_for_commit()?;
                     other.wait_for_commit()?;
                     let same = self.committed_map(ino)?.0 == Some(map)
@@ -47,7 +47,7 @@ impl Dataset {
         }
     }
 
-    /// The map of a file, none where it has uncommitted blocks; and the blocks of its length.
+    /// The map of a file, or none if it has uncommitted blocks; and its length in blocks.
     fn committed_map(&self, ino: Ino) -> Result<(Option<BlockMap>, u64)> {
         let inode = self.inode(ino)?;
         inode.expect_file()?;

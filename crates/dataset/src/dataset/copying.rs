@@ -2,8 +2,8 @@
 //!
 //! A changed block in memory is shared as it is; a committed block by its hash, pinned until the
 //! target's commit refers to it. Such an operation has no form in the log (the block may be gone by
-//! the time of a replay), so a sync of the target commits instead. Where every operation must survive
-//! the engine, bytes are copied; blocks that turn out the same are stored once all the same.
+//! the time of a replay), so a sync of the target commits instead. If every operation must survive
+//! the engine, bytes are copied; identical blocks are still stored once.
 
 use super::{Dataset, FILE_SIZE_MAX};
 use crate::inode::{Inode, Place};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 const BLOCK: u64 = BLOCK_SIZE as u64;
 /// Blocks shared by one operation.
 const SHARE_BLOCKS: u64 = 512;
-/// Bytes copied by one operation where blocks cannot be shared.
+/// Bytes copied by one operation if blocks cannot be shared.
 const COPY_LEN_MAX: u64 = 1 << 20;
-/// How often a block that a commit replaced meanwhile is looked for again.
+/// How often to look again for a block that a commit replaced in the meantime.
 const ATTEMPTS_MAX: u32 = 8;
 
 impl Dataset {
     /// Copies a range, sharing blocks where offsets are aligned to 8 KiB. `source` may be this
-    /// dataset. Answers the bytes copied: fewer than `len` only at the end of the source.
+    /// dataset. Returns the bytes copied: fewer than `len` only at the end of the source.
     #[allow(clippy::too_many_arguments)] // the six numbers of copy_file_range
     pub fn copy_range(
         &self,
@@ -50,7 +50,7 @@ impl Dataset {
         while done < len {
             let (at, to_at, rest) = (source_offset + done, target_offset + done, len - done);
             let aligned = at % BLOCK == 0 && to_at % BLOCK == 0;
-            // The last block may be shared whole when nothing of the target lies behind it.
+            // The last block may be shared whole if the target has nothing after it.
             let ends = at + rest >= size && to_at + rest >= to.state.read().size;
             let whole = if ends { rest } else { rest / BLOCK * BLOCK };
             let copied = if aligned && whole > 0 && self.volatile().is_none() {
@@ -94,7 +94,7 @@ impl Dataset {
         }
         let end = target_offset + len;
         if !end.is_multiple_of(BLOCK) && end < state.size {
-            // The target grew meanwhile: what lies behind the range must stay.
+            // The target has grown: what follows the range must stay.
             return Ok(0);
         }
         let first = target_offset / BLOCK;
@@ -149,7 +149,7 @@ impl Dataset {
         map.lookup(&self.reader, first, &mut hashes)?;
         for index in committed {
             if !hashes[index].is_zero() {
-                // `Missing` when a commit replaced it meanwhile: the caller looks again.
+                // `Missing` if a commit replaced it in the meantime: the caller looks again.
                 let pin = self.ground.pool.pin(&hashes[index])?;
                 slots[index] = Some(Slot::Shared(Arc::new(pin)));
             }

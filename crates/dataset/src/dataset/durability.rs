@@ -2,7 +2,7 @@
 //!
 //! Rules:
 //! - D1: operations of a dataset enter the log in the order of their numbers, without a gap. Once
-//!   some cannot be logged, none behind them is until a commit has caught up.
+//!   some cannot be logged, no later ones are until a commit has caught up.
 //! - D2: operations that a running commit covers are still logged when someone syncs: the commit may
 //!   fail or take long, and a sync must not wait for it.
 //! - D3: the log is trimmed only up to the oldest record that holds an operation no durable commit
@@ -37,11 +37,11 @@ impl Dataset {
         self.commit_up_to(target)
     }
 
-    /// Puts the queue into the log; answers the sequence of a record at or behind the one that
-    /// holds operation `target`, `None` when it could not be logged.
+    /// Puts the queue into the log. Returns the sequence of a record at or after the one that holds
+    /// operation `target`, or `None` if it could not be logged.
     fn log_queue(&self, target: u64) -> Option<u64> {
         let log = self.ground.log.get()?;
-        // D1: whoever comes second finds the queue empty and waits for the same record.
+        // D1: a second caller finds the queue empty and waits for the same record.
         let mut last_sequence = self.log_order.lock();
         let (mut first, entries) = {
             let mut queue = self.queue.lock();

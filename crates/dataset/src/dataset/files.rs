@@ -18,18 +18,18 @@ use std::sync::Arc;
 const BLOCK: u64 = BLOCK_SIZE as u64;
 /// Blocks looked up at a time by a read: what the kernel asks for at most, aligned.
 const READ_BLOCKS: usize = 128;
-/// The same of a short read, which should not pay for room for so many.
+/// The same for a short read, which should not pay for that much room.
 const SHORT_READ_BLOCKS: usize = 4;
-/// What a single block is read with from a slow device: an aligned piece of the file.
+/// From a slow device, a single block is read together with this aligned piece of the file.
 const AROUND_BLOCKS: usize = 16;
-/// Blocks of a sequential read that are read at once: compressed about 700 KiB, below the longest read of
-/// the pool.
+/// Blocks of a sequential read that are read together: about 700 KiB compressed, below the longest read
+/// of the pool.
 const GROUP_BLOCKS: u64 = 256;
 /// Bytes of one operation; longer writes are several.
 const WRITE_LEN_MAX: usize = 1 << 20;
-/// How often a read looks again for a block that was replaced meanwhile.
+/// How often a read looks again for a block that was replaced in the meantime.
 const MISSING_MAX: u32 = 8;
-/// How far a sequential reader is read ahead of, in blocks.
+/// How far to read ahead of a sequential reader, in blocks.
 const AHEAD_BLOCKS_MAX: u64 = 128;
 
 /// The content of blocks that an operation changes in part, read before it takes any lock.
@@ -56,7 +56,7 @@ impl Bases {
 
     /// What must be read before a block can be changed in part.
     fn missing(&self, state: &InodeState, block: u64) -> Option<BaseSource> {
-        // Behind the end there are only zeros.
+        // Past the end there are only zeros.
         if block >= state.size.div_ceil(BLOCK) {
             return None;
         }
@@ -98,7 +98,8 @@ impl InodeState {
         self.dirty.put_block(block, Slot::Data(BlockData::new(content)));
     }
 
-    /// Cuts or extends a file. Bytes behind the end of a file are zeros in its last block, always.
+    /// Truncates or extends a file. Bytes past the end of a file are always zeros in its last
+    /// block.
     pub(super) fn resize(&mut self, size: u64, bases: &Bases) {
         if size < self.size {
             let tail = (size % BLOCK) as usize;
@@ -115,7 +116,7 @@ impl InodeState {
         if offset >= self.size {
             return;
         }
-        // Behind the end everything is zeros already, so the last block counts as a whole.
+        // Past the end everything is already zeros, so the last block counts as a whole.
         let end = if end >= self.size { end.max(self.size).next_multiple_of(BLOCK) } else { end };
         let (first, last) = (offset / BLOCK, end / BLOCK);
         let (head, tail) = ((offset % BLOCK) as usize, (end % BLOCK) as usize);
@@ -172,8 +173,8 @@ impl Dataset {
         Ok(buffer.into())
     }
 
-    /// Reads into a buffer; answers how many bytes, fewer than asked only at the end of the file.
-    /// The way without an allocation.
+    /// Reads into a buffer without allocating. Returns how many bytes: fewer than asked only at the
+    /// end of the file.
     pub fn read_into(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let inode = self.inode(ino)?;
         inode.expect_file()?;
@@ -199,7 +200,7 @@ impl Dataset {
         Ok(done)
     }
 
-    /// Reads what lies in at most `N` blocks (128 at most).
+    /// Reads what is in at most `N` blocks (128 at most).
     fn read_part<const N: usize>(
         &self,
         inode: &Inode,
@@ -214,8 +215,8 @@ impl Dataset {
             let outcome = self.read_pool(map, committed, &mut wanted, offset, &mut buffer[..len]);
             match outcome {
                 Err(Error::Missing(hash)) => {
-                    // Reclaimed meanwhile, as a commit replaced the map, or a write the shared
-                    // block? Looking again finds what is there now.
+                    // A commit may have replaced the map, or a write the shared block. Looking
+                    // again finds what is there now.
                     self.wait_for_commit()?;
                     if attempts > MISSING_MAX && inode.state.read().map == map {
                         return Err(Error::Missing(hash));
@@ -226,8 +227,8 @@ impl Dataset {
         }
     }
 
-    /// Copies what is in memory, zeroes holes, and answers the length that can be read, the
-    /// committed map and which blocks it must be asked for (as bits). `wanted` gets the hashes of
+    /// Copies what is in memory and zeroes holes. Returns the length that can be read, the
+    /// committed map, and which blocks to look up in it (as bits). `wanted` gets the hashes of
     /// shared blocks.
     fn read_memory(
         &self,
@@ -315,7 +316,7 @@ impl Dataset {
     }
 
     /// Brings all of the groups into the cache that blocks of a sequential read are in. Groups begin at
-    /// fixed blocks: of several requests under way at once, the first of a group reads it for the others.
+    /// fixed blocks: of several concurrent requests, the first in a group reads it for the others.
     fn read_groups(&self, map: BlockMap, first: u64, end: u64) -> Result<()> {
         for group in first / GROUP_BLOCKS..end.div_ceil(GROUP_BLOCKS) {
             let mut hashes = [BlockHash::ZERO; GROUP_BLOCKS as usize];
@@ -325,7 +326,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Writes all of `data`. An aligned block of 8 KiB is never seen half written, also not after a
+    /// Writes all of `data`. An aligned block of 8 KiB is never seen half written, not even after a
     /// crash. May wait for a commit when too much is unwritten.
     pub fn write(&self, ino: Ino, offset: u64, data: &[u8]) -> Result<()> {
         if offset.checked_add(data.len() as u64).is_none_or(|end| end > FILE_SIZE_MAX) {
@@ -335,7 +336,7 @@ impl Dataset {
         inode.expect_file()?;
         let (mut rest, mut at) = (data, offset);
         while !rest.is_empty() {
-            // Cut at a block's edge, so that no block is written by two operations.
+            // Split at block boundaries, so that no block is written by two operations.
             let room = WRITE_LEN_MAX - (at % BLOCK) as usize;
             let (now, later) = rest.split_at(rest.len().min(room));
             let replaces = at + now.len() as u64 <= inode.state.read().size;
@@ -349,7 +350,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Appends at the end of the file, whichever it is by then; answers the offset.
+    /// Appends at the end of the file as it is by then; returns the offset.
     pub fn append(&self, ino: Ino, data: &[u8]) -> Result<u64> {
         let inode = self.inode(ino)?;
         inode.expect_file()?;
@@ -360,7 +361,7 @@ impl Dataset {
         Ok(offset)
     }
 
-    /// One write operation, at the end of the file without an offset; answers where it went.
+    /// One write operation, without an offset at the end of the file; returns where it went.
     pub(super) fn write_at(
         &self,
         inode: &Arc<Inode>,
@@ -455,7 +456,8 @@ impl Dataset {
     /// Has blocks read into the cache ahead of a sequential reader that has read `first..end`.
     fn read_ahead(&self, inode: &Inode, first: u64, end: u64) {
         if end - first >= AHEAD_BLOCKS_MAX / 2 {
-            // Who asks for so much at a time, as the kernel does, has several requests under way.
+            // A caller that asks for so much at a time, as the kernel does, has several requests in
+            // flight.
             return;
         }
         let Some(mut stream) = inode.stream.try_lock() else { return };
@@ -491,7 +493,7 @@ impl Dataset {
     }
 }
 
-/// The block that an operation's edge at this offset cuts, if it cuts one.
+/// The block that a boundary at this offset would split, if any.
 fn edge(offset: u64) -> Option<u64> {
     (!offset.is_multiple_of(BLOCK)).then_some(offset / BLOCK)
 }

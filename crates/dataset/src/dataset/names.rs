@@ -104,7 +104,7 @@ impl InodeState {
         (self.mtime, self.ctime) = (time, time);
     }
 
-    /// A name as the layers in memory know it; `None`: ask the tree.
+    /// A name as the in-memory layers know it; `None`: ask the tree.
     fn entry_in_memory(&self, key: &NameKey) -> Option<Option<Entry>> {
         self.dirty
             .names
@@ -158,7 +158,7 @@ impl Dataset {
                     return Ok(entry);
                 }
             }
-            // Read after the layers: a commit shows its tree before it drops the frozen layer.
+            // Read after the layers: a commit publishes its tree before it drops the frozen layer.
             let committed = *self.committed.read();
             let tree_key = name_key(directory.ino, key.0, name);
             match tree::get(&self.reader, committed.root, &tree_key) {
@@ -170,9 +170,9 @@ impl Dataset {
         }
     }
 
-    /// Up to `max` names of a directory behind `cookie` (0 = from the start), without `.` and
-    /// `..`. Empty at the end. Names present throughout are answered exactly once. Names with equal
-    /// cookies are answered together, be it beyond `max`.
+    /// Up to `max` names of a directory after `cookie` (0 = from the start), without `.` and `..`.
+    /// Empty at the end. Names that exist throughout are returned exactly once. Names with equal
+    /// cookies are returned together, even beyond `max`.
     pub fn readdir(&self, directory: Ino, cookie: u64, max: usize) -> Result<Vec<DirEntry>> {
         let inode = self.inode(directory)?;
         inode.expect_directory()?;
@@ -201,7 +201,7 @@ impl Dataset {
         }
     }
 
-    /// The committed names behind a cookie that the overlay does not speak of.
+    /// The committed names after a cookie that the overlay does not mention.
     fn scan_names(
         &self,
         directory: &Inode,
@@ -277,7 +277,7 @@ impl Dataset {
             state.put_entry(name, Some((ino, kind_code(new.kind))), time);
             state.size += 1;
             state.nlink += u32::from(new.kind == FileKind::Directory);
-            // Queued before the lock is released: what others do to the new inode comes behind.
+            // Queued before the lock is released: what others do to the new inode comes later.
             let Creation { mode, uid, gid, rdev, target, .. } = *new;
             let kind = kind_code(new.kind);
             let operation =
@@ -369,7 +369,7 @@ impl Dataset {
     }
 }
 
-/// What memory knows of the names behind a cookie: up to `max` that are there, and all removed ones
+/// What memory knows of the names after a cookie: up to `max` existing ones, and all removed ones
 /// between them.
 fn overlay_names(
     directory: &Inode,

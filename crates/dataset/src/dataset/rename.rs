@@ -107,7 +107,7 @@ impl Dataset {
         }
     }
 
-    /// Refuses to move `ino` into `directory` when that lies below it.
+    /// Refuses to move `ino` into `directory` if that is below it.
     fn check_not_below(&self, directory: &Inode, ino: Ino) -> Result<()> {
         let mut at = directory.ino;
         for _ in 0..DEPTH_MAX {

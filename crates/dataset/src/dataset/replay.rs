@@ -27,7 +27,7 @@ impl Dataset {
         let mut queue = self.queue.lock();
         // An operation that finds nothing to do still counts.
         queue.last = before + 1;
-        // It is in the log already; the store commits before it opens a new one.
+        // It is already in the log; the store commits before it opens a new one.
         queue.give_up_log();
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Dataset {
     }
 
     /// Ends a replay, or the loading of a dataset: inodes without a name are freed, as nobody has
-    /// them open any more. Not an operation: it changes nothing that can be seen.
+    /// them open any more. This is not an operation: it changes nothing visible.
     pub(crate) fn free_orphans(&self) -> Result<()> {
         self.replaying.store(false, Ordering::Relaxed);
         let mut orphans: BTreeSet<u64> = BTreeSet::new();

@@ -1,7 +1,7 @@
-//! Changes that must be done exactly once although the request for them may come again.
+//! Changes that must be done exactly once, although a request for them may come again.
 //!
-//! Where the dataset outlives its engine (`survival.rs`), what such a request did is noted together with its operation;
-//! an engine that takes over knows what is done already.
+//! Where the dataset outlives its engine (`survival.rs`), what such a request did is recorded together with its
+//! operation, so an engine that takes over knows what is already done.
 
 use super::Dataset;
 use super::names::Creation;
@@ -22,7 +22,7 @@ pub struct Requested<'a> {
 
 impl Dataset {
     /// Begins a request; it ends when the returned value is dropped: after its answer was given. Waits while very
-    /// many are under way.
+    /// many are in flight.
     pub fn begin(&self, id: RequestId) -> Request<'_> {
         self.slots.begin(id)
     }
@@ -49,8 +49,8 @@ impl Dataset {
         self.on(None).link(ino, parent, name)
     }
 
-    /// Removes a name of anything but a directory. The inode lives on until its last name is gone
-    /// and it is open nowhere.
+    /// Removes a name of anything but a directory. The inode stays until its last name is gone and
+    /// nobody has it open.
     pub fn unlink(&self, parent: Ino, name: &[u8]) -> Result<()> {
         self.on(None).unlink(parent, name)
     }

@@ -2,7 +2,7 @@
 //! programs have open stay although the engine that opened them is gone.
 //!
 //! Without it, acknowledged writes that nobody synced live in this process's memory alone. That is
-//! enough as long as the mounts die with the process, for then nobody is left who believes in them.
+//! enough as long as the mounts die with the process: then nobody is left who relies on them.
 
 use super::Dataset;
 use crate::{Error, Result};
@@ -53,7 +53,7 @@ impl Dataset {
         let Some(volatile) = self.volatile() else { return };
         let mut waits = 0;
         while volatile.used() > CAPACITY - HEADROOM && waits < 100 {
-            // Failure shows at the next sync; meanwhile no takeover is possible.
+            // A failure shows at the next sync; until then no takeover is possible.
             if self.commit().is_err() {
                 self.ground.progress.wait(Duration::from_millis(10));
             }
@@ -64,8 +64,8 @@ impl Dataset {
     /// Applies what an earlier engine's volatile log holds beyond what is applied already.
     ///
     /// # Errors
-    /// `Corrupt` when something is missing or damaged: then what programs believe in is lost, and they
-    /// must not go on.
+    /// `Corrupt` when something is missing or damaged: then programs rely on what is lost, and must
+    /// not continue.
     pub(crate) fn replay_volatile(&self, volatile: &VolatileLog) -> Result<()> {
         volatile.replay(|number, operation| {
             let last = self.last_operation();
@@ -94,7 +94,7 @@ impl Dataset {
     /// Keeps an inode until [`Dataset::let_go`].
     fn hold(&self, ino: Ino) -> Result<()> {
         match self.open(ino) {
-            // The request that opens it may not have been answered, and the inode be gone since.
+            // The request that opens it may be unanswered, and the inode gone since.
             Err(Error::NotFound | Error::Stale) => Ok(()),
             Ok(()) => {
                 self.held.lock().push(ino);
@@ -104,7 +104,7 @@ impl Dataset {
         }
     }
 
-    /// Inodes of an earlier engine's users are kept by their new counts from here on, or by nobody.
+    /// From here on the new counts keep inodes of an earlier engine's users, or nothing does.
     pub fn let_go(&self) {
         for ino in std::mem::take(&mut *self.held.lock()) {
             self.close(ino);

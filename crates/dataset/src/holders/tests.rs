@@ -135,7 +135,7 @@ fn damage_elsewhere_hides_only_what_is_below_it() {
     let state = StateId::Dataset(dataset);
     assert_eq!(found[&below], Holders::default());
     assert_eq!(found[&there].named, [held(state, "below/file", 140 * 8192, 8192)]);
-    // What could not be read is known now.
+    // What could not be read is now known.
     assert_eq!(store.faults().iter().map(|fault| fault.hash).collect::<Vec<_>>(), [lost]);
     let found = store.holders(&[lost]);
     assert_eq!(found[&lost].named, [held(state, "below/file", 0, 128 * 8192)]);

@@ -1,4 +1,4 @@
-//! What happens by itself: commits of datasets that are due, and reading ahead.
+//! What happens on its own: commits of datasets that are due, and reading ahead.
 
 use crate::ground::Ground;
 use crate::loaded::Loaded;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 /// Datasets committed at a time.
 const COMMITTERS: usize = 2;
-/// Threads that read ahead: so many reads they have under way.
+/// Threads that read ahead, which is also the number of reads in flight.
 const PREFETCHERS: usize = 8;
 /// After a failed commit a dataset is left alone for this long, in ms.
 const RETRY_MS: u64 = 1000;
@@ -81,8 +81,8 @@ fn find_due(
         }
     }
     if ground.weight.load(Ordering::Relaxed) > options.dirty_bound / 2 {
-        // What is light beside one that is being committed makes no room: it would be committed
-        // again and again, for nothing.
+        // A dataset that is small compared with one being committed makes no room: it would be
+        // committed again and again for nothing.
         let most = all.iter().map(|dataset| dataset.dirty_bytes()).max()?;
         let heavy =
             |dataset: &&Arc<Dataset>| dataset.dirty_bytes() > most / 4 && free(dataset.id());
@@ -97,7 +97,7 @@ fn run_prefetcher(ground: &Ground, loaded: &Loaded) {
         match request {
             Request::Blocks(blocks) => ground.pool.prefetch(&blocks),
             Request::Range(dataset, ino, from, end) => {
-                // A hint: whoever needs the blocks sees what is wrong with them.
+                // Only a hint: those who need the blocks see what is wrong with them.
                 let _ = loaded.get(dataset).map(|dataset| dataset.prefetch(ino, from, end));
             }
         }

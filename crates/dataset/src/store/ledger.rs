@@ -1,4 +1,4 @@
-//! What datasets and snapshots hold of the pool: stored bytes, worked out on paper.
+//! What datasets and snapshots hold of the pool: stored bytes, computed on paper.
 
 use super::Store;
 use crate::Result;
@@ -11,10 +11,10 @@ use offshoot_types::{BlockHash, DatasetId, SnapshotId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How often an answer is worked out anew because the directory changed meanwhile.
+/// How often an answer is computed again because the directory changed in between.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// Datasets and snapshots taken together, each once. What is gone by now holds nothing.
+/// Datasets and snapshots taken together, each once. Those already gone hold nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Holding {
     /// Datasets.
@@ -46,7 +46,7 @@ impl Holding {
 
 /// The stored bytes that a changing set of datasets and snapshots reaches.
 ///
-/// What is in the set is kept in the pool while this lives, as it was when it was added.
+/// While this lives, the pool keeps what is in the set as it was when it was added.
 pub struct StoredBytes {
     store: Arc<Store>,
     reach: Reach,
@@ -54,12 +54,12 @@ pub struct StoredBytes {
 }
 
 impl StoredBytes {
-    /// Replaces the set and answers its stored bytes, frames included, each block once. Costs the
+    /// Replaces the set and returns its stored bytes, frames included, each block once. Costs the
     /// difference between the sets. After an error it is of no use.
     pub fn replace(&mut self, holding: &Holding) -> Result<u64> {
         let trees = self.store.hold(|directory| directory.roots_of(holding))?;
         let roots: BTreeSet<BlockHash> = trees.roots.iter().copied().collect();
-        // First in, then out: what both reach is not walked through.
+        // First in, then out: what both reach is not walked.
         roots.difference(&self.roots).try_for_each(|root| self.reach.add(root))?;
         self.roots.difference(&roots).try_for_each(|root| self.reach.remove(root))?;
         self.roots = roots;
@@ -95,7 +95,7 @@ impl Store {
             let pins: offshoot_pool::Result<_> = roots.iter().map(|root| pool.pin(root)).collect();
             pins.map(|pins| HeldTrees { directory: root, roots, _pins: pins })
         };
-        // A commit takes a tree away a moment before the directory says so.
+        // A commit removes a tree a moment before the directory says so.
         let held = hold().or_else(|_| {
             let _settled = directory.settled();
             hold()
@@ -103,8 +103,8 @@ impl Store {
         Ok(held?)
     }
 
-    /// Stored bytes (frames included) that deleting all of a holding would give back, to the block, as of
-    /// the last commits. Costs what would be given back.
+    /// Stored bytes (frames included) that deleting all of a holding would free, exact to the block, as
+    /// of the last commits. The cost follows what would be freed.
     pub fn freed_by_deleting(&self, holding: &Holding) -> Result<u64> {
         let pool = &self.ground.pool;
         let mut attempts = 0;
@@ -126,8 +126,8 @@ impl Store {
         StoredBytes { store: self.clone(), reach: self.ground.pool.reach(), roots: BTreeSet::new() }
     }
 
-    /// Changes exactly when any dataset or snapshot does: figures worked out at the same version are the
-    /// same. Not what is still in memory alone.
+    /// Changes exactly when any dataset or snapshot does: figures computed at the same version are the
+    /// same. What is only in memory does not count.
     pub fn version(&self) -> BlockHash {
         self.ground.pool.root().hash
     }

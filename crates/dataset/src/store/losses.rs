@@ -1,9 +1,9 @@
-//! Datasets that lack operations which were acknowledged, as the log that held them was damaged.
+//! Datasets that lack acknowledged operations because the log that held them was damaged.
 //!
-//! Such a dataset is a prefix of its history: what comes behind a missing operation is not applied. It is
-//! marked in the directory, in a durable root, before the log is used again. From then on its files are
-//! refused with [`Error::Lost`] until somebody says that the prefix will do ([`Store::accept_loss`]), or it is
-//! deleted. Its snapshots, which are in commits, and all other datasets are as they should be.
+//! Such a dataset is a prefix of its history: nothing after a missing operation is applied. It is marked in
+//! the directory, in a durable root, before the log is used again. From then on its files are refused with
+//! [`Error::Lost`] until somebody accepts the prefix ([`Store::accept_loss`]) or deletes the dataset. Its
+//! snapshots, which are in commits, and all other datasets are not affected.
 
 use super::Store;
 use crate::directory::DirectoryEntry;
@@ -49,21 +49,21 @@ impl Losses {
         if damage.streams.get(&dataset.0).is_some_and(|position| *position > last) {
             return true;
         }
-        // What followed without a gap shows that nothing of it was there.
+        // If later records follow without a gap, none of its operations were there.
         let later = self.applied.get(&dataset).is_some_and(|sequence| *sequence > damage.last);
         !damage.all_known && !later
     }
 }
 
 impl Store {
-    /// Datasets of which acknowledged operations are lost; see [`Error::Lost`].
+    /// Datasets that lost acknowledged operations; see [`Error::Lost`].
     pub fn lost(&self) -> Vec<DatasetId> {
         let directory = self.ground.directory.read();
         let lost = directory.datasets.iter().filter(|(_, record)| record.lost);
         lost.map(|(id, _)| *id).collect()
     }
 
-    /// Goes on with what is there of a dataset, durably. None that lost anything is no error.
+    /// Accepts what is left of a dataset, durably. It is no error if nothing was lost.
     ///
     /// # Errors
     /// `NoDataset`, and the pool's.
@@ -87,7 +87,7 @@ impl Store {
         })
     }
 
-    /// Marks the datasets that a replay could not bring to where they were.
+    /// Marks the datasets that a replay could not restore completely.
     pub(super) fn mark_lost(&self, losses: &Losses, replay: &Replay) -> Result<()> {
         let ground = &self.ground;
         let mut lost = losses.lost.clone();

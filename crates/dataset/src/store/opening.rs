@@ -19,7 +19,7 @@ impl Store {
     /// Makes an empty store in an empty directory.
     pub fn create(disk: &Arc<dyn Disk>, options: &StoreOptions) -> Result<()> {
         Pool::create(&**disk, &options.pool)?;
-        // Cut short here, the first opening makes the log.
+        // If creation is cut short here, the first opening makes the log.
         Ok(IntentLog::create(&**disk, options.log_file_size, options.log_files)?)
     }
 
@@ -33,8 +33,9 @@ impl Store {
     }
 
     /// Opens a store with the volatile logs that outlived an engine: those datasets are as their
-    /// programs last saw them, and go on with their logs ([`Dataset::volatile`]). One without a log
-    /// afterwards has lost something that only its programs know of: they must not go on.
+    /// programs last saw them, and continue with their logs ([`Dataset::volatile`]). A dataset
+    /// without a log afterwards has lost something that only its programs know: they must not
+    /// continue.
     ///
     /// [`Dataset::volatile`]: crate::Dataset::volatile
     pub fn take_over(
@@ -52,7 +53,7 @@ impl Store {
         }
         let ground = Arc::new(Ground::new(pool, clock, options)?);
         let loaded = Loaded::new(&ground);
-        // Made now, so that a failure below shuts everything.
+        // Made now, so that a failure below closes everything.
         let store = Arc::new(Store { ground, loaded, threads: Mutex::default() });
         let options = &store.ground.options;
         if store.ground.pool.root().txg == Txg(0) && IntentLog::replay(&*disk).is_err() {
@@ -61,8 +62,8 @@ impl Store {
         // Before the first commit, which may write what older engines do not know.
         store.ground.pool.declare_features()?;
         store.replay(&*disk, survivors)?;
-        // Everything of the old log is in durable commits, or known to be lost: its room may be used
-        // again.
+        // Everything of the old log is in durable commits, or known to be lost: its room may be
+        // reused.
         let pool = Arc::clone(&store.ground.pool);
         let room = move || pool.available_now(Purpose::Growth);
         let size_max = options.log_file_size * u64::from(options.log_files_max);
@@ -76,9 +77,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Applies what the log holds beyond each dataset's last commit, and commits it. Running it
-    /// again after a crash in the middle changes nothing: what is applied is counted beside the
-    /// tree.
+    /// Applies what the log holds beyond each dataset's last commit, and commits it. Repeating it
+    /// after a crash in the middle changes nothing: the number of applied operations is stored with
+    /// the tree.
     fn replay(&self, disk: &dyn Disk, survivors: &[(DatasetId, Arc<VolatileLog>)]) -> Result<()> {
         let replay = IntentLog::replay(disk)?;
         let mut losses = Losses::default();
@@ -89,7 +90,7 @@ impl Store {
             }
             match self.replay_batch(&batch) {
                 Ok(()) => losses.note_applied(batch.dataset, record.sequence),
-                // A prefix of the history stays a prefix only if nothing behind it is applied.
+                // A prefix of the history stays a prefix only if nothing after it is applied.
                 Err(error) if is_damage(&error) => {
                     tracing::error!(dataset = %batch.dataset, %error, "replay ends early");
                     losses.add(batch.dataset);
@@ -142,7 +143,7 @@ impl Store {
     /// Applies the operations of a record that are not applied yet.
     fn replay_batch(&self, batch: &Batch<'_>) -> Result<()> {
         let dataset = match self.loaded.dataset(batch.dataset, true) {
-            // Deleted since; its number is not given again.
+            // Deleted since; its number is not reused.
             Err(Error::NoDataset(_)) => return Ok(()),
             other => other?,
         };

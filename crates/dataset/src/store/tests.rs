@@ -86,7 +86,7 @@ fn replay_stops_at_a_gap_of_one_dataset_and_skips_what_is_applied() {
     store.close().unwrap();
     drop(store);
     let log = IntentLog::open(&*disk).unwrap();
-    // Applied already in part, then what follows.
+    // Partly applied already, then what follows.
     log_creations(&log, ids[0], 1, 4);
     log_creations(&log, ids[0], 5, 1);
     // 3 is missing: nothing from 4 on may be applied, not even what looks like the missing one.
@@ -104,7 +104,7 @@ fn replay_stops_at_a_gap_of_one_dataset_and_skips_what_is_applied() {
         drop(store);
         disk.crash();
     }
-    // Numbers go on where the replay ended, also behind the gap.
+    // Numbers continue where the replay ended, even after the gap.
     let store = open(&disk).unwrap();
     store.accept_loss(ids[1]).unwrap();
     assert_eq!(names(&store, ids[1]), ["f1", "f2"]);

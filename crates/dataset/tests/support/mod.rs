@@ -1,4 +1,4 @@
-//! What the tests of datasets share: a store on a disk that is removed in the end, and what the
+//! What the tests of datasets share: a store on a disk that is removed at the end, and what the
 //! simulation offers.
 
 #![allow(dead_code, unused_imports, clippy::disallowed_methods)]

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use offshoot_api::Vdb;
 use offshoot_rig::Database;
 
-/// What the writer's tables of a database say: highest value, rows, and the value kept beside them.
+/// What the writer's tables in a database say: highest value, rows, and the separately stored
+/// value.
 struct Seen {
     max: i64,
     rows: i64,
@@ -65,7 +66,7 @@ pub(super) fn source_copies(
     Ok(())
 }
 
-/// The branch of the first VDB: it has that one's changes, and its own are seen nowhere else.
+/// The branch of the first VDB: it has that VDB's changes, and its own are visible nowhere else.
 pub(super) fn branch(
     stage: &Stage,
     voice: &Voice,

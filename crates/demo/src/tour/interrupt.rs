@@ -32,7 +32,7 @@ impl Interrupt {
                     _ = terminate.recv() => {}
                 }
                 theirs.asked.store(true, Ordering::Release);
-                // A second time it ends at once; the next engine's start would clean up.
+                // The second signal ends it immediately; the next engine's start would clean up.
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}

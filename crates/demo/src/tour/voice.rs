@@ -30,7 +30,7 @@ impl Voice {
         self.say(&format!("  $ {command}"));
     }
 
-    /// What stopped the demonstration; on stderr, so that the document stays alone on stdout.
+    /// What stopped the demonstration; on stderr, so that stdout has only the document.
     pub(super) fn fail(&self, message: &str) {
         eprintln!("offshoot demo: {message}");
     }

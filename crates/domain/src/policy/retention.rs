@@ -1,4 +1,4 @@
-//! Which snapshots and which log may go.
+//! Which snapshots and which log may be removed.
 //!
 //! A snapshot stays while **any** of these keeps it:
 //!
@@ -12,14 +12,14 @@
 //! | moments within `log` are replayed from it: the newest ready one before the window, and within it the first of each [`SPACING_BYTES`] of log | any moment of the window opens, and soon |
 //!
 //! # Why the first of each hour
-//! Hours lie within days, days within weeks. The first of a week is the first of its day and the first of its
-//! hour, so that what a longer step will want was never dropped by a shorter one; and no later snapshot
-//! takes its place. What survives of an hour is therefore the same whenever and however often the question
-//! is asked (a property in the tests). A period counts while any part of it is within reach: else its
-//! first snapshot would fall out before its second, which is gone already.
+//! Hours are within days, days within weeks. The first of a week is the first of its day and the first of its
+//! hour, so a shorter step never drops what a longer one will want, and no later snapshot replaces it. So
+//! what survives of an hour does not depend on when and how often retention runs (a property in the tests). A
+//! period counts while any part of it is within reach; otherwise its first snapshot would be dropped although
+//! its second is already gone.
 //!
-//! "First" is the first that is ready; while none is, the first that may become so. Those that failed to
-//! open are kept as long as all are, to be looked at.
+//! "First" is the first that is ready or, while none is, the first that may become ready. Snapshots that
+//! failed to open are kept as long as all are, so that users can look at them.
 
 use crate::{Readiness, Snapshot, SnapshotKind};
 use jiff::{SignedDuration, Timestamp};
@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{DAY_MS, HOUR_MS, WEEK_MS};
 
-/// Log between two snapshots from which it is replayed: that much takes about a second or two.
+/// Log between two snapshots that replay starts from: this much takes about a second or two.
 pub const SPACING_BYTES: u64 = 64 << 20;
 /// 1970 began on a Thursday: three days into a week.
 const EPOCH_IN_WEEK_MS: u64 = 3 * DAY_MS;
@@ -89,7 +89,7 @@ impl Retention {
         before(now, self.log_ms)
     }
 
-    /// Since when every snapshot and every state that was replaced stays.
+    /// The time since which every snapshot and every replaced state stays.
     pub fn keep_all_from(&self, now: Timestamp) -> Timestamp {
         before(now, self.keep_all_ms)
     }
@@ -151,7 +151,7 @@ impl Retention {
     }
 
     /// The snapshot from which the oldest promised moment is replayed: the newest ready one at or before
-    /// the horizon; where the history is shorter than that, its first.
+    /// the horizon; if the history is shorter than that, its first.
     fn base<'a>(
         &self,
         snapshots: &'a [Snapshot],
@@ -167,8 +167,8 @@ impl Retention {
             .or_else(|| on_log().min_by_key(position))
     }
 
-    /// From where the log must be kept so that every promised moment opens and every snapshot that
-    /// waits for its proof can be recovered; none where no snapshot follows the log.
+    /// The position from which log must be kept so that every promised moment opens and every
+    /// snapshot that waits for its proof can be recovered; none if no snapshot follows the log.
     pub fn log_needed_from(
         &self,
         snapshots: &[Snapshot],
@@ -191,7 +191,8 @@ fn newest(snapshots: &[Snapshot], of: impl Fn(&Snapshot) -> bool) -> Option<Snap
     newest.map(|one| one.id)
 }
 
-/// The first snapshot of each period: the first that is ready, else the first that may become so.
+/// The first snapshot of each period: the first that is ready, otherwise the first that may become
+/// ready.
 fn firsts<'a>(
     snapshots: impl Iterator<Item = &'a Snapshot>,
     period: impl Fn(&Snapshot) -> i128,

@@ -7,7 +7,7 @@ use offshoot_catalog::Job;
 pub enum JobKind {
     /// Copies a source for the first time and follows it.
     DsourceLink,
-    /// Copies a source anew.
+    /// Copies a source again.
     DsourceResync,
     /// Receives what the source has now and takes a snapshot.
     DsourceSync,

@@ -1,4 +1,4 @@
-//! Names under which servers and secrets of objects are kept.
+//! Keys of the servers and secrets of objects.
 
 use offshoot_types::{DsourceId, JobId, VdbId};
 
@@ -12,7 +12,7 @@ pub fn staging_key(id: DsourceId) -> String {
     format!("staging-{}", id.0)
 }
 
-/// Of the server that a job runs for itself.
+/// The key of a server that a job runs for itself.
 pub fn job_key(id: JobId) -> String {
     id.to_string()
 }
@@ -27,7 +27,7 @@ pub fn password_key(id: VdbId) -> String {
     format!("{id}/password")
 }
 
-/// Of the name of the database that a VDB's URI opens.
+/// The key of the name of the database that a VDB's URI opens.
 pub fn database_key(id: VdbId) -> String {
     format!("{id}/database")
 }

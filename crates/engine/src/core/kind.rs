@@ -1,4 +1,4 @@
-//! Of which kind an object is: the connector and the version that its servers need.
+//! The kind of an object: the connector and the version that its servers need.
 
 use crate::core::Core;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Kind {
     pub connector: Arc<dyn Connector>,
-    /// The version of the database, as its source says it.
+    /// The version of the database, as its source reports it.
     pub version: String,
 }
 
@@ -147,7 +147,7 @@ impl<'a> PositionWriters<'a> {
     }
 }
 
-/// The dSource that an object comes from in the end; none where it has been removed.
+/// The dSource that an object ultimately comes from; none if it has been removed.
 pub fn source_of(core: &Core, owner: Owner) -> Result<Option<Dsource>, Failure> {
     let mut owner = owner;
     loop {

@@ -22,13 +22,13 @@ pub struct LinkRequest {
     pub connector: String,
     /// Where the source is, as its connector reads it.
     pub source: String,
-    /// The password, where `source` does not hold it.
+    /// The password, if `source` does not hold it.
     pub password: Option<Secret>,
-    /// How often a snapshot is taken; as the default policy says where absent.
+    /// How often a snapshot is taken; by default as in the default policy.
     pub snapshot_every_ms: Option<u64>,
 }
 
-/// How a dSource stands to its source.
+/// How far a dSource follows its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FollowState {
     /// The first copy is being made.
@@ -39,20 +39,20 @@ pub enum FollowState {
     Disconnected(Failure),
     /// Paused by the user.
     Paused,
-    /// Only a user can mend it.
+    /// Only a user can fix it.
     Failed(Failure),
     /// Being removed.
     Unlinking,
 }
 
-/// A dSource and what is known of it now.
+/// A dSource and its present state.
 #[derive(Debug, Clone)]
 pub struct DsourceView {
     /// Its record.
     pub dsource: Dsource,
     /// How it stands to its source.
     pub state: FollowState,
-    /// Up to where moments can be opened.
+    /// The position up to which moments can be opened.
     pub synced_to: Option<ShownPosition>,
     /// Log the engine does not have yet, in bytes.
     pub lag_bytes: Option<u64>,

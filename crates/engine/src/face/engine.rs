@@ -38,7 +38,7 @@ pub struct Engine {
     parts: Arc<Parts>,
     started_at: Timestamp,
     stopping: Arc<Stopping>,
-    /// What the engine does by itself.
+    /// What the engine does on its own.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -78,7 +78,7 @@ impl Engine {
     /// should run.
     ///
     /// # Errors
-    /// What prevents it, with its mend: pool in use, of a newer format, not writable; host that
+    /// What prevents it, with its fix: pool in use, of a newer format, not writable; host that
     /// cannot deliver datasets; …
     pub fn open(options: &EngineOptions) -> Result<Engine, Failure> {
         Engine::of(opening::open(options, opening::crash_points()?)?)

@@ -40,7 +40,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Variable that names the step at which a test lets the engine die.
+/// Variable that names the step at which a test makes the engine die.
 const CRASH_VARIABLE: &str = "OFFSHOOT_CRASH_AT";
 /// How long jobs that a crash interrupted may take before objects are started without them.
 const RESUME_JOBS: Duration = Duration::from_secs(600);
@@ -52,9 +52,9 @@ const BALLAST: u64 = 64 << 20;
 pub struct EngineOptions {
     /// The pool directory; made where missing.
     pub pool: PathBuf,
-    /// What the shared block cache may hold, in bytes; a share of the memory where absent.
+    /// What the shared block cache may hold, in bytes; a share of the memory if absent.
     pub cache_size: Option<u64>,
-    /// The most the pool's blocks may take of its file system, in bytes; all of it where absent.
+    /// The most the pool's blocks may take of its file system, in bytes; all of it if absent.
     pub capacity: Option<u64>,
     /// The kinds of databases it works with.
     pub connectors: Registry,
@@ -136,9 +136,9 @@ fn workflows() -> Vec<Workflow<Parts>> {
     all
 }
 
-/// Finishes or undoes what a crash interrupted, then removes what nobody knows.
+/// Finishes or undoes what a crash interrupted, then removes what the catalog does not know.
 fn resume(parts: &Arc<Parts>) -> Result<(), Failure> {
-    // Undoing a step may need the log of a dSource, or stop what is not there: both are harmless.
+    // Undoing a step may need the log of a dSource, or stop what does not exist: both are harmless.
     let deadline = parts.clock.elapsed() + RESUME_JOBS;
     for job in parts.runner()?.resume(parts)? {
         let left = deadline.saturating_sub(parts.clock.elapsed());
@@ -148,7 +148,8 @@ fn resume(parts: &Arc<Parts>) -> Result<(), Failure> {
     if parts.runner()?.has_unsettled()? { Ok(()) } else { leftovers::remove(parts) }
 }
 
-/// Forgets what an earlier release noted of a dSource or VDB under the pool's or the engine's name.
+/// Drops what an earlier release recorded about a dSource or VDB under the pool's or the engine's
+/// name.
 fn forget_misplaced_faults(parts: &Parts) -> Result<(), Failure> {
     for fault in parts.catalog.faults()?.iter().filter(|fault| Topic::is_misplaced(fault)) {
         parts.clear_stored(&fault.subject, &fault.topic);
@@ -156,8 +157,8 @@ fn forget_misplaced_faults(parts: &Parts) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes over what goes on. Whatever else still runs on the pool, whose lock is ours, was left by an
-/// engine that was killed.
+/// Takes over what continues. Anything else still running on the pool, whose lock is ours, was left
+/// by a killed engine.
 fn clean_up(parts: &Arc<Parts>, survivors: Survivors) -> Result<(), Failure> {
     let going_on = takeover::take_over(parts, survivors)?;
     stop_leftovers(&parts.connectors, parts.paths.runtime(), &going_on.servers)?;

@@ -35,7 +35,7 @@ pub struct Policies<'a> {
 }
 
 impl Policies<'_> {
-    /// All policies: of dSources first, by name.
+    /// All policies: those of dSources first, by name.
     ///
     /// # Errors
     /// The catalog's.
@@ -59,13 +59,13 @@ impl Policies<'_> {
         })
     }
 
-    /// Changes the policy of a dSource or VDB; what it no longer keeps goes soon after.
+    /// Changes the policy of a dSource or VDB; what it no longer keeps is removed soon after.
     ///
     /// # Errors
     /// `NotFound`, `InvalidInput`.
     pub fn set(&self, object: &str, change: &PolicyChange) -> Result<PolicyView, Failure> {
         let owner = names::find(self.parts, object)?;
-        // What is refused is refused before anything is changed.
+        // Refusals come before anything is changed.
         let mut changed = Ok(());
         let mut apply = |policy: &mut Policy| match policy.changed(change, owner) {
             Ok(new) => *policy = new,

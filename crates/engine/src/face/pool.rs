@@ -45,20 +45,20 @@ impl Pool<'_> {
     /// Gives space that nothing needs back, as a job.
     ///
     /// # Errors
-    /// `Busy` when it is under way.
+    /// `Busy` if one is running.
     pub fn reclaim(&self) -> Result<JobId, Failure> {
         pool::submit_reclaim(self.parts)
     }
 
-    /// Reads and verifies everything in the pool, as a job, at most so many bytes a second.
+    /// Reads and verifies everything in the pool, as a job, at most this many bytes per second.
     ///
     /// # Errors
-    /// `InvalidInput` for the rate; `Busy` when it is under way.
+    /// `InvalidInput` for the rate; `Busy` if one is running.
     pub fn scrub(&self, bytes_per_s: Option<u64>) -> Result<JobId, Failure> {
         scrub::submit(self.parts, bytes_per_s)
     }
 
-    /// The last scrub, and the damage known now.
+    /// The last scrub, and the known damage.
     ///
     /// # Errors
     /// The catalog's.
@@ -66,7 +66,7 @@ impl Pool<'_> {
         scrub::report(self.parts)
     }
 
-    /// What all objects hold of the pool, or one and its snapshots.
+    /// What all objects hold of the pool, or one object and its snapshots.
     ///
     /// # Errors
     /// `NotFound` for the object.
@@ -74,7 +74,7 @@ impl Pool<'_> {
         ledger::list(self.parts, object)
     }
 
-    /// What deleting objects together would give back.
+    /// What deleting objects together would free.
     ///
     /// # Errors
     /// `NotFound` for one of them.
@@ -83,7 +83,8 @@ impl Pool<'_> {
     }
 }
 
-/// What the files of a directory take on disk; mounts, the ballast and what vanishes meanwhile are left out.
+/// What the files of a directory take on disk; without mounts, the ballast and files that vanish in the
+/// meantime.
 fn used_bytes(dir: &std::path::Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

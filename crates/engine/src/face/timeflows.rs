@@ -1,4 +1,4 @@
-//! What can be asked of histories: what of a dSource or VDB can be opened, by timeflows with their ranges, gaps and
+//! What can be asked of histories: what can be opened of a dSource or VDB, by timeflows with their ranges, gaps and
 //! snapshots.
 
 use crate::core::kind::{PositionWriter, ShownPosition};
@@ -43,7 +43,7 @@ pub struct TimeflowView {
     pub timeflow: Timeflow,
     /// Where it branched off.
     pub origin: Option<ShownPosition>,
-    /// It is the one that goes on.
+    /// It is the current one.
     pub current: bool,
     /// The ranges in which every moment can be opened, oldest first.
     pub ranges: Vec<ShownRange>,

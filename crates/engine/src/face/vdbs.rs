@@ -21,9 +21,9 @@ pub struct ProvisionRequest {
     pub name: String,
     /// The name of the dSource or VDB that it is made from.
     pub from: String,
-    /// Of its history, the moment that is opened.
+    /// The moment of its history to open.
     pub moment: Moment,
-    /// The port it listens on; one that is free where absent.
+    /// The port it listens on; a free one if absent.
     pub port: Option<u16>,
     /// Settings of its server that are not those of the source.
     pub settings: BTreeMap<String, String>,
@@ -33,14 +33,14 @@ pub struct ProvisionRequest {
     pub keep_source_logins: bool,
 }
 
-/// A VDB and what is known of it now.
+/// A VDB and its present state.
 #[derive(Debug, Clone)]
 pub struct VdbView {
     /// Its record.
     pub vdb: Vdb,
     /// The moment it was opened at; none while it is first provisioned.
     pub moment: Option<ShownPosition>,
-    /// Opens it with psql as it stands; holds the password.
+    /// Opens it with psql as it is; holds the password.
     pub uri: String,
     /// What its files would take outside the pool, in bytes.
     pub logical_bytes: u64,
@@ -57,7 +57,7 @@ impl Vdbs<'_> {
     /// Provisions a VDB.
     ///
     /// # Errors
-    /// What can be known at once: names, ports, settings, moments.
+    /// What can be checked immediately: names, ports, settings, moments.
     pub fn provision(&self, request: ProvisionRequest) -> Result<JobId, Failure> {
         let requested_ms = self.parts.elapsed_ms();
         let name: ObjectName = request.name.parse()?;
@@ -136,7 +136,7 @@ impl Vdbs<'_> {
         vdb::submit_rewind(self.parts, name, to)
     }
 
-    /// Takes the last rewind or refresh back.
+    /// Undoes the last rewind or refresh.
     ///
     /// # Errors
     /// `NotFound`, `Busy`, `WrongState`.

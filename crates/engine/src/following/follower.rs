@@ -35,16 +35,16 @@ const AHEAD_BYTES: u64 = 16 << 20;
 const ROUND: Duration = Duration::from_millis(200);
 /// The least and the most that the staging standby may use for its buffers, in bytes.
 const BUFFERS: (u64, u64) = (64 << 20, 1 << 30);
-/// How long the staging standby may take until it answers, or gets on with its recovery.
+/// How long the staging standby may take to answer, or to make progress in its recovery.
 const STAGING_READY: Duration = Duration::from_secs(600);
-/// How soon it is asked again, at first and in the end.
+/// How soon to ask it again, at first and at most.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
-/// How long a standby that died is left alone before it is started again.
+/// How long to wait before restarting a standby that died.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
-/// By how much a commit may lie behind one of a later time: it takes its time before its place in the log.
+/// How far a commit may be after one with a later time: it gets its time before its place in the log.
 const COMMIT_SKEW: Duration = Duration::from_millis(100);
-/// What [`Follower::starves`] means for who waits for the standby.
-const STARVES: &str = "staging does not go on until there is room";
+/// What [`Follower::starves`] means for those who wait for the standby.
+const STARVES: &str = "staging does not continue until there is room";
 
 /// Follows one dSource; dropped with [`Follower::stop`].
 pub struct Follower {
@@ -55,11 +55,11 @@ pub struct Follower {
     log: Arc<dyn ReceivedLog>,
     /// The log dataset.
     files: Arc<FileSystem>,
-    /// Where a program that receives finds the log: in a mount of ours, which only children use.
+    /// Where a receiving program finds the log: in a mount of ours, which only children use.
     directory: PathBuf,
     stream: Mutex<Option<Arc<dyn LogStream>>>,
     feed: Mutex<Option<Box<dyn LogFeed>>>,
-    /// Up to where moments can be opened.
+    /// The position up to which moments can be opened.
     indexed: Mutex<Option<Position>>,
     stopping: Stopping,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
@@ -76,7 +76,7 @@ impl Follower {
         let directory = serving.volumes.mount_log(dataset)?.join(layout.log);
         let files = serving.volumes.files(dataset)?;
         files.mark_stream();
-        // Production's log is no business of any VDB's superuser, who acts as the servers' user.
+        // A VDB's superuser, who acts as the servers' user, must not see production's log.
         let (uid, gid) = User::own_ids();
         for dir in [layout.log, layout.index] {
             files.create_dirs(dir, NewFile::private_directory(uid, gid))?;
@@ -109,7 +109,7 @@ impl Follower {
         &*self.log
     }
 
-    /// Takes its log into a data directory whose servers are of the same kind.
+    /// Puts its log into a data directory whose servers are of the same kind.
     pub fn target(&self, files: Arc<FileSystem>) -> LogReceiver {
         let layout = self.kind.connector.layout();
         let log = DataFiles::at(self.files.clone(), layout.log);
@@ -142,13 +142,13 @@ impl Follower {
         self.stream().ok().map(|stream| stream.status())
     }
 
-    /// Why the log cannot go on, where only a new SnapSync mends that.
+    /// Why the log cannot continue, if only a new SnapSync fixes that.
     pub fn broken(&self) -> Option<Failure> {
         let damage = || self.log.update_until(LogPosition::END).err();
         self.gap().or_else(|| damage().filter(|failure| failure.code == ErrorKind::DataDamaged))
     }
 
-    /// Up to where moments can be opened.
+    /// The position up to which moments can be opened.
     pub fn indexed(&self) -> Option<Position> {
         *self.indexed.lock()
     }
@@ -177,7 +177,8 @@ impl Follower {
         let spec = servers::spec(&serving, &key, title, &self.kind, dataset, None)?;
         let connector = &self.kind.connector;
         favour_vital(&files, connector.layout())?;
-        // Four times as fast with 256 MiB as with 64 where log touches 1 GB at random; a quiet source's takes little of it.
+        // Four times as fast with 256 MiB as with 64 if log touches 1 GB at random; for a quiet source it takes little
+        // of it.
         let buffers = (serving.store.stats().cache.size / 8).clamp(BUFFERS.0, BUFFERS.1);
         let from = connector.replay_begins(&spec)?;
         *self.feed.lock() = Some(self.log.feed(Arc::new(self.target(files)), from));
@@ -185,7 +186,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Waits until the standby answers (it is consistent then).
+    /// Waits until the standby answers (then it is consistent).
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<Progress, Failure> {
         let serving = self.serving()?;
         let began = serving.clock.elapsed();
@@ -224,7 +225,7 @@ impl Follower {
         }
     }
 
-    /// Why the log cannot go on, where it cannot.
+    /// Why the log cannot continue, if it cannot.
     fn gap(&self) -> Option<Failure> {
         match self.status()?.state {
             StreamState::Gap(failure) => Some(failure),
@@ -232,7 +233,7 @@ impl Follower {
         }
     }
 
-    /// Why the source gives no log, while it gives none.
+    /// Why the source gives no log at present.
     fn unreachable(&self) -> Option<Failure> {
         match self.status()?.state {
             StreamState::Retrying(failure) => Some(failure),
@@ -257,12 +258,13 @@ impl Follower {
         server.replayed()
     }
 
-    /// Receives all that the source has flushed by now; up to where moments can be opened then.
+    /// Receives all that the source has flushed by now; returns up to which position moments can be
+    /// opened then.
     pub fn ask_now(&self, timeout: Duration) -> Result<Position, Failure> {
         self.ask(|stream| stream.ask_now(timeout))
     }
 
-    /// The same, however much that is: as long as something arrives within each `silence`.
+    /// The same, however long it takes, as long as something arrives within each `silence`.
     pub fn receive_all(
         &self,
         silence: Duration,
@@ -280,7 +282,7 @@ impl Follower {
         self.indexed().ok_or_else(|| Failure::internal("nothing is indexed after all was received"))
     }
 
-    /// The stream; nobody else waits while it is asked something.
+    /// The stream; asking it blocks nobody else.
     fn stream(&self) -> Result<Arc<dyn LogStream>, Failure> {
         self.stream.lock().clone().ok_or_else(|| {
             Failure::new(
@@ -319,7 +321,7 @@ impl Follower {
                         self.name,
                         to.bytes_since(state.position)
                     ),
-                    "try again later; the engine goes on replaying",
+                    "try again later; the engine keeps replaying",
                 ));
             }
             serving.clock.sleep(Duration::from_millis(10));
@@ -336,11 +338,12 @@ impl Follower {
         let status = self.status();
         let mut feed = self.feed.lock();
         let known = status.as_ref().and_then(|status| status.received).unwrap_or_default();
-        // Not all that arrives meanwhile: the standby would wait for it.
+        // Not everything that arrives during this: the standby would wait for it.
         let ahead = LogPosition(known.max(self.log.end()).0 + AHEAD_BYTES);
         let end = self.log.update_until(ahead)?;
         if let Some(status) = &status {
-            // The status was taken before the index was updated, so that all it proves is indexed.
+            // The status was taken before the index was updated, so everything it proves is
+            // indexed.
             if let Some(synced) = status.synced_to {
                 // As long as a log that was just begun has no whole record, nothing was committed in it.
                 let end = if end == LogPosition::START { synced.log } else { end };
@@ -349,7 +352,7 @@ impl Follower {
                 let time = indexed.map_or(synced.time, |old| old.time.max(synced.time));
                 *indexed = Some(Position { log, time });
             }
-            // Without room the standby would end in the middle of its replay: it is not led there.
+            // Without room the standby would end in the middle of its replay, so it gets no log.
             let roomy = || self.serving().is_ok_and(|serving| room::can_grow(&serving));
             let fed = feed.as_mut().filter(|_| roomy());
             if let (Some(feed), Some(received)) = (fed, status.received) {
@@ -359,7 +362,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Finds out up to where moments can be opened by what is there alone.
+    /// Determines up to which position moments can be opened, only from what is received.
     pub fn find_end(&self) -> Result<(), Failure> {
         let log = self.log.update_until(LogPosition::END)?;
         let last = self.log.last()?;
@@ -412,8 +415,8 @@ impl Follower {
         }
     }
 
-    /// Up to where staging has the log: it may be behind every snapshot while it catches up after a
-    /// restart. None while paused.
+    /// The position up to which staging has the log: it may be behind every snapshot while it
+    /// catches up after a restart. None while paused.
     pub fn fed(&self) -> Option<LogPosition> {
         self.feed.lock().as_ref().map(|feed| feed.fed())
     }
@@ -432,7 +435,7 @@ impl Follower {
     pub fn stop(&self) -> Result<(), Failure> {
         self.stopping.tell();
         if let Some(thread) = self.thread.lock().take() {
-            // A round may be what stops us; a thread cannot wait for itself.
+            // A round may be the caller; a thread cannot wait for itself.
             if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
                 tracing::error!(dsource = %self.name, "the follower panicked");
             }

@@ -1,7 +1,8 @@
 //! Reservations of log of dSources that are gone while their source could not be reached.
 //!
-//! One that nobody reads makes its source keep log without end, so forgetting it is not an option:
-//! it is noted with what is needed to release it, shown as a fault, and tried again until it is gone.
+//! A reservation that nobody reads makes its source keep log without end, so it must not be
+//! forgotten: it is recorded with what is needed to release it, shown as a fault, and retried until
+//! it is gone.
 
 use crate::core::Core;
 use crate::core::keys::source_password_key;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// Where the catalog keeps the list.
 const LIST: &str = "left_slots";
 
-/// One job or the watch changes the list at a time.
+/// Only one job, or the watch, changes the list at a time.
 static CHANGES: Mutex<()> = Mutex::new(());
 
 /// A reservation to be released.
@@ -62,7 +63,7 @@ pub fn release(core: &Core, dsource: &Dsource) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tries all that are left once more.
+/// Tries all that are left again.
 ///
 /// # Errors
 /// The catalog's.

@@ -1,4 +1,4 @@
-//! The engine's side of the keeper: what it holds, and whether it is there.
+//! The engine's side of the keeper: what it holds, and whether it is alive.
 
 use crate::ground::paths::{Paths, keeper_socket};
 use offshoot_keeper::{Held, Keeper};
@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
-/// The first kernel that sends requests again.
+/// The first kernel that can resend requests.
 const KERNEL: (u32, u32) = (6, 9);
 
 /// Whether running VDBs outlive this process.
@@ -34,7 +34,7 @@ pub struct Custody {
 }
 
 impl Custody {
-    /// Connects to the keeper of a pool where there is one: it holds what outlived an earlier engine.
+    /// Connects to the keeper of a pool if there is one: it holds what outlived an earlier engine.
     pub fn connect(program: Option<PathBuf>, paths: &Paths) -> Custody {
         let program = program.filter(|_| kernel_resends());
         let socket = keeper_socket(paths.runtime());
@@ -48,7 +48,7 @@ impl Custody {
         }
     }
 
-    /// Starts a keeper where there is none. The pool is ours.
+    /// Starts a keeper if there is none. The pool is ours.
     pub fn start(&self) {
         let mut keeper = self.keeper.lock();
         if keeper.is_none() {
@@ -64,7 +64,7 @@ impl Custody {
             .ok()
     }
 
-    /// Lets go of the keeper, which holds nothing any more, and waits for its end.
+    /// Releases the keeper, which no longer holds anything, and waits for its end.
     pub fn end(&self) {
         if let Some(keeper) = self.keeper.lock().take() {
             keeper.end(&self.socket);
@@ -112,7 +112,7 @@ impl Custody {
         }
     }
 
-    /// Where the keeper has ended, starts another and calls `refill`.
+    /// If the keeper has ended, starts another and calls `refill`.
     pub fn renew(&self, refill: impl FnOnce(&Keeper) -> io::Result<()>) {
         let mut keeper = self.keeper.lock();
         if self.program.is_none() || keeper.as_ref().is_some_and(Keeper::alive) {
@@ -126,7 +126,7 @@ impl Custody {
     }
 }
 
-/// Whether the kernel can send requests again that nobody answered. Mounts ask it once more.
+/// Whether the kernel can resend unanswered requests. Mounts check this again.
 fn kernel_resends() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());

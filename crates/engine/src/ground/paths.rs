@@ -1,4 +1,4 @@
-//! Where things lie: the pool directory's parts, mount points, runtime directories of servers.
+//! Where things are: the pool directory's parts, mount points, runtime directories of servers.
 
 use offshoot_os::process::User;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
@@ -12,9 +12,9 @@ const RUNTIME_BASE_MAX: usize = 60;
 /// The catalog's file in the pool.
 pub const CATALOG: &str = "catalog.db";
 
-/// Where runtime directories lie that have no room in their pool.
+/// Where runtime directories are if their pool's path is too long.
 const RUNTIMES: &str = "/tmp";
-/// A keeper that is being started does not listen yet; one whose socket is older should.
+/// A keeper that is starting does not listen yet; one with an older socket should.
 const DESERTED_AFTER: Duration = Duration::from_secs(60);
 
 /// The places of one pool.
@@ -25,12 +25,13 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Prepares the directories below a pool directory, which is created where missing.
+    /// Prepares the directories below a pool directory, which is created if missing.
     ///
     /// # Errors
     /// `HostUnprepared` naming the directory that cannot be used.
     pub fn prepare(pool: &Path) -> Result<Paths, Failure> {
-        // Servers run as another user when we are root: they must be able to pass, not to list.
+        // Servers run as another user when we are root: they must be able to traverse it, not to
+        // list it.
         make_dir(pool, 0o711)?;
         let pool = pool.canonicalize().map_err(|error| unusable(pool, &error))?;
         let paths = Paths { runtime: runtime_base(&pool), pool };
@@ -41,8 +42,8 @@ impl Paths {
         Ok(paths)
     }
 
-    /// Makes the directory of runtime directories. It may lie outside the pool: call it when the pool
-    /// is ours, so that an engine that is refused leaves nothing there.
+    /// Makes the directory of runtime directories. It may be outside the pool: call this when the
+    /// pool is ours, so that a refused engine leaves nothing there.
     ///
     /// # Errors
     /// `HostUnprepared` when it cannot be used.
@@ -59,18 +60,18 @@ impl Paths {
         ))
     }
 
-    /// Removes that directory again, but what a server that is left has in it.
+    /// Removes that directory again, except what a remaining server has in it.
     pub fn remove_runtime(&self) {
         remove_empty(&self.runtime);
     }
 
-    /// Removes what pools whose keeper was killed, and which no engine has opened since, left in
-    /// `/tmp`: they may be gone.
+    /// Removes what other pools left in `/tmp` if their keeper was killed and no engine has opened
+    /// them since: they may be gone.
     pub fn remove_deserted_runtimes(&self) {
         remove_deserted(Path::new(RUNTIMES), &self.runtime, DESERTED_AFTER);
     }
 
-    /// A number of this pool's own, by which engines on one host keep out of each other's way.
+    /// A number derived from the pool's path, so that engines on one host do not collide.
     pub fn pool_number(&self) -> u64 {
         path_number(&self.pool)
     }
@@ -116,7 +117,7 @@ pub fn keeper_socket(runtime: &Path) -> PathBuf {
     runtime.join("keeper")
 }
 
-/// `run/pg` in the pool where sockets fit there, else a directory of the pool's own in `/tmp`.
+/// `run/pg` in the pool if sockets fit there, otherwise the pool's own directory in `/tmp`.
 fn runtime_base(pool: &Path) -> PathBuf {
     let inside = pool.join("run/pg");
     if inside.as_os_str().len() <= RUNTIME_BASE_MAX {
@@ -130,7 +131,7 @@ fn runtime_prefix() -> String {
     format!("offshoot-{}-", User::own_uid())
 }
 
-/// Removes this user's runtime directories in `dir`, but `own`, in which the socket of a keeper is older
+/// Removes this user's runtime directories in `dir`, except `own`, in which a keeper's socket is older
 /// than `age` and nobody listens.
 fn remove_deserted(dir: &Path, own: &Path, age: Duration) {
     let prefix = runtime_prefix();
@@ -176,7 +177,7 @@ fn remove_empty(dir: &Path) {
             remove_empty(&entry.path());
         }
     }
-    // Refused, as it should be, where something is left in it.
+    // Refused, as it should be, if something is left in it.
     let _ = std::fs::remove_dir(dir);
 }
 

@@ -5,11 +5,11 @@ use offshoot_types::{ErrorKind, Failure};
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Ports given to VDBs that name none. Each pool begins at another one, so that the VDBs of one engine
-/// that is down find their ports free again though another engine runs on the host.
+/// Ports given to VDBs that name none. Each pool begins at a different one, so that VDBs of an engine
+/// that is down find their ports still free although another engine runs on the host.
 const RANGE: std::ops::Range<u16> = 6500..10_000;
 
-/// A port that none of the VDBs has and nobody listens on, or the wanted one if that is so.
+/// A port that no VDB has and nobody listens on: the wanted one, if given.
 ///
 /// # Errors
 /// `AlreadyExists` for a wanted port that is taken, `HostUnprepared` when none is free.

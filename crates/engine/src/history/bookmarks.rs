@@ -59,7 +59,7 @@ pub fn by_snapshot(core: &Core, owner: Owner) -> Result<HashMap<SnapshotId, Vec<
     Ok(names)
 }
 
-/// Forgets the bookmarks of an object that is removed; their snapshots go with those of the object.
+/// Removes the bookmarks of an object that is removed; their snapshots go with those of the object.
 pub fn forget_of(core: &Core, owner: impl Into<Owner>) -> Result<(), Failure> {
     for bookmark in core.catalog.list_of::<Bookmark>(owner.into())? {
         core.catalog.delete::<Bookmark>(bookmark.id)?;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the source may take to say what it has.
+/// How long the source may take to report what it has.
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What a job opens: decided once, stored with the job.
@@ -25,7 +25,7 @@ pub struct Resolved {
     pub snapshot: SnapshotId,
     /// The image in the store to clone.
     pub image: SnapshotId,
-    /// Where replay of the source's log ends; none: the image opens as it stands.
+    /// Where replay of the source's log ends; none: the image opens as it is.
     pub recover_to: Option<LogPosition>,
     /// Where that replay begins.
     #[serde(default)]
@@ -43,8 +43,8 @@ pub struct History {
 }
 
 impl History {
-    /// Reads the present history of an object: of a dSource the timeflow that goes on, as positions
-    /// of one that ended may lie on another course of the source.
+    /// Reads the present history of an object: for a dSource the current timeflow, as positions of
+    /// an ended one may belong to another history of the source.
     pub fn read(core: &Following, owner: Owner) -> Result<History, Failure> {
         let (name, timeflow) = match owner {
             Owner::Dsource(id) => {
@@ -77,7 +77,7 @@ impl History {
         Ok(History { name, snapshots, log, writer: PositionWriter::of(core, owner)? })
     }
 
-    /// Reads the history that a snapshot of an object lies on. That of an ended timeflow of a dSource
+    /// Reads the history that a snapshot of an object is on. That of an ended timeflow of a dSource
     /// has no log.
     fn around(core: &Following, owner: Owner, id: SnapshotId) -> Result<History, Failure> {
         let present = History::read(core, owner)?;
@@ -113,7 +113,7 @@ impl History {
 /// Decides what opens a moment of a dSource or of a VDB's snapshots.
 ///
 /// # Errors
-/// `MomentUnavailable` that names the first or last moment there is.
+/// `MomentUnavailable` that names the first or last available moment.
 pub fn resolve(core: &Following, owner: Owner, moment: &Moment) -> Result<Resolved, Failure> {
     match (owner, moment) {
         (
@@ -181,7 +181,7 @@ fn resolve_in_log(
                 Ok(()) => {}
                 Err(TimeRefusal::Never(failure)) => return Err(failure),
                 Err(TimeRefusal::NotYet(failure)) => {
-                    // The source is asked once; it may be idle, or we a little behind.
+                    // Ask the source once; it may be idle, or we may be a little behind.
                     follower.ask_now(ASK_TIMEOUT).map_err(|_| failure)?;
                     history = History::read(core, owner)?;
                     history.planned(|view| check_time(view, *at))?;
@@ -212,16 +212,16 @@ fn resolve_in_log(
             after(follower, commit.end, Some(commit.time))?
         }
         _ => {
-            // Whatever was received opens, also when the source cannot be asked now.
+            // Everything that was received opens, even if the source cannot be asked now.
             let _ = follower.ask_now(ASK_TIMEOUT);
             history = History::read(core, owner)?;
             let Some(end) = follower.indexed() else {
                 let latest = history.planned(|view| plan(view, Target::LatestSnapshot))?;
                 return finish_plan(&history, latest, None);
             };
-            // A snapshot behind the last commit shows the same as the end of the log.
+            // A snapshot after the last commit shows the same as the end of the log.
             let last = follower.log().last_at(end.log)?;
-            // Commits arrive before it is proved that none of their time is missing.
+            // Commits arrive before there is proof that none with their time is missing.
             let (last, time) =
                 last.map_or((end.log, end.time), |last| (last.end, last.time.max(end.time)));
             (last, Some(LogPosition(end.log.0 + 1)), time)
@@ -231,13 +231,13 @@ fn resolve_in_log(
     finish(&history, Target::Position { end, next }, Position { log: end, time })
 }
 
-/// Whether all commits from a position on are indexed. Before the first log file that is kept they are
-/// forgotten: what is found as the next commit may not be the next.
+/// Whether all commits from a position on are indexed. Commits before the first log file that is kept
+/// are forgotten, so the next one found may not be the next.
 fn is_indexed(follower: &Follower, position: LogPosition) -> Result<bool, Failure> {
     Ok(follower.log().begin()?.is_some_and(|begin| begin <= position))
 }
 
-/// A position, the end of the next commit behind it, and its time.
+/// A position, the end of the next commit after it, and its time.
 type Found = (LogPosition, Option<LogPosition>, Timestamp);
 
 fn after(

@@ -29,7 +29,7 @@ pub fn find(core: &Core, name: &str) -> Result<Owner, Failure> {
     })
 }
 
-/// The name of a dSource or VDB; of one that is gone, its id.
+/// The name of a dSource or VDB; if it is gone, its id.
 pub fn of(core: &Core, owner: Owner) -> Result<String, Failure> {
     let name = match owner {
         Owner::Dsource(id) => core.catalog.find::<Dsource>(id)?.map(|one| one.name),

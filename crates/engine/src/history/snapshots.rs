@@ -57,7 +57,7 @@ pub fn take_of_dsource(
     )
 }
 
-/// Takes a snapshot of a VDB; of a running one it holds every commit acknowledged by now.
+/// Takes a snapshot of a VDB; if it runs, the snapshot holds every commit acknowledged by now.
 pub fn take_of_vdb(core: &Serving, id: VdbId, kind: SnapshotKind) -> Result<SnapshotId, Failure> {
     let vdb: Vdb = core.catalog.get(id)?;
     let (Some(dataset), Some(timeflow)) = (vdb.dataset, vdb.timeflow) else {
@@ -86,7 +86,7 @@ pub fn take_of_vdb(core: &Serving, id: VdbId, kind: SnapshotKind) -> Result<Snap
     )
 }
 
-/// Where a VDB's log ends, as far as it can be asked.
+/// Where a VDB's log ends, if it can be asked.
 fn present_position(core: &Serving, vdb: &Vdb) -> Position {
     let now = core.now();
     let opened = vdb.moment.map_or(LogPosition::START, |moment| moment.log);
@@ -105,7 +105,7 @@ pub fn due_of_vdb(core: &Serving, vdb: &Vdb) -> Result<bool, Failure> {
     let last = present.max_by_key(|one| (one.taken_at, one.id));
     let last = last.map(|one| (one.taken_at, one.position.log));
     let passed = last.is_none_or(|(taken_at, _)| policy.has_passed(now, taken_at));
-    // Its server is asked only where the answer matters.
+    // Its server is asked only if the answer matters.
     let current = if passed { present_end(core, vdb) } else { None };
     Ok(current.is_some_and(|current| policy.due(now, last, current)))
 }
@@ -122,8 +122,8 @@ fn record(core: &Core, snapshot: Snapshot) -> Result<SnapshotId, Failure> {
 
 /// Deletes a snapshot's images and its record; what was made from it stays.
 pub fn free(core: &Core, snapshot: &Snapshot) -> Result<(), Failure> {
-    // The record goes first: nobody may start from an image that is about to go. It is read again, as a proof may have
-    // noted its image since.
+    // The record goes first: nothing may start from an image that is about to be deleted. It is read again, as a proof
+    // may have noted its image since.
     let last = core.catalog.transaction(|tx| -> Result<_, offshoot_catalog::Error> {
         let last = tx.find::<Snapshot>(snapshot.id)?;
         tx.delete::<Snapshot>(snapshot.id)?;
@@ -141,8 +141,8 @@ pub fn set_readiness(core: &Core, id: SnapshotId, readiness: Readiness) -> Resul
     Ok(())
 }
 
-/// Whether the log that a snapshot's image as taken needs is there: it is gone once the source was
-/// copied anew. A VDB's image has its log inside.
+/// Whether the log that a snapshot's image as taken needs exists: it is gone once the source was
+/// copied again. A VDB's image has its log inside.
 pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
     let Owner::Dsource(id) = snapshot.owner else { return Ok(true) };
     let dsource: Option<Dsource> = core.catalog.find(id)?;

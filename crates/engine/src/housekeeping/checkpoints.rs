@@ -1,4 +1,4 @@
-//! VDBs in a full pool are asked to give back the room of logs they no longer need.
+//! Asks VDBs in a full pool to free logs they no longer need.
 
 use crate::core::keys::vdb_key;
 use crate::parts::Parts;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a VDB is asked to give back the room of its log.
+/// How often to ask a VDB to free log.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
 /// How long that may take.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -22,7 +22,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Looks after a full pool: VDBs are asked to give back the room of logs they no longer need.
+    /// Handles a full pool: asks VDBs to free logs they no longer need.
     pub fn look_after(&self, parts: &Arc<Parts>) -> Result<(), Failure> {
         let now = parts.clock.elapsed();
         if room::look(parts).is_none_or(|(level, _)| level < room::Level::Full) {

@@ -1,8 +1,8 @@
-//! What a crash left in the store without the catalog knowing it.
+//! What a crash left in the store that the catalog does not know.
 //!
-//! A job clones first and notes the clone after; a crash in between leaves a dataset nobody knows. So,
-//! once no job is open, whatever the catalog does not name is removed. A catalog that names nothing
-//! while the store is full is not believed: that is a lost catalog, not a crash.
+//! A job first clones and then records the clone; a crash in between leaves a dataset that nobody
+//! knows. So once no job is open, everything the catalog does not name is removed. A catalog that
+//! names nothing while the store is full is not trusted: that is a lost catalog, not a crash.
 
 use crate::parts::Parts;
 use offshoot_domain::{Dsource, Snapshot, Timeflow, Vdb};

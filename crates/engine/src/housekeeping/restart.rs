@@ -11,8 +11,8 @@ use offshoot_types::{ErrorKind, Failure, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 
-/// Starts everything the catalog says should run, side by side. What does not start is a fault; the
-/// rest goes on.
+/// Starts everything that the catalog says should run, in parallel. What does not start is a fault;
+/// the rest continues.
 pub fn start_all(parts: &Arc<Parts>) -> Result<(), Failure> {
     let dsources: Vec<Dsource> = parts.catalog.list()?;
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
@@ -44,7 +44,7 @@ fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
     }
 }
 
-/// Starts the server of a VDB that should run; a fault where it does not.
+/// Starts the server of a VDB that should run; raises a fault if it does not start.
 pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
     let Some(dataset) = vdb.dataset else { return };
     // It outlived the engine before, or a job that a crash had interrupted has started it.
@@ -59,7 +59,7 @@ pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
                 (vdb.state, vdb.problem) = (VdbState::Running, None);
             })
         }
-        // It is tried again as soon as there is room.
+        // It is retried as soon as there is room.
         Err(failure) if failure.code == ErrorKind::PoolFull => {
             parts.raise(&vdb.name, Topic::Server, &failure);
             return;
@@ -76,12 +76,12 @@ pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
     }
 }
 
-/// The workflow by which a VDB whose server has ended is started again.
+/// The workflow that restarts a VDB whose server has ended.
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::VdbRevive).step_without_undo("start", revive)
 }
 
-/// Starts a VDB again, as a job: it holds the VDB, so that it cannot meet what its user does.
+/// Restarts a VDB, as a job: it holds the VDB, so it cannot conflict with its user.
 pub fn submit_revival(parts: &Arc<Parts>, vdb: &Vdb) -> Result<(), Failure> {
     let submission = Submission::new(JobKind::VdbRevive, &vdb.name, &vdb.id).exclusive(vdb.id);
     match parts.runner()?.submit(parts, submission.of_engine()) {
@@ -102,7 +102,7 @@ fn revive(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Leaves a VDB down whose server ends whenever it is started.
+/// Leaves a VDB down if its server ends whenever it is started.
 ///
 /// # Errors
 /// The catalog's.

@@ -1,8 +1,8 @@
-//! Going on where an engine that was killed, or makes room for this one, was.
+//! Continues where an engine was that was killed, or that makes room for this one.
 //!
-//! A VDB is taken over as it runs when its mount and the log of what it was told are complete, its
-//! server lives and no job was about to change it. Everything else is begun anew, as after a crash of
-//! the host: the server is stopped, the mount ends, recovery brings back what was committed.
+//! A VDB is taken over as it runs if its mount and the log of what it was told are complete, its
+//! server is alive and no job was about to change it. Everything else is restarted, as after a crash
+//! of the host: the server is stopped, the mount ends, recovery brings back what was committed.
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
@@ -41,7 +41,7 @@ impl Survivors {
         let mut survivors = Survivors::default();
         for Held { key, mut descriptors } in custody.held() {
             let dataset = DatasetId(key);
-            // As `Volumes::keep` hands it over: the log comes last.
+            // In the order of `Volumes::keep`: the log comes last.
             match descriptors.pop().map(VolatileLog::open) {
                 Some(Ok(log)) => survivors.logs.push((dataset, Arc::new(log))),
                 Some(Err(error)) => tracing::warn!(%dataset, %error, "left by another version"),
@@ -53,7 +53,7 @@ impl Survivors {
     }
 }
 
-/// What goes on: not to be cleaned away.
+/// What continues, and must not be cleaned up.
 #[derive(Default)]
 pub struct TakenOver {
     /// Keys of servers.
@@ -62,7 +62,7 @@ pub struct TakenOver {
     pub mounts: Vec<PathBuf>,
 }
 
-/// Takes over what can be and lets go of the rest.
+/// Takes over what it can, and releases the rest.
 pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, Failure> {
     let Survivors { mut handovers, logs } = survivors;
     drop(logs);
@@ -125,14 +125,14 @@ fn take_over_vdb(
     let title = format!("vdb {}", vdb.name);
     let spec = servers::spec(parts, &key, title, &kind, dataset, Some(vdb.port))?;
     let Some(server) = kind.connector.adopt(spec)? else { return refused("its server has ended") };
-    // What is not stored must be said anew before anything is written.
+    // What is not stored must be set again before anything is written.
     favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
     parts.volumes.take_over(dataset, handover)?;
     parts.servers.add(&key, server);
     Ok(())
 }
 
-/// Has the engine of a pool, where one runs, make room: it leaves its VDBs running and ends.
+/// Makes the engine of a pool, if one runs, give way: it leaves its VDBs running and ends.
 ///
 /// # Errors
 /// `Busy` when it does not end in time.
@@ -150,6 +150,6 @@ pub fn displace(pool: &Path) -> Result<(), Failure> {
     Err(Failure::new(
         ErrorKind::Busy,
         format!("the engine with pid {pid} does not make room"),
-        "see its log; it goes on serving meanwhile",
+        "see its log; it is still serving",
     ))
 }

@@ -1,4 +1,5 @@
-//! What the engine looks after by itself: snapshots to be made ready, servers that died, damage found.
+//! What the engine looks after on its own: snapshots to be made ready, servers that died, damage
+//! found.
 
 use crate::core::keys::vdb_key;
 use crate::core::topic::Topic;
@@ -22,23 +23,23 @@ use std::time::Duration;
 
 /// Pause between two rounds.
 const ROUND: Duration = Duration::from_millis(250);
-/// How often a proof is tried before the snapshot counts as failed.
+/// How often to try a proof before the snapshot counts as failed.
 const ATTEMPTS_MAX: u32 = 3;
-/// Pause after one that ended for want of room.
+/// Pause after one that ended for lack of room.
 const PROOF_PAUSE: Duration = Duration::from_secs(10);
-/// How long a server that died is left alone before it is started again.
+/// How long to wait before restarting a server that died.
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
 /// Pause between two looks at quotas.
 const QUOTAS_PAUSE: Duration = Duration::from_secs(5);
-/// Pause between two looks for snapshots of VDBs that are due.
+/// Pause between checks for due snapshots of VDBs.
 const SNAPSHOT_PAUSE: Duration = Duration::from_secs(1);
-/// Pause between two looks for what retention does not keep.
+/// Pause between checks for what retention does not keep.
 const RETENTION_PAUSE: Duration = Duration::from_secs(60);
-/// Pause between two attempts to release log that is reserved on sources for nobody.
+/// Pause between attempts to release log that sources keep for nobody.
 const RESERVATIONS_PAUSE: Duration = Duration::from_secs(3);
-/// A server that dies so often in a row stays down.
+/// A server that dies this many times in a row stays down.
 const RESTARTS_MAX: u32 = 5;
-/// One that ran for so long begins a new row.
+/// A server that ran this long starts a new count.
 const RAN_WELL: Duration = Duration::from_secs(600);
 
 /// The state of the rounds.
@@ -54,13 +55,13 @@ struct Rounds {
     quotas_at: Duration,
     snapshots_at: Duration,
     retention_at: Duration,
-    /// VDBs of which no snapshot is due before then.
+    /// VDBs without a due snapshot before then.
     unchanged: HashMap<VdbId, Duration>,
     /// VDBs that have ended and wait for room.
     waiting: HashSet<VdbId>,
 }
 
-/// Looks after things until told to stop.
+/// Runs until told to stop.
 pub fn run(parts: &Arc<Parts>, stopping: &Stopping) {
     let mut rounds = Rounds::default();
     while !stopping.is_told() {
@@ -197,7 +198,7 @@ impl Rounds {
                     let owner = vdb.id.into();
                     snapshot::submit_take(parts, owner, &vdb.name, SnapshotKind::Policy)?;
                 }
-                // Its server is not asked again and again while nothing is due.
+                // Its server is not asked repeatedly while nothing is due.
                 false => {
                     let pause = Duration::from_millis(every_ms / 10).max(SNAPSHOT_PAUSE);
                     self.unchanged.insert(vdb.id, now + pause);
@@ -217,7 +218,7 @@ impl Rounds {
         tried
     }
 
-    /// Starts servers again that should run and do not.
+    /// Restarts servers that should run and do not.
     fn revive(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {
         let now = parts.clock.elapsed();
         let roomy = room::can_grow(parts);
@@ -231,7 +232,7 @@ impl Rounds {
                 continue;
             }
             if !roomy {
-                // It died of that, most likely, and its recovery asks for room as well.
+                // That is most likely why it died, and its recovery also needs room.
                 if self.waiting.insert(vdb.id) {
                     parts.raise(&vdb.name, Topic::Server, &room::waits_for_room(parts));
                 }
@@ -251,7 +252,7 @@ impl Rounds {
     }
 }
 
-/// What becomes of a server that has ended.
+/// What to do about a server that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Restart {
     Now,
@@ -260,12 +261,12 @@ enum Restart {
     Never,
 }
 
-/// How often servers were started again lately, and when last.
+/// How often servers were restarted lately, and when last.
 #[derive(Default)]
 struct Restarts(HashMap<VdbId, (u32, Duration)>);
 
 impl Restarts {
-    /// Decides on a server that is found ended; asked again for as long as it is.
+    /// Decides about a server that was found ended; asked again while it stays so.
     fn next(&mut self, vdb: VdbId, now: Duration) -> Restart {
         let (times, last) = self.0.get(&vdb).copied().unwrap_or_default();
         if times == 0 || now >= last + RAN_WELL {
@@ -277,13 +278,13 @@ impl Restarts {
             self.0.insert(vdb, (times + 1, now));
             Restart::Now
         } else {
-            // Started by hand it gets as many again.
+            // A start by hand resets the count.
             self.0.remove(&vdb);
             Restart::Never
         }
     }
 
-    /// Ends for want of room, which all may have met, say nothing of the servers.
+    /// Ends for lack of room, which may affect all, say nothing about the servers.
     fn forget_all(&mut self) {
         self.0.clear();
     }

@@ -18,11 +18,11 @@ pub const RECOVERY_DEADLINE: Duration = Duration::from_secs(3600);
 /// How long a replay may take.
 const REPLAY_DEADLINE: Duration = Duration::from_secs(3600);
 
-/// Key under which jobs note the dataset they made.
+/// Key under which jobs store the dataset they made.
 pub const DATASET: Key<DatasetId> = Key::new("dataset");
-/// Key under which jobs note whose history they open a moment of.
+/// Key under which jobs store whose history they open a moment of.
 pub const BASE: Key<Owner> = Key::new("base_owner");
-/// Key under which jobs note what they open.
+/// Key under which jobs store what they open.
 pub const RESOLVED: Key<Resolved> = Key::new("resolved");
 /// Keys under which jobs note how long a step took, in milliseconds.
 pub const CLONE_MS: Key<u64> = Key::new("clone_ms");
@@ -30,7 +30,7 @@ pub const MOUNT_MS: Key<u64> = Key::new("mount_ms");
 pub const RECOVER_MS: Key<u64> = Key::new("recover_ms");
 pub const START_MS: Key<u64> = Key::new("start_ms");
 
-/// Clones an image and notes the dataset.
+/// Clones an image and records the dataset.
 pub fn clone_image(context: &Context, image: SnapshotId) -> Result<DatasetId, Failure> {
     if let Some(dataset) = context.get(DATASET)? {
         return Ok(dataset);
@@ -48,7 +48,7 @@ pub fn clone_resolved(context: &Context) -> Result<(), Failure> {
     context.set(CLONE_MS, &(context.app().elapsed_ms() - started))
 }
 
-/// Undo: unmounts and deletes the dataset that was noted.
+/// Undo: unmounts and deletes the recorded dataset.
 pub fn delete_clone(context: &Context) -> Result<(), Failure> {
     match context.get(DATASET)? {
         Some(dataset) => context.app().delete_dataset(dataset),
@@ -73,7 +73,7 @@ pub fn unmount_clone(context: &Context) -> Result<(), Failure> {
 }
 
 /// Replays a mounted clone of a snapshot of staging from one position to another, cuts its ties with the source and
-/// stops it cleanly. Repeating it on a clone that was opened before is refused: clone anew.
+/// stops it cleanly. Repeating it on a clone that was opened before is refused: make a new clone.
 pub fn replay(
     context: &Context,
     dsource: DsourceId,
@@ -126,7 +126,7 @@ pub fn stop_clean(parts: &Parts, key: &str) -> Result<(), Failure> {
     Err(Failure::internal("the server of the copy did not stop cleanly"))
 }
 
-/// Step: replays the clone where what was resolved asks for it.
+/// Step: replays the clone if the resolved moment needs it.
 pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
     let started = context.app().elapsed_ms();
     let resolved: Resolved = context.need(RESOLVED)?;

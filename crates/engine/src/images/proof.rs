@@ -1,9 +1,9 @@
 //! The proof that an image is sound.
 //!
-//! A block's hash names its content, so what two images have in common need not be looked at twice: the
-//! trees of an image and of one that was proven are compared, and the check reads only where they differ.
-//! Its cost follows what the database has written since, not how large it is. The images that it begins
-//! with were checked in the same way: by induction, all of this one was.
+//! A block's hash names its content, so what two images share need not be checked twice: the trees of an
+//! image and of a proven one are compared, and the check reads only where they differ. Its cost follows
+//! what the database has written since, not its size. The proven image was checked in the same way, so by
+//! induction all of this one is.
 
 use crate::core::keys::job_key;
 use crate::core::kind::Kind;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// How long the check of heaps and indexes may take.
 const CHECK_DEADLINE: Duration = Duration::from_secs(6 * 3600);
-/// Keys under which jobs note the clones they compare.
+/// Keys under which jobs store the clones they compare.
 const CHECKED: Key<DatasetId> = Key::new("checked_dataset");
 const PROVEN: Key<DatasetId> = Key::new("proven_dataset");
 
@@ -36,7 +36,7 @@ pub struct Proof {
 
 /// Checks an image of a snapshot on a clone of it.
 pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Result<Proof, Failure> {
-    // A check that the engine's end cut short begins anew.
+    // A check that was cut short when the engine ended starts again.
     clear(context)?;
     let parts = context.app();
     let kind = Kind::of(parts, snapshot.owner)?;
@@ -63,7 +63,8 @@ pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Resul
         opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
         let server = parts.servers.get(&key).ok_or_else(|| Failure::internal("no server"))?;
         let running = scope.check_running(&*server, CHECK_DEADLINE, &mut tick)?;
-        // What files alone cannot tell, as of a source without checksums, leaves nothing unchecked.
+        // What files alone cannot show, as for a source without checksums, does not count as
+        // unchecked.
         whole = running.unchecked.is_empty();
         found.extend(running);
     }
@@ -78,7 +79,7 @@ pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Resul
     Ok(Proof { damage: found.damage, whole })
 }
 
-/// Ends what a check has begun; nothing having begun is no error.
+/// Ends a check; it is no error if none has begun.
 pub fn clear(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     parts.servers.stop(&job_key(context.job_id()), StopMode::Immediate)?;
@@ -90,7 +91,7 @@ pub fn clear(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What of an image no earlier check has seen; all where that cannot be told.
+/// What no earlier check has seen of an image; everything if that is unknown.
 fn scope(
     context: &Context,
     snapshot: &Snapshot,
@@ -98,7 +99,8 @@ fn scope(
     image: &ServerSpec,
 ) -> Result<Box<dyn ImageScope>, Failure> {
     let parts = context.app();
-    // A block that both have may be damaged on disk since: where any is, all is read.
+    // A shared block may have been damaged on disk since: if any block is damaged, everything is
+    // read.
     let damaged = !parts.store.faults().is_empty();
     if let Some(proven) = if damaged { None } else { clone_proven(context, snapshot)? } {
         let data = Kind::of(parts, snapshot.owner)?.connector.layout().data;
@@ -129,7 +131,7 @@ fn clone_proven(context: &Context, snapshot: &Snapshot) -> Result<Option<Dataset
     }
 }
 
-/// Of the same timeflow the latest; else what that began from; else the owner's latest.
+/// The latest of the same timeflow; otherwise what that began from; otherwise the owner's latest.
 fn proven_image(parts: &Parts, snapshot: &Snapshot) -> Result<Option<SnapshotId>, Failure> {
     let mut all: Vec<Snapshot> = parts.catalog.list_of(snapshot.owner)?;
     all.sort_by_key(|one| Reverse((one.taken_at, one.id)));

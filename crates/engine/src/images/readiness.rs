@@ -1,5 +1,5 @@
-//! Making snapshots ready: a clone is recovered, settled and shut down clean; that image is checked on
-//! another clone, thrown away afterwards, and kept as what VDBs are cloned from.
+//! Makes snapshots ready: a clone is recovered, settled and shut down cleanly. That image is checked
+//! on another clone, which is then discarded, and kept: VDBs are cloned from it.
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// How long a proof may take to be undone.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Key under which jobs note the image they made.
+/// Key under which jobs store the image they made.
 pub const IMAGE: Key<SnapshotId> = Key::new("image");
 const PROOF: Key<Proof> = Key::new("proof");
 
@@ -37,14 +37,14 @@ pub fn workflow() -> Workflow<Parts> {
 
 /// Starts the job for one snapshot.
 pub fn submit(parts: &Arc<Parts>, snapshot: &Snapshot) -> Result<JobId, Failure> {
-    // Nothing else is held: nobody has to wait for a proof. When the owner goes, so does the snapshot,
-    // and the job fails and is undone.
+    // Nothing else is locked, so nobody has to wait for a proof. If the owner is deleted, so is the
+    // snapshot; the job then fails and is undone.
     parts.submit(
         Submission::new(JobKind::SnapshotReady, snapshot.id, &snapshot.id).exclusive(snapshot.id),
     )
 }
 
-/// Ends a proof under way, so that its snapshot can be deleted.
+/// Ends a running proof, so that its snapshot can be deleted.
 pub fn cancel(parts: &Parts, id: SnapshotId) -> Result<(), Failure> {
     let runner = parts.runner()?;
     let object = Subject::Snapshot(id);
@@ -93,12 +93,12 @@ fn recover(context: &Context) -> Result<(), Failure> {
 pub fn take_image(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let dataset: DatasetId = context.need(DATASET)?;
-    // The snapshot makes durable what recovery wrote without flushing.
+    // The snapshot makes durable what recovery wrote without a flush.
     let image = parts.store.snapshot(dataset).map_err(|e| e.failure())?;
     context.set(IMAGE, &image)
 }
 
-/// Undo: deletes the image that was noted.
+/// Undo: deletes the recorded image.
 pub fn drop_image(context: &Context) -> Result<(), Failure> {
     match context.get(IMAGE)? {
         Some(image) => context.app().delete_image(image),
@@ -115,7 +115,7 @@ fn check(context: &Context) -> Result<(), Failure> {
 fn publish(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let Some(snapshot) = parts.catalog.find::<Snapshot>(context.input::<SnapshotId>()?)? else {
-        // Deleted meanwhile; nobody will come for the image.
+        // Deleted in the meantime; nobody needs the image.
         return drop_image(context);
     };
     let found: Proof = context.need(PROOF)?;

@@ -1,9 +1,9 @@
-//! Bookmarks: names for moments, which then open for as long as the bookmark is there.
+//! Bookmarks: names for moments, which can then be opened as long as the bookmark exists.
 //!
-//! A bookmark names a snapshot that holds exactly its moment. Where there is one (of a VDB always), that one
-//! is pinned. For any other moment of a dSource one is made: the moment is opened as for a VDB, shut
-//! down clean, and that image is kept. So a bookmark needs no log, which retention or a new copy of
-//! the source may give up around it, and opens at once.
+//! A bookmark names a snapshot that holds exactly its moment. If there is one (for a VDB always), it is
+//! pinned. For any other moment of a dSource one is made: the moment is opened as for a VDB, shut down
+//! cleanly, and that image is kept. So a bookmark opens immediately and needs no log, which retention or a
+//! new copy of the source may give up around it.
 
 use crate::core::job_kind::JobKind;
 use crate::history::bookmarks;
@@ -20,7 +20,7 @@ use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What a new bookmark is to name.
+/// What a new bookmark should name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Input {
     bookmark: BookmarkId,
@@ -46,7 +46,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
     ]
 }
 
-/// Starts a job that sets a bookmark; refuses at once what can be known to fail.
+/// Starts a job that sets a bookmark; refuses immediately what is known to fail.
 pub fn submit_create(
     parts: &Arc<Parts>,
     name: &str,
@@ -119,7 +119,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
     let image: Option<SnapshotId> = context.get(IMAGE)?;
     let now = parts.now();
     let named = parts.catalog.transaction(|tx| -> Result<SnapshotId, offshoot_catalog::Error> {
-        // It may have been deleted meanwhile: then there is nothing to name.
+        // It may have been deleted in the meantime; then there is nothing to name.
         let base: Snapshot = tx.get(resolved.snapshot)?;
         if let Some(image) = image {
             tx.put(&Snapshot {
@@ -155,7 +155,8 @@ fn delete(context: &Context) -> Result<(), Failure> {
     delete_bookmark(context.app(), context.input()?)
 }
 
-/// Forgets a bookmark, and the snapshot that was made for it unless another bookmark names that too.
+/// Removes a bookmark, and the snapshot that was made for it unless another bookmark also names
+/// that.
 fn delete_bookmark(parts: &Parts, id: BookmarkId) -> Result<(), Failure> {
     let Some(bookmark) = parts.catalog.find::<Bookmark>(id)? else { return Ok(()) };
     parts.catalog.delete::<Bookmark>(id)?;

@@ -12,7 +12,7 @@ use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long it may take until it is known whether the log goes on.
+/// How long it may take until it is known whether the log continues.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The workflows.
@@ -63,8 +63,8 @@ pub fn submit_resume(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     }
 }
 
-/// Starts a job that receives what the source has now and takes a snapshot; where the log cannot go
-/// on, one that copies the source anew.
+/// Starts a job that receives what the source has now and takes a snapshot; where the log cannot
+/// continue, one that copies the source again.
 pub fn submit_sync(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let dsource = parts.dsource(name)?;
     let follower = parts.need_follower(&dsource)?;

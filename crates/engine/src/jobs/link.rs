@@ -30,7 +30,7 @@ const CHECKED: Key<CheckedSource> = Key::new("checked");
 const COPIED: Key<Copied> = Key::new("backup");
 const LOG: Key<DatasetId> = Key::new("log_dataset");
 const STAGING: Key<DatasetId> = Key::new("staging_dataset");
-/// Key under which a job that copies a source anew notes the dSource's record as it was.
+/// Key under which a job that copies a source again stores the dSource's earlier record.
 pub const BEFORE: Key<Dsource> = Key::new("before");
 
 /// What to link.
@@ -68,7 +68,7 @@ pub fn copy_steps(workflow: Workflow<Parts>) -> Workflow<Parts> {
         .step("snapshot", first_snapshot, delete_first_snapshot)
 }
 
-/// Starts the job after checking what can be checked at once.
+/// Starts the job after checking what can be checked immediately.
 pub fn submit(
     parts: &Arc<Parts>,
     input: Input,
@@ -246,7 +246,8 @@ fn copy(context: &Context) -> Result<(), Failure> {
     files.write_past_cache(false);
     let copied = copied?;
     if by_path {
-        // What a program made belongs to the engine's user; from here on it is the servers'.
+        // What a program made belongs to the engine's user; from here on it belongs to the servers'
+        // user.
         let kind = Kind::of_dsource(parts, &dsource)?;
         let (uid, gid) = kind.server_owner();
         files.set_owner(kind.connector.layout().data, uid, gid)?;
@@ -261,7 +262,8 @@ fn verify(context: &Context) -> Result<(), Failure> {
     let dsource = dsource_of(context)?;
     let source = source_of(context.app(), &dsource)?;
     match source.verify(&staged(context, &dsource)?, &|| context.is_cancelled()) {
-        // The tool is missing or does not run here: the copy is used, and every snapshot of it is checked.
+        // The tool is missing or does not run here: use the copy anyway, as every snapshot of it is
+        // checked.
         Err(failure) if failure.code == ErrorKind::HostUnprepared => {
             tracing::warn!(%failure, "the copy was not compared with its manifest");
             Ok(())
@@ -364,7 +366,7 @@ fn forget_timeflow(parts: &Parts, id: DsourceId, timeflow: TimeflowId) -> Result
 pub fn activate(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let dsource = dsource_of(context)?;
-    // Who is told that the link is done asks for the latest moment next: there must be one.
+    // Users ask for the latest moment as soon as the link is done: there must be one.
     let indexed = parts.need_follower(&dsource)?.ask_now(STREAM_TIMEOUT)?;
     parts.catalog.update::<Dsource>(dsource.id, |dsource| {
         dsource.state = DsourceState::Active;

@@ -55,7 +55,7 @@ pub struct PoolReport {
 /// bytes in all.
 ///
 /// # Errors
-/// `NotFound` where there is no pool, `Busy` when an engine uses it, and what keeps a check from beginning.
+/// `NotFound` if there is no pool, `Busy` if an engine uses it, and whatever prevents a check.
 pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<PoolReport, Failure> {
     if !pool.join("label").exists() {
         let message = format!("there is no pool in {}", pool.display());
@@ -66,7 +66,7 @@ pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Poo
         Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
     })?);
     let report = offshoot_dataset::check(disk, progress).map_err(|error| error.failure())?;
-    // Names are a help: a catalog that cannot be read leaves ids.
+    // Names are optional: if the catalog cannot be read, ids are shown.
     let catalog = Catalog::look(&pool.join(CATALOG)).ok();
     let damage = damage::of_check(catalog.as_ref(), &report.damage);
     Ok(PoolReport { report, damage })

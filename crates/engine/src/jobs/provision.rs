@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many ports are tried where none was asked for.
+/// How many ports to try if none was requested.
 const PORT_ATTEMPTS: u32 = 5;
 /// Ports are chosen and recorded by one job at a time.
 static REGISTRATION: Mutex<()> = Mutex::new(());
@@ -56,7 +56,7 @@ pub fn workflow() -> Workflow<Parts> {
         .step_without_undo("publish", publish)
 }
 
-/// Starts the job; refuses at once what can be known to fail.
+/// Starts the job; refuses immediately what is known to fail.
 pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId, Failure> {
     if let Some(owner) = parts.catalog.find_owner(&input.name)? {
         return Err(Failure::new(
@@ -138,7 +138,7 @@ fn resolve_parent(context: &Context) -> Result<(), Failure> {
     resolve_from(context, input.parent.owner, &input.moment)
 }
 
-/// Decides what to open and notes it; the present state of a VDB is snapshotted for that.
+/// Decides what to open and records it; for the present state of a VDB it takes a snapshot.
 pub fn resolve_from(context: &Context, owner: Owner, moment: &Moment) -> Result<(), Failure> {
     let parts = context.app();
     if let (Owner::Vdb(id), Moment::Latest) = (owner, moment) {
@@ -156,7 +156,7 @@ fn open_new(context: &Context) -> Result<(), Failure> {
     context.set(START_MS, &(parts.elapsed_ms() - started))
 }
 
-/// Opens it; on another port where somebody took the one that was chosen for it since.
+/// Opens it; on another port if somebody has taken the chosen one since.
 fn open_on_free_port(parts: &Arc<Parts>, input: &Input, dataset: DatasetId) -> Result<(), Failure> {
     let mut vdb: Vdb = parts.catalog.get(input.vdb)?;
     let mut attempts = if input.port.is_none() { PORT_ATTEMPTS } else { 1 };
@@ -183,7 +183,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
     publish_opened(context, input.vdb, input.requested_ms)
 }
 
-/// How long the steps of a job took, as they noted it.
+/// How long the steps of a job took, as they recorded it.
 pub fn timings(context: &Context, requested_ms: u64) -> Result<Timings, Failure> {
     let milliseconds = |key: Key<u64>| Ok::<u64, Failure>(context.get(key)?.unwrap_or_default());
     Ok(Timings {
@@ -195,7 +195,7 @@ pub fn timings(context: &Context, requested_ms: u64) -> Result<Timings, Failure>
     })
 }
 
-/// Records what was opened as the VDB's present state, on a timeflow of its own.
+/// Records what was opened as the VDB's present state, on its own timeflow.
 pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result<(), Failure> {
     let parts = context.app();
     let resolved: Resolved = context.need(RESOLVED)?;

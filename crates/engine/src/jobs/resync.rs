@@ -1,8 +1,9 @@
-//! A new SnapSync for a dSource whose log cannot go on: its reservation was lost, its source was replaced by
-//! one without log that was received, or the received log is damaged.
+//! A new SnapSync for a dSource whose log cannot continue: its reservation was lost, its source was replaced
+//! by one that lacks received log, or the received log is damaged.
 //!
-//! By the steps of a link the dSource gets a new reservation, log, staging and timeflow. Its name, settings,
-//! password and VDBs stay. Of the old timeflow only what opens without log stays: its ready snapshots.
+//! The dSource gets a new reservation, log, staging and timeflow through the steps of a link. Its name,
+//! settings, password and VDBs stay. Of the old timeflow only what opens without log stays: its ready
+//! snapshots.
 //!
 //! ```text
 //!  set aside ─▶ steps of a link ─▶ activate ─┤ retire: what the new copy replaces goes
@@ -21,7 +22,7 @@ use offshoot_types::{Failure, JobId, TimeflowId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 
-/// Why a snapshot that was never proved cannot be opened any more.
+/// Why a snapshot that was never proved can no longer be opened.
 const NO_LOG: &str = "the log it needs was given up when the source was copied anew";
 
 /// The workflow.
@@ -64,7 +65,7 @@ fn set_aside(context: &Context) -> Result<(), Failure> {
         dsource.timeflow = None;
         dsource.synced_to = None;
     })?;
-    // Proofs under way read the log that was just closed.
+    // Running proofs read the log that was just closed.
     for snapshot in parts.catalog.list_of::<Snapshot>(dsource.id)? {
         if snapshot.readiness == Readiness::Pending {
             readiness::cancel(parts, snapshot.id)?;
@@ -73,7 +74,7 @@ fn set_aside(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Undo: the dSource is as it was before, with its fault.
+/// Undo: restores the dSource as it was, with its fault.
 fn bring_back(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let Some(before) = context.get(BEFORE)? else { return Ok(()) };
@@ -99,7 +100,7 @@ fn retire(context: &Context) -> Result<(), Failure> {
     for dataset in [before.staging_dataset, before.log_dataset].into_iter().flatten() {
         parts.delete_dataset(dataset)?;
     }
-    // What was wrong with the old copy is mended; what still is wrong is found again.
+    // What was wrong with the old copy is fixed; what is still wrong is found again.
     parts.clear_all(&before.name)
 }
 

@@ -1,9 +1,9 @@
-//! What retention does not keep, goes: snapshots, log, states of VDBs that were replaced.
+//! Removes what retention does not keep: snapshots, log, replaced states of VDBs.
 //!
-//! What to give up is decided by pure functions ([`offshoot_domain::Retention`]); a job does it, only where
-//! there is something to do. The job has its object for itself: nobody is opening what it deletes, nor
-//! resolves a moment to what is about to go. It works in small batches and each round decides anew, so
-//! that one that was interrupted needs no taking up.
+//! Pure functions decide what to give up ([`offshoot_domain::Retention`]); a job does it, if there is
+//! anything to do. The job holds its object exclusively, so nobody opens what it deletes or resolves a
+//! moment to it. It works in small batches and each round decides again, so an interrupted one need not be
+//! resumed.
 
 use crate::core::job_kind::JobKind;
 use crate::history::snapshots;
@@ -30,7 +30,7 @@ pub fn workflow() -> Workflow<Parts> {
         .step_without_undo("log", give_up_log)
 }
 
-/// Starts a job for every object that has something to give up and is not at work.
+/// Starts a job for every object that has something to give up and is not busy.
 pub fn submit_due(parts: &Arc<Parts>) -> Result<(), Failure> {
     for dsource in parts.catalog.list::<Dsource>()? {
         submit_for(parts, dsource.id.into())?;
@@ -41,7 +41,7 @@ pub fn submit_due(parts: &Arc<Parts>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same for objects of which that is wanted soon; those at work stay wanted.
+/// The same for objects that should be checked soon; busy ones stay in the list.
 pub fn submit_wanted(parts: &Arc<Parts>) -> Result<(), Failure> {
     let wanted: Vec<Owner> = parts.retention_wanted.lock().iter().copied().collect();
     for owner in wanted {
@@ -52,7 +52,7 @@ pub fn submit_wanted(parts: &Arc<Parts>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts a job for one object where it has something to give up; false while it is at work.
+/// Starts a job for one object if it has something to give up; false while it is busy.
 fn submit_for(parts: &Arc<Parts>, owner: Owner) -> Result<bool, Failure> {
     let runner = parts.runner()?;
     if runner.is_busy(owner) {
@@ -87,8 +87,8 @@ impl Due {
         self.snapshots.is_empty() && self.states.is_empty() && self.log.is_none()
     }
 
-    /// None where it is not the time to decide: while a source is copied anew it is open which history
-    /// goes on, and what a failed dSource has may be all there is.
+    /// None if it is not the time to decide: while a source is copied again, it is open which
+    /// history continues, and what a failed dSource has may be all there is.
     fn find(parts: &Parts, owner: Owner) -> Result<Option<Due>, Failure> {
         let (name, policy, timeflow): (String, Policy, Option<TimeflowId>) = match owner {
             Owner::Dsource(id) => match parts.catalog.find::<Dsource>(id)? {
@@ -141,7 +141,7 @@ impl Due {
             snapshots.iter().filter(|one| one.timeflow == timeflow && one.replay_from == needed);
         let time = base.map(|one| one.position.time).min().unwrap_or(range.from.time);
         let Some(follower) = parts.follower(id) else { return Ok(()) };
-        // Of a paused dSource it is not known what staging still has to replay.
+        // For a paused dSource it is unknown what staging still has to replay.
         let Some(to) = follower.fed().map(|fed| fed.min(needed)) else { return Ok(()) };
         let received = follower.log();
         if received.kept_from(to) > received.kept_from(range.from.log) {
@@ -206,7 +206,7 @@ fn give_up_states(context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// Ordering rule: the catalog says that the log begins later BEFORE any of it goes, so that no moment is
+/// Ordering rule: the catalog says that the log begins later BEFORE any of it goes, so no moment is
 /// promised that could not be opened.
 fn give_up_log(context: &Context) -> Result<(), Failure> {
     let owner: Owner = context.input()?;

@@ -1,7 +1,7 @@
-//! The scrub: a job that reads and verifies everything in the pool, and goes on after the engine's end.
+//! The scrub: a job that reads and verifies everything in the pool, and outlives the engine.
 //!
-//! How far it is, is written down every few seconds: what was read since is read again by the engine that
-//! goes on. Only the last scrub is kept.
+//! Its progress is stored every few seconds; the next engine repeats what was read since. Only the last
+//! scrub is kept.
 
 use crate::core::job_kind::JobKind;
 use crate::parts::{Context, Parts};
@@ -20,7 +20,7 @@ use std::time::Duration;
 const SETTING: &str = "pool.scrub";
 /// Bytes a second where nobody says.
 const BYTES_PER_S: u64 = 64 << 20;
-/// How often it is written down how far a scrub is.
+/// How often a scrub's progress is stored.
 const SAVE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,7 @@ struct Input {
     bytes_per_s: u64,
 }
 
-/// A scrub as it is written down.
+/// A scrub as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Record {
     job: JobId,
@@ -100,14 +100,14 @@ pub struct ScrubView {
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// What was read, as of about now.
+    /// What was read, roughly as of now.
     pub progress: ScrubState,
 }
 
-/// The last scrub, and the damage known now.
+/// The last scrub, and the known damage.
 #[derive(Debug, Clone)]
 pub struct ScrubReport {
-    /// None as long as there was none.
+    /// None if there was none.
     pub scrub: Option<ScrubView>,
     /// Damaged blocks.
     pub damage: Vec<DamagedBlock>,
@@ -121,7 +121,7 @@ pub fn workflow() -> Workflow<Parts> {
 /// Starts the job.
 ///
 /// # Errors
-/// `InvalidInput` for the rate; `Busy` when one is under way.
+/// `InvalidInput` for the rate; `Busy` if one is running.
 pub fn submit(parts: &Arc<Parts>, bytes_per_s: Option<u64>) -> Result<JobId, Failure> {
     let bytes_per_s = bytes_per_s.unwrap_or(BYTES_PER_S);
     if bytes_per_s == 0 {
@@ -140,7 +140,7 @@ pub fn submit(parts: &Arc<Parts>, bytes_per_s: Option<u64>) -> Result<JobId, Fai
 /// The catalog's.
 pub fn last(parts: &Parts) -> Result<Option<ScrubView>, Failure> {
     let written: Option<Record> = parts.catalog.setting(SETTING)?;
-    // One that was submitted just now writes nothing down before it begins.
+    // A newly submitted scrub stores nothing before it begins.
     let submitted = parts.catalog.unsettled_jobs()?.into_iter().rfind(|job| {
         let newer = written.as_ref().is_none_or(|record| record.job < job.id);
         JobKind::PoolScrub.is_of(job) && !job.state.is_final() && newer
@@ -168,7 +168,7 @@ pub fn last(parts: &Parts) -> Result<Option<ScrubView>, Failure> {
     }))
 }
 
-/// The last scrub, and the damage known now.
+/// The last scrub, and the known damage.
 ///
 /// # Errors
 /// The catalog's.
@@ -177,7 +177,7 @@ pub fn report(parts: &Parts) -> Result<ScrubReport, Failure> {
     Ok(ScrubReport { scrub: last(parts)?, damage: parts.damage.blocks() })
 }
 
-/// The record of a job, if the last scrub is its.
+/// The record of a job, if it is the last scrub.
 fn record_of(context: &Context) -> Result<Option<Record>, Failure> {
     let last: Option<Record> = context.app().catalog.setting(SETTING)?;
     Ok(last.filter(|record| record.job == context.job_id()))
@@ -227,7 +227,7 @@ fn verify(context: &Context) -> Result<(), Failure> {
     save(parts, &record)
 }
 
-/// Undo: a scrub that was broken off has ended, too.
+/// Undo: a cancelled scrub has also ended.
 fn end(context: &Context) -> Result<(), Failure> {
     let Some(mut record) = record_of(context)? else { return Ok(()) };
     record.ended_at = Some(context.app().now());

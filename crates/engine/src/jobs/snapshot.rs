@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the source may be silent that was asked what it has.
+/// How long the source may be silent after it was asked what it has.
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Key under which the jobs note the snapshot; also their result.
+/// Key under which the jobs store the snapshot; also their result.
 pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 
 /// What to take.
@@ -26,7 +26,7 @@ pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 struct Input {
     owner: Owner,
     kind: SnapshotKind,
-    /// A user waits for what the source has now, and is told where it cannot be asked.
+    /// A user waits for what the source has now, and gets an error if it cannot be asked.
     #[serde(default)]
     asked: bool,
 }
@@ -59,7 +59,7 @@ pub fn submit_take(
 
 /// Starts a job that receives what the source has now and takes a snapshot.
 pub fn submit_synced(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
-    // It is kept like those of the policy: who wants one for good asks for a snapshot.
+    // It is kept like those of the policy: a user who wants a permanent one takes a snapshot.
     let input = Input { owner: dsource.id.into(), kind: SnapshotKind::Policy, asked: true };
     submit_as(JobKind::DsourceSync, parts, &dsource.name, &input)
 }
@@ -72,7 +72,7 @@ fn submit_as(
 ) -> Result<JobId, Failure> {
     room::check_takes_on(parts, "a snapshot")?;
     room::check_quota(parts, input.owner)?;
-    // Several snapshots of one object may be under way; pausing or removing it waits for them.
+    // Several snapshots of one object may be in progress; pausing or removing it waits for them.
     let submission = Submission::new(workflow, Subject::named(name), input).shared(input.owner);
     let by_itself = matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint);
     parts.submit(if by_itself && !input.asked { submission.of_engine() } else { submission })

@@ -1,4 +1,4 @@
-//! Jobs on VDBs that exist: start, stop, delete, refresh, rewind and its undoing.
+//! Jobs on existing VDBs: start, stop, delete, refresh, rewind and undoing that.
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
@@ -21,16 +21,16 @@ use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Key under which a job notes the state of a VDB before it closed it.
+/// Key under which a job stores the state of a VDB before it closed it.
 const WAS: Key<VdbState> = Key::new("was");
-/// Key under which a job notes the timeflow that it goes back to.
+/// Key under which a job stores the timeflow that it goes back to.
 const TIMEFLOW: Key<TimeflowId> = Key::new("timeflow");
 
 /// What a job on a VDB was asked to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Input {
     vdb: VdbId,
-    /// Where another state comes from, and which.
+    /// Which other state, and where it comes from.
     #[serde(default)]
     from: Option<(Owner, Moment)>,
     requested_ms: u64,
@@ -63,8 +63,8 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
     ]
 }
 
-/// Another state under the same name: made beside the present one, which is closed only when the new
-/// one is ready to be opened.
+/// Another state under the same name: made alongside the present one, which is closed only when the
+/// new one is ready to be opened.
 fn replacing(kind: JobKind) -> Workflow<Parts> {
     Workflow::new(kind)
         .step_without_undo("resolve", resolve_new)
@@ -151,7 +151,7 @@ pub fn submit_rewind(parts: &Arc<Parts>, name: &str, to: Moment) -> Result<JobId
     submit(parts, JobKind::VdbRewind, &vdb, Some((vdb.id.into(), to)))
 }
 
-/// Takes the last rewind or refresh back.
+/// Undoes the last rewind or refresh.
 pub fn submit_rewind_undo(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
     previous_timeflow(parts, &vdb)?;
@@ -192,7 +192,7 @@ fn stop(context: &Context) -> Result<(), Failure> {
     close(context, StopMode::Fast)
 }
 
-/// Stops a VDB whose data is about to go: a last checkpoint would take time, and room.
+/// Stops a VDB whose data is about to be deleted: a last checkpoint would take time and room.
 fn kill(context: &Context) -> Result<(), Failure> {
     close(context, StopMode::Immediate)
 }
@@ -224,7 +224,7 @@ fn mark_stopped(context: &Context) -> Result<(), Failure> {
     mark(context, VdbState::Stopped)
 }
 
-/// Frees everything a VDB has in the store; what was made from it has blocks of its own.
+/// Frees everything a VDB has in the store; what was made from it has its own blocks.
 fn free(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
@@ -296,7 +296,7 @@ fn publish_replacement(context: &Context) -> Result<(), Failure> {
     is_well(context.app(), input.vdb)
 }
 
-/// What was wrong with the state before does not matter any more.
+/// What was wrong with the previous state no longer matters.
 fn is_well(parts: &Parts, id: VdbId) -> Result<(), Failure> {
     parts.clear(&parts.catalog.get::<Vdb>(id)?.name, Topic::Server);
     losses::settle_past(parts, id)

@@ -72,7 +72,7 @@ impl WritableFile for OpenFile {
     }
 }
 
-/// A new file, written from its beginning on.
+/// A new file, written from the beginning.
 struct NewContent {
     file: File,
     end: u64,

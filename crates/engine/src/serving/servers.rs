@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a server may take to stop before it is stopped by force.
+/// How long a server may take to stop before it is killed.
 const STOP_DEADLINE: Duration = Duration::from_secs(60);
 /// How long one that an earlier engine left may take to end.
 const LEFTOVER_DEADLINE: Duration = Duration::from_secs(15);
@@ -23,7 +23,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// The server of that key, where it was started and not stopped.
+    /// The server of that key, if it was started and not stopped.
     pub fn get(&self, key: &str) -> Option<Arc<dyn Server>> {
         self.running.lock().get(key).cloned()
     }
@@ -33,7 +33,8 @@ impl Servers {
         self.running.lock().insert(key.to_owned(), server);
     }
 
-    /// Stops the server of that key; whether its data is clean then. None there: clean.
+    /// Stops the server of that key; returns whether its data is then clean. If there is none, it
+    /// is.
     pub fn stop(&self, key: &str, mode: StopMode) -> Result<bool, Failure> {
         let server = self.running.lock().remove(key);
         match server {
@@ -74,9 +75,9 @@ pub fn spec(
     })
 }
 
-/// Stops what an engine that was killed left running, and removes its runtime directories, all but
-/// those of servers that go on. Their data directories are gone with that engine, so nothing of
-/// theirs can be saved.
+/// Stops what a killed engine left running, and removes its runtime directories, except those of
+/// servers that continue. Their data directories are gone with that engine, so nothing in them can
+/// be saved.
 pub fn stop_leftovers(
     connectors: &Registry,
     runtime: &Path,

@@ -39,7 +39,7 @@ pub fn open_vdb(
         false => server.wait_ready(READY_DEADLINE),
     };
     if let Err(failure) = opened {
-        // It may have been started although it cannot be used.
+        // It may be running although it cannot be used.
         let _ = server.stop(StopMode::Immediate, READY_DEADLINE);
         return Err(failure);
     }

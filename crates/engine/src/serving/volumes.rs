@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long programs that still use a dataset get to let go when its delivery ends.
+/// How long programs that still use a dataset get to finish when its delivery ends.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The datasets in use. All users of a dataset share one [`FileSystem`], so that what the engine
@@ -33,7 +33,7 @@ struct Volume {
 }
 
 impl Volumes {
-    /// No volumes yet. With `other_users`, users other than ours may use the files.
+    /// Without volumes yet. With `other_users`, other users may use the files.
     pub fn new(
         store: Arc<Store>,
         paths: Paths,
@@ -69,13 +69,13 @@ impl Volumes {
         Ok(files)
     }
 
-    /// Mounts a database's dataset, where it is not mounted yet; where it is then.
+    /// Mounts a database's dataset unless it is mounted already; returns its mount point.
     pub fn mount(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
         self.deliver(dataset, &self.spec(dataset))
     }
 
-    /// The same for a dataset of received log, whose writes may be gathered on their way: nothing of a log counts
-    /// before it is synced, and its records, unlike pages, show by themselves where they are torn.
+    /// The same for a dataset of received log, whose writes may be gathered on the way: nothing of a log counts
+    /// before it is synced, and its records, unlike pages, reveal where they are torn.
     pub fn mount_log(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
         self.deliver(dataset, &Spec { gather_writes: true, ..self.spec(dataset) })
     }
@@ -106,8 +106,8 @@ impl Volumes {
         Ok(path)
     }
 
-    /// Has a mount, and what its programs are told is written, outlive this process from the next
-    /// commit on. Without it they end with this process, as where there is no keeper.
+    /// Makes a mount, and what its programs were told is written, outlive this process from the
+    /// next commit on. Otherwise, or without a keeper, they end with this process.
     pub fn give_into_custody(&self, dataset: DatasetId) {
         let open = self.open.lock();
         let Some(Volume { files, delivered: Some(delivered) }) = open.get(&dataset) else { return };
@@ -117,7 +117,8 @@ impl Volumes {
             return;
         }
         let held = VolatileLog::create().map(Arc::new).and_then(|volatile| {
-            // First the log, which counts as incomplete at first: what is held can be taken over.
+            // First the log, which counts as incomplete at first, so whatever is held can be taken
+            // over.
             delivered.survive(volatile.clone());
             self.custody.hold(dataset, &with_log(handover, &volatile))
         });
@@ -127,7 +128,7 @@ impl Volumes {
         }
     }
 
-    /// Goes on with a mount that outlived an earlier engine; its dataset has its volatile log.
+    /// Resumes a mount that outlived an earlier engine; its dataset has its volatile log.
     pub fn take_over(&self, dataset: DatasetId, handover: Vec<OwnedFd>) -> Result<(), Failure> {
         let files = self.files(dataset)?;
         let delivered = self.delivery.resume(files.clone(), &self.spec(dataset), handover)?;
@@ -135,7 +136,7 @@ impl Volumes {
         Ok(())
     }
 
-    /// Starts another keeper where it has ended, and has it hold everything again.
+    /// If the keeper has ended, starts another one and makes it hold everything again.
     pub fn tend_keeper(&self) {
         let open = self.open.lock();
         let held = open.iter().filter_map(|(dataset, volume)| {
@@ -150,7 +151,7 @@ impl Volumes {
         });
     }
 
-    /// Unmounts a dataset and forgets its file system; not being mounted is no error.
+    /// Unmounts a dataset and drops its file system; it is no error if it is not mounted.
     pub fn unmount(&self, dataset: DatasetId) -> Result<(), Failure> {
         let volume = self.open.lock().remove(&dataset);
         if let Some(Volume { files, delivered }) = volume {

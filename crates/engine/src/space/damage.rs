@@ -1,9 +1,9 @@
-//! Damaged blocks: named with those who hold them, kept through restarts, forgotten once they are healed.
+//! Damaged blocks: listed with their holders, kept across restarts, forgotten once they are healed.
 //!
-//! The pool finds damage (a read, a scrub, compaction) and knows when it is healed. Here its list is made
-//! faults of the catalog, and written down, so that the next engine knows what to replace when its content comes
-//! again. Who holds a block is looked up in the background, as the metadata of the whole store must be read
-//! for it; until then the fault says so.
+//! The pool finds damage (a read, a scrub, compaction) and knows when it is healed. This turns its list into
+//! faults in the catalog, and stores it, so that the next engine knows what to replace when its content comes
+//! again. The holders of a block are looked up in the background, as that reads the metadata of the whole store;
+//! until then the fault says so.
 
 use crate::core::topic::Topic;
 use crate::ground::stopping::Stopping;
@@ -19,13 +19,14 @@ use std::time::Duration;
 
 /// The setting with the names of damaged blocks.
 const SETTING: &str = "pool.damage";
-/// So many are written down; a pool with more needs another remedy.
+/// At most this many are stored; a pool with more needs another remedy.
 const WRITTEN_MAX: usize = 10_000;
-/// So many are faults of their own; the rest are counted by one.
+/// At most this many have a fault of their own; one fault counts the rest.
 const FAULTS_MAX: usize = 100;
-/// Pause between two looks for blocks whose holders are not known.
+/// Pause between checks for blocks whose holders are unknown.
 const LOOK: Duration = Duration::from_millis(250);
-/// Holders are looked up again after this time, or so many times what it took, if anything changed.
+/// If anything changed, holders are looked up again after this time, or this many times the
+/// duration of the last look-up.
 const AGAIN: (Duration, u32) = (Duration::from_secs(30), 20);
 
 /// A damaged block.
@@ -39,7 +40,7 @@ pub struct DamagedBlock {
     pub offset: u32,
     /// What is wrong with it.
     pub detail: String,
-    /// When that was found; none where nobody kept it.
+    /// When that was found; none if nobody recorded it.
     pub since: Option<Timestamp>,
     /// What holds it; none: not looked up yet.
     pub holders: Option<Vec<BlockHolder>>,
@@ -49,7 +50,7 @@ pub struct DamagedBlock {
 
 impl DamagedBlock {
     fn new(fault: &Fault) -> DamagedBlock {
-        // What a reader is told begins with the block's name, which is said here, too.
+        // The reader's message begins with the block's name, which is also shown here.
         let twice = format!("block {} is damaged on disk: ", fault.hash);
         DamagedBlock {
             hash: fault.hash,
@@ -106,7 +107,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// All damaged blocks, without what is wrong with structures.
+    /// All damaged blocks, without damaged structures.
     pub fn blocks(&self) -> Vec<DamagedBlock> {
         self.known.lock().values().filter(|block| !block.hash.is_zero()).cloned().collect()
     }
@@ -121,7 +122,7 @@ pub fn recall(space: &Space) -> Result<(), Failure> {
     for hash in kept.iter().filter_map(|text| BlockHash::from_hex(text)) {
         space.store.pool().recall_damage(hash);
     }
-    // What an earlier engine said of blocks that are gone by now.
+    // What an earlier engine reported about blocks that are now gone.
     let known = space.store.faults();
     let topics: Vec<String> =
         (known.iter()).map(|fault| DamagedBlock::new(fault).topic().to_string()).collect();
@@ -134,7 +135,7 @@ pub fn recall(space: &Space) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes faults of what the pool knows now.
+/// Raises faults for what the pool knows now.
 pub fn report(space: &Space) {
     let now = space.store.faults();
     let damaged: HashSet<BlockHash> = now.iter().map(|fault| fault.hash).collect();
@@ -243,7 +244,7 @@ pub fn of_check(catalog: Option<&Catalog>, found: &[(BlockHash, Holders)]) -> Ve
     found.iter().map(block).collect()
 }
 
-/// Looks after what is damaged until told to stop.
+/// Watches damage until told to stop.
 pub fn run(space: &Space, stopping: &Stopping) {
     for block in space.damage.blocks() {
         if stopping.is_told() {

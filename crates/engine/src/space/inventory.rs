@@ -20,11 +20,11 @@ pub enum LedgerKey {
 /// What holds a damaged block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockHolder {
-    /// What kind of object it is; none for what no object of the catalog has.
+    /// The kind of object; none if it belongs to no object of the catalog.
     pub key: Option<LedgerKey>,
     /// Its name; a snapshot's id.
     pub object: String,
-    /// Of a snapshot, the name of what it was taken of.
+    /// For a snapshot, the name of what it was taken of.
     pub of: Option<String>,
     /// The file in it, with the first byte affected and how many; none: its names and inodes.
     pub file: Option<offshoot_dataset::HeldFile>,
@@ -63,10 +63,10 @@ impl Object {
     }
 }
 
-/// Whose each dataset and snapshot of the store is.
+/// The owner of each dataset and snapshot of the store.
 pub fn owners(catalog: &Catalog) -> Result<HashMap<StateId, BlockHolder>, Failure> {
     let mut owners = HashMap::new();
-    // Snapshots come last: they are of an object's past, too.
+    // Snapshots come last: they also belong to an object's past.
     for object in inventory(catalog)? {
         let whole = object.whole();
         let (key, of) = (Some(object.key), object.of.clone());

@@ -1,4 +1,4 @@
-//! The ledger: what each dSource, VDB and snapshot holds of the pool, and what deleting it gives back.
+//! The ledger: what each dSource, VDB and snapshot holds of the pool, and what deleting it would free.
 //!
 //! An object comprises datasets and snapshots of the store, of its *present* (what it shows now) and of its
 //! *past* (kept so that one can go back):
@@ -9,14 +9,14 @@
 //! | VDB      | its dataset      | its snapshots, states that a rewind or refresh replaced       |
 //! | snapshot | its images       | –                                                             |
 //!
-//! Of the stored bytes that an object reaches, each block counts once and in one of three classes:
-//! *shared*, when anything outside the object reaches it as well; else *exclusive*, when its present does;
-//! else *pinned*: its past alone keeps it. So deleting the object gives back exclusive + pinned, and deleting
-//! its past alone gives back pinned.
+//! Of the stored bytes that an object reaches, each block counts once and in one of three classes: *shared*
+//! if anything outside the object also reaches it; otherwise *exclusive* if its present does; otherwise
+//! *pinned*: only its past keeps it. So deleting the object frees exclusive + pinned, and deleting only its
+//! past frees pinned.
 //!
-//! The store works these out exactly, at a cost that follows what would be given back. That is too slow for
-//! a list of thousands, so figures are kept and worked out again in the background ([`worker`]); each says of
-//! when it is and whether anything has changed since. Small ones are worked out when asked for.
+//! The store computes these exactly, at a cost that follows what would be freed. That is too slow for a list
+//! of thousands, so figures are cached and recomputed in the background ([`worker`]). Each says how old it is
+//! and whether anything has changed since. Small ones are computed on request.
 
 mod worker;
 
@@ -31,17 +31,17 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// Figures that took longer than this are not worked out again for a request.
+/// Figures that took longer than this are not recomputed for a request.
 const PROMPT: Duration = Duration::from_millis(40);
-/// The time after which a request begins no more figures that are out of date.
+/// After this time a request starts no more outdated figures.
 const STALE_BUDGET: Duration = Duration::from_millis(20);
-/// The same of figures that were never worked out.
+/// The same for figures that were never computed.
 const FIRST_BUDGET: Duration = Duration::from_secs(2);
 
 /// Stored bytes by class; see the module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LedgerFigures {
-    /// What nothing else reaches and the present does.
+    /// What only this object reaches, from its present.
     pub exclusive_bytes: u64,
     /// What something else reaches as well.
     pub shared_bytes: u64,
@@ -50,7 +50,7 @@ pub struct LedgerFigures {
 }
 
 impl LedgerFigures {
-    /// What deleting the object would give back.
+    /// What deleting the object would free.
     pub fn freed_if_deleted_bytes(&self) -> u64 {
         self.exclusive_bytes + self.pinned_bytes
     }
@@ -79,15 +79,15 @@ pub struct LedgerEntry {
     pub key: LedgerKey,
     /// Its name; a snapshot's id.
     pub object: String,
-    /// Of a snapshot, the name of what it was taken of.
+    /// For a snapshot, the name of what it was taken of.
     pub of: Option<String>,
     /// What its files would take outside the pool.
     pub logical_bytes: u64,
-    /// What it holds; none as long as it was never worked out.
+    /// What it holds; none if never computed.
     pub figures: Option<DatedFigures>,
 }
 
-/// What deleting several objects together would give back.
+/// What deleting several objects together would free.
 #[derive(Debug, Clone)]
 pub struct Deletion {
     /// The entries of the objects.
@@ -108,7 +108,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether they are of what the object comprises now.
+    /// Whether they are for what the object now comprises.
     fn is_of(&self, object: &Object) -> bool {
         self.whole == object.whole()
     }
@@ -127,7 +127,8 @@ impl Ledger {
         Some(DatedFigures { figures: *figures, as_of: *as_of, current: *of == version })
     }
 
-    /// Whether an object's figures are worked out for a request that has `spent` so much time on others.
+    /// Whether to compute an object's figures for a request that has already `spent` this much time on
+    /// others.
     fn is_due(&self, object: &Object, version: BlockHash, spent: Duration) -> bool {
         match self.known.lock().get(&object.key) {
             None => spent < FIRST_BUDGET,
@@ -136,7 +137,7 @@ impl Ledger {
         }
     }
 
-    /// Works an object's figures out; `stored` goes on from the object before.
+    /// Computes an object's figures; `stored` continues from the previous object.
     fn work_out(
         &self,
         space: &Space,
@@ -153,7 +154,7 @@ impl Ledger {
             false => space.store.freed_by_deleting(&object.past).map_err(failed)?.min(freed),
         };
         let reached = stored.replace(&whole).or_else(|_| {
-            // A commit or a deletion took away what was about to be read.
+            // A commit or a deletion removed what was about to be read.
             *stored = space.store.stored_bytes();
             stored.replace(&whole).map_err(failed)
         })?;
@@ -168,7 +169,7 @@ impl Ledger {
     }
 }
 
-/// The figures of some objects; those that are out of date are worked out now where that is quick.
+/// The figures of some objects; outdated ones are recomputed now if that is quick.
 pub fn figures(
     space: &Space,
     keys: &HashSet<LedgerKey>,
@@ -180,8 +181,8 @@ pub fn figures(
     Ok(keys.iter().filter_map(|key| Some((*key, known.get(key)?.figures))).collect())
 }
 
-/// What deleting some objects, each alone, would give back: for a VDB that is quick however large it is, as most
-/// of it is shared.
+/// What deleting each of some objects alone would free: for a VDB this is quick whatever its size, as most of it
+/// is shared.
 pub fn freed_if_deleted(
     space: &Space,
     keys: &HashSet<LedgerKey>,
@@ -202,7 +203,7 @@ pub fn freed_if_deleted(
     Ok(all)
 }
 
-/// Works out what is out of date, as far as the time goes.
+/// Recomputes what is outdated, as far as time allows.
 fn freshen(space: &Space, objects: &[&Object]) {
     let begun = space.clock.elapsed();
     let version = space.store.version();
@@ -232,7 +233,7 @@ pub fn list(space: &Space, object: Option<&str>) -> Result<Vec<LedgerEntry>, Fai
     Ok(all.into_iter().map(|object| entry(space, object)).collect())
 }
 
-/// What deleting objects together would give back, worked out now.
+/// What deleting objects together would free, computed now.
 ///
 /// # Errors
 /// `NotFound`.

@@ -1,12 +1,14 @@
-//! VDBs and dSources that lack acknowledged writes, as the part of the intent log that held them was damaged.
+//! VDBs and dSources that lack acknowledged writes, because the part of the intent log that held them was
+//! damaged.
 //!
-//! The store refuses such a dataset ([`offshoot_dataset::Error::Lost`]) until somebody accepts it as it is. Who:
+//! The store refuses such a dataset ([`offshoot_dataset::Error::Lost`]) until somebody accepts it as it is:
 //!
-//! - *The present state of a VDB*: its user, who is told by a fault and by the VDB's own error, by starting it.
-//!   Refreshing, rewinding or deleting it settles it, too: that was a choice for another state.
-//! - *A state that a rewind or refresh replaced*: who goes back to it (`vdb rewind --undo`); a fault says so.
-//! - *A dSource*: the engine at once. What its datasets lack is received and replayed again, until when a fault
-//!   says so. Where the source does not have it any more that is a gap, with a fault of its own.
+//! - *The present state of a VDB*: its user, by starting it. A fault and the VDB's own error say so.
+//!   Refreshing, rewinding or deleting it settles it, too, as a choice for another state.
+//! - *A state that a rewind or refresh replaced*: the user who goes back to it (`vdb rewind --undo`); a fault
+//!   says so.
+//! - *A dSource*: the engine, immediately. It receives and replays again what its datasets lack, and until then
+//!   a fault says so. If the source no longer has it, that is a gap, with its own fault.
 
 use crate::core::Core;
 use crate::core::topic::Topic;
@@ -64,7 +66,8 @@ fn past(core: &Core, vdb: &Vdb) -> Result<Vec<DatasetId>, Failure> {
     Ok(states.filter(|id| Some(*id) != vdb.dataset && lost.contains(id)).collect())
 }
 
-/// Makes faults of what all VDBs lack; those that lack something now are failed, whatever they were before.
+/// Raises faults for what all VDBs lack; those that now lack something are failed, whatever they were
+/// before.
 ///
 /// # Errors
 /// The catalog's.
@@ -72,7 +75,7 @@ pub fn report_all(core: &Core) -> Result<(), Failure> {
     for vdb in core.catalog.list::<Vdb>()? {
         report(core, vdb.id)?;
         let Err(failure) = check(core, &vdb) else { continue };
-        // One that is being changed is left to its job.
+        // A VDB that is being changed is left to its job.
         if vdb.state != VdbState::Provisioning {
             core.catalog.update::<Vdb>(vdb.id, |vdb| {
                 (vdb.state, vdb.problem) = (VdbState::Failed, Some(failure));
@@ -82,7 +85,7 @@ pub fn report_all(core: &Core) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a fault of what a VDB lacks, or takes it back.
+/// Raises a fault for what a VDB lacks, or clears it.
 ///
 /// # Errors
 /// The catalog's.
@@ -98,7 +101,7 @@ pub fn report(core: &Core, id: VdbId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Goes on with what is there of a VDB's present or past state, as its user asked for that.
+/// Accepts what is left of a VDB's present or past state, as its user asked.
 ///
 /// # Errors
 /// The store's and the catalog's.
@@ -107,7 +110,7 @@ pub fn accept(core: &Core, id: VdbId, dataset: DatasetId) -> Result<(), Failure>
         return Ok(());
     }
     core.store.accept_loss(dataset).map_err(|error| error.failure())?;
-    // Where it does not start now, that has another reason.
+    // If it does not start now, that has another reason.
     core.catalog.update::<Vdb>(id, |vdb| {
         if vdb.dataset == Some(dataset) {
             (vdb.state, vdb.problem) = (VdbState::Stopped, None);
@@ -116,7 +119,7 @@ pub fn accept(core: &Core, id: VdbId, dataset: DatasetId) -> Result<(), Failure>
     report(core, id)
 }
 
-/// Another state of a VDB was opened: what the others lack does not matter any more.
+/// Another state of a VDB was opened: what the others lack no longer matters.
 ///
 /// # Errors
 /// The store's and the catalog's.
@@ -127,8 +130,8 @@ pub fn settle_past(core: &Core, id: VdbId) -> Result<(), Failure> {
     report(core, id)
 }
 
-/// Goes on with a dSource's datasets where they lack writes; the record of it that holds then. Nobody may
-/// believe any more how far its log went: that is forgotten first, and found out anew.
+/// Accepts a dSource's datasets although they lack writes; returns its record as it is then. How far its
+/// log went can no longer be trusted: that is forgotten first, and determined again.
 ///
 /// # Errors
 /// The store's and the catalog's.
@@ -156,13 +159,13 @@ pub fn accept_of_dsource(core: &Core, dsource: &Dsource) -> Result<Dsource, Fail
     core.raise(name, Topic::Loss, &failure);
     let dsource = core.catalog.update::<Dsource>(dsource.id, |one| one.synced_to = None)?;
     for dataset in lost {
-        tracing::warn!(dsource = %dsource.name, %dataset, "goes on behind what is lost");
+        tracing::warn!(dsource = %dsource.name, %dataset, "continues after what is lost");
         core.store.accept_loss(dataset).map_err(|error| error.failure())?;
     }
     Ok(dsource)
 }
 
-/// A dSource has everything again that its source has.
+/// A dSource again has everything that its source has.
 pub fn received_again(core: &Core, name: &ObjectName) {
     core.clear(name, Topic::Loss);
 }

@@ -1,6 +1,6 @@
 //! What the engine does as the pool fills up, and when there is room again.
 //!
-//! | left                    | what stops                                         | what goes on      |
+//! | left                    | what stops                                         | what continues    |
 //! |-------------------------|----------------------------------------------------|-------------------|
 //! | little above the reserve| links, syncs, snapshots, provisions, refreshes, …  | everything that runs |
 //! | the reserve             | files of VDBs do not grow; staging is not fed      | reads, changes in place, LogSync |
@@ -8,8 +8,8 @@
 //! | half of it              | VDBs' logs: their servers end and wait for room    | LogSync           |
 //! | a quarter of it         | LogSync waits; the source keeps its log            | deletions         |
 //!
-//! The store enforces the lower rows by itself ([`Purpose`]); it is told here which files matter how
-//! much. Nothing here is remembered: as soon as there is room everything goes on.
+//! The store itself enforces the lower rows ([`Purpose`]); this module tells it which files matter
+//! how much. Nothing here is stored: as soon as there is room, everything continues.
 
 use crate::core::Core;
 use crate::core::topic::Topic;
@@ -23,12 +23,12 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What mends a full pool.
+/// How to fix a full pool.
 const MEND: &str = "delete what is no longer needed (offshoot snapshot delete ID, offshoot vdb delete \
-                    NAME), or give the pool's file system more room; what was stopped goes on by itself";
+                    NAME), or give the pool's file system more room; what was stopped then continues";
 /// Room on the device below which nothing can be written with certainty, in bytes.
 const DEVICE_MIN: u64 = 4 << 20;
-/// How long what is under way waits for room.
+/// How long running work waits for room.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How full the pool is.
@@ -42,10 +42,10 @@ pub(crate) enum Level {
     Full,
 }
 
-/// What was seen of the pool's room.
+/// The last state seen of the pool's room.
 #[derive(Default)]
 pub struct Seen {
-    /// The level that is not roomy, and since when.
+    /// The present level if it is not roomy, and since when.
     since: Mutex<Option<(Level, Timestamp)>>,
     /// The quotas that the store was told, by name.
     quotas: Mutex<HashMap<ObjectName, Option<u64>>>,
@@ -54,14 +54,14 @@ pub struct Seen {
 pub(crate) fn level(core: &Core) -> Level {
     let pool = core.store.pool();
     match core.store.growth_room() {
-        // A write of the largest size asks for this much.
+        // The largest write needs this much.
         left if left < pool.reserve() / 32 => Level::Full,
         left if left < pool.reserve() / 4 => Level::Tight,
         _ => Level::Roomy,
     }
 }
 
-/// Whether new links, snapshots, VDBs are taken on.
+/// Whether new links, snapshots and VDBs are accepted.
 pub fn takes_on(core: &Core) -> bool {
     level(core) == Level::Roomy
 }
@@ -80,19 +80,19 @@ fn full(core: &Core, consequence: &str) -> Failure {
     Failure::new(ErrorKind::PoolFull, message, MEND)
 }
 
-/// Whether files of servers can grow, with something to spare.
+/// Whether files of servers can grow, with some margin.
 pub fn can_grow(core: &Core) -> bool {
     core.store.growth_room() > core.store.pool().reserve() / 8
 }
 
-/// A wait that lasts as long as there is no room, and not for ever.
+/// A wait for room, but not for ever.
 #[derive(Default)]
 pub struct Shortage {
     since: Option<Duration>,
 }
 
 impl Shortage {
-    /// Ends the wait with `PoolFull` when it has been `short` for too long without a break.
+    /// Ends the wait with `PoolFull` if it has been `short` for too long without a break.
     pub fn check(&mut self, core: &Core, short: bool, consequence: &str) -> Result<(), Failure> {
         let now = core.clock.elapsed();
         let since = *self.since.get_or_insert(now);
@@ -110,8 +110,8 @@ pub fn waits_for_room(core: &Core) -> Failure {
     full(core, "its server has ended and is started when there is room")
 }
 
-/// Gives up some of the ballast where the device is so full that what is to come, a deletion perhaps,
-/// could not be recorded in the catalog.
+/// Gives up some of the ballast if the device is so full that the catalog could not record what comes
+/// next, perhaps a deletion.
 pub fn make_way(store: &Store) {
     if store.pool().device_free() < DEVICE_MIN {
         store.pool().release_ballast();
@@ -123,7 +123,7 @@ pub fn fault(space: &Space) -> Option<Fault> {
     let (level, time) = look(space)?;
     let consequence = match level {
         Level::Full => {
-            "VDBs cannot grow, and nothing new is taken on; LogSync goes on as long as it can"
+            "VDBs cannot grow, and nothing new is taken on; LogSync continues as long as it can"
         }
         _ => "new links, syncs, snapshots, VDBs and refreshes are refused",
     };
@@ -132,7 +132,7 @@ pub fn fault(space: &Space) -> Option<Fault> {
     Some(Fault { subject: Subject::Pool, topic, time, message, hint })
 }
 
-/// Looks how full the pool is; what changed is logged.
+/// Checks how full the pool is; logs changes.
 pub fn look(space: &Space) -> Option<(Level, Timestamp)> {
     let now = level(space);
     let mut since = space.room.since.lock();
@@ -152,7 +152,7 @@ pub fn look(space: &Space) -> Option<(Level, Timestamp)> {
     *since
 }
 
-/// Tells the store the quotas that policies say. A VDB's covers the states it can go back to, too.
+/// Tells the store the quotas of the policies. A VDB's also covers the states it can go back to.
 pub fn set_quotas(space: &Space) -> Result<(), Failure> {
     for vdb in space.catalog.all::<Vdb>()?.iter() {
         let Some(present) = vdb.dataset else { continue };
@@ -179,7 +179,7 @@ fn set_quota(
     members: &[DatasetId],
 ) -> Result<(), Failure> {
     match space.store.set_quota(limited, members, limit) {
-        // It is being removed, or refused as it is.
+        // It is being removed, or it is refused anyway.
         Err(offshoot_dataset::Error::NoDataset(_) | offshoot_dataset::Error::Lost(_)) => {
             return Ok(());
         }

@@ -66,7 +66,7 @@ fn one_flipped_bit_is_turned_back_and_more_are_noticed() {
         damaged[bit / 8] ^= 1 << (bit % 8);
         assert!(matches!(Sector::read(&mut damaged), Sector::Whole { mended: true, .. }), "{bit}");
         assert_eq!(damaged, whole, "bit {bit}");
-        // Two in the same part of it are beyond that.
+        // Two in the same part are too many.
         let second = if bit / 8 == 60 { 61 } else { 60 };
         let (mut damaged, in_body) = (whole.clone(), (4..8).contains(&(bit / 8)) || bit / 8 >= 48);
         damaged[bit / 8] ^= 1 << (bit % 8);

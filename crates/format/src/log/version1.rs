@@ -22,7 +22,7 @@ pub struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// Reads the record at the start of `bytes`: its header and payload. An error where there is no
+    /// Reads the record at the start of `bytes`: its header and payload. An error if there is no
     /// whole, undamaged record.
     pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), DecodeError> {
         let mut reader = Reader::new("intent log record", bytes);

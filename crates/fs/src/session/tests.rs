@@ -43,7 +43,7 @@ fn privileges_are_dropped_as_posix_wants() {
     session.write(attr.ino, 0, b"x", true).unwrap();
     assert_eq!(mode_now(), 0o711);
 
-    // Set-gid without the execute bit is no privilege.
+    // Set-gid without the execute bit is not a privilege.
     session.set_attributes(root, attr.ino, &mode(0o6600)).unwrap();
     let owner = SetAttr { uid: Some(9), ..SetAttr::default() };
     assert_eq!(session.set_attributes(root, attr.ino, &owner).unwrap().mode, 0o2600);
@@ -85,7 +85,7 @@ fn directories_list_dots_and_hand_down_their_group() {
     assert_eq!(session.lookup(Ino::ROOT, b"..").unwrap().ino, Ino::ROOT);
 }
 
-/// As an engine that is killed leaves it to the next: the same memory, no clean end.
+/// As a killed engine leaves it to the next: the same memory, no clean end.
 #[test]
 fn what_an_earlier_engine_did_is_answered_and_not_done_again() {
     let pool = Pool::new();

@@ -167,7 +167,7 @@ fn a_crash_while_a_log_grows_loses_nothing() {
         disk.crash();
         let found = sequences(&disk);
         assert!((synced..=synced + 1).contains(&(found.len() as u64)), "seed {seed}: {found:?}");
-        // It goes on, and grows again.
+        // It continues, and grows again.
         let log = open_growing(&disk);
         let first = log.next_sequence();
         while add(&log, &[9; 50_000]).is_ok() {}
@@ -186,7 +186,7 @@ fn a_new_opening_never_continues_with_records_of_an_older_one() {
             let first = log.next_sequence();
             assert!(replayed.last().is_none_or(|last| last + 1 == first));
             assert_eq!(sequences(&disk), [], "an opening forgets what was replayed");
-            // Equal lengths, so that stale records lie exactly where new ones would.
+            // Equal lengths, so that stale records are exactly where new ones would be.
             for number in 0..4 {
                 add(&log, &[lap as u8; 700]).unwrap();
                 if number == 1 {
@@ -256,7 +256,7 @@ fn stale_records_with_the_next_sequence_in_the_right_place_are_refused() {
         let log = IntentLog::open(&*disk).unwrap();
         add(&log, &[1; 500]).unwrap();
         log.sync(1).unwrap();
-        // 2 is torn at most times; 3 and 4 are left over from what never counted.
+        // 2 is usually torn; 3 and 4 are left over from what never counted.
         for number in [2, 3, 4] {
             add(&log, &[number; 2000]).unwrap();
         }

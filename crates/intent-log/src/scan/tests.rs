@@ -85,7 +85,7 @@ fn a_damaged_record_is_told_and_those_behind_it_are_found() {
     // Its first sector cannot be read at all: the others still say whose it is.
     flip(&disk, 2, 20, 3);
     assert_eq!(replay(&disk), (vec![1, 3], vec![of_stream(2, 2, &[2], true)]));
-    // One of a single sector says nothing then.
+    // A record of a single sector then says nothing.
     flip(&disk, 1, 20, 3);
     assert_eq!(replay(&disk), (vec![3], vec![of_stream(1, 2, &[2], false)]));
 }
@@ -95,7 +95,7 @@ fn the_last_record_is_damaged_and_not_torn() {
     let disk = log_of(&[10, 3000]);
     flip(&disk, 2, 1500, 3);
     assert_eq!(replay(&disk), (vec![1], vec![of_stream(2, 2, &[2], true)]));
-    // The next opening knows of it no more, and gives its number to nobody.
+    // The next opening no longer knows it, and does not reuse its number.
     let log = IntentLog::open(&*disk).unwrap();
     assert_eq!(log.next_sequence(), 3);
     assert_eq!(replay(&disk), (vec![], vec![]));
@@ -142,7 +142,7 @@ fn a_file_without_a_readable_header_is_damage_once() {
     assert_eq!(replay(&disk), (vec![next], vec![]));
 }
 
-/// What an engine of before there were sectors has written.
+/// What an engine wrote before there were sectors.
 fn old_log() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     IntentLog::create(&*disk, FILE, 3).unwrap();
@@ -196,14 +196,14 @@ fn a_log_of_the_first_version_is_read_and_made_one_of_this() {
 
 #[test]
 fn every_damaged_record_at_the_end_is_known() {
-    // Of the last one the body is damaged, and the header as far as it can be mended.
+    // The last one has a damaged body, and a header that is damaged but can be corrected.
     let disk = log_of(&[10, 700, 500]);
     flip(&disk, 2, 60, 2);
     flip(&disk, 3, 60, 2);
     flip(&disk, 3, 16, 1);
     let damage = vec![of_stream(2, 2, &[2], true), of_stream(3, 3, &[3], true)];
     assert_eq!(replay(&disk), (vec![1], damage));
-    // A header beyond mending: whose record it was is not known.
+    // A header beyond repair: whose record it was is not known.
     let disk = log_of(&[10, 700, 10]);
     flip(&disk, 2, 60, 2);
     flip(&disk, 3, 16, 3);

@@ -1,4 +1,4 @@
-//! Logs of the first version, whose records tell nothing of damage: their first bad one ends them.
+//! Logs of the first version, whose records do not reveal damage: the first bad one ends them.
 
 use crate::Result;
 use crate::files::read_file;

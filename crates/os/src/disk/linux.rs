@@ -47,7 +47,7 @@ impl Disk for LinuxDisk {
         let path = self.dir.join(path);
         let direct = Self::options().custom_flags(libc::O_DIRECT).open(&path);
         let (file, direct) = match direct {
-            // Not every file system takes the flag (some network ones).
+            // Not every file system accepts the flag (some network ones do not).
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 (Self::options().open(&path)?, false)
             }
@@ -116,8 +116,8 @@ impl Disk for LinuxDisk {
     }
 }
 
-/// How long a lock is waited for. A child that was being started when its parent was killed holds a
-/// copy of the parent's descriptors until its `execve`: so long the lock is held by nobody.
+/// How long to wait for a lock. A child that was being started when its parent was killed holds a
+/// copy of the parent's descriptors until its `execve`, and the lock with them.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// An flock lives as long as its file description.
@@ -157,7 +157,7 @@ impl DiskFile for LinuxFile {
 
     fn write_vectored_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let mut at = offset;
-        // The kernel takes 1024 parts at a time.
+        // The kernel accepts 1024 parts at a time.
         for chunk in parts.chunks(1024) {
             let len: usize = chunk.iter().map(|part| part.len()).sum();
             let mut done = rustix::io::pwritev(&self.file, chunk, at)?;
@@ -210,7 +210,7 @@ impl DiskFile for LinuxFile {
     }
 
     fn forget_cached(&self, offset: u64, len: u64) {
-        // A hint: nothing is lost when the kernel does not take it.
+        // A hint: nothing is lost if the kernel ignores it.
         let _ = rustix::fs::fadvise(&self.file, offset, NonZeroU64::new(len), Advice::DontNeed);
     }
 }
@@ -266,8 +266,8 @@ impl UncachedFile {
         })
     }
 
-    /// What a direct read answered; `None` where reads are not direct, from now on if the file system
-    /// took the flag but not the read.
+    /// The result of a direct read; `None` if reads are not direct, or from now on if the file system
+    /// accepted the flag but refused the read.
     fn direct<T>(&self, read: impl FnOnce() -> io::Result<T>) -> Option<io::Result<T>> {
         if !self.direct.load(Ordering::Relaxed) {
             return None;

@@ -1,10 +1,10 @@
 //! A disk in memory that keeps only what it was told to keep.
 //!
-//! Every file has the image the medium holds for certain (`kept`), the operations since its last
-//! sync (`pending`) and the image a reader sees (`seen`). A crash applies a random part of the
-//! pending operations, each write torn at sectors, and forgets the rest. Names work the same way per
-//! directory, except that their changes reach the medium in order, as in a journal.
-//! All randomness comes from one seed, so a run can be replayed.
+//! Every file has the image the medium certainly holds (`kept`), the operations since its last sync
+//! (`pending`) and the image a reader sees (`seen`). A crash applies a random part of the pending
+//! operations, each write torn at sectors, and forgets the rest. Names work the same way per
+//! directory, except that their changes reach the medium in order, as in a journal. All randomness
+//! comes from one seed, so a run can be replayed.
 
 mod image;
 mod weakness;
@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-/// A device writes whole sectors: a crash tears a write only between them.
+/// A device writes whole sectors, so a crash tears a write only between them.
 const SECTOR: usize = 512;
-/// What an unlimited disk says it has, in bytes.
+/// What an unlimited disk reports as its size, in bytes.
 const UNLIMITED: u64 = 1 << 42;
 
 /// A simulated disk.
@@ -35,13 +35,13 @@ impl SimDisk {
     }
 
     /// Loses power now: every open handle and lock is dead, unsynced writes are kept, lost, reordered
-    /// or torn at 512 bytes as the seed says. The disk can be opened anew at once.
+    /// or torn at 512 bytes as the seed says. The disk can be opened again at once.
     pub fn crash(&self) {
         self.state.lock().crash();
     }
 
     /// Fails every operation from the `n`-th changing operation on (write, sync, punch, create, …),
-    /// counted from now, as a device does that lost power; [`SimDisk::crash`] ends that. With 1 the
+    /// counted from now, like a device that lost power; [`SimDisk::crash`] ends that. With 1 the
     /// next one fails.
     pub fn crash_after(&self, n: u64) {
         let mut state = self.state.lock();
@@ -58,8 +58,8 @@ impl SimDisk {
         self.state.lock().capacity = capacity;
     }
 
-    /// Lets others fill the disk before the `n`-th changing operation, counted from now: its size is
-    /// limited to what is used then. With 1 the next one finds it full.
+    /// Simulates others filling the disk before the `n`-th changing operation, counted from now: its
+    /// size is limited to what is used then. With 1 the next one finds it full.
     pub fn fill_after(&self, n: u64) {
         let mut state = self.state.lock();
         state.fills_at = Some(state.operations + n.max(1));
@@ -68,7 +68,7 @@ impl SimDisk {
     /// Flips one bit, on the medium.
     ///
     /// # Panics
-    /// Panics when there is no such file, or it ends before `offset`.
+    /// Panics if there is no such file, or it ends before `offset`.
     pub fn flip_bit(&self, path: &str, offset: u64, bit: u8) {
         let mut state = self.state.lock();
         let id = *state.names.get(path).expect("the file to damage exists");
@@ -83,7 +83,7 @@ impl SimDisk {
         }
     }
 
-    /// Weakens a kind of flush from now on: what the code would be without it. For checks that crash
+    /// Weakens a kind of flush from now on, as if the code did without it. For checks that crash
     /// tests can fail.
     pub fn weaken(&self, weakness: Weakness) {
         self.state.lock().weaknesses.push(weakness);
@@ -99,17 +99,17 @@ impl SimDisk {
         self.state.lock().settle();
     }
 
-    /// From now on syncs of files whose path starts with `prefix` do nothing but say they did.
+    /// From now on syncs of files whose path starts with `prefix` do nothing but report success.
     pub fn ignore_syncs(&self, prefix: &'static str) {
         self.weaken(Weakness::Ignored(Flush::File { prefix, suffix: "" }));
     }
 
-    /// From now on syncs of directory `dir` do nothing but say they did.
+    /// From now on syncs of directory `dir` do nothing but report success.
     pub fn ignore_dir_syncs(&self, dir: &'static str) {
         self.weaken(Weakness::Ignored(Flush::Names { dir, suffix: "" }));
     }
 
-    /// Whether power was lost: a [`SimDisk::crash_after`] came true, and no crash has ended it.
+    /// Whether power was lost: a [`SimDisk::crash_after`] took effect, and no crash has ended it.
     pub fn lost_power(&self) -> bool {
         self.state.lock().alive().is_err()
     }
@@ -125,9 +125,9 @@ impl SimDisk {
             prefix.map(|prefix| (prefix.to_owned(), io::ErrorKind::Other));
     }
 
-    /// Answers syncs of files whose path starts with `prefix`, and of their directory, with `ENOSPC`, as
-    /// a device does that promised more room than it has. Of what such a sync should have kept some is
-    /// lost, and a later one takes it for kept. `None` ends that.
+    /// Answers syncs of files whose path starts with `prefix`, and of their directory, with `ENOSPC`,
+    /// like a device that promised more room than it has. Some of what such a sync should have kept is
+    /// lost, and a later sync treats it as kept. `None` ends that.
     pub fn refuse_syncs(&self, prefix: Option<&str>) {
         self.state.lock().failing_syncs =
             prefix.map(|prefix| (prefix.to_owned(), io::ErrorKind::StorageFull));
@@ -251,7 +251,7 @@ struct State {
     fills_at: Option<u64>,
     weaknesses: Vec<Weakness>,
     weakened: u64,
-    /// Files and names whose flush is still to come.
+    /// Files and names with a pending flush.
     late_files: BTreeSet<u64>,
     late_names: Vec<Flush>,
     failing_reads: Option<String>,
@@ -304,8 +304,8 @@ impl State {
         }
     }
 
-    /// Counts a changing operation. `Ok(true)`: power fails during it, so it may count as done in
-    /// part and must answer an error.
+    /// Counts a changing operation. `Ok(true)`: power fails during it, so it may be partly done and
+    /// must return an error.
     fn step(&mut self) -> io::Result<bool> {
         self.alive()?;
         self.operations += 1;
@@ -468,14 +468,14 @@ impl State {
         self.files.retain(|id, _| named.contains(id));
         self.names = self.kept_names.clone();
         let ids: Vec<u64> = self.files.keys().copied().collect();
-        // One temper per crash, so that all-lost and all-kept are common and not only mixtures.
+        // One temper per crash, so that all-lost and all-kept are common, not only mixtures.
         let temper = self.random() % 4;
         for id in ids {
             self.crash_file(id, temper);
         }
     }
 
-    /// Each directory keeps a random beginning of its unsynced changes.
+    /// Each directory keeps a random prefix of its unsynced changes.
     fn crash_names(&mut self) {
         let mut left: BTreeMap<String, u64> = BTreeMap::new();
         for change in &self.pending_names {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::Signal;
 use crate::{Clock, SystemClock};
 
-/// A process of this host, whoever started it: its pid together with its start time, so that
-/// another process which got the same pid later is never taken for it.
+/// A process of this host: its pid together with its start time, so that a later process with the
+/// same pid is never mistaken for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcessId {
     /// The pid.
@@ -47,7 +47,7 @@ impl ProcessId {
         ProcessId::of(self.pid) == Some(*self)
     }
 
-    /// Sends a signal if it still runs; whether it was sent.
+    /// Sends a signal if it still runs; returns whether it was sent.
     ///
     /// # Errors
     /// When the signal is not permitted.
@@ -57,7 +57,8 @@ impl ProcessId {
         Ok(true)
     }
 
-    /// Kills (SIGKILL) every process whose group it leads, if it still runs; whether it did.
+    /// Kills (SIGKILL) every process whose group it leads, if it still runs; returns whether it
+    /// did.
     ///
     /// # Errors
     /// When the signal is not permitted.
@@ -73,7 +74,7 @@ impl ProcessId {
         Ok(true)
     }
 
-    /// Waits until it has ended, at most `timeout`; whether it has.
+    /// Waits until it has ended, at most `timeout`; returns whether it has.
     pub fn wait_end(&self, timeout: Duration) -> bool {
         let deadline = SystemClock.elapsed() + timeout;
         loop {
@@ -111,7 +112,7 @@ impl ProcessId {
         std::fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
     }
 
-    /// The processes it started that still run, whichever of its threads did.
+    /// The processes it started, with any of its threads, that still run.
     pub fn children(&self) -> Vec<ProcessId> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten();
         let of_task = |task: std::fs::DirEntry| {
@@ -122,11 +123,11 @@ impl ProcessId {
         pids.filter_map(ProcessId::of).collect()
     }
 
-    /// A handle that names exactly this process; `None` when it has ended.
+    /// A handle for exactly this process; `None` when it has ended.
     fn open(&self) -> io::Result<Option<OwnedFd>> {
         let Some(pid) = rustix::process::Pid::from_raw(self.pid) else { return Ok(None) };
         match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
-            // The handle came first, so a match now means that the handle is of this process.
+            // The handle was opened first, so a match now means that it is for this process.
             Ok(pidfd) => Ok(self.alive().then_some(pidfd)),
             Err(rustix::io::Errno::SRCH) => Ok(None),
             Err(error) => Err(error.into()),
@@ -134,15 +135,15 @@ impl ProcessId {
     }
 }
 
-/// Whether threads of a process still run whose first thread has ended: they end in any order when it is killed,
-/// and until the last one has, it may write.
+/// Whether threads of a process still run whose first thread has ended: when it is killed they end in any order,
+/// and it may write until the last one has.
 fn has_threads_left(pid: i32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
     tasks.is_ok_and(|tasks| tasks.flatten().count() > 1)
 }
 
-/// Names this boot of the host: a [`ProcessId`] written down before a reboot means nothing after.
-/// Empty when the kernel does not tell.
+/// Names this boot of the host: a [`ProcessId`] stored before a reboot is meaningless afterwards.
+/// Empty if the kernel does not say.
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }

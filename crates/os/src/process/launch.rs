@@ -1,14 +1,14 @@
-//! Starting a child without copying this process.
+//! Starts a child without copying this process.
 //!
 //! `fork` copies the page tables: 20–40 ms for each GiB of the block cache, and every page written
-//! afterwards is copied once more. So children start as `posix_spawn` does it: the child shares the
+//! afterwards is copied again. So children start like with `posix_spawn`: the child shares the
 //! memory and the calling thread waits until it has called `execve` (`CLONE_VM | CLONE_VFORK`).
 //! `posix_spawn` itself can change neither user nor groups, hence this module.
 //!
-//! What the child may do before `execve` (it runs on memory this process uses meanwhile):
+//! What the child may do before `execve` (it runs on memory that this process still uses):
 //! 1. It MUST NOT allocate, lock or panic: everything it needs is prepared by [`Prepared::new`].
-//! 2. It MUST change its user by bare system calls: the C library's functions would change the user
-//!    of all threads it finds in the shared memory, which are this process's.
+//! 2. It MUST change its user by raw system calls: the C library's functions would change the user
+//!    of all threads they find in the shared memory, which are this process's.
 //! 3. No signal handler of this process may run in it: all signals are blocked around the start,
 //!    and the child sets handlers to the default before it unblocks them.
 
@@ -30,9 +30,9 @@ const STACK_BYTES: usize = 128 << 10;
 /// Signals are numbered from 1 to this.
 const SIGNALS: c_int = 64;
 
-/// A change of user marks the memory, which the child shares until `execve`, as not dumpable: so
-/// long nobody but root can look into it by the child. The mark is taken off afterwards, and no two
-/// starts may be between the two at once.
+/// A change of user marks the memory, which the child shares until `execve`, as not dumpable: until
+/// then only root can look into it through the child. The mark is removed afterwards, and two
+/// starts must not overlap in between.
 static ONE_USER_CHANGE: Mutex<()> = Mutex::new(());
 
 /// Everything a start needs, prepared where allocation is still allowed.
@@ -142,7 +142,7 @@ struct Launch<'a> {
     error: AtomicI32,
 }
 
-/// Blocks all signals for this thread; the mask there was.
+/// Blocks all signals for this thread; returns the previous mask.
 unsafe fn block_signals() -> libc::sigset_t {
     // SAFETY: both sets are valid.
     unsafe {
@@ -192,7 +192,7 @@ unsafe fn become_program(launch: &Launch<'_>) -> c_int {
             return errno();
         }
         if prepared.die_with_parent {
-            // After the change of user, which would clear it.
+            // After the user change, which would clear it.
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
                 return errno();
             }
@@ -242,7 +242,7 @@ fn stream(sink: &Sink) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     Ok((above_standard(child)?, own))
 }
 
-/// The descriptor, moved where putting others at 0, 1 and 2 does not overwrite it.
+/// The descriptor, moved out of the way of others that will be put at 0, 1 and 2.
 fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
     if fd.as_raw_fd() > 2 {
         return Ok(fd);

@@ -38,7 +38,7 @@ impl User {
                 &mut found,
             )
         };
-        // Several ways to say "no such user" exist beside a null result (see getpwnam_r(3)).
+        // There are several ways to say "no such user" besides a null result (see getpwnam_r(3)).
         if found.is_null() {
             return match code {
                 0 | libc::ENOENT | libc::ESRCH => Ok(None),

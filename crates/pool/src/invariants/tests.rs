@@ -21,7 +21,7 @@ fn pool() -> Arc<Pool> {
     Pool::open(disk, &options, Arc::new(Nodes), Arc::new(SystemClock)).unwrap()
 }
 
-/// Commits a node with one block, and answers the name of that.
+/// Commits a node with one block, and returns that block's name.
 fn commit_one(pool: &Arc<Pool>, content: &[u8]) -> BlockHash {
     let transaction = pool.begin();
     let block = transaction.write_data(content).unwrap();

@@ -6,7 +6,7 @@ use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use offshoot_types::BlockHash;
 
-/// Names spread over the parts; every twelfth is given again.
+/// Names spread over the parts; every twelfth is repeated.
 fn name(number: u32) -> BlockHash {
     let mut name = [0; 32];
     let mut random = u64::from(number - number % 12 / 11 * 11);

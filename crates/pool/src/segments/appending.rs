@@ -1,6 +1,6 @@
 //! Appending blocks to the open segment of their layout, and making them durable.
 //!
-//! A block goes into a buffer in memory. A full buffer is written by whoever filled it, outside the lock; a
+//! A block goes into a buffer in memory. The thread that fills a buffer writes it, outside the lock; a
 //! flush writes the rest and syncs. Until a buffer is written, reads are answered from it.
 
 use super::files::{DIR, Files, Segment, SegmentState, path_of};
@@ -28,8 +28,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Writes it; leaves a hole in the file where nothing in it is live any more: the commit it was for has
-    /// been undone, and what comes behind it must not wait for room that only a deletion may bring.
+    /// Writes it, or leaves a hole in the file if nothing in it is live: its commit has been undone, and
+    /// what comes after it must not wait for room that only a deletion may free.
     fn write(&self) -> std::io::Result<()> {
         let end = self.begin + self.bytes.len() as u32;
         let first = self.begin.max(self.segment.layout.begin());
@@ -48,7 +48,7 @@ impl Pending {
         if !header.is_empty() {
             self.file.write_at(0, header)?;
         }
-        // What is read together with blocks before it ends here.
+        // What is read together with earlier blocks ends here.
         self.file.set_len(u64::from(end))
     }
 }
@@ -162,8 +162,8 @@ impl Appending {
         self.added.load(Ordering::Relaxed)
     }
 
-    /// Adds a block; its place counts as live from now on. `sealed` gets what is dead of a segment that this
-    /// sealed, also where an error follows.
+    /// Adds a block; its place counts as live from now on. `sealed` gets the dead space of a segment that
+    /// this sealed, even if an error follows.
     pub(super) fn append(
         &self,
         files: &Files,
@@ -211,7 +211,7 @@ impl Appending {
                 self.writing.try_lock()
             };
             if writing.is_some() {
-                // An error (no room) leaves the buffer pending: the commit's flush meets it again.
+                // An error (no room) leaves the buffer pending: the commit's flush tries it again.
                 let _ = self.write_pending();
             }
         }
@@ -278,7 +278,8 @@ impl Appending {
             let written = pending.write();
             written.map_err(|error| Error::io(format!("write '{}'", path_of(number)), &error))?;
             let end = pending.begin + pending.bytes.len() as u32;
-            // Readable in the file before it leaves the queue: a reader looks here, then there.
+            // Readable in the file before it leaves the queue: a reader looks in the queue, then in
+            // the file.
             pending.segment.written.store(end, Ordering::Release);
             let mut appender = self.appender.lock();
             appender.pending.pop_front();
@@ -326,13 +327,13 @@ impl Appending {
         Ok(())
     }
 
-    /// What was to be synced may be lost, and a later sync would not tell: nothing that was appended
-    /// until now and not synced before is relied upon, and a new segment is begun.
+    /// What was to be synced may be lost, and a later sync would not report it. So nothing that was
+    /// appended and not synced before is relied upon, and a new segment is begun.
     fn give_up(&self, files: &Files, unsynced: &Unsynced, sealed: &mut Sealed) {
         let mut appender = self.appender.lock();
         Layout::ALL.into_iter().for_each(|layout| appender.seal(layout, sealed));
         let pending = appender.pending.iter().map(|of| of.segment.number);
-        // As a whole: of a page that is being written over, nobody here knows yet.
+        // As a whole: a page that is being overwritten is not known here yet.
         files.give_up(unsynced.keys().copied().chain(pending));
     }
 
@@ -355,7 +356,7 @@ impl Appending {
         appender.unsynced.get(&number).is_some_and(|(_, begin, _)| end > *begin)
     }
 
-    /// Nothing of a deleted segment is synced any more.
+    /// Nothing of a deleted segment is synced.
     pub(super) fn forget(&self, number: u32) {
         self.appender.lock().unsynced.remove(&number);
     }
@@ -382,7 +383,8 @@ impl Appending {
         appender.next_number = appender.next_number.max(next);
     }
 
-    /// Goes on appending to an adopted segment that has room, after cutting what follows its end.
+    /// Continues appending to an adopted segment that has room, after cutting off what follows its
+    /// end.
     pub(super) fn reopen(&self, files: &Files, number: u32) -> Result<()> {
         let Some(segment) = files.get(number) else { return Ok(()) };
         let len = segment.state.lock().len;
@@ -399,7 +401,7 @@ impl Appending {
         Ok(())
     }
 
-    /// Bytes appended that the device does not know of yet.
+    /// Appended bytes that the device does not have yet.
     pub(super) fn buffered(&self) -> u64 {
         let appender = self.appender.lock();
         let pending: usize = appender.pending.iter().map(|pending| pending.bytes.len()).sum();

@@ -13,11 +13,11 @@ pub(super) struct DeadRanges {
 }
 
 impl DeadRanges {
-    /// Adds a range. Returns the whole pages that became dead by it, with those that its neighbours
-    /// left over; each page is returned once.
+    /// Adds a range. Returns the whole pages that became dead through it, including pages it shares
+    /// with its neighbours; each page is returned once.
     ///
-    /// None where a part of it is dead already, which only a table that is wrong can bring about (invariant 4): a
-    /// page that was handed out for use must not be handed out once more.
+    /// Returns none if a part of it is already dead, which only a wrong table can cause (invariant 4): a page
+    /// that was handed out for use must not be handed out once more.
     pub(super) fn add(&mut self, begin: u32, end: u32) -> Option<(u32, u32)> {
         let (mut merged_begin, mut merged_end, mut twice) = (begin, end, false);
         if let Some((&before, &before_end)) = self.ranges.range(..=begin).next_back()
@@ -45,10 +45,10 @@ impl DeadRanges {
         (!twice && first < last).then_some((first, last))
     }
 
-    /// Takes a range out that is dead as a whole: it is used again.
+    /// Removes a range that is entirely dead, because it is reused.
     ///
     /// # Panics
-    /// Invariant 4: where a part of it is not dead, as a block that lives there would be written over.
+    /// Invariant 4, if a part of it is not dead: a live block there would be overwritten.
     pub(super) fn remove(&mut self, begin: u32, end: u32) {
         let range = self.ranges.range(..=begin).next_back().map(|(&from, &to)| (from, to));
         let (from, to) = range.filter(|(_, to)| end <= *to).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What becomes of dead space: holes given back to the device, or pages to be written over.
+//! What happens to dead space: holes given back to the device, or pages to be overwritten.
 
 use super::files::{Files, path_of};
 use super::reading::Reading;
@@ -18,12 +18,12 @@ pub(super) struct DeadSpace {
     /// Dead ranges whose pages can be given back: (segment, begin, end), merged and aligned. None of them is
     /// among the spare pages.
     punches: Mutex<Vec<(u32, u32, u32)>>,
-    /// Dead pages that may be written over, and how many bytes of them are kept for it.
+    /// Dead pages that may be overwritten, and how many bytes of them are kept for that.
     spares: Mutex<Spares>,
     spare_max: AtomicU64,
     /// The device makes no holes.
     no_holes: AtomicBool,
-    /// Nothing is given back to the device now: it is unknown whether the newest root needs it.
+    /// Nothing is given back to the device now, as the newest root may need it.
     held: AtomicBool,
     /// Bytes of pages that were written over dead ones since the pool was opened.
     written_over: AtomicU64,
@@ -56,7 +56,8 @@ impl DeadSpace {
         !self.no_holes.load(Ordering::Relaxed)
     }
 
-    /// What is dead of a sealed segment, in whole pages of the device: to be written over, or given back.
+    /// The dead space of a sealed segment, in whole pages of the device: to be overwritten, or given
+    /// back.
     pub(super) fn offer(&self, number: u32, layout: Layout, begin: u32, end: u32) {
         match layout {
             Layout::Frames => self.give_back(number, begin, end),
@@ -64,12 +65,12 @@ impl DeadSpace {
         }
     }
 
-    /// The same, of what is not to be written over.
+    /// The same for what must not be overwritten.
     pub(super) fn give_back(&self, number: u32, begin: u32, end: u32) {
         self.punches.lock().push((number, begin, end));
     }
 
-    /// Gives dead pages back to the device; at most `max` ranges. Whether more are left.
+    /// Gives dead pages back to the device, at most `max` ranges. Returns whether more are left.
     pub(super) fn punch(&self, files: &Files, reading: &Reading, max: usize) -> Result<bool> {
         let (mut batch, more) = {
             let mut punches = self.punches.lock();
@@ -97,7 +98,8 @@ impl DeadSpace {
                 self.punches.lock().push((number, begin, end));
                 continue;
             }
-            // What is here is not among the spare pages, so nothing came to life again; should it ever, it must not be lost.
+            // What is here is not among the spare pages, so nothing came to life again; if it ever did, it must not be
+            // lost.
             if segment.state.lock().dead.end_at(begin).is_none_or(|to| to < end) {
                 tracing::error!(number, begin, end, "not made a hole: something lives there");
                 continue;
@@ -111,7 +113,7 @@ impl DeadSpace {
                     self.no_holes.store(true, Ordering::Relaxed);
                 }
                 Err(error) => {
-                    // A hole may need room itself, on a device that has none.
+                    // A hole may itself need room, on a device that has none.
                     self.punches.lock().push((number, begin, end));
                     let action = format!("punch a hole into '{}'", path_of(number));
                     first_failure = first_failure.and(Err(Error::io(action, &error)));
@@ -121,8 +123,8 @@ impl DeadSpace {
         first_failure.map(|()| more)
     }
 
-    /// At most so many bytes of dead pages are kept to be written over, the rest is given back to the device; with 0
-    /// none is written over.
+    /// Keeps at most so many bytes of dead pages to be overwritten, and gives the rest back to the device. With 0
+    /// none is overwritten.
     pub(super) fn limit_spares(&self, max: u64) {
         self.spare_max.store(max, Ordering::Relaxed);
         let taken = self.spares.lock().shrink(max);
@@ -131,7 +133,7 @@ impl DeadSpace {
 
     /// Hands out a dead page, live from now on, and its file.
     ///
-    /// ORDER 4 holds as for holes: what is here was released, and what is released while it is unknown which root the
+    /// ORDER 4 holds as for holes: what is here was released. What is released while it is unknown which root the
     /// device has is not handed out.
     pub(super) fn take_spare(&self, files: &Files) -> Option<(Place, Arc<dyn DiskFile>)> {
         if self.spare_max.load(Ordering::Relaxed) == 0 {

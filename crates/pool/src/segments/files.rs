@@ -50,7 +50,7 @@ pub(super) struct SegmentState {
     pub(super) sealed: bool,
     /// Nothing in it is live, and nothing will be.
     pub(super) deleted: bool,
-    /// Compaction met damage; it must not be tried again and again.
+    /// Compaction met damage; do not retry it for ever.
     pub(super) damaged: bool,
     /// Live bytes when compaction found nothing it could move; it waits until that changes.
     pub(super) stuck_at: Option<u64>,
@@ -61,8 +61,8 @@ pub(super) struct SegmentState {
 #[derive(Default)]
 pub(super) struct Files {
     all: RwLock<BTreeMap<u32, Arc<Segment>>>,
-    /// Segments whose blocks, but for the committed ones, are not to be relied upon: the device had no room
-    /// when they were flushed.
+    /// Segments of which only the committed blocks are reliable: the device had no room when the others
+    /// were flushed.
     unreliable: RwLock<BTreeSet<u32>>,
 }
 
@@ -97,7 +97,7 @@ impl Files {
         whole_pages.filter(|_| state.sealed)
     }
 
-    /// Makes a dead page live, unless its segment is about to go, or not to be relied upon.
+    /// Makes a dead page live, unless its segment is about to go or is not reliable.
     pub(super) fn revive(&self, place: Place) -> bool {
         let Some(segment) = self.get(place.segment) else { return false };
         if !segment.has_written(place.end()) || !self.is_reliable(place.segment) {
@@ -138,7 +138,7 @@ impl Files {
         self.all.read().values().map(|segment| of(segment)).sum()
     }
 
-    /// What of these is not committed by now is not to be relied upon.
+    /// Blocks of these that are not committed by now are not reliable.
     pub(super) fn give_up(&self, numbers: impl Iterator<Item = u32>) {
         self.unreliable.write().extend(numbers);
     }

@@ -32,7 +32,7 @@ impl Reading {
         read_exact_at(&*file, u64::from(place.content()), buffer)
     }
 
-    /// Reads a range of a file whose blocks are all written; `None` when they are not, or on errors.
+    /// Reads a range of a file whose blocks are all written; `None` if they are not, or on errors.
     pub(super) fn read_run(
         &self,
         files: &Files,
@@ -50,8 +50,8 @@ impl Reading {
         Some(buffer)
     }
 
-    /// Hands a range of a file whose blocks are all written to `take`, which must not read others; not
-    /// when they are not, or on errors.
+    /// Hands a range of a file whose blocks are all written to `take`, which must not read others.
+    /// Does nothing if they are not all written, or on errors.
     pub(super) fn with_run(
         &self,
         files: &Files,
@@ -62,7 +62,7 @@ impl Reading {
         if segment.has_written(end)
             && let Ok(file) = self.file(files, &segment)
         {
-            // Whoever reads the blocks one by one meets the error.
+            // Reading the blocks one by one reports the error.
             let _ = file.read_with(u64::from(begin), (end - begin) as usize, take);
         }
     }

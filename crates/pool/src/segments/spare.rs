@@ -1,8 +1,8 @@
-//! Dead pages that new ones are written over, in place of holes.
+//! Dead pages that new ones overwrite, instead of becoming holes.
 //!
-//! Where little room is left, a hole for each dead page and room for each new one cost more than the pages themselves:
-//! the filesystem's free space is then in pieces of a page, and each is searched for. A page that is written over needs
-//! neither. Only pages that might be given back to the device come here, and they go the same way when they are too many.
+//! When little room is left, a hole for each dead page and room for each new one cost more than the pages themselves:
+//! the filesystem's free space is in single pages, and it searches for each. Overwriting a page needs neither. Only
+//! pages that might be given back to the device come here, and they become holes if there are too many.
 
 use super::files::path_of;
 use crate::table::Place;
@@ -11,11 +11,11 @@ use offshoot_os::disk::{Disk, DiskFile};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A segment is written over once this share of it is dead, and then all of that: each flush has to sync every file
-/// that was written to.
+/// A segment's dead pages are overwritten once this share of it is dead, and then all of them: each flush has to
+/// sync every file that was written to.
 const SHARE_MIN: u32 = 128;
 
-/// The dead pages of all segments that are neither given back nor written over yet. Each is here once, or on its way to
+/// The dead pages of all segments that are neither given back nor overwritten yet. Each is here once, or on its way to
 /// become a hole, never both.
 #[derive(Default)]
 pub(super) struct Spares {
@@ -24,7 +24,7 @@ pub(super) struct Spares {
     count: u64,
     /// Segments that have enough of them, in the order they got them.
     worthwhile: VecDeque<u32>,
-    /// What is being written over: the segment's number, its file, and what is left of its pages.
+    /// What is being overwritten: the segment's number, its file, and what is left of its pages.
     open: Option<(u32, Arc<dyn DiskFile>, Vec<u32>)>,
 }
 
@@ -55,8 +55,8 @@ impl Spares {
 
     /// Takes the next page out, with its file. `refused` gets what is to become a hole.
     ///
-    /// Nothing is taken while `may_take` says no; it is asked only when the page is known: what is released later
-    /// is not among these.
+    /// Nothing is taken while `may_take` says no. It is asked only when the page is known: pages released later
+    /// are not among these.
     pub(super) fn take(
         &mut self,
         disk: &dyn Disk,
@@ -79,7 +79,7 @@ impl Spares {
         }
     }
 
-    /// Chooses the next segment to be written over.
+    /// Chooses the next segment to be overwritten.
     fn open_next(&mut self, disk: &dyn Disk, refused: &mut Vec<(u32, u32, u32)>) -> Option<()> {
         let number = self.worthwhile.pop_front()?;
         self.open = None;
@@ -89,7 +89,7 @@ impl Spares {
         pages.sort_unstable_by(|one, other| other.cmp(one));
         match disk.open(&path_of(number)) {
             Ok(file) => self.open = Some((number, file, pages)),
-            // Deleted meanwhile, or it does not open now.
+            // Deleted since, or it cannot be opened now.
             Err(_) => {
                 self.count -= pages.len() as u64;
                 refused.extend(holes(number, pages));

@@ -1,7 +1,7 @@
 //! One part of the table: a map from names to entries with little slack.
 //!
-//! Entries lie side by side in a vector that grows by an eighth, and a hash table of their 4-byte positions
-//! finds them: 58 to 70 bytes for each entry of 52. A hash table of the entries themselves takes up to 120, as it
+//! Entries are side by side in a vector that grows by an eighth, and a hash table of their 4-byte positions finds
+//! them: 58 to 70 bytes for each entry of 52. A hash table of the entries themselves takes up to 120, as it
 //! doubles.
 
 use super::Entry;
@@ -20,7 +20,7 @@ pub(super) struct Shard {
     positions: HashTable<u32>,
 }
 
-/// The parts are told apart by the last byte of a name, so the first ones are free for the hash.
+/// The last byte of a name selects the part, so the first ones are free for the hash.
 fn hash_of(name: &BlockHash) -> u64 {
     BlockHashBuilder.hash_one(name)
 }
@@ -40,7 +40,7 @@ impl Shard {
         Some(&mut self.entries[position].1)
     }
 
-    /// Puts an entry in, in place of the one that was there.
+    /// Puts an entry in, instead of the one that was there.
     pub(super) fn insert(&mut self, name: BlockHash, entry: Entry) {
         let entries = &self.entries;
         let slot = self.positions.entry(

@@ -68,7 +68,7 @@ fn a_dead_node_waits_for_its_children_to_be_released() {
     assert_eq!(table.apply(&hash(1), 0, true), Unpinned::Freed(PLACE));
 }
 
-/// Against a plain map: what was put in, replaced, taken out and kept is found, nothing else.
+/// Against a plain map: what was added, replaced, removed and kept is found, and nothing else.
 #[test]
 fn a_part_holds_what_a_map_holds() {
     use std::collections::HashMap;

@@ -148,12 +148,12 @@ pub fn scrub(pool: &Pool) -> ScrubState {
     pool.scrub(ScrubState::default(), u64::MAX, tell).unwrap()
 }
 
-/// A page of the size of the device's, begun anew by each number.
+/// A page of the size of the device's, started again by each number.
 pub fn page(number: u64) -> Vec<u8> {
     Random(number << 32).bytes(PAGE_LEN as usize)
 }
 
-/// Replaces the root by a tree of these pages, and of a compressible block for each.
+/// Replaces the root with a tree of these pages, and of a compressible block for each.
 pub fn commit_pages(
     pool: &Arc<Pool>,
     salt: u32,

@@ -25,7 +25,7 @@ pub struct TimelineHistory {
 }
 
 impl TimelineHistory {
-    /// The history of a timeline of which nothing earlier is known.
+    /// The history of a timeline without known ancestors.
     pub fn single(id: u32) -> Self {
         let newest = Timeline { id, begin: Lsn(0), end: None };
         TimelineHistory { ancestors: Vec::new(), newest }
@@ -34,7 +34,7 @@ impl TimelineHistory {
     /// Parses the history file of a timeline.
     ///
     /// # Errors
-    /// `DataDamaged` when a line makes no sense.
+    /// `DataDamaged` if a line is invalid.
     pub fn parse(id: u32, text: &str) -> Result<Self, Failure> {
         let damaged = |line: &str| {
             Failure::new(

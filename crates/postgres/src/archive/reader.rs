@@ -1,8 +1,8 @@
 //! Reads the records of an archive in order, across files and timelines, up to where it ends.
 //!
-//! The end is where a page, or the rest of a record, is not there yet: zeros in a partial file or
-//! no next file. What was read before the end never changes, so a caller may come back later with
-//! the same position. A page or checksum that is wrong inside a *whole* file is damage.
+//! The end is where a page, or the rest of a record, is missing so far: zeros in a partial file, or
+//! no next file. What was read before the end never changes, so a caller may return later with the
+//! same position. A page or checksum that is wrong inside a *whole* file is damage.
 
 use crate::lsn::Lsn;
 use offshoot_types::Failure;
@@ -22,7 +22,7 @@ const WINDOW_BYTES: usize = 256 << 10;
 pub(crate) struct Found {
     /// Where it begins.
     pub(crate) start: Lsn,
-    /// Where it ends, and the next one is looked for.
+    /// Where it ends, and where to look for the next one.
     pub(crate) end: Lsn,
     /// What it means.
     pub(crate) meaning: Meaning,
@@ -44,7 +44,7 @@ type Open = (WalFile, Box<dyn DataFile>);
 enum Assembled {
     /// They are in the buffer; the position after them.
     Whole(u64),
-    /// The source gave the record up in a crash; where the next one begins.
+    /// The source abandoned the record in a crash; where the next one begins.
     GivenUp(u64),
     /// They are not all there yet.
     Unfinished,
@@ -75,8 +75,8 @@ impl<'a> LogReader<'a> {
     }
 
     /// The first position at or after `from` where a record begins, for a `from` of which only the
-    /// page is known: skips the rest of a record that began on an earlier page. The flag says
-    /// whether the position is certain: not before the page there was received.
+    /// page is known to be right: skips the rest of a record that began on an earlier page. The
+    /// flag says whether the position is certain: not before the page there was received.
     ///
     /// A `from` inside a page is taken as the beginning of a record.
     pub(crate) fn first_record(&mut self, from: Lsn) -> Result<(Lsn, bool), Failure> {
@@ -184,7 +184,7 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// Whether a file's tail may be left behind by a timeline that is not known of yet.
+    /// Whether a file's tail may be superseded by a timeline that is not known yet.
     fn may_be_replaced(&self, file: &WalFile) -> bool {
         let newest = self.history.newest().id;
         file.timeline != newest || self.archive.has_history(newest + 1)

@@ -36,7 +36,7 @@ pub(crate) struct PageHeader {
     /// Which version wrote it.
     pub(crate) magic: u16,
     flags: u16,
-    /// Bytes left of a record that began on an earlier page.
+    /// Remaining bytes of a record that began on an earlier page.
     pub(crate) remaining: u32,
 }
 
@@ -62,7 +62,7 @@ impl PageHeader {
         self.flags & FIRST_IS_CONTINUED != 0
     }
 
-    /// Whether the record that the previous pages began was given up after a crash.
+    /// Whether the record that the previous pages began was abandoned after a crash.
     pub(crate) fn replaces_broken(&self) -> bool {
         self.flags & FIRST_REPLACES_BROKEN != 0
     }
@@ -84,7 +84,7 @@ pub(crate) enum Meaning {
     Other,
 }
 
-/// Whether a whole record is what its checksum says.
+/// Whether a whole record matches its checksum.
 pub(crate) fn checksum_matches(record: &[u8]) -> bool {
     let (Some(head), Some(body), Some(stored)) =
         (record.get(..20), record.get(RECORD_HEADER_BYTES..), u32_at(record, 20))
@@ -94,7 +94,7 @@ pub(crate) fn checksum_matches(record: &[u8]) -> bool {
     crc32c::crc32c_append(crc32c::crc32c(body), head) == stored
 }
 
-/// Reads what a whole record means; `None` when a transaction record makes no sense.
+/// Reads what a whole record means; `None` if a transaction record is invalid.
 pub(crate) fn meaning(record: &[u8], magic: u16) -> Option<Meaning> {
     const RMGR_XLOG: u8 = 0;
     const RMGR_XACT: u8 = 1;

@@ -75,7 +75,7 @@ fn the_files_of_a_range_are_named_or_the_missing_one_is() {
     };
     let all = vec![(2, false), (3, false), (4, false), (5, true)];
     assert_eq!(numbers(2, None).unwrap(), all);
-    // The last record may go on in the file after.
+    // The last record may continue in the file after.
     assert_eq!(numbers(3, Some(3)).unwrap(), [(3, false), (4, false)]);
     assert_eq!(numbers(5, Some(5)).unwrap(), [(5, true)]);
     let early = numbers(1, None).unwrap_err();

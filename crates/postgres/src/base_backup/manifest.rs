@@ -13,7 +13,7 @@ use super::unpack::Received;
 
 /// How many differences an error names.
 const DIFFERENCES_MAX: usize = 5;
-/// The checksum of what is above it, in the manifest's last line.
+/// The checksum of everything above it, in the manifest's last line.
 const OWN_SUM: &[u8] = b"\"Manifest-Checksum\"";
 
 /// A manifest as parsed.
@@ -31,7 +31,7 @@ pub(super) struct Manifest<'a> {
 struct File<'a> {
     #[serde(rename = "Path", borrow)]
     path: Option<Cow<'a, str>>,
-    /// Instead of the path where that is not UTF-8, in hexadecimal.
+    /// Replaces the path if that is not UTF-8, in hexadecimal.
     #[serde(rename = "Encoded-Path", borrow)]
     encoded_path: Option<Cow<'a, str>>,
     #[serde(rename = "Size")]
@@ -72,7 +72,7 @@ impl<'a> Manifest<'a> {
     /// `DataDamaged` that names the first differences.
     pub(super) fn verify(&self, received: &Received) -> Result<(), Failure> {
         let mut differences = Vec::new();
-        // Log is in the manifest, or not, as the server likes; the manifest itself is not.
+        // The server decides whether log is in the manifest; the manifest itself is not.
         let mut unlisted: BTreeSet<&str> = received.keys().map(String::as_str).collect();
         unlisted.retain(|name| *name != super::MANIFEST && !name.starts_with("pg_wal/"));
         for file in &self.files {
@@ -87,7 +87,7 @@ impl<'a> Manifest<'a> {
                 differences.push(format!("\"{name}\" has {size} bytes instead of {}", file.size));
             } else if file.algorithm.as_deref() != Some("CRC32C") {
                 differences.push(format!("\"{name}\" has no checksum"));
-            // The server writes the bytes of the number as they lie in its memory.
+            // The server writes the bytes of the number in its own byte order.
             } else if file.sum.as_deref() != Some(&hex(&sum.to_le_bytes())) {
                 differences.push(format!("\"{name}\" has another checksum"));
             }

@@ -1,4 +1,4 @@
-//! Running `pg_basebackup`: what it is told, what it says.
+//! Runs `pg_basebackup`: its arguments and its messages.
 
 use offshoot_os::process::{Child, Line, Sink, Spec, describe};
 use offshoot_types::{ErrorKind, Failure};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{BackupProgress, BaseBackupRequest, TABLESPACES_DIR, unprepared};
 use crate::source::refusal::of_tool;
 
-/// How often a cancellation is looked for.
+/// How often to check for a cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
 /// How long a tool may take to end after it was asked to.
@@ -37,7 +37,7 @@ fn command(request: &BaseBackupRequest<'_>) -> Spec {
     spec
 }
 
-/// The tool as it writes an archive to its stdout. It can do so only where there are no tablespaces.
+/// The tool as it writes an archive to its stdout, which it can do only without tablespaces.
 pub(super) fn to_stdout(request: &BaseBackupRequest<'_>) -> Spec {
     command(request).args(["--format=tar", "--pgdata=-"]).stdout(Sink::Pipe)
 }
@@ -56,7 +56,7 @@ pub(super) fn to_target(request: &BaseBackupRequest<'_>) -> Spec {
     spec
 }
 
-/// Waits for the tool to end; stops it when that is asked for.
+/// Waits for the tool to end; stops it on request.
 pub(super) fn wait(
     child: &mut Child,
     request: &BaseBackupRequest<'_>,
@@ -77,7 +77,7 @@ pub(super) fn wait(
     }
 }
 
-/// Passes a child's messages on until it ends; stops it when that is asked for.
+/// Passes a child's messages on until it ends; stops it on request.
 pub(super) fn follow(
     child: &mut Child,
     cancelled: &dyn Fn() -> bool,

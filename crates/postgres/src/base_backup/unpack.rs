@@ -1,8 +1,8 @@
 //! Receiving a base backup as a tar archive, straight into the files of a dataset.
 //!
-//! Against `pg_basebackup`'s writing into a mount this spares the kernel's way back into this
-//! process, and a second reading of everything: the checksums that the manifest is compared with are
-//! taken as the bytes come.
+//! Compared with `pg_basebackup` writing into a mount, this saves the way through the kernel back
+//! into this process, and reading everything again: the checksums to compare with the manifest are
+//! computed as the bytes arrive.
 
 use offshoot_types::Failure;
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ pub type Received = BTreeMap<String, (u64, u32)>;
 /// Why unpacking stopped.
 #[derive(Debug)]
 pub enum Stopped {
-    /// The stream ended too early or could not be read: who sent it knows why.
+    /// The stream ended too early or could not be read: the sender knows why.
     Stream(io::Error),
-    /// It holds what a base backup does not.
+    /// It holds something that a base backup does not.
     Content(String),
     /// This file could not be written.
     Target(String, io::Error),
@@ -45,11 +45,12 @@ impl Stopped {
 /// Reads an archive to its end and makes its files.
 ///
 /// # Errors
-/// Why it stopped; what was made until then is there.
+/// Why it stopped; what was made until then stays.
 pub fn unpack(stream: impl Read, files: &dyn DataDir) -> Result<Received, Stopped> {
     let mut archive = Archive::new(stream);
     let (mut received, mut piece) = (Received::new(), vec![0; PIECE_LEN]);
-    // Raw: a source sends no extension headers, and none may make this process keep what it likes.
+    // Raw: a source sends no extension headers, and none may make this process store arbitrary
+    // data.
     for entry in archive.entries().map_err(Stopped::Stream)?.raw(true) {
         let mut entry = entry.map_err(Stopped::Stream)?;
         let path = path_of(&entry)?;
@@ -70,12 +71,12 @@ pub fn unpack(stream: impl Read, files: &dyn DataDir) -> Result<Received, Stoppe
             other => return Err(Stopped::Content(format!("{path} is a {other:?}"))),
         }
     }
-    // What follows the end mark: whoever writes it must not find the pipe closed.
+    // Read what follows the end mark: the writer must not find the pipe closed.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(Stopped::Stream)?;
     Ok(received)
 }
 
-/// Copies a file's content; its length and checksum.
+/// Copies a file's content; returns its length and checksum.
 fn copy(
     entry: &mut Entry<'_, impl Read>,
     file: &mut dyn Write,

@@ -2,8 +2,8 @@
 //!
 //! PostgreSQL's format, as `src/include/storage/checksum_impl.h` describes it for programs that check
 //! pages: the page is a table of 32 columns of 32-bit words; each column is hashed by a variant of
-//! FNV-1a from a basis of its own, two words of zero are added, and the columns are joined by XOR
-//! with each other and with the number of the page in its relation.
+//! FNV-1a from its own basis, two words of zero are added, and the columns are joined by XOR with
+//! each other and with the number of the page in its relation.
 
 use std::array::from_fn;
 
@@ -25,8 +25,8 @@ const BASES: [u32; COLUMNS] = [
     0x7831_25bb, 0x6ca8_eaa2, 0xe407_eac6, 0x4b5c_fc3e, 0x9fbf_8c76, 0x15ca_20be, 0xf2ca_9fd3, 0x959b_d756,
 ];
 
-/// Whether a page, the `number`th of its relation, has the checksum it says; one that was never
-/// written has none. The page has [`PAGE_LEN`] bytes.
+/// Whether a page, the `number`th of its relation, matches its checksum; one that was never written
+/// has none. The page has [`PAGE_LEN`] bytes.
 pub(super) fn is_sound(page: &[u8], number: u64) -> bool {
     let field = |at: usize| match page.get(at..at + 2) {
         Some(&[low, high]) => u16::from_ne_bytes([low, high]),

@@ -13,12 +13,12 @@ use offshoot_connector::{DataDir, DataFile, read_full};
 /// Pages read at once.
 const READ_PAGES: u64 = 128;
 
-/// Verifies the page checksums of what `scope` holds of an image that was stopped cleanly, as `control`
-/// says; a server that was started on it since does no harm, as it writes whole pages. `tick` hears how many
-/// bytes were read and may end the check. What cannot be read is damage, too.
+/// Verifies the page checksums of those pages of an image that are in `scope`. The image was stopped
+/// cleanly, as `control` says; a server started on it since does no harm, as it writes whole pages. `tick`
+/// is told how many bytes were read and may end the check. Unreadable pages are damage, too.
 ///
 /// # Errors
-/// `WrongState` when the image was not stopped cleanly, and what `tick` answers.
+/// `WrongState` if the image was not stopped cleanly, and what `tick` returns.
 pub fn check_pages(
     control: &Control,
     data: &dyn DataDir,

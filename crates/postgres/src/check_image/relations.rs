@@ -11,15 +11,15 @@ use super::{Findings, Tick};
 use crate::server::Server;
 use crate::session::{Session, quote_identifier, quote_text};
 
-/// Ranges of pages that one question names.
+/// Ranges of pages per query.
 const QUERY_RANGES: usize = 4096;
 
-/// Verifies heaps and B-tree indexes of all databases of a running, settled server that takes
-/// writes: of heaps the pages in `scope`, of indexes those that have any there. The extension it needs
-/// is installed where missing and removed afterwards.
+/// Verifies heaps and B-tree indexes of all databases of a running, settled server that takes writes:
+/// of heaps the pages in `scope`, and all indexes with pages there. The extension it needs is
+/// installed if missing, and removed afterwards.
 ///
 /// # Errors
-/// `Internal` when the server does not answer or `deadline` passes, and what `tick` answers.
+/// `Internal` if the server does not answer or `deadline` passes, and what `tick` returns.
 pub fn check_running(
     server: &Server,
     scope: &Scope,
@@ -73,7 +73,7 @@ struct DatabaseCheck<'a> {
 }
 
 impl DatabaseCheck<'_> {
-    /// What is left of the time, for one statement.
+    /// The remaining time, for one statement.
     fn left(&self) -> Result<Duration, Failure> {
         let left = self.end.saturating_sub(SystemClock.elapsed());
         if left.is_zero() {
@@ -156,8 +156,8 @@ impl DatabaseCheck<'_> {
                     self.relation(name, &heap_query(&schema, oid))?;
                     0
                 }
-                // It is read once more, for its checksums: pages that were deleted from it are not
-                // read here.
+                // It is read again for its checksums: this does not read pages that were deleted
+                // from it.
                 _ => {
                     let sql = format!("SELECT NULL FROM {schema}.bt_index_check({oid}, false)");
                     self.relation(name, &sql)?;
@@ -169,7 +169,7 @@ impl DatabaseCheck<'_> {
         Ok(())
     }
 
-    /// Asks one question of a relation: each line of the answer is damage.
+    /// Runs one query about a relation: each line of the answer is damage.
     fn relation(&mut self, name: &str, sql: &str) -> Result<(), Failure> {
         let left = self.left()?;
         let found = match self.session.query_column(sql, left) {
@@ -186,15 +186,15 @@ impl DatabaseCheck<'_> {
     }
 }
 
-/// What is said of something wrong in a heap.
+/// How damage in a heap is described.
 const WRONG: &str = "SELECT 'block ' || blkno || coalesce(' item ' || offnum, '') || ': ' || msg";
 
-/// Asks for what is wrong in a heap.
+/// Queries damage in a heap.
 fn heap_query(schema: &str, oid: &str) -> String {
     format!("{WRONG} FROM {schema}.verify_heapam({oid}, check_toast := false) LIMIT 5")
 }
 
-/// The same of some pages. The server may have cut the heap since they were named.
+/// The same for some pages. The server may have truncated the heap since they were named.
 fn pages_query(schema: &str, oid: &str, pages: &[Range<u64>]) -> String {
     let array = |numbers: Vec<String>| format!("'{{{}}}'::bigint[]", numbers.join(","));
     let firsts = array(pages.iter().map(|one| one.start.to_string()).collect());

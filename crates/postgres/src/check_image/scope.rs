@@ -9,7 +9,7 @@ use crate::base_backup::TABLESPACES_DIR;
 use crate::control::Control;
 use offshoot_connector::DataDir;
 
-/// Files with at most so much to check are small: those of catalogs, mostly.
+/// Files with at most this much to check are small: mostly those of catalogs.
 const SMALL_BYTES: u64 = 8 << 20;
 
 /// Which pages of the files of relations a check looks at: ascending ranges of pages by the path of the
@@ -17,16 +17,16 @@ const SMALL_BYTES: u64 = 8 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     pub(super) files: BTreeMap<String, Vec<Range<u64>>>,
-    /// Pages of a file of a relation, but the last.
+    /// Pages of each file of a relation but the last.
     pub(super) segment_pages: u64,
 }
 
 impl Scope {
-    /// Everything of an image that `changed` does not leave out: it is told of each file of a relation
-    /// and answers the pages to look at, `None` for all.
+    /// Everything of an image that `changed` does not exclude: it gets each file of a relation and
+    /// returns the pages to check, `None` for all.
     ///
     /// # Errors
-    /// Those of `changed`, and of the file system.
+    /// Errors of `changed` and of the file system.
     pub fn of(
         control: &Control,
         data: &dyn DataDir,
@@ -52,7 +52,7 @@ impl Scope {
         bytes_in(self.files.values().flatten())
     }
 
-    /// The small files, which tell enough for a server to be started on them, and the others.
+    /// The small files, which must be sound before a server is started, and the others.
     pub fn split(&self) -> (Scope, Scope) {
         let is_small = |pages: &[Range<u64>]| bytes_in(pages.iter()) <= SMALL_BYTES;
         let part = |small: bool| Scope {
@@ -73,7 +73,7 @@ impl Scope {
         self
     }
 
-    /// The pages of a relation's main fork by their numbers in it, whatever its files; `None`: it has
+    /// The pages of a relation's main fork by their numbers in it, across its files; `None`: it has
     /// none here.
     pub(super) fn of_relation(&self, path: &str) -> Option<Vec<Range<u64>>> {
         let mut found = self.files.get(path)?.clone();
@@ -86,7 +86,7 @@ impl Scope {
     }
 }
 
-/// How much some pages are, in bytes.
+/// The size of some pages, in bytes.
 pub(super) fn bytes_in<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> u64 {
     ranges.map(|pages| pages.end - pages.start).sum::<u64>() * PAGE_LEN as u64
 }
@@ -114,7 +114,7 @@ fn relation_files(data: &dyn DataDir) -> io::Result<Vec<String>> {
     Ok(files)
 }
 
-/// The names in a directory; none where it is something else, such as a link out of the image.
+/// The names in a directory; none if it is something else, such as a link out of the image.
 fn directory(data: &dyn DataDir, path: &str) -> io::Result<Vec<String>> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match data.list(path) {
@@ -123,7 +123,7 @@ fn directory(data: &dyn DataDir, path: &str) -> io::Result<Vec<String>> {
     }
 }
 
-/// The segment that a file holds, where its name is that of a relation's: `16384`, `16384.1`,
+/// The segment that a file holds, if its name is that of a relation's: `16384`, `16384.1`,
 /// `16384_fsm`, `16384_vm.2`.
 pub(super) fn segment_of(name: &str) -> Option<u64> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// What the header says of the entries.
+/// What the header says about the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Summary {
     /// Where the first record begins that ends after this WAL file.
@@ -105,7 +105,7 @@ pub(super) fn write(
     dir.write_atomic(name, &bytes, MODE)
 }
 
-/// Reads the header of a file; `None` when it is damaged or its length is not what it says.
+/// Reads the header of a file; `None` if it is damaged or its length is wrong.
 pub(super) fn read_summary(dir: &dyn DataDir, name: &str) -> io::Result<Option<Summary>> {
     let file = dir.open(name)?;
     let mut header = [0; HEADER_BYTES];

@@ -1,11 +1,11 @@
-//! Which of a source's settings its copies keep, and which settings a VDB's user may not give.
+//! Which of a source's settings its copies keep, and which settings a VDB's user may not set.
 
 use std::path::{Path, PathBuf};
 
 use super::{Adopted, Settings, parse};
 
 /// Settings tied to the source's host, its size, its files, its network or its replication. A name
-/// ending in `*` stands for all that begin so.
+/// ending in `*` matches all names that begin like it.
 #[rustfmt::skip]
 const NOT_INHERITED: &[&str] = &[
     // Files, addresses, access.
@@ -47,7 +47,7 @@ const NOT_INHERITED: &[&str] = &[
     "transaction_*", "in_hot_standby", "is_superuser",
 ];
 
-/// Libraries whose workers act by themselves or talk to other hosts. A VDB's user may ask for them.
+/// Libraries whose workers act on their own or talk to other hosts. A VDB's user may ask for them.
 #[rustfmt::skip]
 const ACTING_LIBRARIES: &[&str] = &[
     "pg_cron", "pg_partman_bgw", "pg_net", "pglogical", "bdr", "repmgr", "citus", "spock",
@@ -69,7 +69,7 @@ pub(super) fn choose(found: Settings, bin_dir: &Path) -> Adopted {
         } else if !parse::is_name(&name) || matches_any(&name, NOT_INHERITED) {
             continue;
         } else if name.split_once('.').is_some_and(|(owner, _)| acts_by_itself(owner)) {
-            adopted.dropped.push((name, "its extension acts by itself".to_owned()));
+            adopted.dropped.push((name, "its extension acts on its own".to_owned()));
         } else if let Some(reason) = missing_locale(&name, &value) {
             adopted.dropped.push((name, reason));
         } else {
@@ -93,7 +93,7 @@ fn keep_libraries(
     let mut kept = Vec::new();
     for library in libraries(value) {
         if acts_by_itself(&library) {
-            dropped.push((format!("{name}: {library}"), "it acts by itself".to_owned()));
+            dropped.push((format!("{name}: {library}"), "it acts on its own".to_owned()));
         } else if !library_exists(bin_dir, &library) {
             dropped.push((format!("{name}: {library}"), "it is not installed here".to_owned()));
         } else {
@@ -128,7 +128,7 @@ pub(super) fn library_exists(bin_dir: &Path, library: &str) -> bool {
         .any(|dir| dir.join(&file).is_file() || dir.join("plugins").join(&file).is_file())
 }
 
-/// Directories that may be the server's library directory: those beside its programs that hold a
+/// Directories that may be the server's library directory: those near its programs that hold a
 /// library every server has.
 fn library_dirs(bin_dir: &Path) -> Vec<PathBuf> {
     let real = std::fs::canonicalize(bin_dir).unwrap_or_else(|_| bin_dir.to_owned());
@@ -157,7 +157,7 @@ fn missing_locale(name: &str, value: &str) -> Option<String> {
     (!known).then(|| format!("the locale {value} is not installed here"))
 }
 
-/// Why a setting cannot be given by a VDB's user; `None` when it can. The text is a hint.
+/// Why a VDB's user cannot set a setting; `None` if they can. The text is a hint.
 pub(super) fn reserved(name: &str) -> Option<&'static str> {
     const BY_OPTION: &[&str] = &["port", "listen_addresses", "unix_socket_*", "bonjour*"];
     const FILES: &[&str] = &[

@@ -7,11 +7,11 @@ use super::Settings;
 /// How deep includes may nest, as in the server.
 const DEPTH_MAX: usize = 10;
 /// How many files are read. A file that includes itself several times would be read for ever; the
-/// server does not start with such a one.
+/// server does not start with such a file.
 const FILES_MAX: usize = 1000;
 
 /// Settings of these files and what they include inside of the data directory, in the server's
-/// order: the last one wins. What cannot be read (it lies outside, or is missing) is left out.
+/// order: the last one wins. What cannot be read (outside, or missing) is left out.
 pub(super) fn collect(dir: &dyn DataDir, files: &[&str]) -> Settings {
     let mut collection = Collection { dir, files_left: FILES_MAX, settings: Settings::new() };
     for file in files {
@@ -71,7 +71,7 @@ fn inside(base: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The entries of one file in order, names in lower case; lines that make no sense are left out.
+/// The entries of one file in order, names in lower case; invalid lines are left out.
 pub(super) fn entries(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(entry).collect()
 }
@@ -114,7 +114,7 @@ fn value(rest: &str) -> Option<String> {
     None
 }
 
-/// A value as it is written to a configuration file.
+/// A value as written to a configuration file.
 pub(super) fn quote(value: &str) -> String {
     let mut text = String::from("'");
     for letter in value.chars() {

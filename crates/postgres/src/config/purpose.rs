@@ -5,7 +5,7 @@ use crate::control::Control;
 
 const MIB: u64 = 1 << 20;
 
-/// Settings of every copy, whatever its purpose: no tie to the source, no needless writing.
+/// Settings of every copy, whatever its purpose: no ties to the source, no needless writes.
 const COMMON: &[(&str, &str)] = &[
     ("archive_mode", "off"),
     ("primary_conninfo", ""),
@@ -17,7 +17,8 @@ const COMMON: &[(&str, &str)] = &[
     ("log_checkpoints", "off"),
 ];
 
-/// A write goes to the engine at once: the background writer does it, so that whoever needs a buffer finds a clean one.
+/// Each write goes to the engine immediately, so let the background writer do it: a backend that needs a buffer then
+/// finds a clean one.
 const CLEAN_BUFFERS: &[(&str, &str)] = &[
     ("bgwriter_delay", "10ms"),
     ("bgwriter_lru_maxpages", "1000"),
@@ -34,7 +35,7 @@ fn set(settings: &mut Settings, values: &[(&str, &str)]) {
     }
 }
 
-/// Replay refuses less room than the source had: at least what the control file says, more where
+/// Replay refuses smaller limits than the source had: at least what the control file says, more if
 /// the source's settings ask for more.
 fn set_minimums(settings: &mut Settings, control: &Control, inherited: &Settings) {
     for (name, least) in &control.minimum_settings {
@@ -43,8 +44,8 @@ fn set_minimums(settings: &mut Settings, control: &Control, inherited: &Settings
     }
 }
 
-/// The staging standby: replays all the time, in so many bytes of buffers; nobody sees it. What it replays touches pages
-/// all over the database, and each that it has no buffer for costs a write to the engine and a read.
+/// The staging standby: replays all the time, with this many bytes of buffers; nobody sees it. Replay touches pages all
+/// over the database, and each page without a buffer costs a write to the engine and a read.
 pub(crate) fn staging(control: &Control, inherited: &Settings, buffers: u64) -> Settings {
     let mut settings = common();
     set_minimums(&mut settings, control, inherited);
@@ -56,7 +57,7 @@ pub(crate) fn staging(control: &Control, inherited: &Settings, buffers: u64) -> 
             ("restore_command", ""),
             ("recovery_target_timeline", "latest"),
             ("wal_retrieve_retry_interval", "100ms"),
-            // The engine's questions never hold up replay for long.
+            // The engine's queries never delay replay for long.
             ("max_standby_archive_delay", "1s"),
             ("max_standby_streaming_delay", "1s"),
             ("max_logical_replication_workers", "0"),
@@ -66,7 +67,7 @@ pub(crate) fn staging(control: &Control, inherited: &Settings, buffers: u64) -> 
             ("max_wal_size", "1GB"),
             ("full_page_writes", "off"),
             ("autovacuum", "off"),
-            // Each time replay reaches the end of what has come so far it says so at level LOG.
+            // Each time replay reaches the end of what has arrived, it says so at level LOG.
             ("log_min_messages", "fatal"),
         ],
     );
@@ -115,9 +116,10 @@ pub(crate) fn vdb(control: &Control, inherited: &Settings, options: &VdbOptions)
             ("full_page_writes", "off"),
             ("restore_command", ""),
             ("shared_buffers", &format!("{buffers}MB")),
-            // The server touches all of it at its start: a 128th of the buffers, where a 32nd is its default.
+            // The server touches all of it when it starts: a 128th of the buffers instead of its default, a
+            // 32nd.
             ("wal_buffers", &format!("{}kB", buffers * 8)),
-            // No subscription of the source is left to serve: one process less.
+            // None of the source's subscriptions is left to serve: one process less.
             ("max_logical_replication_workers", "0"),
             ("maintenance_work_mem", &format!("{maintenance}MB")),
             ("max_wal_size", "1GB"),

@@ -12,7 +12,7 @@ use offshoot_types::{ErrorKind, Failure};
 use super::{Adopted, Settings, parse};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// All complaints come at once; more rounds are for those that hide others.
+/// All complaints come together; more rounds are for those that hide others.
 const ROUNDS_MAX: usize = 8;
 
 /// Drops inherited settings that this host's server does not accept.
@@ -35,7 +35,7 @@ pub(super) fn drop_refused(
             adopted.dropped.push((name, "this server does not accept it".to_owned()));
         }
     }
-    // Better a copy without the source's habits than none at all.
+    // Better a copy without the source's settings than none at all.
     for name in std::mem::take(&mut adopted.inherited).into_keys() {
         adopted.dropped.push((name, "the settings are not accepted together".to_owned()));
     }

@@ -26,8 +26,8 @@ impl ImageChecker for Postgres {
     }
 }
 
-/// Small files tell enough for a server to be started on them; of large heaps, the server verifies the
-/// checksums of what it reads: one reading of them is enough.
+/// Small files must be sound before a server is started on them. For large heaps, the server verifies
+/// the checksums of what it reads, so reading them once is enough.
 struct PagesToCheck {
     control: Control,
     scope: Scope,

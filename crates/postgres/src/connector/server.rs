@@ -19,7 +19,7 @@ pub(super) struct RunningServer {
     process: ProcessId,
     server: Mutex<Launched>,
     files: Arc<dyn DataDir>,
-    /// For questions that are asked again and again.
+    /// For queries that are repeated.
     session: Mutex<Option<Session>>,
 }
 
@@ -29,7 +29,7 @@ impl RunningServer {
         RunningServer { process, server: Mutex::new(server), files, session: Mutex::default() }
     }
 
-    /// Works with the server; nobody else does meanwhile.
+    /// Works with the server, exclusively.
     pub(super) fn with<T>(&self, work: impl FnOnce(&Launched) -> T) -> T {
         work(&self.server.lock())
     }

@@ -1,6 +1,6 @@
 //! WAL files for servers: fed to the staging standby as they grow, or cut at a moment for a clone.
 //!
-//! A server that polls `pg_wal` reads a WAL file while it grows, as it does behind a stream: a record
+//! A server that polls `pg_wal` reads a WAL file while it grows, as it does with a stream: a record
 //! that is not whole yet fails its checksum and is read again later. Whole files are shared by block;
 //! of a growing one only the new bytes are copied, and the store keeps one copy of equal blocks.
 
@@ -33,8 +33,8 @@ fn failed(name: &str) -> impl Fn(io::Error) -> Failure + '_ {
 }
 
 impl WalTarget<'_> {
-    /// The files that hold the bytes `from..to`. Where `to` is the end of a file, the next one need not
-    /// be there: an idle source has none.
+    /// The files that hold the bytes `from..to`. If `to` is the end of a file, the next one need not
+    /// exist: an idle source has none.
     pub(super) fn files_between(&self, from: Lsn, to: Lsn) -> Result<Vec<WalFile>, Failure> {
         let mut files = self.archive.files_for(from, Some(Lsn(to.0.saturating_sub(1))))?;
         files.retain(|file| self.archive.start(file) < to);
@@ -78,7 +78,7 @@ impl WalTarget<'_> {
         Ok(())
     }
 
-    /// Gives the server the histories of timelines that it has not.
+    /// Gives the server the timeline histories that it lacks.
     pub(super) fn copy_histories(&self) -> Result<(), Failure> {
         for name in self.archive.history_files()? {
             let there = self.target.files().exists(&format!("{PG_WAL}/{name}"));
@@ -90,10 +90,10 @@ impl WalTarget<'_> {
     }
 
     /// Puts exactly the log from `from` to `to` into a clone: whole files shared, the last one cut at
-    /// `to` and followed by zeros, nothing behind it. Recovery to the end of this log opens the
+    /// `to` and followed by zeros, and nothing after it. Recovery to the end of this log opens the
     /// moment `to` (see `docs/decisions`).
     pub(super) fn place(&self, from: Lsn, to: Lsn) -> Result<(), Failure> {
-        // A record may be whole before the bytes that fill its place up, but it ends behind those.
+        // A record may be whole before its padding, but it ends after that.
         let to = Lsn(to.0 - to.0 % RECORD_ALIGNMENT);
         let files = self.target.files();
         for name in files.list(PG_WAL).map_err(failed(PG_WAL))? {

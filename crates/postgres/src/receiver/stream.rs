@@ -16,9 +16,9 @@ use crate::source::refusal::of_tool;
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 /// The longest pause before another try.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
-/// A stream that lasted this long was not a failed try.
+/// A stream that lasted this long was not a failed attempt.
 const STABLE: Duration = Duration::from_secs(10);
-/// How often the thread looks whether it must end.
+/// How often the thread checks whether it must end.
 const POLL: Duration = Duration::from_millis(50);
 /// How long `pg_receivewal` may take to end after it was asked to.
 const STOP_GRACE: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ const HISTORY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many lines of messages are kept for an error.
 const MESSAGES_MAX: usize = 20;
 
-/// Starts `pg_receivewal` again and again until the receiver is stopped or there is a gap.
+/// Restarts `pg_receivewal` until the receiver is stopped or there is a gap.
 pub(super) fn run(shared: &Shared) {
     let mut back_off = BACK_OFF_MIN;
     while !shared.must_end() {
@@ -45,7 +45,7 @@ pub(super) fn run(shared: &Shared) {
             back_off = BACK_OFF_MIN;
         }
         shared.rest(BACK_OFF_MIN);
-        // Who has asked since is told what the next try gives.
+        // Callers that asked since get the result of the next attempt.
         shared.rest_while(back_off - BACK_OFF_MIN, |facts| facts.asked == asked);
         back_off = (back_off * 2).min(BACK_OFF_MAX);
     }
@@ -65,7 +65,7 @@ impl From<Failure> for Ended {
     }
 }
 
-/// Makes sure that the source is the one the archive belongs to and that it has our slot.
+/// Makes sure that the archive belongs to this source, and that the source has our slot.
 fn prepare(shared: &Shared) -> Result<(), Ended> {
     let spec = &shared.spec;
     heal_archive(shared)?;
@@ -94,15 +94,15 @@ fn prepare(shared: &Shared) -> Result<(), Ended> {
     let held = is_held(shared, restart_lsn)?;
     let mut known = shared.facts.lock();
     if known.timeline.replace(timeline).is_some_and(|before| before != timeline) {
-        // On the old timeline we may have received what the new one never had.
+        // We may have received log on the old timeline that the new one never had.
         known.received = None;
     }
     known.unconfirmed = (!held).then_some(restart_lsn);
     Ok(())
 }
 
-/// Makes sure, after a failover, that the source's timeline left ours not before the end of what
-/// we have: log that the new primary never had cannot be taken back from what replayed it.
+/// After a failover, makes sure that the source's timeline did not branch off before the end of
+/// what we have: log that the new primary never had has been replayed and cannot be undone.
 fn check_history(shared: &Shared, timeline: u32) -> Result<(), Ended> {
     let archive = &shared.spec.archive;
     let Some(last) = archive.files()?.last().copied() else { return Ok(()) };
@@ -158,7 +158,7 @@ fn read_history(shared: &Shared, timeline: u32) -> Result<TimelineHistory, Failu
 }
 
 /// Whether the archive holds the log up to a position that the slot had before we connected. The
-/// slot alone does not tell: a new one begins at a checkpoint of the source.
+/// slot alone does not show this: a new one begins at a checkpoint of the source.
 fn is_held(shared: &Shared, position: Lsn) -> Result<bool, Failure> {
     let archive = &shared.spec.archive;
     let size = archive.segment_bytes();
@@ -167,7 +167,7 @@ fn is_held(shared: &Shared, position: Lsn) -> Result<bool, Failure> {
 }
 
 /// Removes a partial file whose size is not that of a WAL file: its creation was interrupted, so it
-/// holds nothing yet, but `pg_receivewal` would refuse to go on.
+/// holds nothing yet, but `pg_receivewal` would refuse to continue.
 fn heal_archive(shared: &Shared) -> Result<(), Failure> {
     let archive = &shared.spec.archive;
     for file in archive.files()?.into_iter().filter(|file| file.partial) {
@@ -253,7 +253,7 @@ fn follow(shared: &Shared, child: &mut Child) -> Result<Option<String>, Failure>
 fn explain(shared: &Shared, messages: &str) -> Ended {
     let spec = &shared.spec;
     let failure = of_tool(messages, &spec.source.address);
-    // The server's words may be in another language; its answer on the slot is not.
+    // The server's messages may be in another language; its answer about the slot is not.
     let lost = |session: &Session| matches!(slot_state(session, &spec.slot), Ok(SlotState::Lost));
     if messages.contains("has already been removed") {
         let line = messages.lines().find(|line| line.contains("has already been removed"));

@@ -3,11 +3,11 @@
 //! A *target* is a pair of the source's clock and a later end of its log; once the slot shows that
 //! all of that log is durable here, or whole files hold it, the pair is a proof. Details that make it
 //! one:
-//! - a commit gets its time shortly before its place in the log: so the log's end is asked for a
+//! - a commit gets its time shortly before its place in the log, so we ask for the log's end a
 //!   little after the clock ([`SETTLE`]);
 //! - asynchronous commits are flushed up to three rounds of the log writer after they got their
-//!   place: so the flushed end must have passed the written end of that moment, or that long must
-//!   have gone by;
+//!   place: so the flushed end must have passed the written end of that moment, or that much time
+//!   must have passed;
 //! - `pg_receivewal` confirms when it has read all that was sent, which a busy source may put off for
 //!   minutes; but each file is durable before it gets the name of a whole one.
 
@@ -21,18 +21,18 @@ use super::{ReceiverState, Shared, SyncedTo, gap};
 use crate::slot::{SlotState, slot_state};
 use crate::source::Session;
 
-/// How often a proof is sought when nobody asks.
+/// How often to seek a proof when nobody asks.
 const ROUND: Duration = Duration::from_secs(1);
 /// Between the source's clock and the end of its log.
 const SETTLE: Duration = Duration::from_millis(25);
-/// The pause between two looks at the slot: from … to.
+/// The pause between two checks of the slot: from … to.
 const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 /// The pause after a failed connection.
 const RECONNECT: Duration = Duration::from_millis(500);
 /// Most targets that wait for their log.
 const TARGETS_MAX: usize = 120;
 
-/// A page of the log in bytes, or a part of one where the server was built with larger ones.
+/// A page of the log in bytes, or part of one if the server was built with larger pages.
 const PAGE_LEN: u64 = 8192;
 /// Length of the header of a file's first page in bytes; others have 24. A record has at least 24.
 const HEADER_LEN_MAX: u64 = 40;
@@ -94,8 +94,8 @@ fn read_writer_delay(session: &Session) -> Result<Duration, Failure> {
     Ok(Duration::from_millis(text.parse().unwrap_or(200)))
 }
 
-/// The source's clock, and the written and the flushed end of its log. A standby's clock is that
-/// of the last commit it replayed: later ones may be under way.
+/// The source's clock, and the written and the flushed end of its log. A standby's clock is that of
+/// the last commit it replayed: later ones may be on their way.
 const POSITION: &str = "
     SELECT to_char((CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp()
                          ELSE clock_timestamp() END) AT TIME ZONE 'UTC',
@@ -125,7 +125,7 @@ fn read_position(session: &Session) -> Result<Position, Failure> {
     Ok(Position { time: text(0).and_then(|text| text.parse().ok()), written, flushed })
 }
 
-/// Takes a new target; `None` when the source has no time to give yet.
+/// Takes a new target; `None` if the source has no time to report yet.
 fn take_target(
     shared: &Shared,
     session: &Session,
@@ -149,16 +149,17 @@ fn take_target(
 
 /// Whether everything written before `written` is flushed with the log up to `flushed`.
 ///
-/// Where the log ends at a page's edge, as after a backup or a switch of files, the server names that
-/// edge as the end of what is flushed, but the place behind the next page's header as the end of what
-/// is written. No record is so short that it could lie between.
+/// If the log ends at a page boundary, as after a backup or a switch of files, the server reports
+/// that boundary as the end of what is flushed, but the place after the next page's header as the end
+/// of what is written. No record is short enough to fit between them.
 fn covers(flushed: Lsn, written: Lsn) -> bool {
     let header =
         flushed.0.is_multiple_of(PAGE_LEN) && written.0.saturating_sub(flushed.0) <= HEADER_LEN_MAX;
     flushed >= written || header
 }
 
-/// Reads what was confirmed and turns the targets that it covers into proofs; whether we stream.
+/// Reads what was confirmed and turns the targets that it covers into proofs; returns whether we
+/// stream.
 fn look_at_slot(
     shared: &Shared,
     session: &Session,
@@ -188,7 +189,7 @@ fn look_at_slot(
     }
     facts.unconfirmed = None;
     // After a reconnection the log of the last file comes again, so the slot goes back a little;
-    // what was confirmed stays durable all the same.
+    // what was confirmed stays durable.
     let confirmed = facts.received.map_or(restart_lsn, |known| known.max(restart_lsn));
     let received = facts
         .timeline

@@ -1,4 +1,4 @@
-//! Reading a server's log for errors that say something.
+//! Reads a server's log for meaningful errors.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,7 +8,7 @@ use offshoot_types::{ErrorKind, Failure};
 
 use super::ServerSpec;
 
-/// Most bytes of a log that are looked at.
+/// Most bytes of a log to read.
 const TAIL_BYTES_MAX: u64 = 64 << 10;
 
 pub(super) fn length(path: &Path) -> u64 {
@@ -36,7 +36,7 @@ fn read(path: &Path, start: u64) -> String {
     }
 }
 
-/// Whether the log behind a position holds a text.
+/// Whether the log after a position contains a text.
 pub(crate) fn says(path: &Path, start: u64, text: &str) -> bool {
     read(path, start).contains(text)
 }

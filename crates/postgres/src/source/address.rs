@@ -18,7 +18,7 @@ pub enum TlsMode {
     /// Encryption where the server offers it.
     #[default]
     Prefer,
-    /// Encryption. Whose server it is is asked only where a root certificate is given, as with
+    /// Encryption. The server's identity is checked only if a root certificate is given, as with
     /// [`TlsMode::VerifyCa`].
     Require,
     /// Encryption with a server whose certificate the root certificate vouches for.
@@ -66,7 +66,7 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Those that are given, by their parameters' names.
+    /// The given ones, by their parameters' names.
     fn named(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         let all =
             [("sslrootcert", &self.root), ("sslcert", &self.certificate), ("sslkey", &self.key)];
@@ -74,7 +74,7 @@ impl TlsFiles {
     }
 }
 
-/// Where a source is and who logs in; never holds a password, so it may be stored and shown.
+/// Where a source is and who logs in. It never holds a password, so it may be stored and shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceAddress {
     /// A host name, an IP address, or the absolute path of a socket directory.
@@ -153,7 +153,7 @@ impl SourceAddress {
         Ok(())
     }
 
-    /// Fills what was left out and refuses what cannot be.
+    /// Fills in what was left out, and refuses what is impossible.
     fn complete(&mut self) -> Result<(), Failure> {
         if self.host.is_empty() {
             return Err(invalid("the URI names no host"));

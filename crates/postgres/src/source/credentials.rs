@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Password, SourceAddress};
 
-/// The password that the surroundings of this process hold for an address: `PGPASSWORD`, else the
-/// first matching line of `PGPASSFILE` or `~/.pgpass`.
+/// The password that the environment of this process has for an address: `PGPASSWORD`, otherwise
+/// the first matching line of `PGPASSFILE` or `~/.pgpass`.
 pub(super) fn from_surroundings(address: &SourceAddress) -> Option<Password> {
     if let Ok(secret) = std::env::var("PGPASSWORD")
         && !secret.is_empty()
@@ -37,7 +37,7 @@ pub(super) fn from_file(path: &Path, address: &SourceAddress) -> Option<Password
 fn matching(line: &str, address: &SourceAddress) -> Option<Password> {
     let fields = split_fields(line);
     let [host, port, database, user, password] = fields.as_slice() else { return None };
-    // libpq looks a socket in the default directory up as "localhost".
+    // libpq looks up a socket in the default directory as "localhost".
     let wanted_host = if address.host.starts_with('/') { "localhost" } else { &address.host };
     let is = |field: &String, wanted: &str| field == "*" || field == wanted;
     (is(host, wanted_host) || *host == address.host)

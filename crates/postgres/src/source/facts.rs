@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::session::{Session, TextRow};
 
-/// A tablespace that lies outside the source's data directory.
+/// A tablespace outside the source's data directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceTablespace {
     /// Its object id, the name of its link in `pg_tblspc`.
@@ -19,10 +19,10 @@ pub struct SourceTablespace {
     pub location: String,
 }
 
-/// What a source says about itself; may be stored.
+/// What a source reports about itself; may be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFacts {
-    /// Names the cluster: the same on all its standbys, different for every other cluster.
+    /// Identifies the cluster: the same on all its standbys, different for every other cluster.
     pub system_identifier: u64,
     /// The major version, as 15.
     pub major: u32,
@@ -36,7 +36,7 @@ pub struct SourceFacts {
     pub data_checksums: bool,
     /// The size of a WAL file in bytes.
     pub wal_segment_bytes: u64,
-    /// Whether the server archives its log; a base backup then takes the log along.
+    /// Whether the server archives its log; a base backup then includes the log.
     pub archiving: bool,
     /// Whether the source is itself a standby.
     pub in_recovery: bool,
@@ -51,7 +51,7 @@ pub struct SourceFacts {
 /// How long the facts may take: sizes are summed file by file.
 const FACTS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What tells one cluster and one primary of it from another.
+/// What distinguishes one cluster, and one primary of it, from another.
 const IDENTITY: &str = "
     SELECT (SELECT system_identifier FROM pg_control_system()),
            CASE WHEN pg_is_in_recovery()

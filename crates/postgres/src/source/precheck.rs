@@ -9,7 +9,7 @@ use super::refusal::{no_replication, of_tool, refused};
 use super::{Session, Source, SourceFacts};
 use crate::installation::{Installation, MAJOR_MAX, MAJOR_MIN, Tools, choose_installation};
 
-/// WAL senders that a link needs at once: the receiver and the base backup.
+/// WAL senders that a link needs at the same time: the receiver and the base backup.
 const SENDERS_NEEDED: i64 = 2;
 
 /// Slots that a link needs.
@@ -18,12 +18,12 @@ const SLOTS_NEEDED: i64 = 1;
 /// How long the trial of a replication connection may take.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a look at a source found.
+/// What a check of a source found.
 #[derive(Debug, Clone, Default)]
 pub struct Precheck {
-    /// What the source is; present whenever it let us in and is of a supported version.
+    /// What the source is; present if it let us in and has a supported version.
     pub facts: Option<SourceFacts>,
-    /// Everything that prevents the link; each hint is the statement or command that mends it.
+    /// Everything that prevents the link; each hint is the statement or command that fixes it.
     pub problems: Vec<Failure>,
     /// What may become a problem later; each hint says what to do.
     pub warnings: Vec<Failure>,
@@ -33,7 +33,7 @@ impl Precheck {
     /// The facts when nothing prevents the link.
     ///
     /// # Errors
-    /// One failure that names all problems and all mends.
+    /// One failure that names all problems and all fixes.
     pub fn into_result(mut self) -> Result<SourceFacts, Failure> {
         let Some(first) = self.problems.first() else {
             return self.facts.take().ok_or_else(|| Failure::internal("a source without facts"));
@@ -57,7 +57,7 @@ impl Precheck {
     }
 }
 
-/// Looks at a source and collects all problems. Takes at most a few seconds, changes nothing.
+/// Checks a source and collects all problems. Takes at most a few seconds, changes nothing.
 pub fn precheck(source: &Source, installations: &[Installation]) -> Precheck {
     let mut found = Precheck::default();
     match source.connect() {

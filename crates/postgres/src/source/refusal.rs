@@ -1,4 +1,4 @@
-//! What an error of the source means for the user, and what mends it.
+//! What an error of the source means for the user, and how to fix it.
 
 use offshoot_types::{ErrorKind, Failure};
 use std::error::Error;
@@ -118,7 +118,7 @@ const UNREACHABLE: [&str; 14] = [
     "disconnected",
 ];
 
-/// What libpq and the TLS library say when there is no TLS with the server, and what mends it.
+/// What libpq and the TLS library say when there is no TLS with the server, and how to fix it.
 const TLS: [(&str, &str); 9] = [
     (
         "does not support",
@@ -141,7 +141,7 @@ const VOUCH: &str =
 const NAME: &str = "name the host in the URI as the source's certificate does (subject alternative \
                     name), or use sslmode=verify-ca";
 
-/// Explains why there is no TLS with the source; `None`: that is not what the text says.
+/// Explains why there is no TLS with the source; `None`: the text is about something else.
 fn of_tls(text: &str, address: &SourceAddress) -> Option<Failure> {
     let about = ["TLS", "SSL", "certificate"].iter().any(|part| text.contains(part));
     let hint = TLS.iter().find(|(part, _)| about && text.contains(part)).map(|(_, hint)| *hint);
@@ -230,7 +230,7 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// The last line that says why, without the tool's name and level.
+/// The last line that gives a reason, without the tool's name and level.
 fn last_message(stderr: &str) -> &str {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let says_why = |line: &&str| line.contains("error:") || line.contains("FATAL:");
@@ -255,7 +255,7 @@ fn quote_rule(name: &str) -> String {
     if plain && !keyword { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
-/// Quotes a name as an SQL identifier where it needs it.
+/// Quotes a name as an SQL identifier if necessary.
 pub(crate) fn identifier(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');

@@ -21,7 +21,7 @@ use super::{Source, SourceAddress, TlsMode, refusal, tls};
 /// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a statement may take unless said otherwise.
+/// How long a statement may take by default.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long closing a session may take.
@@ -156,7 +156,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Dropping the client asks the connection to say good-bye.
+        // Dropping the client makes the connection close properly.
         self.client = None;
         if let Some(runtime) = self.runtime.take() {
             if let Some(connection) = self.connection.take()
@@ -173,8 +173,8 @@ impl Drop for Session {
 type Connection =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// Connects in the ways that the source's `sslmode` allows, one after the other while the server admits
-/// no such connection.
+/// Connects in the ways that the source's `sslmode` allows, one after the other until the server admits
+/// one.
 async fn connect(source: &Source) -> Result<(Client, Connection), Failure> {
     let tls = tls::connector(&source.address)?;
     let mut refused = None;

@@ -1,8 +1,8 @@
-//! TLS of SQL sessions, with the meanings that libpq gives to `sslmode`
+//! TLS of SQL sessions, with libpq's meaning of `sslmode`
 //! (<https://www.postgresql.org/docs/current/libpq-ssl.html>). The database's own tools have libpq's.
 //!
-//! Two differences: nothing is taken from the home directory, and a certificate must name the host as a
-//! subject alternative name, not as its common name alone.
+//! There are two differences: nothing is read from the home directory, and a certificate must name the
+//! host as a subject alternative name, not as its common name alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{SourceAddress, TlsMode};
 
-/// What makes the TLS of a session with `address`. The files are read each time: they may be replaced.
+/// The TLS connector of a session with `address`. The files are read each time, as they may be
+/// replaced.
 ///
 /// # Errors
 /// `InvalidInput` naming the file that cannot be used.
@@ -63,13 +64,13 @@ fn unusable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     )
 }
 
-/// Decides whether a server is the one that was asked for.
+/// Decides whether a server is the requested one.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// Certificates that vouch for servers; each also for a server that has it itself.
+    /// Certificates that vouch for servers; each also vouches for a server that has it itself.
     roots: Vec<CertificateDer<'static>>,
-    /// By chains of them; none: any server will do.
+    /// Checks chains of them; none: any server is accepted.
     chain: Option<Arc<WebPkiServerVerifier>>,
     /// Whether the certificate must name the host.
     names: bool,
@@ -101,7 +102,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        // A server's own certificate, signed by nobody else, is how many are set up.
+        // Many servers are set up with a self-signed certificate.
         if self.roots.iter().any(|root| root == certificate) {
             if self.names {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, host)?;
@@ -109,7 +110,7 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         }
         match chain.verify_server_cert(certificate, intermediates, host, ocsp, now) {
-            // The name is looked at last, when the chain was found good.
+            // The name is checked last, after the chain.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.names => Ok(ServerCertVerified::assertion()),

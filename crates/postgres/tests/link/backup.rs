@@ -26,7 +26,7 @@ fn back_up(
         files: &PlainDir::new(target),
     };
     let backup = take_base_backup(&request, progress, cancelled)?;
-    // It was copied as this process's user; the caller hands it on to the servers'.
+    // It was copied as this process's user; the caller gives it to the servers' user.
     give_to_tools(target);
     Ok(backup)
 }
@@ -43,7 +43,7 @@ fn assert_no_log(dir: &Path) {
     }
 }
 
-/// What the database's tool says of a copy; `None` where this installation's tool does not run.
+/// What the database's tool says about a copy; `None` if this installation's tool does not run.
 fn verified(target: &Path) -> Option<Result<(), Failure>> {
     match verify_base_backup(&tools(), target, &|| false) {
         Err(failure) if failure.code == ErrorKind::HostUnprepared => {

@@ -71,7 +71,7 @@ fn the_stream_survives_restarts_of_the_source_and_of_itself() {
     });
     let ReceiverState::Retrying(why) = receiver.status().state else { panic!() };
     assert_eq!(why.code, ErrorKind::SourceUnreachable, "{why}");
-    // Who asks is told soon, however long he would wait.
+    // A caller gets the answer soon, however long it would wait.
     let began = std::time::Instant::now();
     assert_eq!(receiver.ask_now(PATIENCE).unwrap_err().code, ErrorKind::SourceUnreachable);
     assert!(began.elapsed() < PATIENCE / 4, "{:?}", began.elapsed());
@@ -81,7 +81,7 @@ fn the_stream_survives_restarts_of_the_source_and_of_itself() {
     assert!(receiver.ask_now(PATIENCE).unwrap().lsn >= flushed);
     assert_eq!(receiver.status().state, ReceiverState::Streaming);
 
-    // A receiver that stops in the middle of a file goes on there; one whose file was left half
+    // A receiver that stops in the middle of a file continues there; one whose file was left half
     // made does too.
     drop(receiver);
     let last = *archive.files().unwrap().last().unwrap();
@@ -108,11 +108,11 @@ fn an_idle_source_is_proved_again_after_a_restart_of_the_receiver() {
     let receiver = server.receive(&place.path().join("log"));
     let began = std::time::Instant::now();
     receiver.ask_now(PATIENCE).unwrap();
-    // Sooner than the server says something by itself: every half of wal_sender_timeout.
+    // Sooner than the server sends something on its own, every half of wal_sender_timeout.
     assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
 }
 
-/// However long it takes, as long as log arrives: the tool is let run for one file at a time.
+/// However long it takes, as long as log arrives: the tool may run for one file at a time.
 #[test]
 fn much_log_is_waited_for_while_it_arrives() {
     const SILENCE: Duration = Duration::from_secs(2);

@@ -213,7 +213,7 @@ impl Server {
         value.unwrap_or_default()
     }
 
-    /// A receiver into a directory, which is made where it is missing.
+    /// A receiver into a directory, which is made if it is missing.
     pub fn receiver_spec(&self, directory: &Path) -> ReceiverSpec {
         let facts = self.facts();
         self.tools.own_directory(directory).unwrap();
@@ -238,13 +238,13 @@ impl Server {
     }
 }
 
-/// The archive in a directory, which is made where it is missing.
+/// The archive in a directory, which is made if it is missing.
 pub fn archive_in(directory: &Path, segment_bytes: u64) -> Archive {
     tools().own_directory(directory).unwrap();
     Archive::new(Arc::new(PlainDir::new(directory)), segment_bytes).unwrap()
 }
 
-/// The index of an archive in a directory, which is made where it is missing.
+/// The index of an archive in a directory, which is made if it is missing.
 pub fn index_in(archive: &Archive, directory: &Path) -> CommitIndex {
     tools().own_directory(directory).unwrap();
     CommitIndex::open(archive.clone(), Arc::new(PlainDir::new(directory))).unwrap()

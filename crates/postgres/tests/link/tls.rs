@@ -14,7 +14,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A server whose rules admit nothing but TLS, and the files of those who connect.
+/// A server whose rules admit only TLS, and the files of its clients.
 struct Secured {
     server: Server,
     files: tempfile::TempDir,
@@ -163,7 +163,7 @@ fn another_host_s_certificate_is_refused_where_names_count() {
     assert!(failure.hint.contains("verify-ca"), "{failure} {}", failure.hint);
     let own = format!("sslmode=verify-full&sslrootcert={}", secured.file("server.crt"));
     assert!(secured.refusal(&own).hint.contains("verify-ca"));
-    // The database's own tools are told the same, and decide alike.
+    // The database's own tools get the same settings, and decide alike.
     let source = secured.source(&format!("sslmode=verify-full&{root}")).unwrap();
     assert!(precheck(&source, &installations()).into_result().is_err());
 }

@@ -44,7 +44,7 @@ pub fn user() -> Option<User> {
     this_host().user().cloned()
 }
 
-/// Runs a program as the server's user and insists that it succeeds.
+/// Runs a program as the server's user; it must succeed.
 pub fn succeed(spec: Spec) -> Output {
     let output = run(&spec.user(user()).cwd("/").env("LC_ALL", "C"), DEADLINE).expect("it runs");
     assert!(output.success(), "{}\n{}", output.stdout_text(), output.stderr_text());
@@ -149,7 +149,7 @@ pub fn plain(data_dir: &Path) -> PlainDir {
     PlainDir::new(data_dir)
 }
 
-/// Runs SQL by psql and a URI; what psql printed, or what it complained about.
+/// Runs SQL with psql and a URI; returns what it printed, or its error.
 pub fn psql(bin_dir: &Path, uri: &str, sql: &str) -> Result<String, String> {
     let spec = Spec::new(bin_dir.join("psql"))
         .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, uri])

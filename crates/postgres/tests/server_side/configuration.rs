@@ -113,7 +113,7 @@ fn a_hostile_source_configuration_does_not_get_through() {
             assert_eq!(show(&mut session, name), value, "{name}");
         }
 
-        // What the VDB's own user says wins, except for what the engine must be able to rely on.
+        // The VDB's own user's settings win, except for those the engine must rely on.
         session.execute("ALTER SYSTEM SET work_mem = '11MB'", DEADLINE).unwrap();
         session.execute("ALTER SYSTEM SET port = 5996", DEADLINE).unwrap();
         drop(session);

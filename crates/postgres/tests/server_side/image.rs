@@ -45,7 +45,7 @@ pub fn check_stopped(bin: &Path, data: &Path, scope: &Scope) -> Result<Findings,
     found
 }
 
-/// What PostgreSQL's own tool says of the checksums.
+/// What PostgreSQL's own tool says about the checksums.
 fn pg_checksums_passes(bin: &Path, data: &Path) -> bool {
     let spec = Spec::new(bin.join("pg_checksums")).args(["--check", "-D"]).arg(data);
     run(&spec.user(user()).cwd("/"), DEADLINE).unwrap().success()
@@ -173,7 +173,7 @@ fn damage_is_found_by_checksums_and_by_structure() {
     }
 }
 
-/// Lets the first item of a page of a heap point behind the page's end.
+/// Makes the first item of a heap page point past the page's end.
 fn break_item(file: &Path, page: u64) {
     const ITEMS_AT: u64 = 24;
     // Offset 32,760 of 15 bits, in use, 28 bytes long.
@@ -182,7 +182,7 @@ fn break_item(file: &Path, page: u64) {
     file.write_all_at(&item.to_ne_bytes(), page * PAGE as u64 + ITEMS_AT).unwrap();
 }
 
-/// Changes a byte between the items and the tuples of a page, which means nothing to anybody.
+/// Changes a byte between the items and the tuples of a page, which nothing uses.
 fn flip_free_byte(file: &Path, page: u64) {
     const LOWER_AT: u64 = 12;
     let file = std::fs::File::options().read(true).write(true).open(file).unwrap();

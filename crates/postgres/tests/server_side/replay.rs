@@ -54,7 +54,7 @@ impl Source {
         Source { data, server }
     }
 
-    /// Inserts rows in one transaction; the position behind it.
+    /// Inserts rows in one transaction; returns the position after it.
     fn insert(&self, rows: u32) -> Lsn {
         let mut shop = self.server.connect_to("shop").unwrap();
         let sql = format!("INSERT INTO public.t SELECT generate_series(1, {rows})");
@@ -157,7 +157,7 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
         let first = source.insert(5);
         let second = source.insert(7);
         let to = |name: &str, target| recover(&scratch, &bin, &staging, &source.data, name, target);
-        // Exactly to a commit, with WAL behind it.
+        // Exactly to a commit, with WAL after it.
         let mut recovered = to("first", Target::Lsn(first)).unwrap();
         assert_eq!(recovered.end_lsn, first);
         let mut shop = recovered.server.connect_to("shop").unwrap();
@@ -172,7 +172,7 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
         let failure = to("beyond", Target::Lsn(beyond)).unwrap_err();
         assert_eq!(failure.code, ErrorKind::MomentUnavailable, "{}", failure.message);
         assert!(failure.message.contains(&beyond.to_string()), "{}", failure.message);
-        // To the very end of the WAL: nothing behind the target shows where it is.
+        // To the very end of the WAL: nothing after the target shows where it is.
         let recovered = to("second", Target::Lsn(second)).unwrap();
         assert_eq!(recovered.end_lsn, second);
         assert!(recovered.last_commit_micros.is_some());
@@ -182,7 +182,7 @@ fn a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it() {
     }
 }
 
-/// A running standby goes over to a timeline that appears while it runs.
+/// A running standby switches to a timeline that appears while it runs.
 fn follow_new_timeline(scratch: &Scratch, bin: &Path, staging: &Path, new: &Server, wanted: u64) {
     let copy = scratch.copy(staging, "follower");
     standby::prepare(&plain(&copy), &control(bin, &copy), 64 << 20).unwrap();
@@ -192,7 +192,7 @@ fn follow_new_timeline(scratch: &Scratch, bin: &Path, staging: &Path, new: &Serv
     server.wait_ready(DEADLINE).unwrap();
     let mut shop = server.connect_to("shop").unwrap();
     assert!(rows(&mut shop) < wanted);
-    // Only its own files: the old timeline goes on behind the point where the new one begins.
+    // Only its own files: the old timeline continues past the point where the new one begins.
     share_wal_of(&new.spec().data_dir, &copy, "00000002");
     let begin = Instant::now();
     while rows(&mut shop) != wanted {

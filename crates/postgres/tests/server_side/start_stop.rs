@@ -17,7 +17,8 @@ fn adopted(scratch: &Scratch, bin: &std::path::Path) -> ServerSpec {
     spec
 }
 
-/// Why it does not start: a server that ends at once is noticed by the start, else by the wait.
+/// Why it does not start: the start notices a server that ends immediately, otherwise the wait
+/// does.
 fn failed_start(spec: ServerSpec) -> Failure {
     server::start(spec).and_then(|mut server| server.wait_ready(DEADLINE)).err().unwrap()
 }

@@ -83,7 +83,7 @@ pub(crate) async fn reclaim_pool(State(service): Service) -> Accepted {
     accept(service, move |service| service.reclaim_pool()).await
 }
 
-/// The last scrub, and the damage known now.
+/// The last scrub, and the known damage.
 #[utoipa::path(
     get,
     path = routes::POOL_SCRUB,

@@ -1,8 +1,8 @@
-//! An engine that only remembers names: what stands in for the real one where the protocol is tested.
+//! An engine that only remembers names: a stand-in for the real one in tests of the protocol.
 //!
-//! Changes take effect when asked for; the job that "does" them is done when it was looked at three times.
-//! An object named `slow` has jobs that end only when cancelled, one named `broken` has jobs that fail,
-//! and `panic` makes the service panic.
+//! Changes take effect when asked for; the job that "does" them is done after three checks. An object
+//! named `slow` has jobs that end only when cancelled, one named `broken` has jobs that fail, and `panic`
+//! makes the service panic.
 #![allow(dead_code)]
 
 use jiff::Timestamp;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::world::{PATIENCE, scratch};
 
-/// Tells the process that it is the one to die: `KIND/STEP:POINT`.
+/// Tells the process where to die: `KIND/STEP:POINT`.
 const CRASH_AT: &str = "OFFSHOOT_TEST_CRASH_AT";
 const DIRECTORY: &str = "OFFSHOOT_TEST_DIRECTORY";
 
@@ -77,7 +77,7 @@ fn a_killed_process_leaves_all_or_nothing() {
     }
 }
 
-/// Runs the job until it dies; returns only where it does not.
+/// Runs the job until it dies; returns only if it does not.
 fn die(at: &str) {
     let dir = PathBuf::from(std::env::var(DIRECTORY).expect("a directory is named"));
     let catalog = Catalog::open(&dir.join("catalog.db")).expect("the catalog opens");

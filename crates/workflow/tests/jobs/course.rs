@@ -206,7 +206,7 @@ fn after_a_crash_objects_are_held_until_they_are_undone() {
         ids.push(runner.submit(&world, both).expect("submitted"));
         crashes.await_happened(count + 1);
     }
-    // The next engine finds both and holds their objects, also of the one whose turn has not come.
+    // The next engine finds both and holds their objects, even of the one whose turn has not come.
     let (runner, _) = engine(dir.path(), Arc::default());
     assert_eq!(runner.resume(&world).expect("resumed"), ids);
     world.await_inside(1);
@@ -252,7 +252,7 @@ fn what_goes_on_is_left_to_the_next_engine() {
     let bench = bench();
     let id = bench.submit("lasting", "thing");
     bench.world.await_inside(1);
-    // Stopped cleanly, and then killed: the table of jobs of the second engine is just forgotten.
+    // Stopped cleanly, and then killed: the second engine's table of jobs is just dropped.
     assert_eq!(bench.runner.stop(PATIENCE), []);
     for _ in 0..2 {
         let job = bench.catalog.job(id).expect("known");
@@ -311,7 +311,7 @@ fn a_wrong_submission_is_refused() {
     assert!(failure.message.contains("'nothing'"));
     let misfit = Submission::new("build", Subject::named("thing"), &42).exclusive("thing");
     let id = bench.runner.submit(&bench.world, misfit).expect("submitted");
-    // Neither run nor undo understands the input: that is told, not hidden.
+    // Neither run nor undo understands the input: that is reported, not hidden.
     assert_eq!(bench.end(id), JobState::Failed);
     let error = bench.runner.job(id).expect("known").error.expect("a cause");
     assert_eq!(error.code, ErrorKind::Internal);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
-/// More than any test waits on a busy machine; reaching it is a failure.
+/// Longer than any test waits on a busy machine; reaching it is a failure.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub const STEPS: usize = 3;
@@ -36,7 +36,7 @@ pub enum Misbehaviour {
 #[derive(Default)]
 pub struct World {
     pub things: Mutex<BTreeSet<String>>,
-    /// Misbehaviour to come, each with how often it still happens.
+    /// Coming misbehaviour, each with how often it still happens.
     pub faults: Mutex<Vec<(usize, Place, Misbehaviour, u32)>>,
     /// Do everything twice.
     pub repeat: bool,
@@ -74,7 +74,7 @@ impl World {
         self.gate_moved.notify_all();
     }
 
-    /// Waits until `count` jobs are inside the gate at once.
+    /// Waits until `count` jobs are inside the gate together.
     pub fn await_inside(&self, count: usize) {
         let mut inside = self.inside.lock();
         while *inside < count {
@@ -146,7 +146,7 @@ fn wait_at_gate(ctx: &StepContext<World>) -> Result<(), Failure> {
 }
 
 /// `build` can be undone at every step, `commit` only until its last; `gated` waits in the middle,
-/// `gated-commit` past its point of no return; `lasting` goes on after the end of the engine.
+/// `gated-commit` past its point of no return; `lasting` continues after the end of the engine.
 pub fn workflows() -> Vec<Workflow<World>> {
     vec![
         Workflow::new("build")
@@ -227,7 +227,7 @@ impl CrashPoints for Crashes {
     }
 }
 
-/// A directory whose flushes cost nothing, where there is one: these tests reopen files, not disks.
+/// A directory whose flushes cost nothing, if there is one: these tests reopen files, not disks.
 pub fn scratch() -> TempDir {
     TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a directory")
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use offshoot_connector::Commit;
 use offshoot_types::{ErrorKind, LogPosition};
 
-/// Commits made one after the other end one behind the other, at times that do not go back.
+/// Consecutive commits end at ascending positions, at times that do not go back.
 pub fn positions_order_as_commits(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     linked.write(60, 4000, &mut Random::fresh());
@@ -21,7 +21,7 @@ pub fn positions_order_as_commits(harness: &dyn Harness) {
     assert_eq!(linked.log.end(), end);
 }
 
-/// Times and positions at random, before, at and behind each commit; the same after the index was opened again.
+/// Times and positions at random, before, at and after each commit; the same after the index was opened again.
 pub fn questions_agree_with_the_list_of_commits(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();
@@ -38,7 +38,7 @@ pub fn questions_agree_with_the_list_of_commits(harness: &dyn Harness) {
                 let time = time + SignedDuration::from_micros(offset);
                 check_time(&all, time, log.last_not_after(time).unwrap());
             }
-            // The next record begins at the end of one, or behind it.
+            // The next record begins at the end of one, or after it.
             assert_eq!(log.next_after(end).unwrap().as_ref(), all.get(at + 1));
             let before = LogPosition(end.0 - 1);
             assert_eq!(log.last_at(before).unwrap(), Some(all[at].clone()));
@@ -62,7 +62,7 @@ fn check_time(all: &[Commit], time: Timestamp, found: Option<Commit>) {
     }
 }
 
-/// What is forgotten is what was said to be, and nothing that is kept is lost.
+/// Exactly what was announced is forgotten, and nothing that is kept is lost.
 pub fn log_is_forgotten_in_whole_files(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();
@@ -104,7 +104,8 @@ pub fn log_is_forgotten_in_whole_files(harness: &dyn Harness) {
     );
 }
 
-/// A flipped bit in a commit's record: damage is said, or the log ends there; what is found is right.
+/// A flipped bit in a commit's record: damage is reported, or the log ends there; what is found is
+/// right.
 pub fn damaged_log_is_named_and_never_misread(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();

@@ -16,7 +16,7 @@ fn written(harness: &dyn Harness, commits: usize) -> (Linked<'_>, Random) {
     (linked, random)
 }
 
-/// The end of any commit opens what was there then: that one and those before, none behind.
+/// The end of any commit opens the state then: that one and those before, none after.
 pub fn any_moment_shows_exactly_its_commits(harness: &dyn Harness) {
     let (linked, mut random) = written(harness, 60);
     let commits = linked.commits();
@@ -28,7 +28,8 @@ pub fn any_moment_shows_exactly_its_commits(harness: &dyn Harness) {
     }
 }
 
-/// A position inside of a record, or where no commit ends: whatever ends at or before it, and no more.
+/// A position inside a record, or where no commit ends: everything that ends at or before it, and no
+/// more.
 pub fn a_moment_between_commits_shows_those_before(harness: &dyn Harness) {
     let (linked, mut random) = written(harness, 30);
     let commits = linked.commits();
@@ -42,7 +43,7 @@ pub fn a_moment_between_commits_shows_those_before(harness: &dyn Harness) {
     }
 }
 
-/// The same request has the same answer, also when more log has come since.
+/// The same request has the same answer, even if more log has arrived since.
 pub fn a_moment_opens_the_same_each_time(harness: &dyn Harness) {
     let (mut linked, mut random) = written(harness, 20);
     let commit = linked.commits()[random.below(20) as usize].clone();
@@ -59,7 +60,7 @@ pub fn a_moment_opens_the_same_each_time(harness: &dyn Harness) {
     assert_eq!(open(&linked), first);
 }
 
-/// Behind the end of the log, or where its begin was forgotten; nothing runs then.
+/// After the end of the log, or before its kept start; then nothing runs.
 pub fn a_moment_that_is_not_kept_is_unavailable(harness: &dyn Harness) {
     let (linked, _) = written(harness, 5);
     let far = LogPosition(linked.log.end().0 + (64 << 20));
@@ -76,7 +77,7 @@ pub fn a_moment_that_is_not_kept_is_unavailable(harness: &dyn Harness) {
     assert_eq!(failure.code, ErrorKind::MomentUnavailable, "{failure}");
 }
 
-/// What took writes of its own can follow its source no more.
+/// A server that accepted its own writes can no longer follow its source.
 pub fn a_clone_that_was_opened_is_refused(harness: &dyn Harness) {
     let (linked, _) = written(harness, 10);
     let commits = linked.commits();
@@ -106,7 +107,7 @@ pub fn a_killed_replay_is_repeated_on_a_new_clone(harness: &dyn Harness) {
                 });
             });
             match linked.replay(&clone, to) {
-                // It was killed after it had come there.
+                // It was killed after it had reached that point.
                 Ok(replayed) => {
                     until("it is gone", || !replayed.server.running());
                     let _ = replayed.server.stop(StopMode::Immediate, PATIENCE);
@@ -135,7 +136,7 @@ pub fn a_cancelled_replay_leaves_nothing_running(harness: &dyn Harness) {
             assert_eq!(failure.code, ErrorKind::Cancelled, "{failure}");
             assert!(linked.connector.adopt(linked.spec(&clone)).unwrap().is_none());
         }
-        // It was done before anybody was asked.
+        // It was done before anybody could be asked.
         Ok(replayed) => {
             assert_eq!(ticks, 0);
             stop_at_once(&*replayed.server);
@@ -143,7 +144,8 @@ pub fn a_cancelled_replay_leaves_nothing_running(harness: &dyn Harness) {
     }
 }
 
-/// As the engine provisions: replayed, cut off, shut down clean, cloned, opened for a user, more than once.
+/// As the engine provisions: replayed, cut off, shut down cleanly, cloned, opened for a user, more than
+/// once.
 pub fn an_image_is_cloned_and_opened(harness: &dyn Harness) {
     let (linked, _) = written(harness, 10);
     let image = linked.finished(linked.commits()[7].end);

@@ -45,7 +45,7 @@ fn grant(
     linked.connector.vdb_uri(spec.tcp_port.unwrap(), &password, &database)
 }
 
-/// An engine that was started anew finds its servers, and only its own.
+/// A restarted engine finds its servers, and only its own.
 pub fn a_server_is_found_again(harness: &dyn Harness) {
     let (linked, image) = with_image(harness);
     let connector = &linked.connector;
@@ -70,7 +70,7 @@ pub fn a_server_is_found_again(harness: &dyn Harness) {
     assert!(!found.running() && connector.adopt(spec).unwrap().is_none());
 }
 
-/// Also where nothing else is known of it, and twice.
+/// Even if nothing else is known about it, and twice.
 pub fn a_leftover_is_stopped_by_its_runtime_directory(harness: &dyn Harness) {
     let (linked, image) = with_image(harness);
     let connector = &linked.connector;
@@ -78,7 +78,7 @@ pub fn a_leftover_is_stopped_by_its_runtime_directory(harness: &dyn Harness) {
     let left = connector.start(one.clone(), vdb()).unwrap();
     let stays = connector.start(other.clone(), vdb()).unwrap();
     stays.wait_ready(PATIENCE).unwrap();
-    // An engine that was killed right after it started it has noted nothing.
+    // An engine that was killed right after it started it has recorded nothing.
     for entry in std::fs::read_dir(&one.runtime_dir).unwrap().flatten() {
         if entry.path().extension().is_some_and(|extension| extension == "json") {
             std::fs::remove_file(entry.path()).unwrap();
@@ -96,7 +96,7 @@ pub fn a_leftover_is_stopped_by_its_runtime_directory(harness: &dyn Harness) {
     stop_at_once(&*again);
 }
 
-/// Said as what it is, so that another port is chosen; nothing is left of the try.
+/// Reported as what it is, so that another port is chosen; nothing is left of the attempt.
 pub fn a_taken_port_is_said_to_be(harness: &dyn Harness) {
     let (linked, image) = with_image(harness);
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -117,7 +117,7 @@ pub fn a_taken_port_is_said_to_be(harness: &dyn Harness) {
     stop_at_once(&*server);
 }
 
-/// However it ends, what users were told of is there at the next start.
+/// However it ends, what users were told exists at the next start.
 pub fn a_stop_is_clean_or_recovered_from(harness: &dyn Harness) {
     let (linked, image) = with_image(harness);
     let connector = &linked.connector;
@@ -131,7 +131,7 @@ pub fn a_stop_is_clean_or_recovered_from(harness: &dyn Harness) {
         &|server| {
             server.process_id().signal(Signal::Kill).unwrap();
             until("it is gone", || !server.running());
-            // What it started goes with it, and a stop of what does not run is no error.
+            // What it started ends with it, and stopping what does not run is no error.
             assert!(!server.stop(StopMode::Fast, PATIENCE).unwrap());
         },
         &|server| {
@@ -158,7 +158,7 @@ pub fn a_stop_is_clean_or_recovered_from(harness: &dyn Harness) {
     stop_at_once(&*server);
 }
 
-/// Killed at any time of its start, it starts the next time.
+/// If it is killed at any time during its start, it starts the next time.
 pub fn a_killed_start_is_repeated(harness: &dyn Harness) {
     let (linked, image) = with_image(harness);
     let connector = &linked.connector;
@@ -178,7 +178,7 @@ pub fn a_killed_start_is_repeated(harness: &dyn Harness) {
     stop_at_once(&*server);
 }
 
-/// A copy of a database that follows another one: nothing of it ever calls there.
+/// A copy of a database that follows another one never connects there.
 pub fn ties_are_cut_for_good(harness: &dyn Harness) {
     let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     other.set_nonblocking(true).unwrap();
@@ -186,7 +186,7 @@ pub fn ties_are_cut_for_good(harness: &dyn Harness) {
     let mut linked = Linked::prepared(harness, |production| production.tie_to(port));
     linked.write(3, 100, &mut Random::fresh());
     linked.receive();
-    // The database in production may call; it is stopped now, and nobody else may.
+    // The database in production may connect; it is now stopped, and nobody else may.
     linked.stream.take().unwrap().stop();
     linked.production.stop(false);
     while other.accept().is_ok() {}
@@ -211,7 +211,7 @@ pub fn ties_are_cut_for_good(harness: &dyn Harness) {
     stop_at_once(&*server);
 }
 
-/// Who had a login of the source has none of a VDB, unless that was asked for.
+/// Logins of the source do not work on a VDB, unless that was requested.
 pub fn logins_are_those_granted(harness: &dyn Harness) {
     let (linked, image) = with_image(harness);
     for keep in [false, true] {

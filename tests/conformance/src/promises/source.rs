@@ -14,7 +14,7 @@ fn is_told(failure: &Failure) {
     assert!(!failure.message.is_empty() && !failure.hint.is_empty(), "{failure:?} has no hint");
 }
 
-/// The same source has the same identity, another one another.
+/// The same source has the same identity, another one a different one.
 pub fn a_source_is_named_alike_each_time(harness: &dyn Harness) {
     let (one, other) = (Linked::new(harness), Linked::new(harness));
     let again = one.source().check().unwrap();
@@ -51,7 +51,7 @@ pub fn a_version_without_programs_is_named(harness: &dyn Harness) {
     is_told(&failure);
 }
 
-/// What is stored and shown has no secret in it; one that is given apart wins.
+/// What is stored and shown has no secret in it; a separately given one wins.
 pub fn a_uri_is_kept_without_its_secret(harness: &dyn Harness) {
     let linked = Linked::new(harness);
     let connector = &linked.connector;
@@ -90,7 +90,8 @@ pub fn a_reservation_is_made_and_released_twice(harness: &dyn Harness) {
     assert!(source.release_hint(&one).contains(&one));
 }
 
-/// A copy that the user gave up ends as cancelled; what it left is removed, and the next one opens.
+/// A copy that the user cancelled ends as cancelled; what it left is removed, and the next one
+/// opens.
 pub fn a_cancelled_copy_is_made_again(harness: &dyn Harness) {
     let linked = Linked::new(harness);
     let target = linked.empty();

@@ -42,7 +42,7 @@ fn feed(
     last
 }
 
-/// Fed in steps that end anywhere, it comes to where it is fed, and its image opens later moments.
+/// Fed in steps that end anywhere, it gets as far as it is fed, and its image opens later moments.
 pub fn staging_follows_in_small_steps(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();
@@ -53,7 +53,7 @@ pub fn staging_follows_in_small_steps(harness: &dyn Harness) {
         linked.receive();
         let last = linked.commits().last().unwrap().clone();
         let to = last.end.max(linked.copied.end);
-        // It answers only when it is consistent: for that it must have been fed.
+        // It answers only when it is consistent, which needs log.
         let replayed = feed(&*server, &mut *log, to, random);
         server.wait_ready(PATIENCE).unwrap();
         assert!(replayed <= log.fed());
@@ -64,7 +64,7 @@ pub fn staging_follows_in_small_steps(harness: &dyn Harness) {
     stop_at_once(&*server);
 }
 
-/// Stopped or killed, it goes on where it was; images of it, too.
+/// After it was stopped or killed, it continues where it was; so do images of it.
 pub fn staging_goes_on_after_any_stop(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();
@@ -88,7 +88,7 @@ pub fn staging_goes_on_after_any_stop(harness: &dyn Harness) {
     let replayed = linked.replay(&clone, commits[80].end).unwrap();
     assert_eq!(linked.content(&clone), linked.content_after(81));
     stop_at_once(&*replayed.server);
-    // The image was taken; staging itself goes on all the same.
+    // The image was taken; staging itself continues.
     let (server, mut log) = start(&linked, &staging);
     feed(&*server, &mut *log, commits[84].end, random);
     stop_at_once(&*server);

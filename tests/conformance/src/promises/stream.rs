@@ -7,7 +7,7 @@ use offshoot_types::{ErrorKind, LogPosition};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Every commit arrives, and the status says how far it is.
+/// Every commit arrives, and the status shows the progress.
 pub fn the_stream_receives_everything(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();
@@ -39,7 +39,7 @@ pub fn the_stream_receives_everything(harness: &dyn Harness) {
     assert_eq!(stream.status().state, StreamState::Idle);
 }
 
-/// While the source is written to: no commit comes later with a time up to one that was claimed.
+/// While the source is written to: no commit with a time up to a claimed one comes later.
 pub fn a_proof_has_every_commit_up_to_its_time(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();
@@ -63,7 +63,7 @@ pub fn a_proof_has_every_commit_up_to_its_time(harness: &dyn Harness) {
     }
 }
 
-/// At any time, what the stream says is durable can be read from its directory as it is.
+/// At any time, what the stream reports as durable can be read from its directory as it is.
 pub fn what_was_received_is_there_after_a_crash(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();
@@ -75,7 +75,7 @@ pub fn what_was_received_is_there_after_a_crash(harness: &dyn Harness) {
         copy_tree(&linked.log_dir(), &log);
         states.push((received, log));
         if round % 2 == 1 {
-            // What is under way is given up, and taken up again by the next one.
+            // What is in progress is abandoned, and the next one resumes it.
             linked.stream.take().unwrap().stop();
             linked.stream();
         }
@@ -132,7 +132,7 @@ pub fn log_of_another_database_is_not_received(harness: &dyn Harness) {
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
 }
 
-/// The source has given up log that was not received: only a new copy helps, and that is said.
+/// The source has given up log that was not received: only a new copy helps, and the error says so.
 pub fn a_gap_is_named(harness: &dyn Harness) {
     let mut linked = Linked::new(harness);
     let random = &mut Random::fresh();

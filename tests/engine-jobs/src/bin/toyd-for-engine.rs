@@ -1,4 +1,4 @@
-//! The toy's server, beside the tests that use it.
+//! The toy's server, for the tests that use it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Engines that die while VDBs serve: the next one goes on with them.
+//! Engines that die while VDBs serve: the next one continues with them.
 
 use crate::bed::{Bed, told};
 use crate::case::{self, Case, prepare};

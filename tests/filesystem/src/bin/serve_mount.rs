@@ -57,7 +57,8 @@ impl Server {
         Ok(())
     }
 
-    /// As [`Server::mount`], so that it outlives this process, or goes on with what was handed over.
+    /// As [`Server::mount`], so that it outlives this process, or continues with what was handed
+    /// over.
     fn mount_kept(
         &mut self,
         dataset: DatasetId,

@@ -1,4 +1,4 @@
-//! `kill -9` of the engine under load, again and again: a longer run of what `tests/crash.rs` does.
+//! Repeated `kill -9` of the engine under load: a longer run of what `tests/crash.rs` does.
 //!
 //! `cargo run --release -p offshoot-testbed --bin kill-under-load -- 100`, with the binary to kill in
 //! `OFFSHOOT_BIN`.
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use offshoot_testbed::{Testbed, kill_under_load};
 use std::process::ExitCode;
 
-/// Kills where the command line says no number.
+/// Kills if the command line gives no number.
 const KILLS: u32 = 100;
 
 fn main() -> ExitCode {

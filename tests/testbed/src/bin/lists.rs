@@ -1,8 +1,8 @@
 //! How fast the ledger and the lists answer with many snapshots and VDBs.
 //!
-//! `cargo run --release -p offshoot-testbed --bin lists -- 10000 1000`: so many snapshots and VDBs, with the binary to
-//! ask in `OFFSHOOT_BIN`. A linked dSource gets them while no engine runs, from the store and the catalog themselves:
-//! through jobs that prove each snapshot it would take hours. Everything is asked for through the API.
+//! `cargo run --release -p offshoot-testbed --bin lists -- 10000 1000`: this many snapshots and VDBs, with the binary
+//! to ask in `OFFSHOOT_BIN`. A linked dSource gets them while no engine runs, from the store and the catalog
+//! themselves: through jobs that prove each snapshot it would take hours. Everything is asked for through the API.
 
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
@@ -107,7 +107,7 @@ fn measure(bed: &Testbed, client: &Client, made: &[SnapshotId]) -> Result<()> {
     ask_all()
 }
 
-/// Adds snapshots to `prod`, and VDBs of them; answers the snapshots' ids.
+/// Adds snapshots to `prod`, and VDBs of them; returns the snapshots' ids.
 fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
     let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(bed.engine.pool())?);
     let store = Store::open(disk, &StoreOptions::default(), Arc::new(SystemClock))?;

@@ -220,7 +220,7 @@ fn path_at(tokens: &[Token], start: usize) -> (usize, Path) {
     };
     let mut path = Path::new();
     let mut at = start;
-    // What follows `::` or `.` is no beginning.
+    // What follows `::` or `.` is not a beginning.
     let follows = start > 0 && matches!(tokens[start - 1].text, "::" | ".");
     while !follows && is_name(at) {
         path.push(tokens[at].text.to_owned());

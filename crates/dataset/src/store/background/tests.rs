@@ -9,7 +9,7 @@ use offshoot_types::Ino;
 #[test]
 fn what_is_light_beside_a_dataset_that_is_being_committed_is_not_due() {
     let disk: Arc<dyn Disk> = create(1);
-    // More than half of the bound is unwritten as soon as anything is.
+    // As soon as anything is unwritten, it is more than half of the bound.
     let options = StoreOptions { dirty_bound: 64 << 10, ..options() };
     let store = Store::open(disk, &options, Arc::new(SystemClock)).unwrap();
     let [heavy, light, empty] = [400 << 10, 8 << 10, 0].map(|bytes: usize| {

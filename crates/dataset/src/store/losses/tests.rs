@@ -58,7 +58,7 @@ fn seen(store: &Store, id: DatasetId) -> Vec<String> {
 
 #[test]
 fn a_dataset_whose_acknowledged_operations_are_lost_is_refused_until_that_is_accepted() {
-    // The last record of the second dataset; the last but one of it, with one behind it.
+    // The last record of the second dataset; then its last but one, with one after it.
     for (nth, left) in [(0, &["committed", "first"][..]), (2, &["committed"])] {
         let (disk, [first, second, third]) = crashed();
         damage(&disk, nth, BODY);
@@ -92,7 +92,7 @@ fn a_dataset_whose_acknowledged_operations_are_lost_is_refused_until_that_is_acc
 
 #[test]
 fn damage_is_told_to_those_whose_it_may_be() {
-    // Nothing says whose the last record was: it is all the same to nobody.
+    // Nothing says whose the last record was, so every dataset is affected.
     let (disk, ids) = crashed();
     damage(&disk, 0, ALL);
     let store = open(&disk).unwrap();
@@ -101,7 +101,7 @@ fn damage_is_told_to_those_whose_it_may_be() {
     store.delete_dataset(ids[0]).unwrap();
     assert_eq!(store.lost(), ids[1..]);
     drop(store);
-    // With others behind it, those that go on without a gap have lost nothing.
+    // With later records, those that continue without a gap have lost nothing.
     let (disk, [first, second, third]) = crashed();
     damage(&disk, 2, ALL);
     let store = open(&disk).unwrap();

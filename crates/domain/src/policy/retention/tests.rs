@@ -210,8 +210,8 @@ fn base_of(of: &[Snapshot], at: Timestamp) -> Option<SnapshotId> {
 }
 
 proptest! {
-    /// Looking once at the end or again and again on the way leaves the same: which survive does not
-    /// depend on when it is asked.
+    /// Running once at the end or many times on the way leaves the same: what survives does not
+    /// depend on when retention runs.
     #[test]
     fn the_survivors_do_not_depend_on_when_it_is_asked(
         all in snapshots(), policy in policies(), mut rounds in prop::collection::vec(0..60 * DAY_MS, 0..12),
@@ -235,7 +235,7 @@ proptest! {
     }
 
     /// Every moment of the window still opens, from the same base or a nearer one; what else was
-    /// promised is there; a second look finds nothing.
+    /// promised is there; a second run finds nothing.
     #[test]
     fn what_is_promised_stays(
         all in snapshots(), policy in policies(), pinned in 1_u64..60, at in 0..50 * DAY_MS,
@@ -256,7 +256,8 @@ proptest! {
         prop_assert_eq!(base_of(&all, horizon), base_of(&left, horizon));
         let needed = policy.log_needed_from(&left, LOG, at_ms(now));
         if let Some(base) = base_of(&all, at_ms((now - policy.log_ms + moment).min(now))) {
-            // Whatever served the moment, one that is left serves it with the log that is left.
+            // Whatever could open the moment before, a remaining snapshot opens it with the
+            // remaining log.
             let moment = all.iter().find(|one| one.id == base).unwrap();
             let serves = |one: &&Snapshot| {
                 one.position.log <= moment.position.log && needed <= Some(one.replay_from) && !one.is_failed()
@@ -269,7 +270,7 @@ proptest! {
         prop_assert_eq!(policy.expired(&left, Some(LOG), at_ms(now), pin), vec![]);
     }
 
-    /// Time only ever takes away: what may go now may go at any later time.
+    /// Time only ever removes: what may go now may go at any later time.
     #[test]
     fn time_only_takes_away(
         all in snapshots(), policy in policies(), at in 40 * DAY_MS..50 * DAY_MS, later in 0..50 * DAY_MS,

@@ -6,7 +6,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What is decided of a server that ends at once, asked every second; when it was started.
+/// The decisions about a server that ends immediately, asked every second; when it was started.
 fn starts(restarts: &mut Restarts, from: u64, until: u64) -> (Vec<u64>, bool) {
     let mut started = Vec::new();
     for now in from..until {
@@ -23,7 +23,7 @@ fn starts(restarts: &mut Restarts, from: u64, until: u64) -> (Vec<u64>, bool) {
 fn a_server_that_ends_at_once_is_started_five_times_with_pauses() {
     let mut restarts = Restarts::default();
     assert_eq!(starts(&mut restarts, 0, 100), (vec![0, 2, 4, 6, 8], true));
-    // By hand it was started again, and ends again.
+    // It was restarted by hand, and ends again.
     assert_eq!(starts(&mut restarts, 100, 200), (vec![0, 2, 4, 6, 8], true));
 }
 

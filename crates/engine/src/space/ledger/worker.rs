@@ -1,13 +1,14 @@
 //! Keeps the figures of the ledger up to date in the background.
 //!
-//! What was never worked out, or comprises something else than before, comes first. The rest follows by age,
-//! when it is old enough: soon for what shows a present state, as that changes, and for snapshots whose
-//! neighbour in time came, went or is the present, as those share most with them; later for all others,
-//! since equal content written anywhere can touch anything. The work takes a bounded part of one space.
+//! Figures that were never computed, or whose object now comprises something else, come first. The rest
+//! follows by age once it is old enough: soon for what shows a present state, as that changes, and for
+//! snapshots whose neighbour in time came, went or is the present, as those share most with them; later for
+//! all others, since equal content written anywhere can affect anything. The work takes a bounded share of
+//! one core.
 //!
 //! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So a
 //! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
-//! is held on to, as it does not change: whoever lets go has to walk through a whole tree again.
+//! is kept, as it does not change: releasing it would mean walking a whole tree again.
 
 use super::Known;
 use crate::ground::stopping::Stopping;
@@ -19,22 +20,22 @@ use offshoot_types::{BlockHash, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// Pause between two looks for something to do.
+/// Pause between checks for something to do.
 const LOOK: Duration = Duration::from_secs(1);
-/// Pauses for each unit of work: for figures that are missing and for those out of date.
+/// Pauses for each unit of work: for missing figures and for outdated ones.
 const PAUSES_MISSING: u32 = 1;
 const PAUSES_STALE: u32 = 9;
-/// Figures out of date are left alone for this long, or for so many times what they take.
+/// Outdated figures are left alone for this long, or for this many times their duration.
 const STALE_AGE: (Duration, u32) = (Duration::from_secs(5), 50);
 const OTHER_AGE: (Duration, u32) = (Duration::from_secs(600), 1000);
-/// The longest pause in which a present state is held, for the next to go on from: with much room and
-/// with little.
+/// The longest pause in which a present state is held, for the next to continue from: with much room
+/// and with little.
 const HELD_PAUSE_MAX: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
-/// Little room: less than so many times the pool's reserve.
+/// Little room: less than this many times the pool's reserve.
 const LITTLE_ROOM: u64 = 8;
-/// Figures worked out between two looks at what there is.
+/// Figures computed between two checks of what exists.
 const BATCH: usize = 256;
-/// After a failure: what is damaged must not be read again and again.
+/// After a failure: damaged data must not be read over and over.
 const FAILED_PAUSE: Duration = Duration::from_secs(60);
 
 /// Works until told to stop.
@@ -55,9 +56,9 @@ pub fn run(space: &Space, stopping: &Stopping) {
 struct Worker<'a> {
     space: &'a Space,
     stopping: &'a Stopping,
-    /// The snapshots of each object at the last look, oldest first.
+    /// The snapshots of each object at the last check, oldest first.
     snapshots: BTreeMap<String, Vec<LedgerKey>>,
-    /// Snapshots whose neighbours changed since their figures were worked out.
+    /// Snapshots whose neighbours changed since their figures were computed.
     suspect: BTreeSet<LedgerKey>,
 }
 
@@ -69,8 +70,8 @@ impl Worker<'_> {
         let objects = inventory(&self.space.catalog)?;
         self.forget_gone(&objects);
         self.suspect_neighbours(&objects);
-        // Oldest first; and so neighbours stay neighbours: from one to the next only their difference is
-        // walked through.
+        // Oldest first, so that neighbours stay neighbours: from one to the next only their difference
+        // is walked.
         let mut due = self.due(&objects);
         due.sort_unstable();
         let mut stored = self.space.store.stored_bytes();
@@ -98,7 +99,7 @@ impl Worker<'_> {
         !matches!(key, LedgerKey::Snapshot(_)) && pause > longest
     }
 
-    /// Which objects' figures to work out, with the time of those known.
+    /// Which objects' figures to compute, with the time of the known ones.
     fn due(&self, objects: &[Object]) -> Vec<(Option<Timestamp>, usize)> {
         let (version, now) = (self.space.store.version(), self.space.now());
         let known = self.space.ledger.known.lock();
@@ -140,7 +141,7 @@ impl Worker<'_> {
     }
 }
 
-/// Those of a list that have another predecessor or successor than before.
+/// Those of a list that have a different predecessor or successor than before.
 fn new_neighbours(before: &[LedgerKey], now: &[LedgerKey]) -> Vec<LedgerKey> {
     let around = |list: &[LedgerKey]| -> HashMap<LedgerKey, [Option<LedgerKey>; 2]> {
         let at = |index: Option<usize>| list.get(index?).copied();

@@ -81,7 +81,7 @@ impl Image {
     }
 }
 
-/// Cuts a range at pages: (page, offset within it, range of the caller's buffer).
+/// Splits a range at page boundaries: (page, offset within it, range of the caller's buffer).
 fn parts(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,28 +1,28 @@
-//! Flushes that do less than they say, to prove that a test notices when one is missing.
+//! Flushes that do less than they report, to prove that a test notices if one is missing.
 
 /// Which flushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
-    /// Those of files whose path begins and ends so.
+    /// Those of files whose path begins and ends like this.
     File {
         /// The path's beginning.
         prefix: &'static str,
         /// The path's end.
         suffix: &'static str,
     },
-    /// Of these files only those flushes before which nothing but so many first bytes were written.
+    /// For these files only flushes before which at most this many first bytes were written.
     Header {
         /// The path's beginning.
         prefix: &'static str,
         /// The bytes.
         len: usize,
     },
-    /// Of these files only those flushes before which more than the first page was written.
+    /// For these files only flushes before which more than the first page was written.
     Rest {
         /// The path's beginning.
         prefix: &'static str,
     },
-    /// Those of a directory, as far as names with this ending go.
+    /// Those of a directory, for names with this ending.
     Names {
         /// The directory; `""` is the top.
         dir: &'static str,
@@ -36,7 +36,7 @@ pub enum Flush {
 pub enum Weakness {
     /// It does nothing.
     Ignored(Flush),
-    /// It does its work only at the next [`super::SimDisk::settle`]: what was to come after it may
+    /// It does its work only at the next [`super::SimDisk::settle`]: what should come after it may
     /// reach the medium before it.
     Late(Flush),
 }

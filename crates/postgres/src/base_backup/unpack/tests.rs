@@ -3,7 +3,7 @@ use offshoot_connector::PlainDir;
 use offshoot_types::ErrorKind;
 use tar::{Builder, Header};
 
-/// An archive of one entry whose path is taken as it is, without the checks of who builds archives.
+/// An archive of one entry with an unchecked path.
 fn archive(path: &str, kind: EntryType, content: &[u8]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     append(&mut builder, path, kind, content);

@@ -174,7 +174,7 @@ impl Session<'_> {
         Ok(states)
     }
 
-    /// After a death: what the engine does by itself it begins again.
+    /// After a death: what the engine does on its own it begins again.
     fn await_done(&self, kind: &str) -> Result<Value, Failure> {
         self.until("the engine has done it", || {
             Ok(self.newest(kind)?.filter(|job| job.state == JobState::Done))

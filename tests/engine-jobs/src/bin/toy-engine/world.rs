@@ -65,7 +65,7 @@ fn rows(catalog: &Connection, sql: &str) -> Result<BTreeMap<String, String>, Fai
     rows.collect::<Result<_, _>>().map_err(told)
 }
 
-/// A record without what goes on by itself.
+/// A record without what continues.
 fn lasting(mut body: Value) -> Value {
     if let Some(fields) = body.as_object_mut() {
         fields.remove("synced_to");
