@@ -8,7 +8,7 @@ use offshoot_connector::{Connector, ServerSpec};
 use offshoot_domain::ConnectorState;
 use offshoot_launcher::ThisHost;
 use offshoot_os::process::{Child, Signal, Sink, run};
-use offshoot_postgres::installation::{Tools, find_installations};
+use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::source::{Password, Session, Source as Login};
 use offshoot_postgres::{Postgres, server};
 use offshoot_types::LogPosition;
@@ -21,18 +21,68 @@ const SECRET: &str = "s3cret";
 /// As `offshoot::settle` makes it.
 const VDB_ROLE: &str = "offshoot";
 
-conformance!(PostgresHarness);
+/// On the distribution's server, or on the one of a major version among those of `OFFSHOOT_TEST_PG_BINS`.
+const DISTRIBUTION: PostgresHarness = PostgresHarness { major: None };
 
-struct PostgresHarness;
+conformance!(DISTRIBUTION);
+
+/// What differs between major versions: the log and its tools, recovery, replication, settings.
+macro_rules! on_another_version {
+    ($module:ident, $major:literal, $needs:literal) => {
+        mod $module {
+            use super::*;
+
+            const HARNESS: PostgresHarness = PostgresHarness { major: Some($major) };
+
+            conformance! { ignored $needs, HARNESS;
+                source: a_source_is_named_alike_each_time, a_cancelled_copy_is_made_again;
+                log: positions_order_as_commits;
+                moment: a_moment_between_commits_shows_those_before, an_image_is_cloned_and_opened;
+                staging: staging_goes_on_after_any_stop;
+                server: ties_are_cut_for_good, settings_are_looked_at_first;
+                image: a_sound_image_passes_and_a_flipped_bit_is_found;
+            }
+
+            /// The whole suite takes minutes: `make test-full` runs it.
+            mod whole {
+                use super::*;
+
+                conformance!(ignored $needs, HARNESS);
+            }
+        }
+    };
+}
+
+on_another_version!(needs_postgres_16, 16, "needs PostgreSQL 16 in OFFSHOOT_TEST_PG_BINS");
+on_another_version!(needs_postgres_18, 18, "needs PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS");
+
+struct PostgresHarness {
+    major: Option<u32>,
+}
 
 fn configured() -> Vec<PathBuf> {
     let more = std::env::var_os("OFFSHOOT_TEST_PG_BINS").unwrap_or_default();
     std::env::split_paths(&more).collect()
 }
 
+impl PostgresHarness {
+    fn installation(&self) -> Installation {
+        let all = |places: &[PathBuf]| find_installations(places).into_iter();
+        let found = match self.major {
+            Some(major) => all(&configured()).find(|one| one.major == major),
+            None => all(&[]).next().or_else(|| all(&configured()).next()),
+        };
+        found.unwrap_or_else(|| panic!("no such server: see scripts/test-postgres.sh"))
+    }
+
+    fn tools(&self) -> Tools {
+        Tools::new(self.installation()).unwrap()
+    }
+}
+
+/// Programs that talk to any version.
 fn tools() -> Tools {
-    let newest = find_installations(&configured()).into_iter().next();
-    Tools::new(newest.expect("a PostgreSQL server is installed")).unwrap()
+    DISTRIBUTION.tools()
 }
 
 fn uri(secret: &str, port: u16) -> String {
@@ -81,7 +131,7 @@ impl Harness for PostgresHarness {
     }
 
     fn produce(&self, directory: &Path) -> Box<dyn Production> {
-        let tools = tools();
+        let tools = self.tools();
         let secret = directory.join("secret");
         std::fs::write(&secret, SECRET).unwrap();
         give_to(&secret, tools.user.as_ref());
@@ -105,7 +155,7 @@ impl Harness for PostgresHarness {
         std::fs::write(&conf, settings).unwrap();
         give_to(&conf, tools.user.as_ref());
         let directory = directory.to_owned();
-        let mut source = Source { directory, port, child: None, session: None };
+        let mut source = Source { tools, directory, port, child: None, session: None };
         source.start();
         // Two thirds of what each clone would copy.
         source.sql("UPDATE pg_database SET datistemplate = false");
@@ -169,6 +219,7 @@ impl Harness for PostgresHarness {
 
 /// A cluster in production.
 struct Source {
+    tools: Tools,
     directory: PathBuf,
     port: u16,
     child: Option<Child>,
@@ -254,7 +305,8 @@ impl Production for Source {
     }
 
     fn start(&mut self) {
-        let spec = tools()
+        let spec = self
+            .tools
             .spec("postgres")
             .arg("-D")
             .arg(self.data())

@@ -17,11 +17,12 @@ pub use harness::{Content, Harness, PATIENCE, Production, Setting};
 pub use linked::{Image, Linked, Written, until};
 pub use random::Random;
 
-/// Makes a test of each promise, on the harness that an expression gives.
+/// Makes a test of each promise, or of those named, on the harness that an expression gives; ignored ones where it is said
+/// what they need.
 #[macro_export]
 macro_rules! conformance {
-    ($harness:expr) => {
-        $crate::conformance! { $harness;
+    (@all $about:tt $harness:expr) => {
+        $crate::conformance! { @parts $about $harness;
             source: a_source_is_named_alike_each_time, a_wrong_secret_is_refused_with_a_hint,
                 a_source_that_is_not_there_is_said_to_be, a_version_without_programs_is_named,
                 a_uri_is_kept_without_its_secret, a_reservation_is_made_and_released_twice,
@@ -44,12 +45,26 @@ macro_rules! conformance {
             image: a_sound_image_passes_and_a_flipped_bit_is_found;
         }
     };
-    ($harness:expr; $($part:ident: $($promise:ident),+;)+) => {
-        $($(
-            #[test]
-            fn $promise() {
-                $crate::promises::$part::$promise(&$harness);
-            }
-        )+)+
+    (@parts $about:tt $harness:expr; $($part:ident: $($promise:ident),+;)+) => {
+        $crate::conformance! { @tests $about $harness; $($($part $promise,)+)+ }
+    };
+    (@tests $about:tt $harness:expr; $($part:ident $promise:ident,)+) => {
+        $($crate::conformance! { @test $about $harness; $part $promise })+
+    };
+    (@test [$(#[$about:meta])*] $harness:expr; $part:ident $promise:ident) => {
+        #[test]
+        $(#[$about])*
+        fn $promise() {
+            $crate::promises::$part::$promise(&$harness);
+        }
+    };
+    (ignored $needs:literal, $harness:expr) => {
+        $crate::conformance! { @all [#[ignore = $needs]] $harness }
+    };
+    (ignored $needs:literal, $harness:expr; $($parts:tt)+) => {
+        $crate::conformance! { @parts [#[ignore = $needs]] $harness; $($parts)+ }
+    };
+    ($harness:expr) => {
+        $crate::conformance! { @all [] $harness }
     };
 }
