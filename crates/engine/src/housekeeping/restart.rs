@@ -4,27 +4,70 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::core::topic::Topic;
 use crate::parts::{Context, Parts};
-use crate::serving::vdb::open_vdb;
+use crate::serving::vdb::{READY_DEADLINE, open_vdb};
 use offshoot_connector::StopMode;
 use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
-use offshoot_types::{ErrorKind, Failure, VdbId};
+use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Starts everything that the catalog says should run, in parallel. What does not start is a fault;
+/// How long opening waits for servers. Each start has a shorter deadline of its own, so this only leaves behind one that
+/// hangs where no deadline holds: its job continues, and whoever asks for that VDB is told which job holds it.
+const STARTS: Duration = READY_DEADLINE.saturating_add(Duration::from_secs(30));
+
+/// Starts everything that the catalog says should run, in parallel, and waits for it. What does not start is a fault;
 /// the rest continues.
+///
+/// Jobs start VDBs, because a start may outlast the wait and must hold its VDB until then. Every job has its own thread,
+/// so all start at the same time; a job adds a few commits of the catalog, some milliseconds in all. dSources are started
+/// here, because a job would add nothing: their start waits for nobody (the follower's own threads reach the source and
+/// recover staging), leaves nothing to undo, and ends before users can ask for anything.
+///
+/// # Errors
+/// The catalog's.
 pub fn start_all(parts: &Arc<Parts>) -> Result<(), Failure> {
     let dsources: Vec<Dsource> = parts.catalog.list()?;
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
+    let should_run = vdbs.iter().filter(|vdb| vdb.state == VdbState::Running);
+    let starts: Vec<JobId> = should_run.filter_map(|vdb| begin_start(parts, vdb)).collect();
     std::thread::scope(|scope| {
         for dsource in &dsources {
             scope.spawn(|| start_dsource(parts, dsource));
         }
-        for vdb in vdbs.iter().filter(|vdb| vdb.state == VdbState::Running) {
-            scope.spawn(|| start_vdb(parts, vdb));
-        }
     });
+    let deadline = parts.clock.elapsed() + STARTS;
+    for job in starts {
+        let left = deadline.saturating_sub(parts.clock.elapsed());
+        match parts.runner()?.wait(job, left) {
+            Ok(job) if !job.state.is_final() => {
+                tracing::warn!(job = %job.id, vdb = %job.object, "it is still being started");
+            }
+            Ok(_) => {}
+            // Where there are very many, the first have been forgotten by now.
+            Err(failure) => tracing::debug!(%job, %failure, "a start that has ended"),
+        }
+    }
     Ok(())
+}
+
+/// Submits the job that starts a VDB; none where it runs, or where that has to wait.
+fn begin_start(parts: &Arc<Parts>, vdb: &Vdb) -> Option<JobId> {
+    // It outlived the engine before, or a job that a crash had interrupted has started it.
+    if parts.servers.is_running(&vdb_key(vdb.id)) {
+        parts.clear(&vdb.name, Topic::Server);
+        return None;
+    }
+    let submitted = match submit_revival(parts, vdb) {
+        // Room was made for the next try, where any was left.
+        Err(full) if full.code == ErrorKind::PoolFull => submit_revival(parts, vdb),
+        submitted => submitted,
+    };
+    submitted.unwrap_or_else(|failure| {
+        // The watch tries again.
+        parts.raise(&vdb.name, Topic::Server, &failure);
+        None
+    })
 }
 
 fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
@@ -45,9 +88,9 @@ fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
 }
 
 /// Starts the server of a VDB that should run; raises a fault if it does not start.
-pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
+fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
     let Some(dataset) = vdb.dataset else { return };
-    // It outlived the engine before, or a job that a crash had interrupted has started it.
+    // Somebody was quicker.
     if parts.servers.is_running(&vdb_key(vdb.id)) {
         parts.clear(&vdb.name, Topic::Server);
         return;
@@ -76,18 +119,22 @@ pub fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
     }
 }
 
-/// The workflow that restarts a VDB whose server has ended.
+/// The workflow that starts a VDB that should run: when the engine opens, and when its server has ended.
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::VdbRevive).step_without_undo("start", revive)
 }
 
-/// Restarts a VDB, as a job: it holds the VDB, so it cannot conflict with its user.
-pub fn submit_revival(parts: &Arc<Parts>, vdb: &Vdb) -> Result<(), Failure> {
+/// Starts a VDB that should run, as a job: it holds the VDB, so it cannot conflict with its user. None if another job
+/// holds it.
+///
+/// # Errors
+/// The catalog's.
+pub fn submit_revival(parts: &Arc<Parts>, vdb: &Vdb) -> Result<Option<JobId>, Failure> {
     let submission = Submission::new(JobKind::VdbRevive, &vdb.name, &vdb.id).exclusive(vdb.id);
     match parts.runner()?.submit(parts, submission.of_engine()) {
         // Its user was quicker.
-        Err(failure) if failure.code == ErrorKind::Busy => Ok(()),
-        submitted => submitted.map(drop),
+        Err(failure) if failure.code == ErrorKind::Busy => Ok(None),
+        submitted => submitted.map(Some),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ground::paths::{Paths, keeper_socket};
 use crate::parts::Parts;
 use crate::serving::servers;
 use crate::serving::vdb::favour_vital;
+use offshoot_catalog::Job;
 use offshoot_dataset::VolatileLog;
 use offshoot_domain::{Vdb, VdbState};
 use offshoot_keeper::{Held, Keeper};
@@ -115,7 +116,9 @@ fn take_over_vdb(
         return refused("it was not running");
     }
     let jobs = parts.catalog.unsettled_jobs()?;
-    if jobs.iter().any(|job| JobKind::is_on_vdb(job) && job.locks.contains(&lock)) {
+    // One that only started its server has changed nothing: what runs of that is found below.
+    let changes = |job: &&Job| JobKind::is_on_vdb(job) && !JobKind::VdbRevive.is_of(job);
+    if jobs.iter().filter(changes).any(|job| job.locks.contains(&lock)) {
         return refused("a job was changing it");
     }
     if parts.store.dataset(dataset).map_err(|error| error.failure())?.volatile().is_none() {

@@ -157,8 +157,9 @@ pub const START: Case = Case {
     ..PLAIN
 };
 
+/// Killed, it dies as soon as an engine opens: that starts VDBs by the same job.
 pub const REVIVE: Case =
-    Case { action: "revive dev", is_done: is_running, works: REFRESHED, ..PLAIN };
+    Case { action: "revive dev", is_done: is_running, works: REFRESHED, by_itself: true, ..PLAIN };
 
 pub const BOOKMARK: Case = Case {
     before: &["grow"],

@@ -6,4 +6,5 @@ mod bed;
 mod case;
 mod failing;
 mod killed;
+mod opening;
 mod takeover;
