@@ -160,9 +160,13 @@ impl Connector for Postgres {
     }
 
     fn replay(&self, spec: ServerSpec, replay: Replay<'_>) -> Result<Replayed, Failure> {
-        let files = spec.files.clone();
+        let (files, name) = (spec.files.clone(), spec.name.clone());
         let mut launch = self.launch(spec)?;
         let control = read_control(&launch)?;
+        if control.was_opened() && base_backup::recovery_start(&*files)?.is_none() {
+            let message = format!("the clone of {name} was opened before");
+            return Err(Failure::new(ErrorKind::WrongState, message, "clone the image anew"));
+        }
         // Replay must pass the position up to which pages of this image were written.
         let to = replay.to.max(control.min_recovery_lsn.into());
         replay.log.place(replay.target, control.redo_lsn.into(), to)?;

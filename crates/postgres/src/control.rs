@@ -53,6 +53,14 @@ pub struct Control {
 }
 
 impl Control {
+    /// Whether a server took writes on it, or was about to: it has a history of its own.
+    pub fn was_opened(&self) -> bool {
+        matches!(
+            self.state,
+            ClusterState::ShutDown | ClusterState::InProduction | ClusterState::InCrashRecovery
+        )
+    }
+
     /// Whether it opens without recovery.
     pub fn is_stopped_cleanly(&self) -> bool {
         matches!(self.state, ClusterState::ShutDown | ClusterState::ShutDownInRecovery)

@@ -26,15 +26,16 @@ impl Remembered {
     }
 
     pub(super) fn load(state: &ConnectorState) -> Result<Remembered, Failure> {
+        let unknown = |why: String| {
+            let hint = "use the release of Offshoot that wrote it, or a later one";
+            Failure::new(ErrorKind::WrongState, why, hint)
+        };
         if state.version > STATE_VERSION {
-            return Err(Failure::new(
-                ErrorKind::HostUnprepared,
-                format!("the facts of the source are of the newer version {}", state.version),
-                "use the release that wrote them, or a later one",
-            ));
+            let why = format!("what is remembered of the source is of version {}", state.version);
+            return Err(unknown(why));
         }
         serde_json::from_value(state.data.clone())
-            .map_err(|error| Failure::internal(format!("the facts of the source: {error}")))
+            .map_err(|error| unknown(format!("what is remembered of the source: {error}")))
     }
 }
 

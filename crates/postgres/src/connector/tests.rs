@@ -11,9 +11,9 @@ fn facts_of_the_first_release_are_read_and_newer_ones_refused() {
     assert_eq!((read.timeline, read.wal_segment_bytes), (2, 16 << 20));
     assert_eq!(read.store().unwrap().data, data);
     let newer = Remembered::load(&ConnectorState { version: 2, data }).unwrap_err();
-    assert_eq!(newer.code, ErrorKind::HostUnprepared);
+    assert_eq!(newer.code, ErrorKind::WrongState);
     let unknown = Remembered::load(&ConnectorState::default()).unwrap_err();
-    assert_eq!(unknown.code, ErrorKind::Internal);
+    assert_eq!(unknown.code, ErrorKind::WrongState);
 }
 
 #[test]

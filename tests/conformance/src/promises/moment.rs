@@ -85,7 +85,8 @@ pub fn a_clone_that_was_opened_is_refused(harness: &dyn Harness) {
     let server = linked.replay(&clone, commits[4].end).unwrap().server;
     assert!(server.stop(StopMode::Fast, PATIENCE).unwrap());
     let failure = linked.replay(&clone, commits[9].end).err().expect("it was opened before");
-    assert!(!failure.message.is_empty());
+    assert_eq!(failure.code, ErrorKind::WrongState, "{failure}");
+    assert!(!failure.hint.is_empty(), "{failure}");
     assert!(linked.connector.adopt(linked.spec(&clone)).unwrap().is_none());
 }
 

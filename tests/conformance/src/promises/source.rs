@@ -125,10 +125,12 @@ pub fn an_unknown_state_is_an_error(harness: &dyn Harness) {
         let (log, index) = (crate::files::plain(&log), crate::files::plain(&index));
         let opened = linked.connector.open_log(&state, log, index);
         let failure = opened.err().expect("an unknown state is refused");
-        assert!(!failure.message.is_empty());
+        assert_eq!(failure.code, ErrorKind::WrongState, "{failure}");
+        assert!(!failure.hint.is_empty(), "{failure}");
         let request =
             offshoot_connector::StreamRequest { state: state.clone(), ..linked.stream_request() };
-        assert!(linked.source().stream(request).is_err());
+        let failure = linked.source().stream(request).err().expect("an unknown state is refused");
+        assert_eq!(failure.code, ErrorKind::WrongState, "{failure}");
         // What cannot fail must not panic.
         let end = offshoot_types::LogPosition::END;
         let written = linked.connector.write_position(&state, end);
