@@ -99,10 +99,11 @@ impl Launcher for ThisHost {
     }
 
     fn end_orphans(&self, data_dir: &Path, program: &str) -> Result<(), Failure> {
+        // By its name: the path of its program is gone as soon as it begins to end, and what it shares
+        // with others may be held for some time after that.
         let is_of_server = |process: &ProcessId| {
-            let program_is = |path: PathBuf| path.file_name().is_some_and(|name| name == program);
             process.cwd().is_some_and(|dir| dir == data_dir)
-                && process.program().is_some_and(program_is)
+                && process.name().is_some_and(|name| name == program)
         };
         for orphan in ProcessId::all().filter(is_of_server) {
             if orphan.wait_end(NOTICE) {

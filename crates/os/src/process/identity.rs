@@ -102,6 +102,13 @@ impl ProcessId {
         parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
     }
 
+    /// The name of its first thread: of its program, cut to 15 bytes, unless it took another. Unlike
+    /// everything else it can still be read while the process ends.
+    pub fn name(&self) -> Option<String> {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", self.pid)).ok()?;
+        Some(name.trim_end().to_owned())
+    }
+
     /// The path of its program, when it may be read.
     pub fn program(&self) -> Option<PathBuf> {
         std::fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
