@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 
 /// How many settled jobs are kept.
 const JOBS_KEPT: i64 = 1000;
+/// How many of them may be the engine's own: a start with many VDBs must not push out what users did.
+const ENGINE_JOBS_KEPT: i64 = 200;
 
 /// What a job is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +150,12 @@ impl Catalog {
                 let sql = "DELETE FROM job WHERE settled AND id <= \
                     (SELECT id FROM job WHERE settled ORDER BY id DESC LIMIT 1 OFFSET ?1)";
                 tx.sql().execute(sql, [JOBS_KEPT])?;
+            }
+            if job.settled && job.of_engine {
+                let sql = "DELETE FROM job WHERE settled AND body ->> 'of_engine' AND id <= \
+                    (SELECT id FROM job WHERE settled AND body ->> 'of_engine' \
+                    ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+                tx.sql().execute(sql, [ENGINE_JOBS_KEPT])?;
             }
             Ok(())
         })

@@ -112,6 +112,28 @@ fn only_old_settled_jobs_are_forgotten() {
 }
 
 #[test]
+fn jobs_of_the_engine_push_out_only_each_other() {
+    let dir = TempDir::new().expect("a directory");
+    let catalog = Catalog::open(&dir.path().join("catalog.db")).expect("opened");
+    let of_user = catalog.add_job(|id| job(id, true)).expect("added");
+    let insert = |settled: bool| {
+        let add = |tx: &crate::Transaction<'_>| {
+            let own = Job { of_engine: true, ..job(JobId(tx.next_number("job")?), settled) };
+            let body = serde_json::to_string(&own).expect("JSON");
+            let row = rusqlite::params![own.id.0, settled, body];
+            tx.sql().execute("INSERT INTO job VALUES (?1, ?2, ?3)", row)?;
+            Ok(own)
+        };
+        catalog.transaction(|tx| (1..205).try_fold(add(tx)?, |_, _| add(tx)))
+    };
+    let last = insert(true).and_then(|_| insert(false)).expect("added");
+    catalog.save_job(&Job { settled: true, ..last }).expect("saved");
+    let kept = catalog.jobs(u32::MAX).expect("readable");
+    assert_eq!(kept.iter().filter(|job| job.settled && job.of_engine).count(), 200);
+    assert!(kept.iter().any(|job| job.id == of_user.id));
+}
+
+#[test]
 fn the_stored_form_names_states_as_the_api_does() {
     for state in [
         JobState::Running,
