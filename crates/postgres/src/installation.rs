@@ -4,6 +4,9 @@ use crate::server::USER;
 use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::{Spec, User, run};
 use offshoot_types::{ErrorKind, Failure};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,16 +48,7 @@ impl Installation {
                 ));
             }
         }
-        let spec = Spec::new(bin_dir.join("postgres")).arg("--version").env("LC_ALL", "C");
-        let output = run(&spec, PROBE_TIMEOUT)
-            .map_err(|error| unprepared(error.to_string(), "reinstall PostgreSQL"))?;
-        let text = output.stdout_text();
-        let (major, version) = parse_version(&text).ok_or_else(|| {
-            unprepared(
-                format!("{} does not print a version: '{}'", spec.name(), text.trim()),
-                "reinstall PostgreSQL",
-            )
-        })?;
+        let (major, version) = version_of(&bin_dir.join("postgres"))?;
         if !(MAJOR_MIN..=MAJOR_MAX).contains(&major) {
             return Err(unprepared(
                 format!("PostgreSQL {version} in {} is not supported", bin_dir.display()),
@@ -68,6 +62,41 @@ impl Installation {
     pub fn program(&self, name: &str) -> PathBuf {
         self.bin_dir.join(name)
     }
+}
+
+/// What a file is: another one at its path differs in this.
+type Identity = (u64, u64, i64, i64, u64);
+
+/// Major version, and the version as it is printed.
+type Version = (u32, String);
+
+/// Versions by program: asking one takes a child process, and every start of a server wants to know.
+static VERSIONS: Mutex<BTreeMap<PathBuf, (Identity, Version)>> = Mutex::new(BTreeMap::new());
+
+/// The version that a server's program prints.
+fn version_of(program: &Path) -> Result<Version, Failure> {
+    let identity = std::fs::metadata(program)
+        .map(|file| (file.dev(), file.ino(), file.mtime(), file.mtime_nsec(), file.size()))
+        .map_err(|error| unprepared(error.to_string(), "reinstall PostgreSQL"))?;
+    if let Some((known, version)) = VERSIONS.lock().get(program)
+        && *known == identity
+    {
+        return Ok(version.clone());
+    }
+    let spec = Spec::new(program).arg("--version").env("LC_ALL", "C");
+    let output = run(&spec, PROBE_TIMEOUT)
+        .map_err(|error| unprepared(error.to_string(), "reinstall PostgreSQL"))?;
+    let text = output.stdout_text();
+    let version = parse_version(&text).ok_or_else(|| {
+        let printed = text.trim();
+        let program = spec.name();
+        unprepared(
+            format!("{program} does not print a version: '{printed}'"),
+            "reinstall PostgreSQL",
+        )
+    })?;
+    VERSIONS.lock().insert(program.to_owned(), (identity, version.clone()));
+    Ok(version)
 }
 
 /// The programs of an installation together with the user that they run as.
@@ -112,7 +141,7 @@ impl Tools {
     /// # Errors
     /// `HostUnprepared` when it cannot be created or given to the user.
     pub fn own_directory(&self, path: &Path) -> Result<(), Failure> {
-        use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         let failed = |error: std::io::Error| {
             let message = format!("cannot prepare {}: {error}", path.display());
             unprepared(message, "").or_pool_full(&error)
