@@ -73,6 +73,18 @@ pub enum Command {
     /// Hold the mounts of a pool's running VDBs; started by the engine
     #[command(hide = true, after_help = "Example:\n  offshoot keeper --pool /data/pool")]
     Keeper,
+    /// Confine a program and become it; started by the engine
+    #[command(
+        hide = true,
+        after_help = "Example:\n  offshoot cell '{\"user\":null,\"read_only\":[],\"own\":[],\"port\":null,\"udp\":false}' -- /bin/ls /"
+    )]
+    Cell {
+        /// What the cell contains, as JSON
+        spec: String,
+        /// The program and its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<std::ffi::OsString>,
+    },
     /// Show engine, pool, cache and faults at a glance
     #[command(after_help = "Example:\n  offshoot status")]
     Status,
@@ -136,6 +148,9 @@ pub struct ServeArgs {
     /// Read settings from this file; options on the command line override them
     #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Run servers as plain processes: users of VDBs can then run programs on this host
+    #[arg(long)]
+    pub unconfined: bool,
     /// Replace the engine that serves the pool; running VDBs and their clients continue
     #[arg(long)]
     pub takeover: bool,

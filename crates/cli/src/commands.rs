@@ -28,6 +28,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Serve(args) => serve::run(&cli.target, &args)?,
         Command::Keeper => serve::run_keeper(&cli.target)?,
+        Command::Cell { spec, command } => match offshoot_server::enter_cell(&spec, &command)? {},
         Command::Demo(args) => return Ok(demo(&args, output)),
         Command::Bench(command) => return Ok(bench(&command, output)),
         Command::Pool(PoolCommand::Check) => return pool::check(&cli.target, output),
@@ -60,7 +61,11 @@ fn bench(command: &BenchCommand, output: Output) -> ExitCode {
 fn ask(session: &Session, command: Command) -> Result<(), Failure> {
     match command {
         // These ask no engine.
-        Command::Serve(_) | Command::Keeper | Command::Demo(_) | Command::Bench(_) => Ok(()),
+        Command::Serve(_)
+        | Command::Keeper
+        | Command::Cell { .. }
+        | Command::Demo(_)
+        | Command::Bench(_) => Ok(()),
         Command::Status => pool::engine_status(session),
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),

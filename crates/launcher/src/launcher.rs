@@ -30,8 +30,16 @@ pub struct Launch {
     pub runtime_dir: PathBuf,
     /// Where its data is.
     pub data_dir: PathBuf,
+    /// The directories of `runtime_dir` that belong to the server.
+    pub own_dirs: Vec<PathBuf>,
+    /// Where its programs and libraries are, beside the system's directories.
+    pub program_dirs: Vec<PathBuf>,
     /// The port it listens on; it names its socket if it has no TCP.
     pub port: u16,
+    /// Whether it listens on that port by TCP.
+    pub tcp: bool,
+    /// Whether it talks to itself by UDP.
+    pub udp: bool,
     /// Memory it may use with all its children, in bytes; none: no limit.
     pub memory_bytes: Option<u64>,
 }

@@ -22,7 +22,11 @@ fn launch(dir: &Path) -> Launch {
         mark: Mark { program: "sleeperd", argument },
         data_dir: runtime_dir.clone(),
         runtime_dir,
+        own_dirs: Vec::new(),
+        program_dirs: Vec::new(),
         port: 4711,
+        tcp: false,
+        udp: false,
         memory_bytes: None,
     }
 }

@@ -161,6 +161,18 @@ impl Spec {
         }
     }
 
+    /// The same command as arguments of another program, which is to become it.
+    pub fn behind<A: AsRef<OsStr>>(
+        mut self,
+        program: impl Into<PathBuf>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let first = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        let command = std::mem::replace(&mut self.program, program.into());
+        self.args.splice(0..0, first.chain([command.into_os_string()]));
+        self
+    }
+
     /// Adds an argument. Never a secret: everybody on the host can read arguments.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());

@@ -40,6 +40,8 @@ pub struct ServerSpec {
     pub name: String,
     /// Directory of the server's programs, of the cluster's major version.
     pub bin_dir: PathBuf,
+    /// Whether servers of that version talk to themselves by UDP.
+    pub udp: bool,
     /// The data directory as the server sees it (absolute).
     pub data_dir: PathBuf,
     /// A directory for this server alone, on a plain disk outside of the pool's mounts, with a

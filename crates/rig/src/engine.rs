@@ -24,6 +24,8 @@ pub struct EngineOptions {
     pub binary: PathBuf,
     /// What the shared block cache may hold, as `--cache-size` takes it.
     pub cache_size: String,
+    /// More arguments of `serve`.
+    pub arguments: Vec<String>,
     /// Variables of the environment for the engine alone.
     pub env: Vec<(String, String)>,
     /// Directories of programs to put before those in `PATH`, for engine and commands.
@@ -36,6 +38,7 @@ impl EngineOptions {
         EngineOptions {
             binary: binary.into(),
             cache_size: "256MiB".into(),
+            arguments: Vec::new(),
             env: Vec::new(),
             path_before: Vec::new(),
         }
@@ -124,6 +127,7 @@ impl Engine {
             .arg("--pool")
             .arg(&self.pool)
             .args(["--listen", "127.0.0.1:0", "--cache-size", &self.options.cache_size])
+            .args(&self.options.arguments)
             .args(arguments)
             .stdout(Sink::Pipe)
             .stderr(Sink::File(self.log.clone()))

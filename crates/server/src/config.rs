@@ -5,6 +5,7 @@
 //! cache_size       = 4GiB
 //! capacity         = 500GiB
 //! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
+//! unconfined       = no                        # yes: servers run as plain processes
 //! ```
 
 use crate::ServeOptions;
@@ -43,8 +44,7 @@ impl ServeOptions {
 
     fn read_line(&mut self, line: &str) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint =
-                "keys are listen, cache_size, capacity, postgres_bin_dir, written as key = value";
+            let hint = "keys are listen, cache_size, capacity, postgres_bin_dir, unconfined, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -55,6 +55,9 @@ impl ServeOptions {
             ("capacity", value) => self.capacity_bytes = Some(parse_size(value)?),
             ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),
+            ("unconfined", "yes") => self.unconfined = true,
+            ("unconfined", "no") => self.unconfined = false,
+            ("unconfined", value) => return Err(wrong(format!("'{value}' is neither yes nor no"))),
             (key, _) => return Err(wrong(format!("'{key}' is not a key"))),
         }
         Ok(())

@@ -3,12 +3,15 @@
 use crate::engine_service::LocalEngine;
 use crate::signal::MAKE_ROOM;
 use crate::{HttpServer, ServeOptions, ShutdownSignal, Token, publish_address, withdraw_address};
+use offshoot_cell::Cells;
 use offshoot_connector::Registry;
 use offshoot_engine::{Engine, EngineOptions};
 use offshoot_fuse::Fuse;
-use offshoot_launcher::ThisHost;
+use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_postgres::Postgres;
 use offshoot_types::Failure;
+use std::convert::Infallible;
+use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -25,7 +28,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     }
     // A taken port is reported before anything is started.
     drop(crate::http::bind(options.listen)?);
-    let launcher = Arc::new(ThisHost::with_user(offshoot_postgres::server::USER)?);
+    let launcher = launcher(options.unconfined)?;
     let postgres = Postgres::new(launcher, options.postgres_bin_dirs);
     let engine = Engine::open(&EngineOptions {
         pool: options.pool.clone(),
@@ -42,6 +45,26 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     }
     let closed = service.engine().close();
     served.map(drop).and(closed)
+}
+
+/// What runs servers: in cells, which this program builds, unless told otherwise.
+fn launcher(unconfined: bool) -> Result<Arc<dyn Launcher>, Failure> {
+    let host = ThisHost::with_user(offshoot_postgres::server::USER)?;
+    if unconfined {
+        tracing::warn!("servers are not confined: users of VDBs can run programs on this host");
+        return Ok(Arc::new(host));
+    }
+    let builder = std::env::current_exe()
+        .map_err(|error| Failure::internal(format!("the path of this program: {error}")))?;
+    Ok(Arc::new(Cells::new(&host, builder)?))
+}
+
+/// Builds a cell around this process and becomes the program in it.
+///
+/// # Errors
+/// What the host refused.
+pub fn enter_cell(spec: &str, command: &[OsString]) -> Result<Infallible, Failure> {
+    offshoot_cell::enter(spec, command)
 }
 
 /// Leaves VDBs and mounts to the engine that waits for our end.

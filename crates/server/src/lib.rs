@@ -19,7 +19,7 @@ mod service;
 mod signal;
 
 pub use config::parse_listen;
-pub use engine_process::{run_engine, run_keeper};
+pub use engine_process::{enter_cell, run_engine, run_keeper};
 pub use http::{HttpServer, serve};
 pub use openapi::openapi_json;
 pub use options::{DEFAULT_LISTEN, ServeOptions};

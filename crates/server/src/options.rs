@@ -20,6 +20,8 @@ pub struct ServeOptions {
     pub capacity_bytes: Option<u64>,
     /// Directories with PostgreSQL's programs, searched before the usual places.
     pub postgres_bin_dirs: Vec<PathBuf>,
+    /// Whether servers run as plain processes, without cells around them.
+    pub unconfined: bool,
     /// Whether an engine that serves the pool is asked to make room.
     pub takeover: bool,
 }
@@ -33,6 +35,7 @@ impl ServeOptions {
             cache_size_bytes: None,
             capacity_bytes: None,
             postgres_bin_dirs: Vec::new(),
+            unconfined: false,
             takeover: false,
         }
     }

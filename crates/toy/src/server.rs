@@ -81,7 +81,11 @@ pub(crate) fn start(
         mark,
         runtime_dir: spec.runtime_dir.clone(),
         data_dir: spec.data_dir.clone(),
+        own_dirs: vec![spec.runtime_dir.clone()],
+        program_dirs: program.parent().map(Path::to_owned).into_iter().collect(),
         port: spec.tcp_port.unwrap_or(0),
+        tcp: spec.tcp_port.is_some(),
+        udp: false,
         memory_bytes: None,
     })?;
     match launched {

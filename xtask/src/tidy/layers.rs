@@ -66,6 +66,13 @@ const TABLE: &[Row] = &[
         beside: &[],
         only: &["offshoot-types", "offshoot-os"],
     },
+    // A cell confines programs, whatever they are.
+    Row {
+        name: "offshoot-cell",
+        layer: 1,
+        beside: &["offshoot-launcher"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-launcher"],
+    },
     // Files know datasets, not what they are stored on.
     Row {
         name: "offshoot-fs",

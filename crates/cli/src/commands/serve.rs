@@ -22,6 +22,7 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.listen = args.listen.unwrap_or(options.listen);
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
+    options.unconfined |= args.unconfined;
     options.takeover = args.takeover;
     log_to_stderr()?;
     offshoot_server::run_engine(options)

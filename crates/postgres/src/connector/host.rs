@@ -40,6 +40,8 @@ impl Postgres {
         let tools = self.tools(&spec.version)?;
         Ok(LaunchSpec {
             name: spec.name,
+            // Up to 14 a server sends statistics to itself.
+            udp: tools.installation.major < 15,
             bin_dir: tools.installation.bin_dir,
             data_dir: spec.data_dir,
             runtime_dir: spec.runtime_dir,

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use offshoot_launcher::Launch;
 use offshoot_os::process::{Sink, Spec, User};
@@ -36,13 +36,26 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         mark,
         runtime_dir: spec.runtime_dir.clone(),
         data_dir: spec.data_dir.clone(),
+        own_dirs: vec![spec.socket_dir()],
+        program_dirs: program_dirs(&spec.bin_dir),
         port: spec.socket_port(),
+        tcp: spec.tcp_port.is_some(),
+        udp: spec.udp,
         memory_bytes: spec.memory_bytes,
     })?;
     match launched {
         Some(process) => Ok(Server::new(process, log_start, spec)),
         None => Err(log::start_failure(&spec, log_start)),
     }
+}
+
+/// Libraries and shared files are beside the directory of programs; a Python wheel has more libraries
+/// beside its package, in a directory named `PACKAGE.libs`.
+fn program_dirs(bin_dir: &Path) -> Vec<PathBuf> {
+    let Some(prefix) = bin_dir.parent() else { return Vec::new() };
+    let libraries = prefix.parent().map(|package| package.with_added_extension("libs"));
+    let libraries = libraries.filter(|dir| dir.is_dir());
+    std::iter::once(prefix.to_owned()).chain(libraries).collect()
 }
 
 /// The setting that says where the private socket is, in a form that names its directory.

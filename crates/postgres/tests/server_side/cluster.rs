@@ -84,6 +84,7 @@ impl Scratch {
         ServerSpec {
             name: name.to_owned(),
             bin_dir: bin_dir.to_owned(),
+            udp: true,
             data_dir: data_dir.to_owned(),
             runtime_dir: self.path(&format!("run-{name}")),
             log_file: self.path(&format!("{name}.log")),

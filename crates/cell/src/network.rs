@@ -1,0 +1,30 @@
+//! What Landlock takes away: TCP ports, the abstract sockets and the processes of others.
+
+use landlock::{
+    ABI, Access, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, Scope,
+};
+use std::io;
+
+/// The first version that knows TCP ports (Linux 6.7) and scopes (6.12). An older kernel takes away what
+/// it knows.
+const VERSION: ABI = ABI::V6;
+
+/// Only this port can be listened on and connected to; signals and abstract sockets end at the cell.
+pub(crate) fn restrict(port: Option<u16>) -> io::Result<()> {
+    rule(port).map_err(io::Error::other)
+}
+
+fn rule(port: Option<u16>) -> Result<(), landlock::RulesetError> {
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessNet::from_all(VERSION))?
+        .scope(Scope::from_all(VERSION))?
+        .create()?;
+    let port = port.map(|port| NetPort::new(port, AccessNet::from_all(VERSION)));
+    let rules = match port {
+        Some(port) => rules.add_rule(port)?,
+        None => rules,
+    };
+    rules.restrict_self().map(drop)
+}

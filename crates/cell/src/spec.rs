@@ -1,0 +1,50 @@
+//! What a cell contains.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a cell contains. It is an argument of the program that builds the cell: never a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellSpec {
+    /// Who the server runs as; none: whoever builds the cell.
+    pub user: Option<CellUser>,
+    /// Directories that can be read, at the same path as outside, beside [`SYSTEM`].
+    pub read_only: Vec<PathBuf>,
+    /// Directories that belong to the server, at the same path as outside.
+    pub own: Vec<PathBuf>,
+    /// The one TCP port that it may listen on and connect to.
+    pub port: Option<u16>,
+    /// Whether UDP is allowed: a few old servers talk to themselves by it.
+    pub udp: bool,
+}
+
+/// A user, as far as a cell knows users.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellUser {
+    /// Its name.
+    pub name: String,
+    /// User id.
+    pub uid: u32,
+    /// Group id; it has no other groups.
+    pub gid: u32,
+}
+
+/// Where programs and libraries are. What is a symbolic link outside is one inside.
+pub(crate) const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+
+/// What programs need of the host's configuration: nothing of it is secret.
+pub(crate) const CONFIGURATION: [&str; 5] = [
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/nsswitch.conf",
+    "/etc/alternatives",
+];
+
+/// Devices.
+pub(crate) const DEVICES: [&str; 5] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Keeps the builder's heap (jemalloc) from starting a thread: a process with threads gets no user
+/// namespace.
+pub(crate) const HEAP: (&str, &str) = ("MALLOC_CONF", "background_thread:false");

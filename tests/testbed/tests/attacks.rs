@@ -1,0 +1,189 @@
+//! What the user of a VDB tries who runs programs in its server. Each attempt succeeds where servers are
+//! not confined, and fails in a cell.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::{Context, Result, ensure};
+use offshoot_os::process::{Sink, Spec, User, run};
+use offshoot_rig::{Database, EngineOptions, SourceOptions, find_newest};
+use offshoot_testbed::{Testbed, binary, with_log};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::time::Duration;
+
+/// An attempt: what it is, and a script that prints `reached` where it succeeds.
+type Attempt = (&'static str, String);
+
+fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
+    let pid = bed.engine.pid().context("the engine runs")?;
+    let source = bed.source.port();
+    let source_data = bed.source.data_dir();
+    let other = bed.vdb("other")?.port;
+    let socket = bed.open("other")?.text("SHOW unix_socket_directories")?;
+    let reach = |test: String| format!("if {test}; then echo reached; fi");
+    let tcp = |port: u16| reach(format!("(exec 3<>/dev/tcp/127.0.0.1/{port})"));
+    Ok(vec![
+        ("production by TCP", tcp(source)),
+        ("another VDB by TCP", tcp(other)),
+        ("another server's socket", reach(format!("ls {socket}"))),
+        ("production's files", reach(format!("ls {}", source_data.display()))),
+        ("the pool", reach(format!("cat {}", bed.scratch.path().join("pool/label").display()))),
+        ("the engine as a process", reach(format!("ls /proc/{pid}/cmdline"))),
+        ("UDP", reach("(exec 3<>/dev/udp/127.0.0.1/53)".into())),
+        ("files of others", reach("cat /etc/shells".into())),
+        ("a file outside", reach("touch /var/tmp/offshoot-was-here".into())),
+        ("a place for tablespaces", reach("mkdir /var/tmp/offshoot-tablespace".into())),
+        ("a signal to a server of the same user", reach(format!("kill -0 {}", neighbour(bed)?))),
+    ])
+}
+
+/// The first process of the other VDB's server.
+fn neighbour(bed: &Testbed) -> Result<i64> {
+    let first_line = "split_part(pg_read_file('postmaster.pid'), E'\\n', 1)";
+    bed.open("other")?.number(&format!("SELECT {first_line}"))
+}
+
+/// What a program prints that the server runs.
+fn program(vdb: &Database, script: &str) -> Result<String> {
+    let script = format!("({script}) 2>&1; true").replace('\'', "''");
+    vdb.execute("CREATE TEMP TABLE IF NOT EXISTS printed (line text)")?;
+    vdb.execute("TRUNCATE printed")?;
+    vdb.execute(&format!(
+        "COPY printed FROM PROGRAM 'bash -c ''{}'''",
+        script.replace('\'', "''")
+    ))?;
+    vdb.text("SELECT coalesce(string_agg(line, E'\\n'), '') FROM printed")
+}
+
+fn bed(confined: bool) -> Result<Testbed> {
+    let mut options = EngineOptions::new(binary());
+    options.cache_size = "64MiB".into();
+    if !confined {
+        options.arguments = vec!["--unconfined".into()];
+    }
+    let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] };
+    let bed = Testbed::with_engine(source, options)?;
+    bed.link("prod")?;
+    for name in ["dev", "other"] {
+        bed.provision(name, "prod", &[])?;
+    }
+    Ok(bed)
+}
+
+fn succeeding(bed: &Testbed) -> Result<Vec<&'static str>> {
+    let vdb = bed.open("dev")?;
+    ensure!(program(&vdb, "echo alive")? == "alive", "programs run at all");
+    let mut succeeding = Vec::new();
+    for (name, script) in attempts(bed)? {
+        if program(&vdb, &script)?.contains("reached") {
+            succeeding.push(name);
+        }
+    }
+    Ok(succeeding)
+}
+
+fn sweep() {
+    let _ = std::fs::remove_file("/var/tmp/offshoot-was-here");
+    let _ = std::fs::remove_dir("/var/tmp/offshoot-tablespace");
+}
+
+#[test]
+fn programs_of_a_vdb_reach_nothing_but_it() -> Result<()> {
+    let mut bed = bed(true)?;
+    let result = succeeding(&bed);
+    sweep();
+    with_log(
+        &bed.engine,
+        result.and_then(|reached| {
+            ensure!(reached.is_empty(), "reached: {reached:?}");
+            works(&bed)
+        }),
+    )?;
+    // An engine that is killed finds what runs in cells, and starts what does not.
+    bed.engine.kill()?;
+    bed.engine.restart()?;
+    ensure!(bed.open("dev")?.text("SELECT 1")? == "1");
+    ensure!(succeeding(&bed)?.is_empty());
+    sweep();
+    Ok(())
+}
+
+/// What a server needs of its host is in the cell.
+fn works(bed: &Testbed) -> Result<()> {
+    let vdb = bed.open("dev")?;
+    vdb.execute("CREATE EXTENSION IF NOT EXISTS pgcrypto")?;
+    vdb.execute(
+        "CREATE TABLE big AS SELECT n, md5(n::text) AS text FROM generate_series(1, 200000) n",
+    )?;
+    // Parallel workers share memory by files in /dev/shm; sorts that do not fit write temporary files.
+    vdb.execute(
+        "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+         SET min_parallel_table_scan_size = 0; SET work_mem = '64kB'",
+    )?;
+    ensure!(
+        vdb.number("SELECT count(*) FROM (SELECT text FROM big ORDER BY text) AS sorted")?
+            == 200_000
+    );
+    vdb.execute("CREATE INDEX ON big (text)")?;
+    vdb.execute("SET TIME ZONE 'Europe/Zurich'; SELECT to_char(now(), 'TZ')")?;
+    ensure!(program(&vdb, "id -un")? != "", "the user has a name");
+    ensure!(program(&vdb, "echo x > /tmp/x && cat /tmp/x")? == "x");
+    Ok(())
+}
+
+#[test]
+fn without_cells_every_attempt_succeeds() -> Result<()> {
+    let bed = bed(false)?;
+    let all: Vec<_> = attempts(&bed)?.into_iter().map(|(name, _)| name).collect();
+    let reached = succeeding(&bed);
+    sweep();
+    with_log(
+        &bed.engine,
+        reached.and_then(|reached| {
+            ensure!(
+                reached == all,
+                "an attempt that never succeeds shows nothing: {reached:?} of {all:?}"
+            );
+            Ok(())
+        }),
+    )
+}
+
+/// Runs a script in a cell as a user.
+fn in_cell(user: Option<User>, program: &Path, own: &Path, script: &str) -> Result<String> {
+    let cell = serde_json::json!({
+        "user": null, "read_only": [], "own": [own], "port": 4, "udp": false,
+    });
+    let spec = Spec::new(program)
+        .args(["cell", &cell.to_string(), "--", "/bin/bash", "-c", script])
+        .env("MALLOC_CONF", "background_thread:false")
+        .user(user)
+        .stdout(Sink::Pipe)
+        .stderr(Sink::Pipe);
+    let output = run(&spec, Duration::from_secs(60))?;
+    Ok(output.stdout_text() + &output.stderr_text())
+}
+
+/// Also without root: an ordinary user's engine confines its servers by a user namespace.
+#[test]
+fn an_ordinary_user_confines_too() -> Result<()> {
+    let scratch = offshoot_rig::Scratch::new("cell")?;
+    let (program, own) = (scratch.path().join("offshoot"), scratch.path().join("own"));
+    std::fs::copy(binary(), &program)?;
+    std::fs::create_dir(&own)?;
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755))?;
+    let user = if User::own_is_root() { User::lookup("nobody")? } else { None };
+    if let Some(user) = &user {
+        chown(&own, Some(user.uid), Some(user.gid))?;
+    }
+    let script = "touch own-file; cd \"$0\"; touch mine && echo wrote; ls /proc; ls /home; \
+                  unshare -U true && echo namespace; echo done";
+    let script = script.replace("$0", &own.display().to_string());
+    let printed = in_cell(user, &program, &own, &script)?;
+    ensure!(printed.contains("wrote") && printed.contains("done"), "{printed}");
+    ensure!(own.join("mine").exists());
+    for absent in ["/proc", "/home"] {
+        ensure!(printed.contains(&format!("cannot access '{absent}'")), "{printed}");
+    }
+    ensure!(!printed.contains("namespace\n"), "{printed}");
+    Ok(())
+}
