@@ -1,9 +1,11 @@
 //! A launcher whose servers are in cells.
 
+use crate::residents;
 use crate::spec::{CellSpec, CellUser, HEAP};
-use offshoot_launcher::{Found, Launch, Launcher, Mark, Process, ThisHost};
-use offshoot_os::process::{Sink, Spec, User, run};
+use offshoot_launcher::{Ended, Found, Launch, Launcher, Mark, Process, ThisHost};
+use offshoot_os::process::{ProcessId, Signal, Sink, Spec, User, run};
 use offshoot_types::{ErrorKind, Failure};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -83,14 +85,63 @@ impl Launcher for Cells {
             launch.udp,
         );
         launch.command = self.confined(launch.command, cell)?;
-        self.host.launch(launch)
+        let data_dir = launch.data_dir.clone();
+        let server = self.host.launch(launch)?;
+        Ok(server.map(|server| Inhabited::new(server, Some(data_dir))))
     }
 
     fn find(&self, runtime_dir: &Path, mark: &Mark) -> Option<Found> {
-        self.host.find(runtime_dir, mark)
+        let found = self.host.find(runtime_dir, mark)?;
+        let process = Inhabited::new(found.process, found.data_dir.clone());
+        Some(Found { process, ..found })
     }
 
+    /// Whatever is in a cell goes with its server, programs that its users started included.
     fn end_orphans(&self, data_dir: &Path, program: &str) -> Result<(), Failure> {
-        self.host.end_orphans(data_dir, program)
+        self.host.end_orphans(data_dir, program)?;
+        if residents::end(data_dir) {
+            return Ok(());
+        }
+        let dir = data_dir.display();
+        Err(Failure::internal(format!("a program in the cell of {dir} does not end")))
+    }
+}
+
+/// A server with all that is in its cell: programs that its users started may have left its tree of
+/// processes, and would hold its files and its port.
+#[derive(Debug)]
+struct Inhabited {
+    server: Box<dyn Process>,
+    /// By what the cell is known; not there for one whose record is lost.
+    data_dir: Option<PathBuf>,
+}
+
+impl Inhabited {
+    fn new(server: Box<dyn Process>, data_dir: Option<PathBuf>) -> Box<dyn Process> {
+        Box::new(Inhabited { server, data_dir })
+    }
+}
+
+impl Process for Inhabited {
+    fn id(&self) -> ProcessId {
+        self.server.id()
+    }
+
+    fn running(&mut self) -> bool {
+        self.server.running()
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<bool> {
+        self.server.signal(signal)
+    }
+
+    fn titles(&self) -> Vec<String> {
+        self.server.titles()
+    }
+
+    fn end(&mut self, first: Signal, then: Signal, deadline: Duration) -> Option<Ended> {
+        let ended = self.server.end(first, then, deadline);
+        let empty = self.data_dir.as_ref().is_none_or(|dir| residents::end(dir));
+        ended.filter(|_| empty)
     }
 }

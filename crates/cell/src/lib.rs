@@ -20,7 +20,8 @@
 //!    `/tmp` and `/dev/shm` that end with it. No `/proc`, `/sys`, `/home`, `/var`, no other server.
 //! 2. No TCP but its own port, no UDP, no raw or netlink sockets, no abstract Unix sockets of others.
 //! 3. No signal and no tracing of a process outside, whoever owns it.
-//! 4. No setuid program gains rights; no user or mount namespace can be made in it.
+//! 4. Nothing in it outlives its server.
+//! 5. No setuid program gains rights; no user or mount namespace can be made in it.
 //!
 //! Sources: `landlock(7)`, `seccomp(2)`, `mount_setattr(2)`, `pivot_root(2)`, `user_namespaces(7)`.
 
@@ -28,6 +29,7 @@ mod calls;
 mod cells;
 mod entrance;
 mod network;
+mod residents;
 mod rights;
 mod rooms;
 mod spec;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
-use offshoot_os::process::{Sink, Spec, User, run};
+use offshoot_os::process::{ProcessId, Sink, Spec, User, run};
 use offshoot_rig::{Database, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, binary, with_log};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -98,6 +98,7 @@ fn programs_of_a_vdb_reach_nothing_but_it() -> Result<()> {
             works(&bed)
         }),
     )?;
+    ensure!(nothing_outlives_its_server(&bed)?, "a program outlives its server");
     // An engine that is killed finds what runs in cells, and starts what does not.
     bed.engine.kill()?;
     bed.engine.restart()?;
@@ -105,6 +106,18 @@ fn programs_of_a_vdb_reach_nothing_but_it() -> Result<()> {
     ensure!(succeeding(&bed)?.is_empty());
     sweep();
     Ok(())
+}
+
+/// A program that leaves the server's session and tree ends with the server all the same.
+fn nothing_outlives_its_server(bed: &Testbed) -> Result<bool> {
+    let vdb = bed.open("dev")?;
+    program(&vdb, "setsid nohup sleep 987 >/dev/null 2>&1 & sleep 0.2")?;
+    let sleeps = || ProcessId::all().any(|process| process.arguments() == ["sleep", "987"]);
+    ensure!(sleeps(), "the program runs");
+    bed.engine.command(["vdb", "stop", "dev"])?;
+    let outlives = sleeps();
+    bed.engine.command(["vdb", "start", "dev"])?;
+    Ok(!outlives)
 }
 
 /// What a server needs of its host is in the cell.
