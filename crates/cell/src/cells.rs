@@ -87,12 +87,12 @@ impl Launcher for Cells {
         launch.command = self.confined(launch.command, cell)?;
         let data_dir = launch.data_dir.clone();
         let server = self.host.launch(launch)?;
-        Ok(server.map(|server| Inhabited::new(server, Some(data_dir))))
+        Ok(server.map(|server| Inhabited::with(server, Some(data_dir))))
     }
 
     fn find(&self, runtime_dir: &Path, mark: &Mark) -> Option<Found> {
         let found = self.host.find(runtime_dir, mark)?;
-        let process = Inhabited::new(found.process, found.data_dir.clone());
+        let process = Inhabited::with(found.process, found.data_dir.clone());
         Some(Found { process, ..found })
     }
 
@@ -117,7 +117,7 @@ struct Inhabited {
 }
 
 impl Inhabited {
-    fn new(server: Box<dyn Process>, data_dir: Option<PathBuf>) -> Box<dyn Process> {
+    fn with(server: Box<dyn Process>, data_dir: Option<PathBuf>) -> Box<dyn Process> {
         Box::new(Inhabited { server, data_dir })
     }
 }

@@ -67,7 +67,7 @@ fn pieces(spec: &CellSpec) -> io::Result<Vec<Piece>> {
     for path in system.chain(spec.read_only.iter().map(PathBuf::as_path)) {
         let is_system_link = SYSTEM.iter().any(|one| Path::new(one) == path) && path.is_symlink();
         let below = |one: &&str| path != Path::new(one) && path.starts_with(one);
-        if path.exists() && !is_system_link && !SYSTEM.iter().any(|one| below(one)) {
+        if path.exists() && !is_system_link && !SYSTEM.iter().any(below) {
             pieces.push(piece(path, read_only)?);
         }
     }

@@ -19,6 +19,7 @@ fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
     let source_data = bed.source.data_dir();
     let other = bed.vdb("other")?.port;
     let socket = bed.open("other")?.text("SHOW unix_socket_directories")?;
+    let data = bed.open("other")?.text("SHOW data_directory")?;
     let reach = |test: String| format!("if {test}; then echo reached; fi");
     let tcp = |port: u16| reach(format!("(exec 3<>/dev/tcp/127.0.0.1/{port})"));
     Ok(vec![
@@ -26,7 +27,7 @@ fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
         ("another VDB by TCP", tcp(other)),
         ("another server's socket", reach(format!("ls {socket}"))),
         ("production's files", reach(format!("ls {}", source_data.display()))),
-        ("the pool", reach(format!("cat {}", bed.scratch.path().join("pool/label").display()))),
+        ("another VDB's files", reach(format!("cat {data}/PG_VERSION"))),
         ("the engine as a process", reach(format!("ls /proc/{pid}/cmdline"))),
         ("UDP", reach("(exec 3<>/dev/udp/127.0.0.1/53)".into())),
         ("files of others", reach("cat /etc/shells".into())),
@@ -138,7 +139,7 @@ fn works(bed: &Testbed) -> Result<()> {
     );
     vdb.execute("CREATE INDEX ON big (text)")?;
     vdb.execute("SET TIME ZONE 'Europe/Zurich'; SELECT to_char(now(), 'TZ')")?;
-    ensure!(program(&vdb, "id -un")? != "", "the user has a name");
+    ensure!(!program(&vdb, "id -un")?.is_empty(), "the user has a name");
     ensure!(program(&vdb, "echo x > /tmp/x && cat /tmp/x")? == "x");
     Ok(())
 }
