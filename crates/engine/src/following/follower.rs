@@ -212,7 +212,8 @@ impl Follower {
                 (recovering, deadline) = (found, now + STAGING_READY);
             }
             if !running {
-                return Err(failure);
+                // It says why, by the end of its log.
+                return Err(server.wait_ready(Duration::ZERO).err().unwrap_or(failure));
             }
             if now > deadline {
                 return Err(self.unreachable().unwrap_or(failure));
