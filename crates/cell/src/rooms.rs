@@ -31,6 +31,12 @@ pub(crate) fn build(spec: &CellSpec) -> io::Result<()> {
     let links = links()?;
     let base = Path::new(BASE);
     tmpfs(base, "mode=0755,size=4m")?;
+    // First of all: what belongs to the server may be below one of them.
+    for (place, options) in [("tmp", "mode=1777,size=256m"), ("dev/shm", "mode=1777")] {
+        let place = base.join(place);
+        make_dirs(&place)?;
+        tmpfs(&place, options)?;
+    }
     for piece in &pieces {
         let place = inside(base, &piece.place);
         match piece.is_dir {
@@ -42,11 +48,6 @@ pub(crate) fn build(spec: &CellSpec) -> io::Result<()> {
     }
     for (link, target) in links {
         symlink(target, inside(base, &link))?;
-    }
-    for (shared, options) in [("tmp", "mode=1777"), ("dev/shm", "mode=1777")] {
-        let place = base.join(shared);
-        make_dirs(&place)?;
-        tmpfs(&place, options)?;
     }
     accounts(base, spec.user.as_ref())?;
     // The old root is stacked below the new one, and taken away from there.
