@@ -75,8 +75,8 @@ fn pieces(spec: &CellSpec) -> io::Result<Vec<Piece>> {
     for path in &spec.own {
         pieces.push(piece(path, hard)?);
     }
-    for path in DEVICES {
-        pieces.push(piece(Path::new(path), libc::MOUNT_ATTR_NOSUID)?);
+    for path in DEVICES.iter().map(Path::new).filter(|path| path.exists()) {
+        pieces.push(piece(path, libc::MOUNT_ATTR_NOSUID)?);
     }
     Ok(pieces)
 }
