@@ -76,16 +76,11 @@ impl Launcher for Cells {
     }
 
     fn launch(&self, mut launch: Launch) -> Result<Option<Box<dyn Process>>, Failure> {
-        let mut own = vec![launch.data_dir.clone()];
-        own.extend(launch.own_dirs.iter().cloned());
-        let cell = self.spec(
-            launch.program_dirs.clone(),
-            own,
-            launch.tcp.then_some(launch.port),
-            launch.udp,
-        );
-        launch.command = self.confined(launch.command, cell)?;
         let data_dir = launch.data_dir.clone();
+        let own = std::iter::once(&data_dir).chain(&launch.own_dirs).cloned().collect();
+        let port = launch.tcp.then_some(launch.port);
+        let cell = self.spec(launch.program_dirs.clone(), own, port, launch.udp);
+        launch.command = self.confined(launch.command, cell)?;
         let server = self.host.launch(launch)?;
         Ok(server.map(|server| Inhabited::with(server, Some(data_dir))))
     }

@@ -24,8 +24,6 @@ pub struct Launch {
     pub name: String,
     /// The program, its arguments and where its output goes. The launcher sets the user.
     pub command: Spec,
-    /// By what it is recognised.
-    pub mark: Mark,
     /// A directory for this server alone, which exists.
     pub runtime_dir: PathBuf,
     /// Where its data is.

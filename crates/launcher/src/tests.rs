@@ -1,5 +1,5 @@
 use super::*;
-use offshoot_os::process::{Signal, Sink, Spec};
+use offshoot_os::process::{ProcessId, Signal, Sink, Spec};
 use offshoot_types::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,6 @@ fn launch(dir: &Path) -> Launch {
     Launch {
         name: "vdb one".to_owned(),
         command,
-        mark: Mark { program: "sleeperd", argument },
         data_dir: runtime_dir.clone(),
         runtime_dir,
         own_dirs: Vec::new(),
@@ -32,14 +31,19 @@ fn launch(dir: &Path) -> Launch {
 }
 
 fn mark(dir: &Path) -> Mark {
-    launch(dir).mark
+    Mark { program: "sleeperd", argument: dir.join("run").display().to_string() }
 }
 
 /// Launched, and past the programs that come before the server itself.
 fn launched(host: &ThisHost, dir: &Path) -> Box<dyn Process> {
     let process = host.launch(launch(dir)).unwrap().expect("it runs");
     for _ in 0..2000 {
-        if host.find(&dir.join("run"), &mark(dir)).is_some() && process.titles().len() == 2 {
+        let children = process.id().children();
+        let sleep = |child: &ProcessId| child.name().is_some_and(|name| name == "sleep");
+        if host.find(&dir.join("run"), &mark(dir)).is_some()
+            && children.len() == 2
+            && children.iter().all(sleep)
+        {
             return process;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -78,7 +78,6 @@ pub(crate) fn start(
     let launched = launcher.launch(Launch {
         name: spec.name.clone(),
         command,
-        mark,
         runtime_dir: spec.runtime_dir.clone(),
         data_dir: spec.data_dir.clone(),
         own_dirs: vec![spec.runtime_dir.clone()],

@@ -33,7 +33,6 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
     let launched = launcher.launch(Launch {
         name: spec.name.clone(),
         command: command(&spec),
-        mark,
         runtime_dir: spec.runtime_dir.clone(),
         data_dir: spec.data_dir.clone(),
         own_dirs: vec![spec.socket_dir()],

@@ -196,3 +196,44 @@ pub fn prepare(bed: &Bed, case: &Case) -> (String, Vec<String>) {
     let steps = job["steps"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned());
     (job["job"].as_str().unwrap().to_owned(), steps.collect())
 }
+
+/// A test for each case, by a function that takes it.
+macro_rules! each_case {
+    ($run:ident) => {
+        each_case! { $run:
+            link: LINK,
+            unlink: UNLINK,
+            resync: RESYNC,
+            sync: SYNC,
+            snapshot: SNAPSHOT,
+            snapshot_of_a_vdb: SNAPSHOT_OF_VDB,
+            snapshot_deletion: SNAPSHOT_DELETE,
+            proof: PROOF,
+            pause: PAUSE,
+            resume: RESUME,
+            provision: PROVISION,
+            deletion: DELETE,
+            refresh: REFRESH,
+            rewind: REWIND,
+            rewind_taken_back: REWIND_UNDO,
+            stop: STOP,
+            start: START,
+            revival: REVIVE,
+            bookmark: BOOKMARK,
+            bookmark_deletion: BOOKMARK_DELETE,
+            retention: RETENTION,
+            retention_of_a_vdb: RETENTION_OF_VDB,
+            reclaim: RECLAIM,
+            scrub: SCRUB,
+        }
+    };
+    ($run:ident: $($name:ident: $case:ident,)+) => {
+        $(
+            #[test]
+            fn $name() {
+                $run(&$crate::case::$case);
+            }
+        )+
+    };
+}
+pub(crate) use each_case;

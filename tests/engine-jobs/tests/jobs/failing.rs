@@ -1,7 +1,7 @@
 //! Steps that fail, before their work and after it, in an engine that lives on.
 
 use crate::bed::Bed;
-use crate::case::{self, Case, prepare};
+use crate::case::{Case, each_case, prepare};
 
 /// Each step fails at both places; the engine then finds that nothing of the job is left (see the action `fail`), and
 /// that it can be done.
@@ -24,40 +24,4 @@ fn fail_at_each_step(case: &Case) {
     bed.check_closed();
 }
 
-macro_rules! failing {
-    ($($name:ident: $case:ident,)+) => {
-        $(
-            #[test]
-            fn $name() {
-                fail_at_each_step(&case::$case);
-            }
-        )+
-    };
-}
-
-failing! {
-    link: LINK,
-    unlink: UNLINK,
-    resync: RESYNC,
-    sync: SYNC,
-    snapshot: SNAPSHOT,
-    snapshot_of_a_vdb: SNAPSHOT_OF_VDB,
-    snapshot_deletion: SNAPSHOT_DELETE,
-    proof: PROOF,
-    pause: PAUSE,
-    resume: RESUME,
-    provision: PROVISION,
-    deletion: DELETE,
-    refresh: REFRESH,
-    rewind: REWIND,
-    rewind_taken_back: REWIND_UNDO,
-    stop: STOP,
-    start: START,
-    revival: REVIVE,
-    bookmark: BOOKMARK,
-    bookmark_deletion: BOOKMARK_DELETE,
-    retention: RETENTION,
-    retention_of_a_vdb: RETENTION_OF_VDB,
-    reclaim: RECLAIM,
-    scrub: SCRUB,
-}
+each_case!(fail_at_each_step);

@@ -1,7 +1,7 @@
 //! Engines that die at a step.
 
 use crate::bed::{Bed, answers, told};
-use crate::case::{self, Case, prepare};
+use crate::case::{Case, each_case, prepare};
 
 /// Each step is killed at both places, and so is the engine that finishes or undoes it.
 fn kill_at_each_step(case: &Case) {
@@ -50,40 +50,4 @@ pub fn kill_twice(bed: &Bed, case: &Case, places: [&str; 2], more: &[&str]) -> b
     answers[0]["done"].as_bool().unwrap()
 }
 
-macro_rules! killed {
-    ($($name:ident: $case:ident,)+) => {
-        $(
-            #[test]
-            fn $name() {
-                kill_at_each_step(&case::$case);
-            }
-        )+
-    };
-}
-
-killed! {
-    link: LINK,
-    unlink: UNLINK,
-    resync: RESYNC,
-    sync: SYNC,
-    snapshot: SNAPSHOT,
-    snapshot_of_a_vdb: SNAPSHOT_OF_VDB,
-    snapshot_deletion: SNAPSHOT_DELETE,
-    proof: PROOF,
-    pause: PAUSE,
-    resume: RESUME,
-    provision: PROVISION,
-    deletion: DELETE,
-    refresh: REFRESH,
-    rewind: REWIND,
-    rewind_taken_back: REWIND_UNDO,
-    stop: STOP,
-    start: START,
-    revival: REVIVE,
-    bookmark: BOOKMARK,
-    bookmark_deletion: BOOKMARK_DELETE,
-    retention: RETENTION,
-    retention_of_a_vdb: RETENTION_OF_VDB,
-    reclaim: RECLAIM,
-    scrub: SCRUB,
-}
+each_case!(kill_at_each_step);
