@@ -19,7 +19,7 @@ use crate::config::{self, VdbOptions as ConfiguredVdb};
 use crate::control::{self, Control};
 use crate::lsn::Lsn;
 use crate::recovery::{self, Target, Timeline};
-use crate::server::{ServerSpec as LaunchSpec, adopt, start, stop_leftover};
+use crate::server::{ServerSpec as LaunchSpec, adopt, start, stop_leftover, vacate};
 use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
 use crate::{access, base_backup, standby, superuser, vdb_role};
@@ -138,6 +138,7 @@ impl Connector for Postgres {
     fn start(&self, spec: ServerSpec, role: Role) -> Result<Arc<dyn Server>, Failure> {
         let files = spec.files.clone();
         let mut launch = self.launch(spec)?;
+        vacate(&launch)?;
         let control = read_control(&launch)?;
         match role {
             Role::Staging { buffers } => {
@@ -162,6 +163,7 @@ impl Connector for Postgres {
     fn replay(&self, spec: ServerSpec, replay: Replay<'_>) -> Result<Replayed, Failure> {
         let (files, name) = (spec.files.clone(), spec.name.clone());
         let mut launch = self.launch(spec)?;
+        vacate(&launch)?;
         let control = read_control(&launch)?;
         if control.was_opened() && base_backup::recovery_start(&*files)?.is_none() {
             let message = format!("the clone of {name} was opened before");

@@ -114,6 +114,17 @@ pub fn start(spec: ServerSpec) -> Result<Server, Failure> {
     launch::start(spec)
 }
 
+/// Makes sure that no process works in the data directory, before its files are made ready for a
+/// start. The processes of a postmaster that was killed read and write there until they notice, and
+/// hold its shared memory: the next one would refuse to start.
+///
+/// # Errors
+/// `AlreadyExists` when a server of this runtime directory runs; `Internal` if a process does not end
+/// even when killed.
+pub fn vacate(spec: &ServerSpec) -> Result<(), Failure> {
+    launch::vacate(spec)
+}
+
 /// The server that an earlier engine process started with this runtime directory, when it still
 /// runs.
 ///

@@ -16,21 +16,13 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
     check_socket_path(&spec)?;
-    let (launcher, mark) = (spec.launcher.clone(), mark(&spec.runtime_dir));
-    if let Some(found) = launcher.find(&spec.runtime_dir, &mark) {
-        return Err(found.runs_already(&spec.name));
-    }
+    refuse_second(&spec)?;
     if let Some(port) = spec.tcp_port {
         check_port(port)?;
     }
     prepare_dirs(&spec)?;
-    // They would hold the shared memory, and the postmaster refuse to start. It wrote this file before
-    // it made any.
-    if spec.data_dir.join("postmaster.pid").symlink_metadata().is_ok() {
-        launcher.end_orphans(&spec.data_dir, PROGRAM)?;
-    }
     let log_start = log::length(&spec.log_file);
-    let launched = launcher.launch(Launch {
+    let launched = spec.launcher.launch(Launch {
         name: spec.name.clone(),
         command: command(&spec),
         runtime_dir: spec.runtime_dir.clone(),
@@ -45,6 +37,23 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
     match launched {
         Some(process) => Ok(Server::new(process, log_start, spec)),
         None => Err(log::start_failure(&spec, log_start)),
+    }
+}
+
+/// See [`super::vacate`].
+pub(super) fn vacate(spec: &ServerSpec) -> Result<(), Failure> {
+    refuse_second(spec)?;
+    // Only where a server has been started before: looking at every process takes its time.
+    if spec.socket_dir().is_dir() {
+        spec.launcher.end_orphans(&spec.data_dir, PROGRAM)?;
+    }
+    Ok(())
+}
+
+fn refuse_second(spec: &ServerSpec) -> Result<(), Failure> {
+    match spec.launcher.find(&spec.runtime_dir, &mark(&spec.runtime_dir)) {
+        Some(found) => Err(found.runs_already(&spec.name)),
+        None => Ok(()),
     }
 }
 

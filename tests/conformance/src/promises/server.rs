@@ -125,7 +125,7 @@ pub fn a_stop_is_clean_or_recovered_from(harness: &dyn Harness) {
     let mut server = connector.start(spec.clone(), vdb()).unwrap();
     let uri = grant(&linked, &*server, &spec, false);
     let mut wanted = linked.content_after(5);
-    let ends: [End<'_>; 4] = [
+    let ends: [End<'_>; 5] = [
         &|server| assert!(server.stop(StopMode::Immediate, PATIENCE).unwrap()),
         &|server| assert!(server.stop(StopMode::Fast, PATIENCE).unwrap()),
         &|server| {
@@ -133,6 +133,14 @@ pub fn a_stop_is_clean_or_recovered_from(harness: &dyn Harness) {
             until("it is gone", || !server.running());
             // What it started ends with it, and stopping what does not run is no error.
             assert!(!server.stop(StopMode::Fast, PATIENCE).unwrap());
+        },
+        &|server| {
+            // What it started does not notice, and still holds what the next one needs.
+            for child in server.process_id().children() {
+                child.signal(Signal::Stop).unwrap();
+            }
+            server.process_id().signal(Signal::Kill).unwrap();
+            until("it is gone", || !server.running());
         },
         &|server| {
             // One that does not listen is killed in time.
