@@ -68,6 +68,12 @@ pub struct Vdb {
     pub unique_bytes: u64,
     /// Settings of the database given at provision.
     pub settings: BTreeMap<String, String>,
+    /// Whether its user is a superuser.
+    pub superuser: bool,
+    /// Whether the source's logins work on it, with their passwords.
+    pub keep_source_logins: bool,
+    /// Whether foreign servers of the source have their addresses and passwords on it.
+    pub keep_foreign_servers: bool,
     /// The limit of its memory, where one was given.
     #[schema(required)]
     pub memory_bytes: Option<u64>,
@@ -111,6 +117,13 @@ pub struct ProvisionVdb {
     /// Whether the source's logins stay usable; by default they cannot log in.
     #[serde(default)]
     pub keep_source_logins: bool,
+    /// Whether its user is a superuser, who may also run programs in the server's cell; by default the user
+    /// owns the databases.
+    #[serde(default)]
+    pub superuser: bool,
+    /// Whether the source's foreign servers keep their addresses, and the passwords for them.
+    #[serde(default)]
+    pub keep_foreign_servers: bool,
 }
 
 /// Opens a newer (or any) moment of the parent under the same name, port, credentials and settings.

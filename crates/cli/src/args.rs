@@ -16,7 +16,7 @@ pub use moment::MomentArgs;
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
 pub use snapshot::SnapshotCommand;
-pub use vdb::{ConnectArgs, ProvisionArgs, RewindArgs, VdbCommand};
+pub use vdb::{ConnectArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
 
 use clap::{Args, Parser, Subcommand};
 use offshoot_bench::BenchCommand;

@@ -275,6 +275,7 @@ fn provision_passes_on_what_was_asked() {
     let world = World::with_objects();
     let mut command = world.command("vdb provision test --from prod --port 6010 --memory 512MiB");
     command.args(["--set", "work_mem=64MB", "--set", "search_path=a=b,c", "--keep-source-logins"]);
+    command.args(["--superuser", "--keep", "foreign-servers"]);
     command.args(["--at", "2026-11-21 14:03:27.5+01", "--json"]);
     let document = run(&mut command).document();
     assert_eq!(document["name"], "test");
@@ -283,7 +284,7 @@ fn provision_passes_on_what_was_asked() {
     assert_eq!((request.port, request.memory_bytes), (Some(6010), Some(512 << 20)));
     assert_eq!(request.settings["search_path"], "a=b,c");
     assert_eq!(request.settings.len(), 2);
-    assert!(request.keep_source_logins);
+    assert!(request.keep_source_logins && request.superuser && request.keep_foreign_servers);
     assert_eq!(request.moment, Moment::At { time: "2026-11-21T13:03:27.5Z".parse().unwrap() });
 
     let mut command = world.command("vdb refresh dev");

@@ -104,10 +104,27 @@ pub struct Replayed {
 pub struct Grant {
     /// The password of [`Connector::login`](crate::Connector::login).
     pub password: Secret,
+    /// Whether they may do everything, programs on the server's host included.
+    pub superuser: bool,
     /// Whether the source's logins work again.
-    pub restore_source_logins: bool,
+    pub keep_source_logins: bool,
+    /// Whether addresses of other databases, and passwords for them, stay as the source has them.
+    pub keep_foreign_servers: bool,
     /// The database that users will connect to first.
     pub preferred_database: Option<String>,
+}
+
+impl Grant {
+    /// The least: nothing of the source's stays, and the user is no superuser.
+    pub fn new(password: Secret) -> Grant {
+        Grant {
+            password,
+            superuser: false,
+            keep_source_logins: false,
+            keep_foreign_servers: false,
+            preferred_database: None,
+        }
+    }
 }
 
 /// What was done so that a copy cannot reach its source.

@@ -95,6 +95,12 @@ pub struct Vdb {
     /// Whether logins of the source's roles stay enabled.
     #[serde(default)]
     pub keep_source_logins: bool,
+    /// Whether its user is a superuser of it; so are those of records of earlier releases.
+    #[serde(default = "superuser_of_earlier_releases")]
+    pub superuser: bool,
+    /// Whether the source's foreign servers stay, with the passwords for them.
+    #[serde(default)]
+    pub keep_foreign_servers: bool,
     /// How it is kept.
     #[serde(default = "Policy::of_vdb")]
     pub policy: Policy,
@@ -109,4 +115,8 @@ pub struct Vdb {
     /// How long its last provision, refresh or rewind took.
     #[serde(default)]
     pub timings: Timings,
+}
+
+fn superuser_of_earlier_releases() -> bool {
+    true
 }

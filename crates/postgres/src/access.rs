@@ -1,16 +1,23 @@
 //! Who may connect: `pg_hba.conf` and `pg_ident.conf` of the servers the engine starts.
 //!
-//! The Unix socket is in a directory of mode 0700 that belongs to the server's operating-system
-//! user, so only that user and root reach it: `trust` there admits nobody who could not read the
-//! data files anyway. TCP is for a VDB's users, on loopback, by SCRAM password.
+//! The Unix socket is the engine's: the server asks the kernel who calls (`peer`), and lets the
+//! operating-system user in that the engine runs as. The socket's directory has mode 0700 besides, and
+//! no other server's cell contains it. TCP is for a VDB's users, on loopback, by SCRAM password.
 
+use offshoot_connector::DataDir;
+use offshoot_os::process::User;
 use offshoot_types::Failure;
 
+use crate::engine_role::ENGINE_ROLE;
 use crate::files::write_file;
-use offshoot_connector::DataDir;
+use crate::superuser;
+use crate::vdb_role::VDB_ROLE;
 
 const HEADER: &str = "# Written by Offshoot and rewritten whenever it starts this server.\n";
-const PRIVATE_SOCKET: &str = "local all all trust\n";
+const PRIVATE_SOCKET: &str = "local all all peer map=engine\n";
+
+/// What a cell calls an ordinary user whose engine built it.
+const IN_CELL: &str = "server";
 
 /// Rules that admit only the engine, by the private socket: staging and image preparation.
 ///
@@ -30,7 +37,8 @@ pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> 
     let method = if source_logins { "md5" } else { "scram-sha-256" };
     let mut rules = format!("{HEADER}{PRIVATE_SOCKET}");
     for address in ["127.0.0.1/32", "::1/128"] {
-        rules += &format!("host all {} {address} scram-sha-256\n", crate::vdb_role::VDB_ROLE);
+        rules += &format!("host all {ENGINE_ROLE} {address} reject\n");
+        rules += &format!("host all {VDB_ROLE} {address} scram-sha-256\n");
         rules += &format!("host all all {address} {method}\n");
         rules += &format!("host replication all {address} {method}\n");
     }
@@ -39,5 +47,25 @@ pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> 
 
 fn write(dir: &dyn DataDir, rules: &str) -> Result<(), Failure> {
     write_file(dir, "pg_hba.conf", rules)?;
-    write_file(dir, "pg_ident.conf", HEADER)
+    write_file(dir, "pg_ident.conf", &format!("{HEADER}{}", engine_map(dir)))
+}
+
+/// The roles that the engine may log in as: its own, and on a copy that has none yet a superuser of the
+/// source.
+fn engine_map(dir: &dyn DataDir) -> String {
+    let own = [ENGINE_ROLE, VDB_ROLE, "postgres"].map(str::to_owned);
+    let mut roles: Vec<String> = own.into_iter().chain(superuser::candidates(dir)).collect();
+    roles.retain(|role| !role.chars().any(char::is_control));
+    roles.sort();
+    roles.dedup();
+    let callers = match User::own_is_root() {
+        true => vec!["root".to_owned()],
+        false => User::own_name().into_iter().chain([IN_CELL.to_owned()]).collect(),
+    };
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let mut map = String::new();
+    for (caller, role) in callers.iter().flat_map(|one| roles.iter().map(move |role| (one, role))) {
+        map += &format!("engine {} {}\n", quoted(caller), quoted(role));
+    }
+    map
 }

@@ -19,6 +19,7 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 
+use crate::engine_role::ENGINE_ROLE;
 use crate::session::{ConnectError, Session};
 use crate::vdb_role::VDB_ROLE;
 
@@ -237,7 +238,7 @@ impl Server {
     }
 
     /// Connects as a superuser to a database that exists (`postgres`, else `template1`). Tries the
-    /// role that worked last, `spec.superusers`, the VDB role and `postgres`.
+    /// role that worked last, `spec.superusers`, the engine's role, the VDB role and `postgres`.
     ///
     /// # Errors
     /// `SourceRefused` when none of them may log in, else `Internal`.
@@ -263,7 +264,8 @@ impl Server {
     fn try_database(&self, database: &str) -> Result<Session, ConnectError> {
         let last = self.role.lock().clone();
         let given = self.spec.superusers.iter().cloned();
-        let known = [VDB_ROLE.to_owned(), "postgres".to_owned()];
+        // Copies of earlier releases have no role of the engine; their VDB role is a superuser.
+        let known = [ENGINE_ROLE, VDB_ROLE, "postgres"].map(str::to_owned);
         let mut refused = ConnectError::RoleRefused("no role to connect as".to_owned());
         for role in last.into_iter().chain(given).chain(known) {
             let (dir, port) = (self.spec.socket_dir(), self.spec.socket_port());
@@ -279,6 +281,11 @@ impl Server {
             }
         }
         Err(refused)
+    }
+
+    /// Whether it is the engine's role that opened a session last.
+    pub(crate) fn has_engine_role(&self) -> bool {
+        self.role.lock().as_deref() == Some(ENGINE_ROLE)
     }
 
     /// Tries this role first from now on.

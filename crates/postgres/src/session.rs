@@ -19,6 +19,7 @@ const OVERRIDES: &[&str] = &[
     "session_preload_libraries=",
     "local_preload_libraries=",
     "session_replication_role=replica",
+    "role=none",
     "default_transaction_read_only=off",
     "default_transaction_isolation=read\\ committed",
     "synchronous_commit=local",

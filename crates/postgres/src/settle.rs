@@ -1,24 +1,34 @@
 //! Cuts a promoted copy's ties with its source.
 //!
-//! Afterwards nothing in the image connects to production or waits for anything there:
-//! subscriptions are disabled and detached from their slots, replication slots dropped; the
-//! source's logins are disabled (and remembered, so that a VDB can have them back); the VDB role
-//! exists. Schedulers never ran in the copy: [`crate::config::adopt`] leaves their libraries out.
+//! Afterwards nothing in the image connects to production or waits for anything there: subscriptions
+//! are disabled, detached from their slots and without the address and password of their publisher,
+//! replication slots dropped, jobs of schedulers gone. The source's logins are disabled (and remembered,
+//! so that a VDB can have them back); the engine's role and the VDB role exist, and the latter owns what
+//! superusers owned. Schedulers never ran in the copy: [`crate::config::adopt`] leaves their libraries
+//! out. What a VDB may keep by choice is cut when it is given to its user: [`crate::secrets`].
 
 use std::time::Duration;
 
 use offshoot_types::Failure;
 
-use crate::files::write_file;
+use crate::engine_role::{self, ENGINE_ROLE};
+use crate::handover::{self, hand_over};
+use crate::secrets::{self, Secrets};
 use crate::server::Server;
-use crate::session::quote_text;
-use crate::vdb_role::{SOURCE_LOGINS_FILE, ensure_role_sql, login_sql, remembered_logins};
+use crate::session::{Session, quote_identifier, quote_text};
+use crate::vdb_role;
 use offshoot_connector::DataDir;
 
 pub use crate::vdb_role::VDB_ROLE;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What a bootstrap superuser is called that has the name of the VDB role: it cannot be anything less.
+const RENAMED: &str = "offshoot_source";
+
+/// Roles that log in, but for those of Offshoot.
+const SOURCE_LOGINS: &str = "rolcanlogin AND rolname NOT IN ('offshoot', 'offshoot_engine')";
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,8 +39,17 @@ pub struct SettleReport {
     pub disabled_subscriptions: Vec<String>,
     /// Replication slots dropped.
     pub dropped_slots: Vec<String>,
+    /// Databases whose scheduler's jobs were deleted.
+    pub unscheduled: Vec<String>,
     /// What the user should know although the image is sound, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// Makes the engine's role, and uses it from now on.
+pub(crate) fn take_engine_role(server: &Server) -> Result<(), Failure> {
+    server.connect()?.execute(&engine_role::ensure_sql(), TIMEOUT)?;
+    server.prefer_role(ENGINE_ROLE);
+    Ok(())
 }
 
 /// Settles a promoted server that was started by [`crate::recovery::run`] (which runs none of the
@@ -39,58 +58,106 @@ pub struct SettleReport {
 /// # Errors
 /// `Internal` with the server's words; `SourceRefused` when no superuser of the source may log in.
 pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Failure> {
+    take_engine_role(server)?;
     let mut session = server.connect()?;
     let mut report = SettleReport {
         disabled_logins: session.query_column(
             &format!(
-                "SELECT rolname FROM pg_catalog.pg_roles WHERE rolcanlogin AND rolname <> {} \
-                 ORDER BY rolname",
-                quote_text(VDB_ROLE)
+                "SELECT rolname FROM pg_catalog.pg_roles WHERE {SOURCE_LOGINS} ORDER BY rolname"
             ),
             TIMEOUT,
         )?,
         disabled_subscriptions: session.query_column(
             "SELECT datname || '.' || subname FROM pg_catalog.pg_subscription \
              JOIN pg_catalog.pg_database d ON d.oid = subdbid \
-             WHERE subenabled OR subslotname IS NOT NULL ORDER BY 1",
+             WHERE subenabled OR subslotname IS NOT NULL OR subconninfo <> '' ORDER BY 1",
             TIMEOUT,
         )?,
         ..SettleReport::default()
     };
+    let passwords = "SELECT rolname FROM pg_catalog.pg_authid WHERE rolpassword IS NOT NULL";
+    let found = Secrets {
+        logins: report.disabled_logins.clone(),
+        passwords: session.query_column(passwords, TIMEOUT)?,
+        foreign: look_into_databases(server, &mut session, &mut report)?,
+    };
     // Written before the logins are disabled, so that a repeated run never forgets what the first
     // one found.
-    remember_logins(dir, &report.disabled_logins)?;
-    // The catalog is changed directly: subscriptions belong to databases, and opening a session in
-    // each of them (some take none) would cost more than everything else together.
-    let mut sql = ensure_role_sql(None);
-    sql += &login_sql(&format!("rolcanlogin AND rolname <> {}", quote_text(VDB_ROLE)), "NOLOGIN");
-    sql += "UPDATE pg_catalog.pg_subscription SET subenabled = false, subslotname = NULL \
-            WHERE subenabled OR subslotname IS NOT NULL;";
-    session.execute(&sql, TIMEOUT)?;
+    secrets::remember(dir, found)?;
+    cut(&mut session)?;
     report.dropped_slots = session.query_column(
         "SELECT slot_name FROM pg_catalog.pg_replication_slots s, \
          LATERAL pg_catalog.pg_drop_replication_slot(slot_name) WHERE NOT active",
         TIMEOUT,
     )?;
-    let prepared = session.query_column("SELECT gid FROM pg_catalog.pg_prepared_xacts", TIMEOUT)?;
-    if !prepared.is_empty() {
-        report.warnings.push(format!(
-            "{} prepared transaction(s) of the source are open and hold their locks: {}",
-            prepared.len(),
-            prepared.join(", ")
-        ));
-    }
+    report.warnings = prepared_transactions(&mut session)?;
+    report.warnings.extend(hand_over(server)?);
     session.execute("CHECKPOINT", CHECKPOINT_TIMEOUT)?;
-    server.prefer_role(VDB_ROLE);
     Ok(report)
 }
 
-fn remember_logins(dir: &dyn DataDir, found: &[String]) -> Result<(), Failure> {
-    let mut names = remembered_logins(dir)?;
-    names.extend(found.iter().cloned());
-    names.sort();
-    names.dedup();
-    let text = serde_json::to_string(&names)
-        .map_err(|error| Failure::internal(format!("cannot remember the logins: {error}")))?;
-    write_file(dir, SOURCE_LOGINS_FILE, &text)
+/// The catalog is changed directly: subscriptions belong to databases, and it would take a session in
+/// each of them.
+fn cut(session: &mut Session) -> Result<(), Failure> {
+    let (role, renamed) = (quote_identifier(VDB_ROLE), quote_identifier(RENAMED));
+    let mut sql = format!(
+        "DO $do$ BEGIN \
+           IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE oid = 10 AND rolname = {}) THEN \
+             ALTER ROLE {role} RENAME TO {renamed}; \
+           END IF; \
+         END $do$;",
+        quote_text(VDB_ROLE)
+    );
+    sql += &vdb_role::ensure_sql(None, false);
+    sql += &secrets::login_sql(SOURCE_LOGINS, "NOLOGIN");
+    sql += "UPDATE pg_catalog.pg_subscription SET subenabled = false, subslotname = NULL, \
+            subconninfo = '' WHERE subenabled OR subslotname IS NOT NULL OR subconninfo <> '';";
+    session.execute(&sql, TIMEOUT)
+}
+
+/// What only a session in a database can see and change. Returns the databases with foreign servers.
+fn look_into_databases(
+    server: &Server,
+    session: &mut Session,
+    report: &mut SettleReport,
+) -> Result<Vec<String>, Failure> {
+    let mut foreign = Vec::new();
+    for database in session.query_column(handover::DATABASES, TIMEOUT)? {
+        let mut inside = server.connect_to(&database)?;
+        // Of pg_cron, and of pgAgent, whose steps may hold the address and password of any database.
+        let jobs = ["cron.job", "pgagent.pga_job"];
+        for table in jobs {
+            let there = format!("SELECT pg_catalog.to_regclass({})", quote_text(table));
+            if inside.query_column(&there, TIMEOUT)?.is_empty() {
+                continue;
+            }
+            let delete =
+                format!("WITH gone AS (DELETE FROM {table} RETURNING 1) SELECT count(*) FROM gone");
+            match inside.query_column(&delete, TIMEOUT) {
+                Ok(count) if count == ["0"] => {}
+                Ok(_) => report.unscheduled.push(database.clone()),
+                Err(failure) => report.warnings.push(format!(
+                    "the jobs in {table} of database {database} could not be deleted: {}",
+                    failure.message
+                )),
+            }
+        }
+        if !inside.query_column(secrets::FOREIGN, TIMEOUT)?.is_empty() {
+            foreign.push(database);
+        }
+    }
+    report.unscheduled.dedup();
+    Ok(foreign)
+}
+
+fn prepared_transactions(session: &mut Session) -> Result<Vec<String>, Failure> {
+    let prepared = session.query_column("SELECT gid FROM pg_catalog.pg_prepared_xacts", TIMEOUT)?;
+    if prepared.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![format!(
+        "{} prepared transaction(s) of the source are open and hold their locks: {}",
+        prepared.len(),
+        prepared.join(", ")
+    )])
 }

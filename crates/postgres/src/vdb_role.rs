@@ -1,19 +1,44 @@
-//! The VDB's own superuser and password.
+//! The role that a VDB's user logs in as, and its password.
+//!
+//! It is no superuser unless that was asked for. It owns what superusers of the source owned
+//! ([`crate::handover`]), is a member of every other role with the right to grant it, reads and writes
+//! all data, ends sessions and resets statistics. It runs no programs and reads no files of the server,
+//! and cannot give itself the right to.
 
 use std::time::Duration;
 
-use offshoot_types::{ErrorKind, Failure};
+use offshoot_types::Failure;
 
 use crate::session::{Session, quote_identifier, quote_text};
-use offshoot_connector::DataDir;
 
-/// The superuser role of a VDB.
+/// The role that a VDB's user logs in as.
 pub const VDB_ROLE: &str = "offshoot";
 
-/// File in the data directory that remembers which roles of the source could log in (JSON list).
-pub(crate) const SOURCE_LOGINS_FILE: &str = "offshoot.source_logins.json";
-
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Roles of PostgreSQL that lead out of the database: to programs, files and other hosts.
+const LEADING_OUT: [&str; 4] = [
+    "pg_execute_server_program",
+    "pg_read_server_files",
+    "pg_write_server_files",
+    "pg_create_subscription",
+];
+
+/// Roles of PostgreSQL that the owner of a database may well have; each exists from some version on.
+const GIVEN: [&str; 7] = [
+    "pg_read_all_data",
+    "pg_write_all_data",
+    "pg_monitor",
+    "pg_signal_backend",
+    "pg_signal_autovacuum_worker",
+    "pg_checkpoint",
+    "pg_maintain",
+];
+
+/// Settings for superusers that harm nobody but the session that changes them (from 15 on).
+const SETTABLE: &str = "session_replication_role, deadlock_timeout, log_statement, \
+    log_min_duration_statement, log_duration, log_lock_waits, log_temp_files, track_activities, \
+    track_counts, track_functions, track_io_timing";
 
 /// A new password: 32 letters and digits, safe in a URI. A secret: do not log it.
 pub fn new_password() -> String {
@@ -22,73 +47,87 @@ pub fn new_password() -> String {
     bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
 }
 
-/// Creates or alters the VDB role (superuser, may log in, no expiry, no own settings) with this
-/// password. Only the SCRAM verifier is sent, so the password appears in no log.
+/// Creates or alters the VDB role with this password. Only the SCRAM verifier is sent, so the password
+/// appears in no log.
 ///
 /// # Errors
 /// `Internal` with the server's words.
-pub fn set_password(session: &mut Session, password: &str) -> Result<(), Failure> {
+pub fn admit(session: &mut Session, password: &str, superuser: bool) -> Result<(), Failure> {
     let verifier = postgres_protocol::password::scram_sha_256(password.as_bytes());
-    session.execute(&ensure_role_sql(Some(&verifier)), TIMEOUT)
+    let mut sql = ensure_sql(Some(&verifier), superuser);
+    if !superuser {
+        sql += &rights_sql();
+    }
+    session.execute(&sql, TIMEOUT)
 }
 
-/// Statements that create the VDB role as it must be. Without a verifier it has no password, so it
-/// cannot log in over TCP.
-pub(crate) fn ensure_role_sql(verifier: Option<&str>) -> String {
+/// Statements that create the VDB role. Without a verifier it has no password, so it cannot log in over
+/// TCP.
+pub(crate) fn ensure_sql(verifier: Option<&str>, superuser: bool) -> String {
     let role = quote_identifier(VDB_ROLE);
     let name = quote_text(VDB_ROLE);
     let password = verifier.map_or("NULL".to_owned(), quote_text);
+    let kind = if superuser { "SUPERUSER REPLICATION" } else { "NOSUPERUSER NOREPLICATION" };
     format!(
         "DO $do$ BEGIN \
            IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {name}) THEN \
              CREATE ROLE {role}; \
            END IF; \
          END $do$; \
-         ALTER ROLE {role} WITH SUPERUSER INHERIT CREATEROLE CREATEDB LOGIN REPLICATION BYPASSRLS \
+         ALTER ROLE {role} WITH {kind} INHERIT CREATEROLE CREATEDB LOGIN BYPASSRLS \
            CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD {password}; \
          DELETE FROM pg_catalog.pg_db_role_setting WHERE setrole = \
            (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = {name});"
     )
 }
 
-/// Re-enables the logins of the source's roles that settling disabled.
-///
-/// # Errors
-/// `Internal` with the server's words.
-pub fn restore_source_logins(session: &mut Session, dir: &dyn DataDir) -> Result<(), Failure> {
-    let names = remembered_logins(dir)?;
-    if names.is_empty() {
-        return Ok(());
-    }
-    let list: Vec<String> = names.iter().map(|name| quote_text(name)).collect();
-    session.execute(&login_sql(&format!("rolname IN ({})", list.join(", ")), "LOGIN"), TIMEOUT)
-}
-
-/// Statements that give or take the right to log in to or from the roles of a condition.
-pub(crate) fn login_sql(condition: &str, attribute: &str) -> String {
+/// What the VDB role may, and what nobody but a superuser may.
+fn rights_sql() -> String {
+    let role = quote_identifier(VDB_ROLE);
+    let list =
+        |names: &[&str]| names.iter().map(|name| quote_text(name)).collect::<Vec<_>>().join(", ");
+    let (leading_out, given) = (list(&LEADING_OUT), list(&GIVEN));
     format!(
-        "DO $do$ DECLARE name text; BEGIN \
-           FOR name IN SELECT rolname FROM pg_catalog.pg_roles WHERE {condition} LOOP \
-             EXECUTE pg_catalog.format('ALTER ROLE %I {attribute}', name); \
+        "DO $do$ DECLARE \
+           one record; \
+           version integer := pg_catalog.current_setting('server_version_num'); \
+         BEGIN \
+           FOR one IN SELECT r.rolname AS role, m.rolname AS member, g.rolname AS grantor \
+               FROM pg_catalog.pg_auth_members a JOIN pg_catalog.pg_authid r ON r.oid = a.roleid \
+               JOIN pg_catalog.pg_authid m ON m.oid = a.member \
+               LEFT JOIN pg_catalog.pg_authid g ON g.oid = a.grantor \
+               WHERE NOT m.rolsuper AND (r.rolsuper OR r.rolname IN ({leading_out})) LOOP \
+             IF version >= 160000 THEN \
+               EXECUTE pg_catalog.format('REVOKE %I FROM %I GRANTED BY %I CASCADE', \
+                 one.role, one.member, one.grantor); \
+             ELSE \
+               EXECUTE pg_catalog.format('REVOKE %I FROM %I', one.role, one.member); \
+             END IF; \
            END LOOP; \
-         END $do$;"
+           IF version >= 160000 THEN \
+             ALTER ROLE {role} SET createrole_self_grant = 'set, inherit'; \
+           ELSE \
+             /* Whoever may create roles grants membership in any that is no superuser. */ \
+             DELETE FROM pg_catalog.pg_authid WHERE rolname IN ({leading_out}); \
+           END IF; \
+           ALTER ROLE {role} SET lo_compat_privileges = on; \
+           FOR one IN SELECT rolname FROM pg_catalog.pg_roles WHERE rolname IN ({given}) LOOP \
+             EXECUTE pg_catalog.format('GRANT %I TO {role}', one.rolname); \
+           END LOOP; \
+           FOR one IN SELECT rolname FROM pg_catalog.pg_roles \
+               WHERE NOT rolsuper AND oid >= 16384 AND rolname <> {name} LOOP \
+             BEGIN \
+               EXECUTE pg_catalog.format('GRANT %I TO {role} WITH ADMIN OPTION', one.rolname); \
+             EXCEPTION WHEN invalid_grant_operation THEN \
+               NULL; /* It is a member of the VDB role, which therefore has no need of it. */ \
+             END; \
+           END LOOP; \
+           IF version >= 150000 THEN \
+             EXECUTE 'GRANT SET ON PARAMETER {SETTABLE} TO {role}'; \
+           END IF; \
+         END $do$;",
+        name = quote_text(VDB_ROLE),
     )
-}
-
-/// The roles that could log in when settling ran; none if it has not run.
-pub(crate) fn remembered_logins(dir: &dyn DataDir) -> Result<Vec<String>, Failure> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Failure::new(
-            ErrorKind::DataDamaged,
-            format!("{SOURCE_LOGINS_FILE} cannot be read: {error}"),
-            "provision again from the dSource",
-        )
-    };
-    match dir.read(SOURCE_LOGINS_FILE) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| broken(&error)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(broken(&error)),
-    }
 }
 
 /// The URI that opens a database of a VDB in psql as it is. It holds the password.

@@ -7,7 +7,7 @@ use offshoot_conformance::{
 use offshoot_connector::{Connector, ServerSpec};
 use offshoot_domain::ConnectorState;
 use offshoot_launcher::ThisHost;
-use offshoot_os::process::{Child, Signal, Sink, run};
+use offshoot_os::process::{Child, Signal, Sink, Spec, run};
 use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::source::{Password, Session, Source as Login};
 use offshoot_postgres::{Postgres, server};
@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// A superuser, but not the one that everybody expects.
 const BOSS: &str = "boss";
 const SECRET: &str = "s3cret";
-/// As `offshoot::settle` makes it.
-const VDB_ROLE: &str = "offshoot";
+/// The engine's own role in a copy.
+const ENGINE_ROLE: &str = "offshoot_engine";
 
 /// On the distribution's server, or on the one of a major version among those of `OFFSHOOT_TEST_PG_BINS`.
 const DISTRIBUTION: PostgresHarness = PostgresHarness { major: None };
@@ -91,8 +91,8 @@ fn uri(secret: &str, port: u16) -> String {
 
 /// Runs SQL with psql; returns what it printed, or its error.
 fn psql(to: &str, sql: &str) -> Result<String, String> {
-    let spec = tools()
-        .spec("psql")
+    // As ourselves: nobody else is let in by a server's own socket.
+    let spec = Spec::new(tools().installation.bin_dir.join("psql"))
         .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, to])
         .env("PGCONNECT_TIMEOUT", "10")
         .cwd("/");
@@ -107,8 +107,8 @@ fn inside(spec: &ServerSpec, sql: &str) -> Result<String, String> {
         let to = format!("host={} port={port} user={role} dbname=postgres", socket.display());
         psql(&to, sql)
     };
-    // The role of VDBs is made when the ties are cut, which ends the login of the other.
-    as_role(VDB_ROLE).or_else(|_| as_role(BOSS))
+    // The engine's role is made when the ties are cut, which ends the login of the other.
+    as_role(ENGINE_ROLE).or_else(|_| as_role(BOSS))
 }
 
 const CONTENT: &str = "SELECT coalesce(json_object_agg(key, value), '{}') FROM kv";

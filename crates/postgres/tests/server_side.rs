@@ -10,5 +10,7 @@ mod configuration;
 mod image;
 #[path = "server_side/replay.rs"]
 mod replay;
+#[path = "server_side/rights.rs"]
+mod rights;
 #[path = "server_side/start_stop.rs"]
 mod start_stop;

@@ -120,6 +120,8 @@ impl EngineService for LocalEngine {
             settings: request.settings,
             memory_bytes: request.memory_bytes,
             keep_source_logins: request.keep_source_logins,
+            superuser: request.superuser,
+            keep_foreign_servers: request.keep_foreign_servers,
         })
     }
 
@@ -350,6 +352,9 @@ fn vdb(view: VdbView) -> api::Vdb {
         logical_bytes,
         unique_bytes,
         settings: vdb.settings,
+        superuser: vdb.superuser,
+        keep_source_logins: vdb.keep_source_logins,
+        keep_foreign_servers: vdb.keep_foreign_servers,
         memory_bytes: vdb.memory_bytes,
         created_at: vdb.created_at,
         timings: api::ProvisionTimings {

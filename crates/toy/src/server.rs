@@ -230,7 +230,7 @@ impl Server for ToyServer {
 
     fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure> {
         self.wait_ready(deadline)?;
-        let restore = if grant.restore_source_logins { "restore" } else { "none" };
+        let restore = if grant.keep_source_logins { "restore" } else { "none" };
         self.need(&format!("GRANT {LOGIN} {} {restore}", grant.password.reveal()))?;
         Ok(DATABASE.to_owned())
     }

@@ -65,7 +65,8 @@ fn bed(confined: bool) -> Result<Testbed> {
     let bed = Testbed::with_engine(source, options)?;
     bed.link("prod")?;
     for name in ["dev", "other"] {
-        bed.provision(name, "prod", &[])?;
+        // Only a superuser runs programs at all.
+        bed.provision(name, "prod", &["--superuser"])?;
     }
     Ok(bed)
 }

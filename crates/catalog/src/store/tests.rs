@@ -62,6 +62,8 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         settings: [("work_mem".to_owned(), "8MB".to_owned())].into(),
         memory_bytes: Some(512 << 20),
         keep_source_logins: false,
+        superuser: false,
+        keep_foreign_servers: false,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

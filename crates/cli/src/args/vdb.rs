@@ -49,11 +49,24 @@ pub struct ProvisionArgs {
     /// A limit of its memory
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Allow the source's logins here, too
+    /// Make the user a superuser, who may also run programs in the server's cell
+    #[arg(long)]
+    pub superuser: bool,
+    /// Allow the source's logins here, too, with the passwords they have in production
     #[arg(long)]
     pub keep_source_logins: bool,
+    /// What else stays as in production: addresses of other databases and the passwords for them
+    #[arg(long, value_name = "WHAT")]
+    pub keep: Vec<KeepArg>,
     #[command(flatten)]
     pub job: JobArgs,
+}
+
+/// What of production a VDB may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum KeepArg {
+    /// Foreign servers with their addresses and passwords
+    ForeignServers,
 }
 
 /// Open a VDB in psql

@@ -1,7 +1,7 @@
 //! `offshoot vdb …`
 
 use super::Session;
-use crate::args::{ConnectArgs, JobArgs, ProvisionArgs, RewindArgs, VdbCommand};
+use crate::args::{ConnectArgs, JobArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use crate::psql;
 use offshoot_api::{ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb};
@@ -48,6 +48,8 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         settings: args.set.into_iter().collect(),
         memory_bytes: args.memory,
         keep_source_logins: args.keep_source_logins,
+        superuser: args.superuser,
+        keep_foreign_servers: args.keep.contains(&KeepArg::ForeignServers),
     };
     let job = session.client.provision_vdb(&request)?;
     change(session, &args.name, args.job, job)
@@ -102,6 +104,7 @@ fn show_text(vdb: &Vdb) -> String {
         .add("host", &vdb.host)
         .add("port", vdb.port)
         .add("user", &vdb.user)
+        .add("rights", rights(vdb))
         .add("uri", &vdb.uri)
         .add("server version", &vdb.server_version)
         .add("logical size", size(vdb.logical_bytes))
@@ -116,6 +119,17 @@ fn show_text(vdb: &Vdb) -> String {
         .add_some("error", vdb.error.as_ref().map(|error| &error.message))
         .add_some("hint", vdb.error.as_ref().map(|error| &error.hint))
         .text()
+}
+
+/// What its user may do, and what of production is still in it.
+fn rights(vdb: &Vdb) -> String {
+    let user = if vdb.superuser { "superuser" } else { "owner of the databases" };
+    let kept = [
+        (vdb.keep_source_logins, "source's logins work, with production's passwords"),
+        (vdb.keep_foreign_servers, "source's foreign servers work, with production's passwords"),
+    ];
+    let kept = kept.into_iter().filter_map(|(keeps, words)| keeps.then_some(words));
+    std::iter::once(user).chain(kept).collect::<Vec<_>>().join("; ")
 }
 
 fn list_text(vdbs: &[Vdb]) -> String {

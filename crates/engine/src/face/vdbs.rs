@@ -31,6 +31,10 @@ pub struct ProvisionRequest {
     pub memory_bytes: Option<u64>,
     /// The source's logins work on it as well.
     pub keep_source_logins: bool,
+    /// Its user is a superuser, who may also run programs in the server's cell.
+    pub superuser: bool,
+    /// The source's foreign servers stay, with the passwords for them.
+    pub keep_foreign_servers: bool,
 }
 
 /// A VDB and its present state.
@@ -72,6 +76,8 @@ impl Vdbs<'_> {
             settings: request.settings,
             memory_bytes: request.memory_bytes,
             keep_source_logins: request.keep_source_logins,
+            superuser: request.superuser,
+            keep_foreign_servers: request.keep_foreign_servers,
             requested_ms,
         };
         provision::submit(self.parts, input)

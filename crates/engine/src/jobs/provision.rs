@@ -40,6 +40,10 @@ pub struct Input {
     pub settings: BTreeMap<String, String>,
     pub memory_bytes: Option<u64>,
     pub keep_source_logins: bool,
+    #[serde(default)]
+    pub superuser: bool,
+    #[serde(default)]
+    pub keep_foreign_servers: bool,
     pub requested_ms: u64,
 }
 
@@ -109,6 +113,8 @@ fn register(context: &Context) -> Result<(), Failure> {
         settings: input.settings,
         memory_bytes: input.memory_bytes,
         keep_source_logins: input.keep_source_logins,
+        superuser: input.superuser,
+        keep_foreign_servers: input.keep_foreign_servers,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

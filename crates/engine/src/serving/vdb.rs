@@ -56,7 +56,9 @@ fn grant(serving: &Serving, vdb: &Vdb, kind: &Kind, server: &dyn Server) -> Resu
     let source = kind::source_of(serving, vdb.parent.owner)?;
     let grant = Grant {
         password,
-        restore_source_logins: vdb.keep_source_logins,
+        superuser: vdb.superuser,
+        keep_source_logins: vdb.keep_source_logins,
+        keep_foreign_servers: vdb.keep_foreign_servers,
         preferred_database: source.and_then(|one| kind.connector.database_of(&one.source)),
     };
     let database = server.grant(&grant, READY_DEADLINE)?;

@@ -58,6 +58,30 @@ impl User {
         Ok(Some(User { name: name.to_owned(), uid, gid, groups }))
     }
 
+    /// The name of the user whose rights this process has; `None` when the user database has none.
+    pub fn own_name() -> Option<String> {
+        let mut buffer = vec![0_u8; 16 << 10];
+        // SAFETY: all zero is a valid `passwd` (null pointers).
+        let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+        let mut found = std::ptr::null_mut();
+        // SAFETY: the buffer is valid for its length, all pointers are valid.
+        unsafe {
+            libc::getpwuid_r(
+                User::own_uid(),
+                &mut entry,
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                &mut found,
+            )
+        };
+        if found.is_null() {
+            return None;
+        }
+        // SAFETY: an entry that was found has a name, a C string in the buffer.
+        let name = unsafe { std::ffi::CStr::from_ptr(entry.pw_name) };
+        name.to_str().ok().map(str::to_owned)
+    }
+
     /// The user whose rights this process has.
     pub fn own_uid() -> u32 {
         // SAFETY: plain system call.

@@ -1,5 +1,7 @@
 //! Servers as the engine sees them.
 
+use crate::handover::hand_over;
+use crate::secrets::{self, Keep};
 use crate::server::{Server as Launched, StopMode as LaunchedStop};
 use crate::session::Session;
 use crate::{settle, standby, vdb_role};
@@ -92,16 +94,25 @@ impl Server for RunningServer {
             named("the login of", report.disabled_logins),
             named("the subscription", report.disabled_subscriptions),
             named("the replication slot", report.dropped_slots),
+            named("the jobs scheduled in database", report.unscheduled),
         ];
         Ok(TiesCut { cut: cut.concat(), warnings: report.warnings })
     }
 
     fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure> {
-        let mut session = self.server.lock().wait_ready(deadline)?;
-        vdb_role::set_password(&mut session, grant.password.reveal())?;
-        if grant.restore_source_logins {
-            vdb_role::restore_source_logins(&mut session, &*self.files)?;
+        let mut server = self.server.lock();
+        drop(server.wait_ready(deadline)?);
+        // An earlier release prepared the image.
+        if !server.has_engine_role() {
+            settle::take_engine_role(&server)?;
+            hand_over(&server)?;
         }
+        let keep =
+            Keep { logins: grant.keep_source_logins, foreign_servers: grant.keep_foreign_servers };
+        // Before anybody can log in.
+        secrets::remove(&server, &*self.files, keep)?;
+        let mut session = server.connect()?;
+        vdb_role::admit(&mut session, grant.password.reveal(), grant.superuser)?;
         vdb_role::main_database(&mut session, grant.preferred_database.as_deref())
     }
 

@@ -16,7 +16,7 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
     check_socket_path(&spec)?;
-    refuse_second(&spec)?;
+    vacate(&spec)?;
     if let Some(port) = spec.tcp_port {
         check_port(port)?;
     }
@@ -42,19 +42,14 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
 
 /// See [`super::vacate`].
 pub(super) fn vacate(spec: &ServerSpec) -> Result<(), Failure> {
-    refuse_second(spec)?;
+    if let Some(found) = spec.launcher.find(&spec.runtime_dir, &mark(&spec.runtime_dir)) {
+        return Err(found.runs_already(&spec.name));
+    }
     // Only where a server has been started before: looking at every process takes its time.
     if spec.socket_dir().is_dir() {
         spec.launcher.end_orphans(&spec.data_dir, PROGRAM)?;
     }
     Ok(())
-}
-
-fn refuse_second(spec: &ServerSpec) -> Result<(), Failure> {
-    match spec.launcher.find(&spec.runtime_dir, &mark(&spec.runtime_dir)) {
-        Some(found) => Err(found.runs_already(&spec.name)),
-        None => Ok(()),
-    }
 }
 
 /// Libraries and shared files are beside the directory of programs; a Python wheel has more libraries

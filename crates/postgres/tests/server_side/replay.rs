@@ -8,6 +8,7 @@ use offshoot_postgres::Lsn;
 use offshoot_postgres::check_image::check_running;
 use offshoot_postgres::config::{self, Settings, VdbOptions};
 use offshoot_postgres::recovery::{self, Recovered, Target, Timeline};
+use offshoot_postgres::secrets::{self, Keep};
 use offshoot_postgres::server::{self, Server, StopMode};
 use offshoot_postgres::session::Session;
 use offshoot_postgres::{access, control, settle, standby, superuser, vdb_role};
@@ -241,7 +242,7 @@ fn make_vdb(scratch: &Scratch, bin: &Path, mut recovered: Recovered, rows: u64) 
     let mut session = server.wait_ready(DEADLINE).unwrap();
     println!("ready after {:?}", begin.elapsed());
     let password = vdb_role::new_password();
-    vdb_role::set_password(&mut session, &password).unwrap();
+    vdb_role::admit(&mut session, &password, false).unwrap();
     println!("a ready image is open after {:?}", begin.elapsed());
     assert_eq!(vdb_role::main_database(&mut session, None).unwrap(), "shop");
     assert_eq!(vdb_role::main_database(&mut session, Some("postgres")).unwrap(), "postgres");
@@ -256,7 +257,8 @@ fn make_vdb(scratch: &Scratch, bin: &Path, mut recovered: Recovered, rows: u64) 
     assert!(psql(bin, &wrong, "SELECT 1").unwrap_err().contains("password authentication failed"));
     let app = format!("postgresql://app:app-secret@127.0.0.1:{port}/shop");
     assert!(psql(bin, &app, "SELECT 1").unwrap_err().contains("not permitted to log in"));
-    vdb_role::restore_source_logins(&mut session, &dir).unwrap();
+    let keep = Keep { logins: true, foreign_servers: false };
+    secrets::remove(&server, &dir, keep).unwrap();
     assert_eq!(psql(bin, &app, "SELECT 1").unwrap(), "1");
     server.stop(StopMode::Fast, DEADLINE).unwrap();
     let log = std::fs::read_to_string(scratch.path("vdb.log")).unwrap();

@@ -158,9 +158,8 @@ pub fn an_image_is_cloned_and_opened(harness: &dyn Harness) {
         let server = linked.connector.start(spec.clone(), role()).unwrap();
         let password = Secret::new(linked.connector.new_password());
         let grant = Grant {
-            password: password.clone(),
-            restore_source_logins: false,
             preferred_database: linked.connector.database_of(&linked.production.uri(None)),
+            ..Grant::new(password.clone())
         };
         let database = server.grant(&grant, PATIENCE).unwrap();
         let uri = linked.connector.vdb_uri(port.unwrap(), &password, &database);

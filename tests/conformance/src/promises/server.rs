@@ -36,11 +36,10 @@ fn grant(
     linked: &Linked<'_>,
     server: &dyn Server,
     spec: &ServerSpec,
-    restore_source_logins: bool,
+    keep_source_logins: bool,
 ) -> String {
     let password = Secret::new(linked.connector.new_password());
-    let grant =
-        Grant { password: password.clone(), restore_source_logins, preferred_database: None };
+    let grant = Grant { keep_source_logins, ..Grant::new(password.clone()) };
     let database = server.grant(&grant, PATIENCE).unwrap();
     linked.connector.vdb_uri(spec.tcp_port.unwrap(), &password, &database)
 }

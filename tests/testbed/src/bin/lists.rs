@@ -140,6 +140,8 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             policy: Policy::of_vdb(),
             memory_bytes: None,
             keep_source_logins: false,
+            superuser: false,
+            keep_foreign_servers: false,
             dataset: Some(dataset),
             timeflow: Some(timeflow.id),
             created_at: now,
