@@ -129,7 +129,7 @@ pub enum Command {
 
 /// Run the engine of a pool in the foreground
 ///
-/// Creates the pool if there is none. Logs to stderr, prints `ready` on stdout when it answers; on SIGTERM or
+/// Creates the pool where the directory is missing or empty. Logs to stderr, prints `ready` on stdout when it answers; on SIGTERM or
 /// SIGINT it stops VDBs cleanly and exits. After it was killed, start it again: running VDBs continue, and their
 /// clients wait until then.
 #[derive(Debug, Args)]

@@ -2,5 +2,6 @@
 
 pub mod custody;
 pub mod paths;
+pub mod pool_dir;
 pub mod ports;
 pub mod stopping;

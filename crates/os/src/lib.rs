@@ -7,6 +7,7 @@ mod clock;
 pub mod descriptors;
 pub mod disk;
 mod exec;
+pub mod files;
 mod port;
 mod priority;
 pub mod process;

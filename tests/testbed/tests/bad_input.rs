@@ -10,7 +10,7 @@ use offshoot_rig::{
 };
 use offshoot_testbed::{PATIENCE, Testbed, binary, check_refusal, other_server, wait_until};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -205,6 +205,40 @@ fn an_engine_that_cannot_start_says_why() {
 
     let error = serve_refused(&scratch.path().join("pool"), &["--listen", "0.0.0.0:0"]);
     assert!(format!("{error}").contains("loopback"), "{error}");
+}
+
+/// Everything below a directory, with what changes when it is written to, renamed, or given another mode or owner.
+fn traces(dir: &Path) -> Vec<(PathBuf, u32, u32, i64, i64)> {
+    let mut found = Vec::new();
+    let mut left = vec![dir.to_owned()];
+    while let Some(path) = left.pop() {
+        let data = std::fs::symlink_metadata(&path).unwrap();
+        if data.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        found.push((path, data.mode(), data.uid(), data.ctime(), data.ctime_nsec()));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_data_directory_of_a_database_is_not_taken_for_a_pool() {
+    let scratch = Scratch::new("testbed").unwrap();
+    let mut source = Source::start(&scratch, options(&[])).unwrap();
+    let data = source.data_dir().to_owned();
+    source.kill_server();
+    let before = traces(&data);
+    for more in [&[][..], &["--takeover"]] {
+        let error = serve_refused(&data, more);
+        assert!(error.message.contains("is not a pool and is not empty"), "{error}");
+        assert!(error.message.contains("PG_VERSION"), "it says what is there: {error}");
+        assert!(error.hint.contains("--pool"), "{error}");
+    }
+    let engine = Engine::prepare(data.clone(), EngineOptions::new(binary()));
+    engine.command_within(["keeper"], &[], Duration::from_secs(20)).unwrap_err();
+    assert_eq!(traces(&data), before, "nothing of it is touched");
+    source.start_server().unwrap();
 }
 
 #[test]

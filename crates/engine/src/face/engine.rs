@@ -68,7 +68,7 @@ pub struct EngineView {
 /// # Errors
 /// When its socket cannot be made.
 pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
-    let paths = Paths::prepare(pool)?;
+    let paths = Paths::of(pool)?;
     offshoot_keeper::run(&keeper_socket(paths.runtime()))
         .map_err(|error| Failure::internal(format!("the keeper cannot run: {error}")))
 }

@@ -72,6 +72,9 @@ pub fn open(
     let cache_size = cache_size(options.cache_size)?;
     options.delivery.check_host()?;
     let paths = Paths::prepare(&options.pool)?;
+    for user in options.connectors.all().iter().filter_map(|kind| kind.server_user()) {
+        paths.check_way(user)?;
+    }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let custody = Custody::connect(options.keeper.clone(), &paths);
     let survivors = Survivors::of(&custody);

@@ -1,7 +1,9 @@
 //! Where things are: the pool directory's parts, mount points, runtime directories of servers.
 
+use crate::ground::pool_dir;
 use offshoot_os::process::User;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,21 +27,50 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Prepares the directories below a pool directory, which is created if missing.
+    /// Prepares the directories below a pool directory, which is created if missing. One that is there keeps its mode
+    /// and its owner.
     ///
     /// # Errors
-    /// `HostUnprepared` naming the directory that cannot be used.
+    /// Those of [`pool_dir::check`], before anything is changed; `HostUnprepared` naming the directory that cannot be
+    /// used.
     pub fn prepare(pool: &Path) -> Result<Paths, Failure> {
+        pool_dir::check(pool)?;
         // Servers run as another user when we are root: they must be able to traverse it, not to
         // list it.
-        make_dir(pool, 0o711)?;
-        let pool = pool.canonicalize().map_err(|error| unusable(pool, &error))?;
-        let paths = Paths { runtime: runtime_base(&pool), pool };
+        make_all(pool, 0o711).map_err(|error| unusable(pool, &error))?;
+        let paths = Paths::of(pool)?;
         for dir in [paths.pool.join("run"), paths.mounts()] {
             make_dir(&dir, 0o711)?;
         }
         make_dir(&paths.logs(), 0o700)?;
         Ok(paths)
+    }
+
+    /// The places of a pool that is there. Makes nothing.
+    ///
+    /// # Errors
+    /// `HostUnprepared` if it cannot be reached.
+    pub fn of(pool: &Path) -> Result<Paths, Failure> {
+        let pool = pool.canonicalize().map_err(|error| unusable(pool, &error))?;
+        Ok(Paths { runtime: runtime_base(&pool), pool })
+    }
+
+    /// Whether servers reach what is in the pool as this user.
+    ///
+    /// # Errors
+    /// `HostUnprepared` with the command that opens the way: the engine does not change what it did not make.
+    pub fn check_way(&self, user: &User) -> Result<(), Failure> {
+        let found = std::fs::metadata(&self.pool).map_err(|error| unusable(&self.pool, &error))?;
+        // Where access lists are in use, the group's bits show the most that any of them allows.
+        if found.uid() == user.uid || found.permissions().mode() & 0o011 != 0 {
+            return Ok(());
+        }
+        let (pool, name) = (self.pool.display(), &user.name);
+        Err(Failure::new(
+            ErrorKind::HostUnprepared,
+            format!("servers run as the user '{name}', who cannot pass through {pool}"),
+            format!("chmod o+x {pool}"),
+        ))
     }
 
     /// Makes the directory of runtime directories. It may be outside the pool: call this when the
@@ -49,7 +80,8 @@ impl Paths {
     /// `HostUnprepared` when it cannot be used.
     pub fn make_runtime(&self) -> Result<(), Failure> {
         make_dir(&self.runtime, 0o711)?;
-        let owner = std::fs::metadata(&self.runtime).map_err(|e| unusable(&self.runtime, &e))?;
+        let owner = std::fs::symlink_metadata(&self.runtime);
+        let owner = owner.map_err(|error| unusable(&self.runtime, &error))?;
         if owner.uid() == User::own_uid() {
             return Ok(());
         }
@@ -158,14 +190,35 @@ fn path_number(path: &Path) -> u64 {
     })
 }
 
+/// Makes a directory and those above it, all of this mode, whatever the umask. Those that are there stay as they are.
+fn make_all(path: &Path, mode: u32) -> io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_all(parent, mode)?;
+    }
+    std::fs::DirBuilder::new().mode(mode).create(path)?;
+    add_mode(path, mode)
+}
+
+/// Makes a directory of the engine's own, or restores its mode.
 fn make_dir(path: &Path, mode: u32) -> Result<(), Failure> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-    made.map_err(|error| unusable(path, &error))?;
-    let metadata = std::fs::metadata(path).map_err(|error| unusable(path, &error))?;
-    let missing = mode & !metadata.permissions().mode();
-    if missing != 0 && metadata.uid() == User::own_uid() {
-        let wanted = std::fs::Permissions::from_mode(metadata.permissions().mode() | mode);
-        std::fs::set_permissions(path, wanted).map_err(|error| unusable(path, &error))?;
+    let made = match std::fs::DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    };
+    made.and_then(|()| add_mode(path, mode)).map_err(|error| unusable(path, &error))
+}
+
+/// Restores what is missing of the mode of a directory that is ours. Whoever may write beside it, as in `/tmp`, could
+/// have put a link to another one in its place: it is not followed.
+fn add_mode(path: &Path, mode: u32) -> io::Result<()> {
+    let dir = offshoot_os::files::open_directory(path)?;
+    let found = dir.metadata()?;
+    let present = found.permissions().mode();
+    if mode & !present != 0 && found.uid() == User::own_uid() {
+        dir.set_permissions(std::fs::Permissions::from_mode(present | mode))?;
     }
     Ok(())
 }
@@ -181,7 +234,7 @@ fn remove_empty(dir: &Path) {
     let _ = std::fs::remove_dir(dir);
 }
 
-fn unusable(path: &Path, error: &std::io::Error) -> Failure {
+fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(
         ErrorKind::HostUnprepared,
         format!("the directory {} cannot be used: {error}", path.display()),

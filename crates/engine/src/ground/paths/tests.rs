@@ -48,3 +48,43 @@ fn only_old_runtime_directories_of_ours_where_nobody_listens_are_removed() {
     assert!(!deserted.0.exists());
     assert!(left.iter().all(|runtime| keeper_socket(runtime).exists()), "{left:?}");
 }
+
+#[test]
+fn a_directory_that_is_there_keeps_its_mode() {
+    let dir = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
+    let [given, above] = ["given", "above"].map(|name| dir.path().join(name));
+    for path in [&given, &above] {
+        std::fs::create_dir(path).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    let paths = Paths::prepare(&given).unwrap();
+    Paths::prepare(&above.join("new/pool")).unwrap();
+    assert_eq!((mode(&given), mode(&above)), (0o700, 0o700));
+    assert_eq!((mode(&above.join("new")), mode(&above.join("new/pool"))), (0o711, 0o711));
+    // The engine's own are opened to the servers again.
+    std::fs::set_permissions(given.join("run"), PermissionsExt::from_mode(0o700)).unwrap();
+    Paths::prepare(&given).unwrap();
+    assert_eq!(mode(&given.join("run")), 0o711);
+
+    let user = |uid| User { name: "other".to_owned(), uid, gid: uid, groups: Vec::new() };
+    let refused = paths.check_way(&user(User::own_uid() + 1)).unwrap_err();
+    assert!(refused.hint.starts_with("chmod o+x"), "{}", refused.hint);
+    paths.check_way(&user(User::own_uid())).unwrap();
+    std::fs::set_permissions(&given, PermissionsExt::from_mode(0o711)).unwrap();
+    paths.check_way(&user(User::own_uid() + 1)).unwrap();
+}
+
+#[test]
+fn a_link_where_the_runtime_directory_should_be_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = Paths::prepare(&dir.path().join("x".repeat(RUNTIME_BASE_MAX))).unwrap();
+    let theirs = dir.path().join("theirs");
+    std::fs::create_dir(&theirs).unwrap();
+    std::fs::set_permissions(&theirs, PermissionsExt::from_mode(0o700)).unwrap();
+    std::os::unix::fs::symlink(&theirs, paths.runtime()).unwrap();
+    let refused = paths.make_runtime();
+    std::fs::remove_file(paths.runtime()).unwrap();
+    assert!(refused.is_err());
+    assert_eq!(std::fs::metadata(&theirs).unwrap().mode() & 0o777, 0o700);
+}
