@@ -28,6 +28,8 @@ pub const VDB: &str = "/api/v1/vdbs/{name}";
 pub const VDB_START: &str = "/api/v1/vdbs/{name}/start";
 /// POST: stop.
 pub const VDB_STOP: &str = "/api/v1/vdbs/{name}/stop";
+/// Gives a VDB another password.
+pub const VDB_RESET_PASSWORD: &str = "/api/v1/vdbs/{name}/reset-password";
 /// POST: refresh.
 pub const VDB_REFRESH: &str = "/api/v1/vdbs/{name}/refresh";
 /// POST: rewind.

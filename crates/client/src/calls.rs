@@ -147,6 +147,11 @@ impl Client {
         self.post(&routes::fill(routes::VDB_STOP, name)).map(accepted)
     }
 
+    /// Gives a running VDB another password.
+    pub fn reset_password_of_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::VDB_RESET_PASSWORD, name)).map(accepted)
+    }
+
     /// Deletes a VDB; what was made from it stays.
     pub fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
         self.delete(&routes::fill(routes::VDB, name)).map(accepted)

@@ -1,7 +1,7 @@
 //! One kind of database.
 
 use crate::{
-    DataDir, ImageChecker, ReceivedLog, Replay, Replayed, Role, Server, ServerSpec, Source,
+    DataDir, ImageChecker, Masker, ReceivedLog, Replay, Replayed, Role, Server, ServerSpec, Source,
     SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
@@ -142,6 +142,11 @@ pub trait Connector: Send + Sync {
 
     /// Checks of images, if the kind has any.
     fn image_checker(&self) -> Option<&dyn ImageChecker> {
+        None
+    }
+
+    /// Masks copies of this kind of database.
+    fn masker(&self) -> Option<&dyn Masker> {
         None
     }
 }

@@ -5,7 +5,8 @@
 //!   (knows only           ├─ open_log()  ──▶ ReceivedLog index · feed staging · place into a clone
 //!    these traits)        ├─ start()     ──▶ Server      ready · position · cut ties · grant · stop
 //!                         ├─ replay()    ──▶ Server      a clone brought to a position
-//!                         └─ image_checker()             is an image sound?
+//!                         ├─ image_checker()             is an image sound?
+//!                         └─ masker()                    what a copy may not show
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
 //! puts what it must remember about a source into a [`ConnectorState`](offshoot_domain::ConnectorState), which
@@ -33,6 +34,7 @@ mod connector;
 mod data_dir;
 mod image;
 mod log;
+mod masking;
 mod registry;
 mod server;
 mod source;
@@ -41,6 +43,7 @@ pub use connector::{Connector, Layout};
 pub use data_dir::{DataDir, DataFile, PlainDir, WritableFile, read_full};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
+pub use masking::{Masked, Masker, Masking};
 pub use registry::Registry;
 pub use server::{
     Grant, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode, TiesCut, VdbOptions,

@@ -141,6 +141,10 @@ impl EngineService for LocalEngine {
         self.engine.vdbs().stop(name)
     }
 
+    fn reset_password_of_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.vdbs().reset_password(name)
+    }
+
     fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
         self.engine.vdbs().delete(name)
     }

@@ -40,6 +40,7 @@ use utoipa::{Modify, OpenApi};
         vdb::show_vdb,
         vdb::start_vdb,
         vdb::stop_vdb,
+        vdb::reset_password_of_vdb,
         vdb::delete_vdb,
         vdb::refresh_vdb,
         vdb::rewind_vdb,

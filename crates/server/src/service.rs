@@ -51,6 +51,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure>;
     /// Stops a running VDB; its data is kept.
     fn stop_vdb(&self, name: &str) -> Result<JobId, Failure>;
+    /// Gives a running VDB another password.
+    fn reset_password_of_vdb(&self, name: &str) -> Result<JobId, Failure>;
     /// Deletes a VDB; what was made from it stays.
     fn delete_vdb(&self, name: &str) -> Result<JobId, Failure>;
     /// Opens another moment of the parent under the same name.

@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::checker::Checker;
 use crate::conf::{self, Conf, Purpose};
+use crate::masker::ByPrefix;
 use crate::program;
 use crate::received::Received;
 use crate::remembered::identity_in;
@@ -10,7 +11,7 @@ use crate::server::{self, DATABASE, LOGIN, ToyServer};
 use crate::source::ToySource;
 use crate::state::{JOURNAL, State};
 use offshoot_connector::{
-    Connector, DataDir, ImageChecker, Layout, ReceivedLog, Replay, Replayed, Role, Server,
+    Connector, DataDir, ImageChecker, Layout, Masker, ReceivedLog, Replay, Replayed, Role, Server,
     ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
@@ -207,6 +208,10 @@ impl Connector for Toy {
 
     fn image_checker(&self) -> Option<&dyn ImageChecker> {
         Some(&Checker)
+    }
+
+    fn masker(&self) -> Option<&dyn Masker> {
+        Some(&ByPrefix)
     }
 }
 

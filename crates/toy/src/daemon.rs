@@ -230,7 +230,9 @@ fn answer(server: &Server, session: &mut Session, line: &str) -> io::Result<Answ
         return Ok(Answer("DENIED log in first".to_owned(), Vec::new()));
     }
     match command {
-        "SET" | "SETTING" | "CUT" | "GRANT" if database.conf.purpose == Purpose::Staging => {
+        "SET" | "SETTING" | "CUT" | "MASK" | "GRANT"
+            if database.conf.purpose == Purpose::Staging =>
+        {
             Err(io::Error::other("a staging server takes no writes"))
         }
         "SET" if database.conf.read_only() => Err(io::Error::other("it is read-only")),
@@ -249,10 +251,11 @@ fn answer(server: &Server, session: &mut Session, line: &str) -> io::Result<Answ
         "SETTINGS" => Answer::json(&(&database.state.settings, &database.conf.settings)),
         "POSITION" => Ok(Answer::ok(database.state.position)),
         "PROGRESS" => Answer::json(&(database.state.position, database.state.last_time_us)),
-        "SHUTDOWN" | "CUT" | "GRANT" if !session.local => {
+        "SHUTDOWN" | "CUT" | "MASK" | "GRANT" if !session.local => {
             Err(io::Error::other("that is for the server's own socket"))
         }
         "CUT" => Answer::json(&database.cut_ties()?),
+        "MASK" => Answer::json(&database.mask(first, second)?),
         "GRANT" => database.grant(first, second, third == "restore").map(Answer::ok_of),
         "SHUTDOWN" => database.checkpoint().map(Answer::ok_of),
         _ => answer_receiver(&mut database, command, first, second, third),

@@ -221,6 +221,20 @@ impl Database {
         Ok(cut)
     }
 
+    /// Replaces the values of keys with this prefix by hashes, the same ones for the same secret; returns how
+    /// many.
+    pub(crate) fn mask(&mut self, secret: &str, prefix: &str) -> io::Result<u64> {
+        let named: Vec<(String, String)> = (self.state.data.iter())
+            .filter(|(key, _)| key.starts_with(prefix))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        for (key, value) in &named {
+            let hash = blake3::hash(format!("{secret} {value}").as_bytes()).to_hex();
+            self.commit(Kind::Data, key, &hash)?;
+        }
+        Ok(named.len() as u64)
+    }
+
     /// Gives it to its users: one login, and those of the source if asked.
     pub(crate) fn grant(&mut self, login: &str, secret: &str, restore: bool) -> io::Result<()> {
         if restore {
@@ -246,3 +260,6 @@ fn without_secret(uri: &str) -> String {
         Err(_) => "a URI that cannot be read".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,7 @@ mod daemon;
 mod database;
 mod follow;
 mod journal;
+mod masker;
 mod program;
 mod received;
 mod record;

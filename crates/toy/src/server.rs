@@ -4,6 +4,7 @@ use crate::client::{Client, Refused};
 use crate::daemon::{PORT_TAKEN, socket};
 use jiff::Timestamp;
 use offshoot_connector::{Grant, Progress, Server, ServerSpec, StopMode, TiesCut};
+use offshoot_domain::Secret;
 use offshoot_launcher::{Launch, Launcher, Mark, Process};
 use offshoot_os::process::{ProcessId, Signal, Sink, Spec, last_lines};
 use offshoot_os::{Clock, SystemClock};
@@ -157,6 +158,11 @@ impl ToyServer {
     fn need(&self, line: &str) -> Result<String, Failure> {
         self.ask(line)
             .map_err(|error| Failure::internal(format!("the server {}: {error}", self.name)))
+    }
+
+    /// Masks the values of all keys with this prefix; returns how many.
+    pub(crate) fn mask(&self, prefix: &str, key: &Secret) -> Result<u64, Failure> {
+        self.need_json(&format!("MASK {} {prefix}", key.reveal()))
     }
 
     fn need_json<T: serde::de::DeserializeOwned>(&self, line: &str) -> Result<T, Failure> {

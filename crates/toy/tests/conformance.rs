@@ -76,6 +76,10 @@ impl Harness for ToyHarness {
         (("checkpoint_bytes", "10000"), ("colour", "blue"))
     }
 
+    fn masking_rules(&self) -> Option<&'static str> {
+        Some("person")
+    }
+
     fn damage(&self, data_dir: &Path) {
         let path = data_dir.join("state");
         let mut bytes = std::fs::read(&path).unwrap();

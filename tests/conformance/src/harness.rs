@@ -46,6 +46,11 @@ pub trait Harness: Send + Sync {
     /// A setting that VDBs accept, and one that they do not.
     fn settings(&self) -> (Setting, Setting);
 
+    /// Rules that mask the values of all keys that begin with `person`, where the connector masks.
+    fn masking_rules(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Flips a bit of the users' data in a data directory that was shut down.
     fn damage(&self, data_dir: &Path);
 

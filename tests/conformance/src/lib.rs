@@ -43,6 +43,7 @@ macro_rules! conformance {
                 a_killed_start_is_repeated, ties_are_cut_for_good, logins_are_those_granted,
                 settings_are_looked_at_first;
             image: a_sound_image_passes_and_a_flipped_bit_is_found;
+            masking: what_rules_name_is_masked_alike;
         }
     };
     (@parts $about:tt $harness:expr; $($part:ident: $($promise:ident),+;)+) => {

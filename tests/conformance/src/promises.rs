@@ -2,6 +2,7 @@
 
 pub mod image;
 pub mod log;
+pub mod masking;
 pub mod moment;
 pub mod server;
 pub mod source;

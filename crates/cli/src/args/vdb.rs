@@ -20,6 +20,9 @@ pub enum VdbCommand {
     /// Stop a VDB; its data is kept
     #[command(after_help = "Example:\n  offshoot vdb stop dev")]
     Stop(NameJobArgs),
+    /// Give a running VDB another password; open sessions stay
+    #[command(after_help = "Example:\n  offshoot vdb reset-password dev")]
+    ResetPassword(NameJobArgs),
     /// Delete a VDB; what was made from it stays
     #[command(after_help = "Example:\n  offshoot vdb delete dev")]
     Delete(NameJobArgs),

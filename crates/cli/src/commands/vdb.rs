@@ -24,6 +24,9 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         VdbCommand::Stop(args) => {
             change(session, &args.name, args.job, client.stop_vdb(&args.name)?)
         }
+        VdbCommand::ResetPassword(args) => {
+            change(session, &args.name, args.job, client.reset_password_of_vdb(&args.name)?)
+        }
         VdbCommand::Delete(args) => {
             let job = client.delete_vdb(&args.name)?;
             session.follow(job, args.job, |job| {

@@ -31,6 +31,8 @@ pub enum JobKind {
     VdbRewind,
     /// Takes a rewind or refresh back.
     VdbRewindUndo,
+    /// Gives a VDB another password.
+    VdbResetPassword,
     /// Starts the server of a VDB that should run and does not.
     VdbRevive,
     /// Takes a snapshot.
@@ -65,6 +67,7 @@ impl JobKind {
             JobKind::VdbStart => "vdb_start",
             JobKind::VdbStop => "vdb_stop",
             JobKind::VdbDelete => "vdb_delete",
+            JobKind::VdbResetPassword => "vdb_reset_password",
             JobKind::VdbRefresh => "vdb_refresh",
             JobKind::VdbRewind => "vdb_rewind",
             JobKind::VdbRewindUndo => "vdb_rewind_undo",

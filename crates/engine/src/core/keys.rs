@@ -27,6 +27,11 @@ pub fn password_key(id: VdbId) -> String {
     format!("{id}/password")
 }
 
+/// Of the password that a VDB is about to get.
+pub fn next_password_key(id: VdbId) -> String {
+    format!("{id}/next-password")
+}
+
 /// The key of the name of the database that a VDB's URI opens.
 pub fn database_key(id: VdbId) -> String {
     format!("{id}/database")

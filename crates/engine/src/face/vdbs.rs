@@ -118,6 +118,14 @@ impl Vdbs<'_> {
         vdb::submit_stop(self.parts, name)
     }
 
+    /// Gives a running VDB another password; sessions that are open stay.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `WrongState`.
+    pub fn reset_password(&self, name: &str) -> Result<JobId, Failure> {
+        vdb::submit_reset_password(self.parts, name)
+    }
+
     /// Deletes a VDB.
     ///
     /// # Errors

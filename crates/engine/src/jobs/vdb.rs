@@ -1,7 +1,8 @@
 //! Jobs on existing VDBs: start, stop, delete, refresh, rewind and undoing that.
 
 use crate::core::job_kind::JobKind;
-use crate::core::keys::vdb_key;
+use crate::core::keys::{next_password_key, password_key, vdb_key};
+use crate::core::kind::Kind;
 use crate::core::topic::Topic;
 use crate::history::bookmarks;
 use crate::history::moments::resolve;
@@ -11,11 +12,12 @@ use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
 use crate::parts::{Context, Parts};
+use crate::serving;
 use crate::serving::vdb::open_vdb;
 use crate::space::losses;
 use crate::space::room;
 use offshoot_connector::StopMode;
-use offshoot_domain::{Moment, Owner, Snapshot, Timeflow, Vdb, VdbState};
+use offshoot_domain::{Moment, Owner, Secret, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, TimeflowId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,10 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .step_without_undo("stop", kill)
             .step_without_undo("free", free)
             .step_without_undo("forget", forget),
+        Workflow::new(JobKind::VdbResetPassword)
+            .step("choose", choose_password, forget_choice)
+            .point_of_no_return()
+            .step_without_undo("change", change_password),
         replacing(JobKind::VdbRefresh),
         replacing(JobKind::VdbRewind),
         Workflow::new(JobKind::VdbRewindUndo)
@@ -119,6 +125,19 @@ pub fn submit_stop(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
 /// Deletes a VDB.
 pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     submit(parts, JobKind::VdbDelete, &parts.vdb(name)?, None)
+}
+
+/// Gives a running VDB another password.
+pub fn submit_reset_password(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
+    let vdb = parts.vdb(name)?;
+    match vdb.state {
+        VdbState::Running => submit(parts, JobKind::VdbResetPassword, &vdb, None),
+        _ => Err(wrong_state(
+            &vdb,
+            "its password cannot be changed",
+            "start it: offshoot vdb start NAME",
+        )),
+    }
 }
 
 /// Opens another moment of the parent under the same name.
@@ -222,6 +241,31 @@ fn mark_running(context: &Context) -> Result<(), Failure> {
 
 fn mark_stopped(context: &Context) -> Result<(), Failure> {
     mark(context, VdbState::Stopped)
+}
+
+/// Kept before the server knows it: the server's could be lost otherwise, and nobody would get in.
+fn choose_password(context: &Context) -> Result<(), Failure> {
+    let (parts, vdb) = (context.app(), vdb_of(context)?);
+    let password = Secret::new(Kind::of_vdb(parts, &vdb)?.connector.new_password());
+    Ok(parts.catalog.put_secret(&next_password_key(vdb.id), &password)?)
+}
+
+fn forget_choice(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    Ok(context.app().catalog.delete_secret(&next_password_key(input.vdb))?)
+}
+
+fn change_password(context: &Context) -> Result<(), Failure> {
+    let (parts, vdb) = (context.app(), vdb_of(context)?);
+    let (key, next) = (password_key(vdb.id), next_password_key(vdb.id));
+    // Done before the engine ended, but for the job's own record.
+    let Some(password) = parts.catalog.secret(&next)? else { return Ok(()) };
+    serving::vdb::change_password(parts, &vdb)?;
+    parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        tx.put_secret(&key, &password)?;
+        tx.delete_secret(&next)
+    })?;
+    Ok(())
 }
 
 /// Frees everything a VDB has in the store; what was made from it has its own blocks.

@@ -1,12 +1,12 @@
 //! The server of a VDB: configured, started, given to its users.
 
-use crate::core::keys::{database_key, password_key, vdb_key};
+use crate::core::keys::{database_key, next_password_key, password_key, vdb_key};
 use crate::core::kind::{self, Kind};
 use crate::serving::{Serving, servers};
 use offshoot_connector::{Grant, Layout, Role, Server, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
-use offshoot_types::{DatasetId, Failure};
+use offshoot_types::{DatasetId, ErrorKind, Failure};
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub fn open_vdb(
     };
     let server = kind.connector.start(spec, Role::Vdb(options))?;
     let opened = match fresh {
-        true => grant(serving, vdb, &kind, &*server),
+        true => grant(serving, vdb, &kind, &*server, &password_key(vdb.id)),
         false => server.wait_ready(READY_DEADLINE),
     };
     if let Err(failure) = opened {
@@ -47,11 +47,28 @@ pub fn open_vdb(
     Ok(())
 }
 
-/// Waits until a server is ready and gives it to the users of its VDB.
-fn grant(serving: &Serving, vdb: &Vdb, kind: &Kind, server: &dyn Server) -> Result<(), Failure> {
+/// Gives a running VDB the password that is kept as its next one. Sessions stay.
+pub fn change_password(serving: &Serving, vdb: &Vdb) -> Result<(), Failure> {
+    let server = serving.servers.get(&vdb_key(vdb.id)).ok_or_else(|| {
+        let message = format!("'{}' does not run: its password cannot be changed", vdb.name);
+        Failure::new(ErrorKind::WrongState, message, "start it: offshoot vdb start NAME")
+    })?;
+    let kind = Kind::of_vdb(serving, vdb)?;
+    grant(serving, vdb, &kind, &*server, &next_password_key(vdb.id))
+}
+
+/// Waits until a server is ready and gives it to the users of its VDB, with the password kept under a
+/// key.
+fn grant(
+    serving: &Serving,
+    vdb: &Vdb,
+    kind: &Kind,
+    server: &dyn Server,
+    password: &str,
+) -> Result<(), Failure> {
     let password = serving
         .catalog
-        .secret(&password_key(vdb.id))?
+        .secret(password)?
         .ok_or_else(|| Failure::internal(format!("'{}' has no password", vdb.name)))?;
     let source = kind::source_of(serving, vdb.parent.owner)?;
     let grant = Grant {

@@ -70,6 +70,18 @@ pub(crate) async fn stop_vdb(State(service): Service, Name(name): Name) -> Accep
     accept(service, move |service| service.stop_vdb(&name)).await
 }
 
+/// Gives a running VDB another password; sessions that are open stay.
+#[utoipa::path(
+    post,
+    path = routes::VDB_RESET_PASSWORD,
+    tag = "vdbs",
+    params(("name" = String, Path, description = "Its name")),
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn reset_password_of_vdb(State(service): Service, Name(name): Name) -> Accepted {
+    accept(service, move |service| service.reset_password_of_vdb(&name)).await
+}
+
 /// Deletes a VDB; what was made from it stays.
 #[utoipa::path(
     delete,

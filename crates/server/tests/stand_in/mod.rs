@@ -346,6 +346,10 @@ impl EngineService for StandIn {
         self.on_vdb("vdb_stop", name, VdbState::Stopped)
     }
 
+    fn reset_password_of_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.on_vdb("vdb_reset_password", name, VdbState::Running)
+    }
+
     fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
         let job = self.on_vdb("vdb_delete", name, VdbState::Stopped)?;
         self.lock().vdbs.remove(name);

@@ -149,6 +149,9 @@ pub const STOP: Case = Case {
     ..PLAIN
 };
 
+pub const RESET_PASSWORD: Case =
+    Case { action: "password dev", is_done: is_running, works: REFRESHED, ..PLAIN };
+
 pub const START: Case = Case {
     before: &["stop dev"],
     action: "start dev",
@@ -217,6 +220,7 @@ macro_rules! each_case {
             rewind: REWIND,
             rewind_taken_back: REWIND_UNDO,
             stop: STOP,
+            password: RESET_PASSWORD,
             start: START,
             revival: REVIVE,
             bookmark: BOOKMARK,

@@ -23,6 +23,7 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["unwind", name] => engine.vdbs().undo_rewind(name)?,
         ["start", name] => engine.vdbs().start(name)?,
         ["stop", name] => engine.vdbs().stop(name)?,
+        ["password", name] => engine.vdbs().reset_password(name)?,
         ["delete", name] => engine.vdbs().delete(name)?,
         ["mark", name, on] => bookmark(engine, name, on)?,
         ["unmark", name] => engine.bookmarks().delete(name)?,
