@@ -15,6 +15,7 @@ use offshoot_types::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::installation::Tools;
 use crate::source::{Source, SourceFacts};
@@ -43,6 +44,9 @@ pub struct BackupProgress {
 /// What stays in `pg_wal` of a copy: what the server keeps there in addition to log.
 const WAL_DIRECTORIES: [&str; 2] = ["archive_status", "summaries"];
 
+/// How long a source may send next to nothing: longer than the checkpoint that it begins with takes.
+pub const SILENCE: Duration = Duration::from_secs(30 * 60);
+
 /// What the source sent, with checksums.
 const MANIFEST: &str = "backup_manifest";
 const LABEL: &str = "backup_label";
@@ -61,6 +65,8 @@ pub struct BaseBackupRequest<'a> {
     pub target: &'a Path,
     /// The same directory, for this process.
     pub files: &'a dyn DataDir,
+    /// How long the source may send next to nothing; [`SILENCE`].
+    pub silence: Duration,
 }
 
 impl BaseBackupRequest<'_> {

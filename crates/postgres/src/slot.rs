@@ -58,7 +58,10 @@ pub fn create_slot(session: &Session, name: &str) -> Result<SlotState, Failure> 
         SlotState::Missing => {}
     }
     session
-        .rows(&format!("SELECT pg_create_physical_replication_slot({}, true)", literal(name)))
+        .rows(&format!(
+            "SELECT pg_catalog.pg_create_physical_replication_slot({}, true)",
+            literal(name)
+        ))
         .map_err(|failure| mend_creation(session, failure))?;
     slot_state(session, name)
 }
@@ -86,7 +89,7 @@ fn mend_creation(session: &Session, mut failure: Failure) -> Failure {
 pub fn slot_state(session: &Session, name: &str) -> Result<SlotState, Failure> {
     let rows = session.rows(&format!(
         "SELECT slot_type, restart_lsn, active, wal_status, safe_wal_size \
-         FROM pg_replication_slots WHERE slot_name = {}",
+         FROM pg_catalog.pg_replication_slots WHERE slot_name = {}",
         literal(name)
     ))?;
     match rows.first() {
@@ -127,7 +130,7 @@ pub fn drop_slot(session: &Session, name: &str) -> Result<(), Failure> {
     let clock = SystemClock;
     let deadline = clock.elapsed() + RELEASE_TIMEOUT;
     let drop = format!(
-        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots \
+        "SELECT pg_catalog.pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots \
          WHERE slot_name = {} AND slot_type = 'physical'",
         literal(name)
     );

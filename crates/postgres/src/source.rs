@@ -1,6 +1,8 @@
 //! The source database server: its address, its credentials, what it is, and whether it can be
 //! linked.
 
+use crate::installation::Tools;
+use offshoot_os::process::Spec;
 use offshoot_types::Failure;
 use std::fmt;
 
@@ -12,12 +14,16 @@ mod precheck;
 pub(crate) mod refusal;
 pub(crate) mod session;
 mod tls;
+mod wire;
 
 pub use address::{SourceAddress, TlsFiles, TlsMode};
 pub use facts::{SourceFacts, SourceTablespace, read_facts};
 pub use password::Password;
 pub use precheck::{Precheck, precheck};
 pub use session::{CONNECT_TIMEOUT, Session, TextRow};
+
+/// Memory of a program that talks to a source, in bytes: several times what one takes.
+const TOOL_MEMORY_BYTES_MAX: u64 = 1 << 30;
 
 /// A source: where it is and with which password to log in.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,6 +45,21 @@ impl Source {
         let (address, in_uri) = SourceAddress::parse(uri)?;
         let password = given.or(in_uri).or_else(|| credentials::from_surroundings(&address));
         Ok(Source { address, password })
+    }
+
+    /// One of the database's own programs, to log in to this source: its password in the environment, and
+    /// only such ways to give it away as the URI allows; bounded memory, as libpq keeps whatever a server
+    /// sends.
+    pub(crate) fn tool(&self, tools: &Tools, program: &str) -> Spec {
+        let spec = tools
+            .source_spec(program)
+            .env("PGREQUIREAUTH", self.address.allowed_methods())
+            .memory_bytes_max(TOOL_MEMORY_BYTES_MAX)
+            .die_with_parent(true);
+        match &self.password {
+            Some(password) => spec.env("PGPASSWORD", password.expose()),
+            None => spec,
+        }
     }
 
     /// Connects with SQL; fails within [`CONNECT_TIMEOUT`].

@@ -239,7 +239,10 @@ impl Source {
     /// Runs a statement; the first column of what it returned.
     fn column(&mut self, sql: &str) -> Vec<String> {
         if self.session.is_none() {
-            self.session = Some(self.login().connect().unwrap());
+            let session = self.login().connect().unwrap();
+            // A link sees nothing but the catalog; production has tables.
+            session.rows("SET search_path = public").unwrap();
+            self.session = Some(session);
         }
         let rows = self.session.as_ref().unwrap().rows(sql).unwrap();
         rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()

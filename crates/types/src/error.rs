@@ -76,7 +76,7 @@ pub struct Failure {
 impl Failure {
     /// A failure with the fix the user should try.
     pub fn new(code: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Failure { code, message: message.into(), hint: hint.into() }
+        Failure { code, message: plain(message.into()), hint: plain(hint.into()) }
     }
 
     /// A defect of ours.
@@ -106,6 +106,16 @@ impl Failure {
     }
 }
 
+/// A text without what a terminal would take for commands, or would show in another order. Failures quote
+/// servers, files and names, and end up on terminals and in logs.
+fn plain(text: String) -> String {
+    let acts = |letter: char| {
+        letter.is_control() && letter != '\n' && letter != '\t'
+            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if text.contains(acts) { text.replace(acts, "\u{fffd}") } else { text }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -113,3 +123,6 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Sink, Spec, User};
+use super::{Sink, Spec, User, writing};
 
 /// Room for the child's few calls before `execve`.
 const STACK_BYTES: usize = 128 << 10;
@@ -45,6 +45,9 @@ pub(super) struct Prepared {
     user: Option<User>,
     new_session: bool,
     die_with_parent: bool,
+    memory_bytes_max: Option<u64>,
+    /// The rules of what it may write.
+    rules: Option<OwnedFd>,
 }
 
 /// A started child.
@@ -79,6 +82,8 @@ impl Prepared {
             user: spec.user.clone(),
             new_session: spec.new_session,
             die_with_parent: spec.die_with_parent,
+            memory_bytes_max: spec.memory_bytes_max,
+            rules: spec.writes_only.as_deref().map_or(Ok(None), writing::rules)?,
         };
         Ok((prepared, Ends { stdout: stdout_end, stderr: stderr_end }))
     }
@@ -188,6 +193,18 @@ unsafe fn become_program(launch: &Launch<'_>) -> c_int {
         }
         if let Some(dir) = &prepared.cwd
             && libc::chdir(dir.as_ptr()) < 0
+        {
+            return errno();
+        }
+        if let Some(bytes) = prepared.memory_bytes_max {
+            let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+            if libc::setrlimit(libc::RLIMIT_AS, &limit) < 0 {
+                return errno();
+            }
+        }
+        if let Some(rules) = &prepared.rules
+            && (libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+                || libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) < 0)
         {
             return errno();
         }

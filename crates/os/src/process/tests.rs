@@ -220,3 +220,39 @@ fn a_start_does_not_copy_this_process() {
     // Copying the page tables of this memory takes about 10 ms where a start takes 1 ms.
     assert!(large < 2 * small + Duration::from_millis(4), "{large:?}, {small:?} with less memory");
 }
+
+#[test]
+fn a_child_writes_only_where_it_may() {
+    let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::os::unix::fs::symlink(outside.path(), inside.path().join("link")).unwrap();
+    let script = "echo ours > a; mkdir b && mv a b/a; echo theirs > link/c; echo $?";
+    let spec = Spec::new("/bin/sh").args(["-c", script]).cwd(inside.path());
+    let output = run(&spec.clone().writes_only([inside.path().to_owned()]), PATIENCE).unwrap();
+    assert_ne!(output.stdout_text().trim(), "0", "{}", output.stderr_text());
+    assert!(inside.path().join("b/a").exists() && !outside.path().join("c").exists());
+    // Without the rule it can.
+    assert_eq!(run(&spec, PATIENCE).unwrap().stdout_text().trim(), "0");
+    assert!(outside.path().join("c").exists());
+}
+
+#[test]
+fn a_child_gets_no_more_memory_than_it_may_have() {
+    let script = "x=$(head -c 300000000 /dev/zero | tr '\\0' x); echo ${#x}";
+    let spec = Spec::new("/bin/sh").args(["-c", script]);
+    let output = run(&spec.memory_bytes_max(100 << 20), PATIENCE).unwrap();
+    assert_ne!(output.stdout_text().trim(), "300000000");
+}
+
+#[test]
+fn a_line_without_an_end_comes_in_parts() {
+    let spec = Spec::new("/bin/sh").args(["-c", "head -c 200000 /dev/zero | tr '\\0' x >&2"]);
+    let mut child = spec.stderr(Sink::Pipe).spawn().unwrap();
+    let lines = child.take_stderr_lines().unwrap();
+    let mut lengths = Vec::new();
+    while let Line::Text(part) = lines.next_within(PATIENCE) {
+        lengths.push(part.len());
+    }
+    assert_eq!(lengths.iter().sum::<usize>(), 200_000);
+    assert!(lengths.iter().all(|length| *length <= 64 << 10), "{lengths:?}");
+    child.wait_timeout(PATIENCE).unwrap();
+}

@@ -1,13 +1,15 @@
 //! Runs `pg_basebackup`: its arguments and its messages.
 
 use offshoot_os::process::{Child, Line, Sink, Spec, describe};
+use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::{BackupProgress, BaseBackupRequest, TABLESPACES_DIR, unprepared};
-use crate::source::refusal::of_tool;
+use crate::source::refusal::{of_tool, unreachable};
 
 /// How often to check for a cancellation.
 const POLL: Duration = Duration::from_millis(50);
@@ -15,36 +17,35 @@ const POLL: Duration = Duration::from_millis(50);
 /// How long a tool may take to end after it was asked to.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
+/// Less than this in all the time that a source may be silent counts as nothing.
+const WORTH_BYTES: u64 = 1 << 20;
+
 /// How many lines of a tool's messages are kept for an error.
 const MESSAGES_MAX: usize = 40;
 
 /// What both ways to receive have in common.
 fn command(request: &BaseBackupRequest<'_>) -> Spec {
     let log = if request.facts.archiving { "fetch" } else { "none" };
-    let mut spec = request
-        .tools
-        .source_spec("pg_basebackup")
+    request
+        .source
+        .tool(request.tools, "pg_basebackup")
         .args(["--no-password", "--dbname"])
         .arg(request.source.address.conninfo("offshoot_backup"))
         .args(["--checkpoint=fast", "--progress", "--verbose", "--no-sync"])
         .args(["--manifest-checksums=CRC32C", "--label=offshoot"])
         .arg(format!("--wal-method={log}"))
         .stderr(Sink::Pipe)
-        .die_with_parent(true);
-    if let Some(password) = &request.source.password {
-        spec = spec.env("PGPASSWORD", password.expose());
-    }
-    spec
 }
 
 /// The tool as it writes an archive to its stdout, which it can do only without tablespaces.
 pub(super) fn to_stdout(request: &BaseBackupRequest<'_>) -> Spec {
-    command(request).args(["--format=tar", "--pgdata=-"]).stdout(Sink::Pipe)
+    command(request).args(["--format=tar", "--pgdata=-"]).stdout(Sink::Pipe).writes_only([])
 }
 
-/// The tool as it writes files into the target.
+/// The tool as it writes files into the target, under the names that the source gives them.
 pub(super) fn to_target(request: &BaseBackupRequest<'_>) -> Spec {
     let mut spec = command(request).arg("--format=plain").arg("--pgdata").arg(request.target);
+    spec = spec.writes_only([request.target.to_owned()]);
     for tablespace in &request.facts.tablespaces {
         let new = request.target.join(TABLESPACES_DIR).join(tablespace.oid.to_string());
         spec = spec.arg(format!(
@@ -56,7 +57,7 @@ pub(super) fn to_target(request: &BaseBackupRequest<'_>) -> Spec {
     spec
 }
 
-/// Waits for the tool to end; stops it on request.
+/// Waits for the tool to end; stops it on request, and when the source sends next to nothing.
 pub(super) fn wait(
     child: &mut Child,
     request: &BaseBackupRequest<'_>,
@@ -64,10 +65,27 @@ pub(super) fn wait(
     progress: &dyn Fn(BackupProgress),
 ) -> Result<(), Failure> {
     let mut messages = Messages::default();
-    let ended = follow(child, cancelled, &mut |line| match parse_progress(line) {
-        Some(now) => progress(now),
-        None => messages.add(line),
-    });
+    let (done, seen) = (Cell::new(0), Cell::new((0, SystemClock.elapsed())));
+    let silent = || {
+        let (bytes, since) = seen.get();
+        if done.get() >= bytes + WORTH_BYTES {
+            seen.set((done.get(), SystemClock.elapsed()));
+            return false;
+        }
+        SystemClock.elapsed().saturating_sub(since) > request.silence
+    };
+    let ended =
+        follow(child, &|| cancelled() || silent(), &mut |line| match parse_progress(line) {
+            Some(now) => {
+                done.set(now.done_bytes);
+                progress(now);
+            }
+            None => messages.add(line),
+        });
+    if ended.is_err() && silent() && !cancelled() {
+        let (address, seconds) = (&request.source.address, request.silence.as_secs());
+        return Err(unreachable(address, &format!("no data to speak of for {seconds} s")));
+    }
     match ended? {
         status if status.success() => Ok(()),
         status if messages.lines.is_empty() => {

@@ -15,6 +15,9 @@ use offshoot_connector::DataDir;
 /// Bytes written at a time.
 const PIECE_LEN: usize = 1 << 20;
 
+/// Most files of one copy: their names are kept in memory.
+const FILES_MAX: usize = 8 << 20;
+
 /// Length in bytes and CRC-32C of each regular file received, by path.
 pub type Received = BTreeMap<String, (u64, u32)>;
 
@@ -63,6 +66,9 @@ pub fn unpack(stream: impl Read, files: &dyn DataDir) -> Result<Received, Stoppe
                 let mut file = files.create(&path, mode).map_err(target)?;
                 let sum = copy(&mut entry, &mut *file, &mut piece, &target)?;
                 received.insert(path, sum);
+                if received.len() > FILES_MAX {
+                    return Err(Stopped::Content(format!("more than {FILES_MAX} files")));
+                }
             }
             EntryType::Symlink => {
                 let what = format!("{path} is a link: a tablespace was made meanwhile");

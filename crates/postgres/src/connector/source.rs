@@ -3,7 +3,7 @@
 use super::host::Postgres;
 use super::state::{Remembered, archive};
 use super::stream::WalStream;
-use crate::base_backup::{BaseBackupRequest, take_base_backup, verify_base_backup};
+use crate::base_backup::{BaseBackupRequest, SILENCE, take_base_backup, verify_base_backup};
 use crate::config::{self, SOURCE_SETTINGS_SQL};
 use crate::receiver::{Receiver, ReceiverSpec};
 use crate::slot::{create_slot, drop_slot, slot_name};
@@ -81,6 +81,7 @@ impl Source for PostgresSource {
             facts: &facts,
             target: &request.target.data_dir,
             files: &*request.target.files,
+            silence: SILENCE,
         };
         let progress = |progress: crate::base_backup::BackupProgress| {
             (request.progress)(progress.done_bytes, progress.total_bytes);

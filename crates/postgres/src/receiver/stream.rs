@@ -130,18 +130,14 @@ fn check_history(shared: &Shared, timeline: u32) -> Result<(), Ended> {
 /// Asks the source for the history of its timeline; only a replication connection can.
 fn read_history(shared: &Shared, timeline: u32) -> Result<TimelineHistory, Failure> {
     let address = &shared.spec.source.address;
-    let mut spec = shared
+    let spec = shared
         .spec
-        .tools
-        .source_spec("psql")
+        .source
+        .tool(&shared.spec.tools, "psql")
         .args(["-X", "-A", "-t", "-q", "-w", "-d"])
         .arg(format!("{} replication=true", address.conninfo("offshoot_history")))
         .arg("-c")
-        .arg(format!("TIMELINE_HISTORY {timeline}"))
-        .die_with_parent(true);
-    if let Some(password) = &shared.spec.source.password {
-        spec = spec.env("PGPASSWORD", password.expose());
-    }
+        .arg(format!("TIMELINE_HISTORY {timeline}"));
     let output = run_tool(&spec, HISTORY_TIMEOUT).map_err(|error| {
         Failure::new(
             ErrorKind::SourceUnreachable,
@@ -182,9 +178,9 @@ fn heal_archive(shared: &Shared) -> Result<(), Failure> {
 /// Runs `pg_receivewal` once; `Ok` when the receiver is being stopped.
 fn receive(shared: &Shared) -> Result<(), Ended> {
     let spec = &shared.spec;
-    let mut command = spec
-        .tools
-        .source_spec("pg_receivewal")
+    let command = spec
+        .source
+        .tool(&spec.tools, "pg_receivewal")
         .args(["--no-password", "--no-loop", "--synchronous", "--verbose", "--status-interval=1"])
         .arg("--dbname")
         .arg(spec.source.address.conninfo("offshoot_log"))
@@ -192,11 +188,7 @@ fn receive(shared: &Shared) -> Result<(), Ended> {
         .arg(&spec.directory)
         .arg("--slot")
         .arg(&spec.slot)
-        .stderr(Sink::Pipe)
-        .die_with_parent(true);
-    if let Some(password) = &spec.source.password {
-        command = command.env("PGPASSWORD", password.expose());
-    }
+        .stderr(Sink::Pipe);
     let mut child = command.spawn().map_err(|error| {
         Failure::new(
             ErrorKind::HostUnprepared,

@@ -89,7 +89,8 @@ fn watch(shared: &Shared, session: &Session) -> Result<(), Failure> {
 
 /// The pause of the source's log writer between two rounds.
 fn read_writer_delay(session: &Session) -> Result<Duration, Failure> {
-    let row = session.row("SELECT setting FROM pg_settings WHERE name = 'wal_writer_delay'")?;
+    let row = session
+        .row("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'wal_writer_delay'")?;
     let text = row.into_iter().next().flatten().unwrap_or_default();
     Ok(Duration::from_millis(text.parse().unwrap_or(200)))
 }
@@ -97,13 +98,13 @@ fn read_writer_delay(session: &Session) -> Result<Duration, Failure> {
 /// The source's clock, and the written and the flushed end of its log. A standby's clock is that of
 /// the last commit it replayed: later ones may be on their way.
 const POSITION: &str = "
-    SELECT to_char((CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp()
-                         ELSE clock_timestamp() END) AT TIME ZONE 'UTC',
+    SELECT pg_catalog.to_char((CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_xact_replay_timestamp()
+                         ELSE pg_catalog.clock_timestamp() END) AT TIME ZONE 'UTC',
                    'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),
-           CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
-                ELSE pg_current_wal_insert_lsn() END,
-           CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
-                ELSE pg_current_wal_flush_lsn() END";
+           CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
+                ELSE pg_catalog.pg_current_wal_insert_lsn() END,
+           CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
+                ELSE pg_catalog.pg_current_wal_flush_lsn() END";
 
 struct Position {
     time: Option<Timestamp>,

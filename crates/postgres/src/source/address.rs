@@ -188,6 +188,33 @@ impl SourceAddress {
         Ok(())
     }
 
+    /// Whether the server may be told the password in the clear, or a hash of it that can be guessed
+    /// from (md5), if it asks so: by a socket of this host, or where the URI insists on TLS. Anybody on the way
+    /// can turn down TLS that is only preferred.
+    pub(crate) fn may_expose_password(&self) -> bool {
+        let insists =
+            matches!(self.tls, TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull);
+        insists || self.host.starts_with('/')
+    }
+
+    /// How libpq may answer when it is asked for a password: `PGREQUIREAUTH`. Versions before 16 do not
+    /// know it.
+    pub(crate) fn allowed_methods(&self) -> &'static str {
+        if self.may_expose_password() {
+            "none,scram-sha-256,password,md5"
+        } else {
+            "none,scram-sha-256"
+        }
+    }
+
+    /// Whether the source is on this host, where nobody sits on the way.
+    pub(crate) fn is_local(&self) -> bool {
+        let address = self.host.parse::<std::net::IpAddr>();
+        self.host.starts_with('/')
+            || self.host == "localhost"
+            || address.is_ok_and(|address| address.is_loopback())
+    }
+
     /// The connection string of libpq for child processes, without a password. The keep-alive
     /// settings end a connection whose peer has vanished within about half a minute.
     pub fn conninfo(&self, application_name: &str) -> String {

@@ -53,27 +53,27 @@ const FACTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What distinguishes one cluster, and one primary of it, from another.
 const IDENTITY: &str = "
-    SELECT (SELECT system_identifier FROM pg_control_system()),
-           CASE WHEN pg_is_in_recovery()
-                THEN (SELECT timeline_id FROM pg_control_checkpoint())::text
-                ELSE 'x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
+    SELECT (SELECT system_identifier FROM pg_catalog.pg_control_system()),
+           CASE WHEN pg_catalog.pg_is_in_recovery()
+                THEN (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint())::text
+                ELSE 'x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END";
 
 const FACTS: &str = "
-    SELECT current_setting('server_version_num'),
-           current_setting('server_version'),
-           (SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint FROM pg_database
-             WHERE datallowconn AND has_database_privilege(oid, 'CONNECT')),
-           current_setting('data_checksums'),
-           (SELECT setting FROM pg_settings WHERE name = 'wal_segment_size'),
-           current_setting('archive_mode'),
-           pg_is_in_recovery(),
-           CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
-                ELSE pg_current_wal_flush_lsn() END,
-           to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')";
+    SELECT pg_catalog.current_setting('server_version_num'),
+           pg_catalog.current_setting('server_version'),
+           (SELECT coalesce(pg_catalog.sum(pg_catalog.pg_database_size(oid)), 0)::bigint FROM pg_catalog.pg_database
+             WHERE datallowconn AND pg_catalog.has_database_privilege(oid, 'CONNECT')),
+           pg_catalog.current_setting('data_checksums'),
+           (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'),
+           pg_catalog.current_setting('archive_mode'),
+           pg_catalog.pg_is_in_recovery(),
+           CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
+                ELSE pg_catalog.pg_current_wal_flush_lsn() END,
+           pg_catalog.to_char(pg_catalog.clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')";
 
 const TABLESPACES: &str = "
-    SELECT oid, spcname, pg_tablespace_location(oid) FROM pg_tablespace
-     WHERE pg_tablespace_location(oid) LIKE '/%' ORDER BY oid";
+    SELECT oid, spcname, pg_catalog.pg_tablespace_location(oid) FROM pg_catalog.pg_tablespace
+     WHERE pg_catalog.pg_tablespace_location(oid) LIKE '/%' ORDER BY oid";
 
 /// Reads the facts of a server of a supported version.
 ///
@@ -137,9 +137,10 @@ impl Values {
         Values(row.into_iter())
     }
 
-    /// The next value; NULL is an error.
+    /// The next value; NULL is an error, and so is what could pass for a terminal's commands.
     pub(super) fn text(&mut self, what: &str) -> Result<String, Failure> {
-        self.0.next().flatten().ok_or_else(|| unexpected(what, "nothing"))
+        let text = self.0.next().flatten().ok_or_else(|| unexpected(what, "nothing"))?;
+        if text.contains(char::is_control) { Err(unexpected(what, &text)) } else { Ok(text) }
     }
 
     /// The next value, parsed.

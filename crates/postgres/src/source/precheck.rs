@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::facts::{Values, read_facts};
 use super::refusal::{no_replication, of_tool, refused};
-use super::{Session, Source, SourceFacts};
+use super::{Session, Source, SourceAddress, SourceFacts, TlsMode};
 use crate::installation::{Installation, MAJOR_MAX, MAJOR_MIN, Tools, choose_installation};
 
 /// WAL senders that a link needs at the same time: the receiver and the base backup.
@@ -60,6 +60,7 @@ impl Precheck {
 /// Checks a source and collects all problems. Takes at most a few seconds, changes nothing.
 pub fn precheck(source: &Source, installations: &[Installation]) -> Precheck {
     let mut found = Precheck::default();
+    found.warnings.extend(unproved(&source.address));
     match source.connect() {
         Ok(session) => {
             if let Err(failure) = look(source, &session, installations, &mut found) {
@@ -71,6 +72,21 @@ pub fn precheck(source: &Source, installations: &[Installation]) -> Precheck {
     found
 }
 
+/// What to say if nothing proves that the server is the one that the URI names.
+pub(super) fn unproved(address: &SourceAddress) -> Option<Failure> {
+    if address.is_local() || address.tls == TlsMode::VerifyFull {
+        return None;
+    }
+    let mode = address.tls.as_str();
+    Some(refused(
+        format!(
+            "sslmode={mode} does not prove that {} is the source: another host may pretend to be it",
+            address.host
+        ),
+        "add sslmode=verify-full&sslrootcert=FILE to the URI, with the certificates that vouch for the source",
+    ))
+}
+
 fn look(
     source: &Source,
     session: &Session,
@@ -79,7 +95,7 @@ fn look(
 ) -> Result<(), Failure> {
     let mut values =
         Values::new(session.row(
-            "SELECT current_setting('server_version_num'), current_setting('server_version')",
+            "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('server_version')",
         )?);
     let major = values.parse::<u32>("version")? / 10_000;
     let version = values.text("version")?;
@@ -111,15 +127,15 @@ fn look(
 }
 
 const SETTINGS: &str = "
-    SELECT current_setting('wal_level'),
-           current_setting('max_wal_senders'),
-           (SELECT count(*) FROM pg_stat_replication),
-           current_setting('max_replication_slots'),
-           (SELECT count(*) FROM pg_replication_slots),
-           current_setting('block_size'),
-           current_setting('wal_block_size'),
-           current_setting('max_slot_wal_keep_size'),
-           pg_is_in_recovery()";
+    SELECT pg_catalog.current_setting('wal_level'),
+           pg_catalog.current_setting('max_wal_senders'),
+           (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_replication),
+           pg_catalog.current_setting('max_replication_slots'),
+           (SELECT pg_catalog.count(*) FROM pg_catalog.pg_replication_slots),
+           pg_catalog.current_setting('block_size'),
+           pg_catalog.current_setting('wal_block_size'),
+           pg_catalog.current_setting('max_slot_wal_keep_size'),
+           pg_catalog.pg_is_in_recovery()";
 
 fn check_settings(session: &Session, found: &mut Precheck) -> Result<(), Failure> {
     let mut values = Values::new(session.row(SETTINGS)?);
@@ -186,10 +202,9 @@ fn check_settings(session: &Session, found: &mut Precheck) -> Result<(), Failure
 
 /// Checks the role; whether it may replicate.
 fn check_role(source: &Source, session: &Session, found: &mut Precheck) -> Result<bool, Failure> {
-    let mut values = Values::new(
-        session
-            .row("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user")?,
-    );
+    let mut values = Values::new(session.row(
+        "SELECT rolreplication OR rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user",
+    )?);
     let may_replicate = values.text("replication privilege")? == "t";
     if !may_replicate {
         found.problems.push(no_replication(&source.address));
@@ -201,15 +216,11 @@ fn check_role(source: &Source, session: &Session, found: &mut Precheck) -> Resul
 fn try_replication(source: &Source, installation: &Installation) -> Result<(), Failure> {
     let tools = Tools::new(installation.clone())?;
     let conninfo = source.address.conninfo("offshoot_check");
-    let mut spec = tools
-        .source_spec("psql")
+    let spec = source
+        .tool(&tools, "psql")
         .args(["-X", "-A", "-t", "-q", "-w", "-d"])
         .arg(format!("{conninfo} replication=true"))
-        .args(["-c", "IDENTIFY_SYSTEM"])
-        .die_with_parent(true);
-    if let Some(password) = &source.password {
-        spec = spec.env("PGPASSWORD", password.expose());
-    }
+        .args(["-c", "IDENTIFY_SYSTEM"]);
     let output = run(&spec, TRIAL_TIMEOUT).map_err(|error| {
         Failure::new(
             ErrorKind::SourceUnreachable,

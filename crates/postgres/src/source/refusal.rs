@@ -4,12 +4,20 @@ use offshoot_types::{ErrorKind, Failure};
 use std::error::Error;
 use tokio_postgres::error::SqlState;
 
+use super::wire::Breach;
 use super::{Source, SourceAddress, TlsMode};
 
 /// Explains why a session could not be opened.
-pub(super) fn of_connect(error: &tokio_postgres::Error, source: &Source) -> Failure {
+pub(super) fn of_connect(
+    error: &tokio_postgres::Error,
+    source: &Source,
+    breach: Option<&Breach>,
+) -> Failure {
     let address = &source.address;
     let Some(database_error) = error.as_db_error() else {
+        if let Some(breach) = breach {
+            return of_breach(*breach, address);
+        }
         let text = chain(error);
         if text.contains("password missing") {
             return refused(
@@ -51,11 +59,34 @@ pub(super) fn of_connect(error: &tokio_postgres::Error, source: &Source) -> Fail
     }
 }
 
+/// Explains what a source did that no source may.
+fn of_breach(breach: Breach, address: &SourceAddress) -> Failure {
+    if breach != Breach::Exposed {
+        let hint = "check that host and port in the URI are those of a PostgreSQL server";
+        return refused(format!("{address}: {breach}"), hint);
+    }
+    let user = identifier(&address.user);
+    refused(
+        format!("{address}: {breach}, and without TLS anybody on the way could read it"),
+        format!(
+            "on the source: SET password_encryption = 'scram-sha-256'; ALTER ROLE {user} PASSWORD '…'; and \
+             scram-sha-256 in pg_hba.conf; or insist on TLS with sslmode=verify-full&sslrootcert=FILE in the URI"
+        ),
+    )
+}
+
 /// Explains why a statement failed.
-pub(super) fn of_statement(error: &tokio_postgres::Error, source: &Source) -> Failure {
+pub(super) fn of_statement(
+    error: &tokio_postgres::Error,
+    source: &Source,
+    breach: Option<&Breach>,
+) -> Failure {
     let address = &source.address;
     match error.as_db_error() {
-        None => unreachable(address, &chain(error)),
+        None => match breach {
+            Some(breach) => of_breach(*breach, address),
+            None => unreachable(address, &chain(error)),
+        },
         Some(error) if *error.code() == SqlState::ADMIN_SHUTDOWN => {
             unreachable(address, error.message())
         }
@@ -74,6 +105,8 @@ pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
         Failure::pool_full(format!("the pool has no room: {line}"))
     } else if says("password authentication failed") {
         wrong_password(address)
+    } else if says("authentication method requirement") {
+        of_breach(Breach::Exposed, address)
     } else if says("fe_sendauth: no password supplied") {
         refused(
             format!("{address} asks for a password, and none was given"),
@@ -93,6 +126,9 @@ pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
         )
     } else if let Some(failure) = of_tls(line, address) {
         failure
+    } else if says("could not create file") || says("could not create directory") {
+        // Files are created here, under the names that the source sends.
+        refused(format!("{address}: {line}"), "check the engine's host: disk, permissions")
     } else if UNREACHABLE.iter().any(|part| says(part)) {
         unreachable(address, line)
     } else {
@@ -202,17 +238,28 @@ fn not_admitted(address: &SourceAddress, text: &str) -> Failure {
     )
 }
 
-pub(super) fn unreachable(address: &SourceAddress, why: &str) -> Failure {
+pub(crate) fn unreachable(address: &SourceAddress, why: &str) -> Failure {
     Failure::new(
         ErrorKind::SourceUnreachable,
-        format!("cannot reach {address}: {why}"),
+        short(format!("cannot reach {address}: {why}")),
         "check that the server runs, host and port are right, it listens there \
          (listen_addresses), and no firewall is between",
     )
 }
 
 pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+    let (message, hint) = (short(message.into()), short(hint.into()));
     Failure::new(ErrorKind::SourceRefused, message, hint)
+}
+
+/// A text of ours that quotes a source, which may say as much as it likes.
+fn short(mut text: String) -> String {
+    const BYTES_MAX: usize = 4 << 10;
+    if text.len() > BYTES_MAX {
+        text.truncate(text.floor_char_boundary(BYTES_MAX));
+        text.push('…');
+    }
+    text
 }
 
 /// An error with its causes, which the outermost text does not contain.

@@ -2,6 +2,10 @@
 //!
 //! The asynchronous client runs on a private current-thread runtime, so a session may be used from
 //! any plain thread. Statements go through the simple protocol: every value comes back as text.
+//!
+//! Nothing that a source sets may change what a statement means: settings of the role, of the database
+//! and of login triggers are overridden by the first statement ([`OVERRIDES`]), and statements name
+//! everything by its schema. [`wire`] bounds what comes back.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -13,9 +17,9 @@ use tokio::task::JoinHandle;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, SimpleQueryMessage, Socket};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
+use super::wire::{self, Guard, Noted, TlsBelow, Wire};
 use super::{Source, SourceAddress, TlsMode, refusal, tls};
 
 /// How long connecting may take.
@@ -23,6 +27,18 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a statement may take by default.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What is said first. `SET` finds its names without any schema. The server's own limits are above those
+/// of this side: they end what a broken connection left.
+const OVERRIDES: &str = "
+    SET search_path = pg_catalog, pg_temp;
+    SET client_encoding = 'UTF8';
+    SET standard_conforming_strings = on;
+    SET client_min_messages = error;
+    SET DateStyle = ISO;
+    SET statement_timeout = '90s';
+    SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '60s'";
 
 /// How long closing a session may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -34,6 +50,7 @@ pub struct Session {
     connection: Option<JoinHandle<()>>,
     source: Source,
     broken: Cell<bool>,
+    noted: Noted,
 }
 
 /// One row, every value as text; `None` is NULL.
@@ -45,20 +62,19 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| Failure::internal(format!("cannot make a runtime: {error}")))?;
-        match runtime.block_on(connect(source)) {
+        let noted = Noted::default();
+        match runtime.block_on(connect(source, &noted)) {
             Ok((client, connection)) => {
-                let connection = runtime.spawn(async move {
-                    if let Err(error) = connection.await {
-                        tracing::debug!("the connection to the source ended: {error}");
-                    }
-                });
-                Ok(Session {
+                let session = Session {
+                    connection: Some(runtime.spawn(drive(connection))),
                     runtime: Some(runtime),
                     client: Some(client),
-                    connection: Some(connection),
                     source: source.clone(),
                     broken: Cell::new(false),
-                })
+                    noted,
+                };
+                session.rows(OVERRIDES)?;
+                Ok(session)
             }
             Err(failure) => {
                 // A name look-up that hangs must not hold us.
@@ -84,12 +100,11 @@ impl Session {
     pub fn rows_within(&self, sql: &str, timeout: Duration) -> Result<Vec<TextRow>, Failure> {
         let messages = self.wait(timeout, async |client| client.simple_query(sql).await)?;
         let rows = messages.into_iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => {
-                Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
-            }
+            SimpleQueryMessage::Row(row) => Some(text_row(&row)),
             _ => None,
         });
-        Ok(rows.collect())
+        rows.collect::<Result<_, _>>()
+            .map_err(|error| refusal::of_statement(&error, &self.source, self.noted.get()))
     }
 
     /// Runs one statement and returns its first row.
@@ -144,7 +159,7 @@ impl Session {
                 if error.as_db_error().is_none() {
                     self.broken.set(true);
                 }
-                Err(refusal::of_statement(&error, &self.source))
+                Err(refusal::of_statement(&error, &self.source, self.noted.get()))
             }
             Err(_) => {
                 self.broken.set(true);
@@ -170,21 +185,40 @@ impl Drop for Session {
     }
 }
 
-type Connection =
-    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+fn text_row(row: &tokio_postgres::SimpleQueryRow) -> Result<TextRow, tokio_postgres::Error> {
+    (0..row.len()).map(|column| Ok(row.try_get(column)?.map(str::to_owned))).collect()
+}
+
+type Plain = Guard<Box<dyn Wire>>;
+type Encrypted = Guard<<tls::Connector as MakeTlsConnect<Box<dyn Wire>>>::Stream>;
+type Connection = tokio_postgres::Connection<Plain, Encrypted>;
+
+/// Moves bytes until the session ends. Notices and the like are dropped: nobody asked for them.
+async fn drive(mut connection: Connection) {
+    while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await
+    {
+        if let Err(error) = message {
+            tracing::debug!("the connection to the source ended: {error}");
+            return;
+        }
+    }
+}
 
 /// Connects in the ways that the source's `sslmode` allows, one after the other until the server admits
 /// one.
-async fn connect(source: &Source) -> Result<(Client, Connection), Failure> {
-    let tls = tls::connector(&source.address)?;
+async fn connect(source: &Source, noted: &Noted) -> Result<(Client, Connection), Failure> {
+    let mut tls = tls::connector(&source.address)?;
     let mut refused = None;
     for mode in ways(&source.address) {
-        let mut config = configure(source);
-        config.ssl_mode(*mode);
-        match tokio::time::timeout(CONNECT_TIMEOUT, config.connect(tls.clone())).await {
+        match tokio::time::timeout(CONNECT_TIMEOUT, connect_by(source, *mode, &mut tls, noted))
+            .await
+        {
             Ok(Ok(connected)) => return Ok(connected),
-            Ok(Err(error)) => {
-                let failure = refusal::of_connect(&error, source);
+            Ok(Err(Attempt::Unreachable(why))) => {
+                return Err(refusal::unreachable(&source.address, &why));
+            }
+            Ok(Err(Attempt::Refused(error))) => {
+                let failure = refusal::of_connect(&error, source, noted.get());
                 if error.code() != Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) {
                     return Err(failure);
                 }
@@ -194,6 +228,30 @@ async fn connect(source: &Source) -> Result<(Client, Connection), Failure> {
         }
     }
     Err(refused.unwrap_or_else(|| silent(&source.address)))
+}
+
+/// Why an attempt to connect failed.
+enum Attempt {
+    Unreachable(String),
+    Refused(tokio_postgres::Error),
+}
+
+async fn connect_by(
+    source: &Source,
+    mode: SslMode,
+    tls: &mut tls::Connector,
+    noted: &Noted,
+) -> Result<(Client, Connection), Attempt> {
+    let address = &source.address;
+    let unreachable = |error: std::io::Error| Attempt::Unreachable(error.to_string());
+    let stream = wire::dial(address).await.map_err(unreachable)?;
+    let exposed = address.may_expose_password();
+    let guard = Guard::new(stream, mode != SslMode::Disable, exposed, noted.clone());
+    let tls = MakeTlsConnect::<Box<dyn Wire>>::make_tls_connect(tls, &address.host);
+    let tls = tls.map_err(|error| Attempt::Unreachable(error.to_string()))?;
+    let mut config = configure(source);
+    config.ssl_mode(mode);
+    config.connect_raw(guard, TlsBelow(tls)).await.map_err(Attempt::Refused)
 }
 
 /// With or without TLS, in the order of libpq.
@@ -221,15 +279,7 @@ fn silent(address: &SourceAddress) -> Failure {
 fn configure(source: &Source) -> tokio_postgres::Config {
     let address = &source.address;
     let mut config = tokio_postgres::Config::new();
-    config
-        .host(&address.host)
-        .port(address.port)
-        .user(&address.user)
-        .dbname(&address.database)
-        .application_name("offshoot")
-        .connect_timeout(CONNECT_TIMEOUT)
-        .keepalives_idle(Duration::from_secs(10))
-        .tcp_user_timeout(Duration::from_secs(25));
+    config.user(&address.user).dbname(&address.database).application_name("offshoot");
     if let Some(password) = &source.password {
         config.password(password.expose());
     }

@@ -136,3 +136,27 @@ fn what_tools_print_is_explained() {
     let unknown = refusal::of_tool("pg_x: error: something odd\n", &address);
     assert!(unknown.message.ends_with("something odd"), "{unknown}");
 }
+
+#[test]
+fn what_may_be_exposed_and_what_is_not_proved_depends_on_the_way() {
+    let address = |text: &str| SourceAddress::parse(text).unwrap().0;
+    let root = "sslrootcert=/etc/ssl/ca.crt";
+    for (uri, exposed, proved) in [
+        ("postgresql://u@127.0.0.1/d".to_owned(), false, true),
+        ("postgresql://u@[::1]/d".to_owned(), false, true),
+        ("postgresql://u@localhost/d?sslmode=disable".to_owned(), false, true),
+        ("postgresql://u@/d?host=/run/postgresql".to_owned(), true, true),
+        ("postgresql://u@db.example/d".to_owned(), false, false),
+        ("postgresql://u@10.0.0.1/d?sslmode=allow".to_owned(), false, false),
+        ("postgresql://u@db.example/d?sslmode=require".to_owned(), true, false),
+        (format!("postgresql://u@db.example/d?sslmode=verify-ca&{root}"), true, false),
+        (format!("postgresql://u@db.example/d?sslmode=verify-full&{root}"), true, true),
+    ] {
+        let address = address(&uri);
+        assert_eq!(address.may_expose_password(), exposed, "{uri}");
+        assert_eq!(address.allowed_methods().contains("password"), exposed, "{uri}");
+        let warning = precheck::unproved(&address);
+        assert_eq!(warning.is_none(), proved, "{uri}");
+        assert!(warning.is_none_or(|one| one.hint.contains("verify-full")), "{uri}");
+    }
+}

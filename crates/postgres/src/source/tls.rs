@@ -21,12 +21,15 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{SourceAddress, TlsMode};
 
+/// Makes TLS with a server.
+pub(super) type Connector = MakeRustlsConnect;
+
 /// The TLS connector of a session with `address`. The files are read each time, as they may be
 /// replaced.
 ///
 /// # Errors
 /// `InvalidInput` naming the file that cannot be used.
-pub(super) fn connector(address: &SourceAddress) -> Result<MakeRustlsConnect, Failure> {
+pub(super) fn connector(address: &SourceAddress) -> Result<Connector, Failure> {
     let files = &address.tls_files;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = Verifier::new(address, Arc::clone(&provider))?;
@@ -43,7 +46,7 @@ pub(super) fn connector(address: &SourceAddress) -> Result<MakeRustlsConnect, Fa
         }
         _ => config.with_no_client_auth(),
     };
-    Ok(MakeRustlsConnect::new(config))
+    Ok(Connector::new(config))
 }
 
 fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {

@@ -2,7 +2,8 @@ use super::server::{Server, give_to_tools, scratch, tools};
 use offshoot_connector::PlainDir;
 use offshoot_postgres::Lsn;
 use offshoot_postgres::base_backup::{
-    BackupProgress, BaseBackupRequest, TABLESPACES_DIR, take_base_backup, verify_base_backup,
+    BackupProgress, BaseBackupRequest, SILENCE, TABLESPACES_DIR, take_base_backup,
+    verify_base_backup,
 };
 use offshoot_types::{ErrorKind, Failure};
 use std::path::Path;
@@ -24,6 +25,7 @@ fn back_up(
         facts: &facts,
         target,
         files: &PlainDir::new(target),
+        silence: SILENCE,
     };
     let backup = take_base_backup(&request, progress, cancelled)?;
     // It was copied as this process's user; the caller gives it to the servers' user.
@@ -155,6 +157,7 @@ fn a_source_that_dies_leaves_nothing_and_a_clear_error() {
         facts: &facts,
         target: &target,
         files: &PlainDir::new(&target),
+        silence: SILENCE,
     };
     let failure = take_base_backup(&request, &|_| {}, &|| false).unwrap_err();
     assert_eq!(failure.code, ErrorKind::SourceUnreachable, "{failure}");

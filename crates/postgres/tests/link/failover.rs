@@ -3,7 +3,7 @@ use super::server::{PATIENCE, Server, archive_in, index_in, scratch, tools, wait
 use offshoot_connector::PlainDir;
 use offshoot_os::SystemClock;
 use offshoot_postgres::Lsn;
-use offshoot_postgres::base_backup::{BaseBackupRequest, take_base_backup};
+use offshoot_postgres::base_backup::{BaseBackupRequest, SILENCE, take_base_backup};
 use offshoot_postgres::receiver::{Receiver, ReceiverState};
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ fn standby_of(primary: &Server) -> Server {
         facts: &facts,
         target: &target,
         files: &PlainDir::new(&target),
+        silence: SILENCE,
     };
     take_base_backup(&request, &|_| {}, &|| false).unwrap();
     std::fs::write(target.join("standby.signal"), "").unwrap();

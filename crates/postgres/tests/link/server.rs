@@ -195,7 +195,10 @@ impl Server {
     }
 
     pub fn session(&self) -> Session {
-        self.admin().connect().unwrap()
+        let session = self.admin().connect().unwrap();
+        // A link sees nothing but the catalog; tests make tables.
+        session.rows("SET search_path = public; SET lock_timeout = 0").unwrap();
+        session
     }
 
     pub fn facts(&self) -> SourceFacts {

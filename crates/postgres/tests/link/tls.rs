@@ -4,7 +4,7 @@ use super::server::{PASSWORD, PATIENCE, Server, give_to_tools, installations, sc
 use offshoot_connector::PlainDir;
 use offshoot_os::SystemClock;
 use offshoot_os::process::{Spec, run};
-use offshoot_postgres::base_backup::{BaseBackupRequest, take_base_backup};
+use offshoot_postgres::base_backup::{BaseBackupRequest, SILENCE, take_base_backup};
 use offshoot_postgres::installation::{Installation, Tools};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;
@@ -203,6 +203,7 @@ fn everything_that_a_link_asks_goes_over_tls() {
         facts: &facts,
         target: &target,
         files: &PlainDir::new(&target),
+        silence: SILENCE,
     };
     assert!(take_base_backup(&request, &|_| {}, &|| false).unwrap().bytes > 1 << 20);
     drop(receiver);
