@@ -4,8 +4,12 @@
 //! for itself. So everything here that reads or writes files which may be in a dataset takes a
 //! [`DataDir`]; only child processes get the path of a mount.
 
+use offshoot_os::files;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// What [`DataDir::read`] reads at most: many times what any file has that is read so.
+pub const READ_BYTES_MAX: u64 = 16 << 20;
 
 /// An open file, read by position. It stays readable when its name changes or goes.
 pub trait DataFile: Send + Sync {
@@ -47,11 +51,21 @@ pub trait WritableFile: DataFile {
 /// Access to the files of one directory. Paths are relative to it, with `/`, without `..`; the
 /// empty path is the directory itself.
 pub trait DataDir: Send + Sync {
-    /// The whole content of a small file.
+    /// The whole content of a file of at most [`READ_BYTES_MAX`].
     ///
     /// # Errors
-    /// `NotFound` when there is none.
-    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
+    /// As [`DataDir::read_up_to`].
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.read_up_to(path, READ_BYTES_MAX)
+    }
+
+    /// The whole content of a plain file of at most so many bytes. Whoever may write to a VDB's data directory chooses
+    /// the kind and the size of each file in it: a link is not followed, a pipe not waited for, and of a longer file
+    /// nothing is read.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, `FileTooLarge` for a longer one, others for what is not a plain file.
+    fn read_up_to(&self, path: &str, bytes_max: u64) -> io::Result<Vec<u8>>;
 
     /// Replaces or creates a file so that a reader sees the old content or the new, and with the
     /// owner of the data directory (the server must be able to read and rewrite it).
@@ -78,10 +92,10 @@ pub trait DataDir: Send + Sync {
     /// `NotFound` if there is no such directory.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
 
-    /// Opens a file to read.
+    /// Opens a plain file to read. No link is followed, no pipe waited for.
     ///
     /// # Errors
-    /// `NotFound` when there is none.
+    /// `NotFound` when there is none, others for what is not a plain file.
     fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>>;
 
     /// Removes a file, a symbolic link or a directory with everything below; it is no error if
@@ -164,8 +178,8 @@ impl PlainDir {
 }
 
 impl DataDir for PlainDir {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        std::fs::read(self.root.join(path))
+    fn read_up_to(&self, path: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
+        files::read_beneath(&self.root, path, bytes_max)
     }
 
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
@@ -220,7 +234,7 @@ impl DataDir for PlainDir {
     }
 
     fn open(&self, path: &str) -> io::Result<Box<dyn DataFile>> {
-        let file = std::fs::File::open(self.root.join(path))?;
+        let file = files::open_beneath(&self.root, path)?;
         Ok(Box::new(PlainFile { file, directory: None }))
     }
 

@@ -40,7 +40,7 @@ mod server;
 mod source;
 
 pub use connector::{Connector, Layout};
-pub use data_dir::{DataDir, DataFile, PlainDir, WritableFile, read_full};
+pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, read_full};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{Masked, Masker, Masking};

@@ -81,18 +81,19 @@ impl FileSystem {
         }
     }
 
-    /// The whole content of a file.
+    /// The whole content of a file of at most so many bytes.
     ///
     /// # Errors
-    /// A [`PathError`].
-    pub fn read_file(&self, path: impl AsRef<Path>) -> Result<Vec<u8>> {
+    /// A [`PathError`], `FileTooBig` for a longer one, of which nothing is read.
+    pub fn read_file(&self, path: impl AsRef<Path>, bytes_max: u64) -> Result<Vec<u8>> {
         let path = path.as_ref();
-        self.read_whole(path).map_err(PathError::at("read", path))
+        self.read_whole(path, bytes_max).map_err(PathError::at("read", path))
     }
 
-    fn read_whole(&self, path: &Path) -> Result<Vec<u8>, Error> {
+    fn read_whole(&self, path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
         let attr = regular(self.resolve(path)?)?;
-        let len = usize::try_from(attr.size).map_err(|_| Error::FileTooBig)?;
+        let len = Some(attr.size).filter(|size| *size <= bytes_max);
+        let len = len.and_then(|size| usize::try_from(size).ok()).ok_or(Error::FileTooBig)?;
         let mut content = vec![0; len];
         let read = self.dataset().read_into(attr.ino, 0, &mut content)?;
         content.truncate(read);

@@ -1,5 +1,6 @@
 //! Which process a runtime directory's server is, for an engine that did not start it itself.
 
+use offshoot_os::files::read_beneath;
 use offshoot_os::process::{ProcessId, boot_id};
 use offshoot_types::Failure;
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Frozen: an engine must find the servers that another release started.
 const FILE: &str = "server.json";
+/// Longest one that is read.
+const BYTES_MAX: u64 = 64 << 10;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -43,7 +46,7 @@ impl Record {
     }
 
     pub(crate) fn read(runtime_dir: &Path) -> Option<Record> {
-        serde_json::from_slice(&std::fs::read(runtime_dir.join(FILE)).ok()?).ok()
+        serde_json::from_slice(&read_beneath(runtime_dir, FILE, BYTES_MAX).ok()?).ok()
     }
 }
 

@@ -36,22 +36,20 @@ pub fn open_beneath(directory: &Path, path: &str) -> io::Result<File> {
 /// As [`open_beneath`]; `FileTooLarge` for a longer one, of which nothing is read.
 pub fn read_beneath(directory: &Path, path: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
     let file = open_beneath(directory, path)?;
-    let size = file.metadata()?.len();
-    if size > bytes_max {
-        return Err(too_large(path, size, bytes_max));
-    }
     let mut bytes = Vec::new();
-    // It may grow meanwhile.
-    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > bytes_max {
-        true => Err(too_large(path, bytes.len() as u64, bytes_max)),
-        false => Ok(bytes),
+    if file.metadata()?.len() <= bytes_max {
+        // It may grow meanwhile.
+        file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= bytes_max {
+            return Ok(bytes);
+        }
     }
+    Err(too_large(path, bytes_max))
 }
 
 /// Says that a file is larger than it should be.
-pub fn too_large(path: &str, size: u64, bytes_max: u64) -> io::Error {
-    let why = format!("'{path}' has {size} bytes; more than {bytes_max} are not read");
+pub fn too_large(path: &str, bytes_max: u64) -> io::Error {
+    let why = format!("'{path}' has more than {bytes_max} bytes; no file in its place should");
     io::Error::new(io::ErrorKind::FileTooLarge, why)
 }
 

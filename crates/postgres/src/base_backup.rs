@@ -49,6 +49,8 @@ pub const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// What the source sent, with checksums.
 const MANIFEST: &str = "backup_manifest";
+/// Longest manifest that is read: it has some 150 bytes for each file of the source.
+const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 const LABEL: &str = "backup_label";
 
 /// What to copy and where to.
@@ -213,7 +215,9 @@ pub fn log_needed(
 ) -> Result<(Lsn, Lsn, u32), Failure> {
     let (start, timeline) = read_label(files)?;
     let of_manifest = |what: String| incomplete(&format!("{MANIFEST}: {what}"));
-    let manifest = files.read(MANIFEST).map_err(|error| of_manifest(error.to_string()))?;
+    let manifest = files
+        .read_up_to(MANIFEST, MANIFEST_BYTES_MAX)
+        .map_err(|error| of_manifest(error.to_string()))?;
     let manifest = Manifest::parse(&manifest).map_err(of_manifest)?;
     if let Some(received) = received {
         manifest.verify(received)?;

@@ -38,6 +38,16 @@ const INHERITED_FILE: &str = "offshoot.inherited.conf";
 const PURPOSE_FILE: &str = "offshoot.conf";
 const MAIN_FILE: &str = "postgresql.conf";
 const AUTO_FILE: &str = "postgresql.auto.conf";
+/// Bytes of settings that are read; nobody has that many.
+const SETTINGS_BYTES_MAX: u64 = 4 << 20;
+/// What a server reads before anything else, with the most bytes that it can sensibly have. Files that the engine
+/// writes before each start are not among them.
+const READ_FIRST: [(&str, u64); 4] = [
+    ("PG_VERSION", 4 << 10),
+    ("global/pg_control", 1 << 20),
+    (MAIN_FILE, SETTINGS_BYTES_MAX),
+    (AUTO_FILE, SETTINGS_BYTES_MAX),
+];
 const HEADER: &str = "# Written by Offshoot: changes made here are lost. Use `offshoot vdb`, or \
 ALTER SYSTEM.\n";
 
@@ -199,11 +209,48 @@ fn render(title: &str, settings: &Settings) -> String {
 }
 
 fn read_text(dir: &dyn DataDir, path: &str) -> Result<Option<String>, Failure> {
-    match dir.read(path) {
+    match dir.read_up_to(path, SETTINGS_BYTES_MAX) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if is_unfit(error.kind()) => Err(unfit(&error.to_string())),
         Err(error) => Err(Failure::internal(format!("cannot read {path}: {error}"))),
     }
+}
+
+/// Refuses a data directory in which the files that a server reads first are not what they should be. Whoever was its
+/// superuser may have put anything in their place: a server waits for a pipe, and reads files of any size, until its
+/// deadline.
+///
+/// # Errors
+/// `WrongState` that names the file.
+pub(crate) fn check_files(dir: &dyn DataDir) -> Result<(), Failure> {
+    for (path, bytes_max) in READ_FIRST {
+        match dir.open(path).and_then(|file| file.size()) {
+            Ok(size) if size > bytes_max => {
+                return Err(unfit(&format!("'{path}' has {size} bytes, more than {bytes_max}")));
+            }
+            Err(error) if is_unfit(error.kind()) => {
+                return Err(unfit(&format!("'{path}' is not a plain file: {error}")));
+            }
+            // The server says what is missing.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_unfit(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind as Kind;
+    let kinds = [Kind::FileTooLarge, Kind::InvalidInput, Kind::InvalidData, Kind::IsADirectory];
+    kinds.contains(&kind)
+}
+
+fn unfit(why: &str) -> Failure {
+    Failure::new(
+        ErrorKind::WrongState,
+        format!("a server cannot be started on these files: {why}"),
+        "a superuser of the database has replaced it: rewind, refresh or delete the VDB",
+    )
 }
 
 #[cfg(test)]

@@ -139,6 +139,7 @@ impl Connector for Postgres {
         let files = spec.files.clone();
         let mut launch = self.launch(spec)?;
         vacate(&launch)?;
+        config::check_files(&*files)?;
         let control = read_control(&launch)?;
         match role {
             Role::Staging { buffers } => {
@@ -164,6 +165,7 @@ impl Connector for Postgres {
         let (files, name) = (spec.files.clone(), spec.name.clone());
         let mut launch = self.launch(spec)?;
         vacate(&launch)?;
+        config::check_files(&*files)?;
         let control = read_control(&launch)?;
         if control.was_opened() && base_backup::recovery_start(&*files)?.is_none() {
             let message = format!("the clone of {name} was opened before");

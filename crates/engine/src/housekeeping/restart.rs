@@ -4,7 +4,7 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::core::topic::Topic;
 use crate::parts::{Context, Parts};
-use crate::serving::vdb::{READY_DEADLINE, open_vdb};
+use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
@@ -12,9 +12,9 @@ use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long opening waits for servers. Each start has a shorter deadline of its own, so this only leaves behind one that
-/// hangs where no deadline holds: its job continues, and whoever asks for that VDB is told which job holds it.
-const STARTS: Duration = READY_DEADLINE.saturating_add(Duration::from_secs(30));
+/// How long opening waits for servers. The job of one that takes longer continues, and whoever asks for that VDB is told
+/// which job holds it: users of a VDB can make its start take as long as a start may, and the others should not wait.
+const STARTS: Duration = Duration::from_secs(60);
 
 /// Starts everything that the catalog says should run, in parallel, and waits for it. What does not start is a fault;
 /// the rest continues.

@@ -91,8 +91,11 @@ impl io::Write for NewContent {
 }
 
 impl DataDir for DataFiles {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.files.read_file(self.path(path)).map_err(os_error)
+    fn read_up_to(&self, path: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
+        self.files.read_file(self.path(path), bytes_max).map_err(|error| match error.source {
+            offshoot_dataset::Error::FileTooBig => offshoot_os::files::too_large(path, bytes_max),
+            _ => os_error(error),
+        })
     }
 
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {

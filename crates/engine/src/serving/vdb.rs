@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a VDB may take until it accepts connections; crash recovery of a branch included.
-pub const READY_DEADLINE: Duration = Duration::from_secs(300);
+const READY_DEADLINE: Duration = Duration::from_secs(300);
 
 /// Opens a VDB on one of its datasets: mount, configuration, server. On a dataset that is new to it
 /// (`fresh`), its role and password are set too.

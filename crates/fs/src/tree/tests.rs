@@ -22,7 +22,7 @@ fn writes_reads_replaces_and_lists() {
     assert_eq!((first.mode, first.uid, first.gid, first.size), (0o640, 7, 8, 5));
     assert_eq!(fs.stat("/a/b").unwrap().mode, 0o750);
     fs.write_file("a/b/file", b"the second", OWNED).unwrap();
-    assert_eq!(fs.read_file("a/b/file").unwrap(), b"the second");
+    assert_eq!(fs.read_file("a/b/file", 1 << 20).unwrap(), b"the second");
     assert_ne!(fs.stat("a/b/file").unwrap().ino, first.ino);
     assert_eq!(names(&fs, "a/b"), ["file"], "nothing temporary is left");
     assert!(fs.exists("a/b/file").unwrap() && !fs.exists("a/b/file/below").unwrap());
@@ -33,10 +33,10 @@ fn errors_name_the_path_and_keep_the_cause() {
     let pool = Pool::new();
     let fs = pool.fs();
     fs.write_file("file", b"x", OWNED).unwrap();
-    let error = fs.read_file("missing/file").unwrap_err();
+    let error = fs.read_file("missing/file", 1 << 20).unwrap_err();
     assert!(error.is_not_found() && error.errno() == libc::ENOENT);
     assert_eq!(error.to_string(), "cannot read 'missing/file': no such file or directory");
-    assert_eq!(fs.read_file("").unwrap_err().source, Error::IsDirectory);
+    assert_eq!(fs.read_file("", 1 << 20).unwrap_err().source, Error::IsDirectory);
     assert_eq!(fs.create_dirs("file/dir", DIRECTORY).unwrap_err().source, Error::NotDirectory);
     assert_eq!(fs.create_file("file", OWNED).err().unwrap().source, Error::Exists);
     assert!(matches!(fs.stat("a/../file").unwrap_err().source, Error::Invalid(_)));
@@ -55,8 +55,8 @@ fn follows_relative_links_on_the_way_only() {
     fs.create_symlink("real/up", "../real/deep", OWNED).unwrap();
     fs.create_symlink("out", "/etc", OWNED).unwrap();
     fs.create_symlink("round", "round", OWNED).unwrap();
-    assert_eq!(fs.read_file("link/file").unwrap(), b"x");
-    assert_eq!(fs.read_file("real/up/file").unwrap(), b"x");
+    assert_eq!(fs.read_file("link/file", 1 << 20).unwrap(), b"x");
+    assert_eq!(fs.read_file("real/up/file", 1 << 20).unwrap(), b"x");
     assert_eq!(fs.stat("link").unwrap().kind, FileKind::Symlink);
     assert_eq!(fs.read_symlink("link").unwrap(), Path::new("real/./deep"));
     assert!(matches!(fs.stat("out/passwd").unwrap_err().source, Error::Invalid(_)));
@@ -111,7 +111,7 @@ fn shares_files_between_datasets() {
     let (source, target) = (from.stat("segment").unwrap(), to.stat("place").unwrap());
     assert_eq!((target.mode, target.uid, target.mtime), (0o640, 7, source.mtime));
     from.remove_tree("segment").unwrap();
-    assert!(to.read_file("place").unwrap() == content);
+    assert!(to.read_file("place", 1 << 20).unwrap() == content);
     let error = to.share_file(&from, "segment", "other").unwrap_err();
     assert!(error.is_not_found());
     assert_eq!(names(&to, ""), ["place"]);
@@ -192,4 +192,16 @@ fn files_of_two_datasets_are_compared_by_path() {
     assert_eq!(one.differing_blocks("a/new", &other).unwrap(), None);
     assert!(other.differing_blocks("a/new", &one).is_err(), "it must be here");
     assert!(one.differing_blocks("a", &other).is_err(), "a directory has no blocks");
+}
+
+#[test]
+fn nothing_is_read_of_a_file_that_is_larger_than_it_should_be() {
+    let pool = Pool::new();
+    let fs = pool.fs();
+    let sparse = fs.create_file("sparse", NewFile::private(0, 0)).unwrap();
+    sparse.set_len(500 << 30).unwrap();
+    assert_eq!(fs.read_file("sparse", 16 << 20).unwrap_err().source, Error::FileTooBig);
+    sparse.set_len(5).unwrap();
+    assert_eq!(fs.read_file("sparse", 4).unwrap_err().source, Error::FileTooBig);
+    assert_eq!(fs.read_file("sparse", 5).unwrap(), [0; 5]);
 }

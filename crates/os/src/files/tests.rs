@@ -24,7 +24,7 @@ fn a_file_that_somebody_else_made_is_read_only_if_it_is_plain_and_small() {
         io::ErrorKind::FileTooLarge
     );
     let error = read("sparse").unwrap_err();
-    assert!(error.to_string().contains("'sparse' has 536870912000 bytes"), "{error}");
+    assert!(error.to_string().contains("'sparse' has more than 5 bytes"), "{error}");
     for name in ["link", "way/inner", "../x", "/etc/passwd"] {
         assert!(read(name).is_err(), "{name} is followed");
     }

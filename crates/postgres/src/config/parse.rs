@@ -6,6 +6,9 @@ use super::Settings;
 
 /// How deep includes may nest, as in the server.
 const DEPTH_MAX: usize = 10;
+/// Bytes that are read of all files together. Nobody's settings are that many, but a superuser of a VDB may have made
+/// files of any size.
+const BYTES_MAX: u64 = super::SETTINGS_BYTES_MAX;
 /// How many files are read. A file that includes itself several times would be read for ever; the
 /// server does not start with such a file.
 const FILES_MAX: usize = 1000;
@@ -13,7 +16,8 @@ const FILES_MAX: usize = 1000;
 /// Settings of these files and what they include inside of the data directory, in the server's
 /// order: the last one wins. What cannot be read (outside, or missing) is left out.
 pub(super) fn collect(dir: &dyn DataDir, files: &[&str]) -> Settings {
-    let mut collection = Collection { dir, files_left: FILES_MAX, settings: Settings::new() };
+    let mut collection =
+        Collection { dir, files_left: FILES_MAX, bytes_left: BYTES_MAX, settings: Settings::new() };
     for file in files {
         collection.add(file, 0);
     }
@@ -23,6 +27,7 @@ pub(super) fn collect(dir: &dyn DataDir, files: &[&str]) -> Settings {
 struct Collection<'a> {
     dir: &'a dyn DataDir,
     files_left: usize,
+    bytes_left: u64,
     settings: Settings,
 }
 
@@ -32,7 +37,8 @@ impl Collection<'_> {
             return;
         }
         self.files_left -= 1;
-        let Ok(bytes) = self.dir.read(path) else { return };
+        let Ok(bytes) = self.dir.read_up_to(path, self.bytes_left) else { return };
+        self.bytes_left -= bytes.len() as u64;
         let base = path.rsplit_once('/').map_or("", |(base, _)| base);
         for (name, value) in entries(&String::from_utf8_lossy(&bytes)) {
             match name.as_str() {
