@@ -54,9 +54,12 @@ impl DataFile for MemoryFile {
 }
 
 impl DataDir for MemoryDir {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+    fn read_up_to(&self, path: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
         let found = self.files().get(path).map(|bytes| bytes.to_vec());
-        found.ok_or_else(|| io::ErrorKind::NotFound.into())
+        match found.ok_or(io::ErrorKind::NotFound)? {
+            bytes if bytes.len() as u64 <= bytes_max => Ok(bytes),
+            _ => Err(io::ErrorKind::FileTooLarge.into()),
+        }
     }
 
     fn write_atomic(&self, path: &str, bytes: &[u8], _: u32) -> io::Result<()> {
