@@ -1,5 +1,5 @@
 # Everything a newcomer needs. Each target installs what it lacks first and skips what is there.
-.PHONY: help demo quick test test-full bench build setup fmt
+.PHONY: help demo quick test attack test-full bench build setup fmt
 SHELL := /bin/bash
 # rustup puts cargo there; a shell that was open before does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -22,6 +22,10 @@ quick: ## format, tidy, clippy and the unit tests inside the crates: what to run
 test: ## format, tidy, dependencies, clippy and every test; ends within 45 minutes whatever happens
 	@$(SETUP) test
 	@scripts/test.sh
+
+attack: ## everything that is tried to get out of a VDB, into the engine, or at it from a source
+	@$(SETUP) test
+	@scripts/test.sh attack
 
 test-full: ## the same, with the long forms of the tests that have one: hours
 	@$(SETUP) test

@@ -8,6 +8,7 @@
 #
 #   scripts/test.sh [PHASE…]     only these phases: fmt tidy dependencies clippy build tests needs
 #                                simulation fuzz filesystem
+#   scripts/test.sh attack       the attacks of docs/security.md alone
 #   scripts/test.sh --quick      what `make quick` runs: fmt tidy clippy, and the unit tests in crates
 #   scripts/test.sh --full       what `make test-full` runs: the long forms, hours of them
 #
@@ -162,7 +163,8 @@ wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D w
 # Always the whole workspace: another selection would have other features, and rebuild dependencies.
 wanted build && phase build 900 cargo build --workspace --bins --tests
 
-if wanted tests || wanted needs; then
+attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(cell) | test(/^rights::/) | test(ties_are_cut)'
+if wanted tests || wanted needs || wanted attack; then
   if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ]; then
     OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)
   fi
@@ -171,6 +173,10 @@ if wanted tests || wanted needs; then
 fi
 # More than there are processors: the black-box tests mostly wait.
 run_tests=(cargo nextest run --workspace --status-level pass --test-threads $(($(nproc) * 3 / 2)))
+if [ "${only[*]-}" = attack ]; then
+  phase attack 1800 "${run_tests[@]}" --run-ignored all -E "($attacks) & not test(/::whole::/) & (not test(/\bneeds_/) | $needs)"
+  exit 0
+fi
 if [ "$extent" = full ]; then
   export OFFSHOOT_TEST_KILLS=200 OFFSHOOT_TEST_SHORTAGES=20 OFFSHOOT_TEST_FULL=all OFFSHOOT_TEST_CRASHES=all
   wanted tests && phase tests 14400 "${run_tests[@]}" --profile full

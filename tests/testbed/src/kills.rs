@@ -1,10 +1,10 @@
 //! `kill -9` of the engine while a VDB is under load: what was acknowledged must be there.
 
-use crate::testbed::{PATIENCE, Testbed, in_database, wait_until};
+use crate::testbed::{PATIENCE, Testbed, wait_until};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::Status;
 use offshoot_os::{Clock, SystemClock, process};
-use offshoot_rig::Writer;
+use offshoot_rig::{Database, Writer};
 use std::time::Duration;
 
 /// What a run of kills saw.
@@ -77,15 +77,17 @@ fn verify_writes(bed: &Testbed, vdb: &str, writer: &Writer) -> Result<()> {
     Ok(())
 }
 
-/// `pg_amcheck` over every database of the VDB.
+/// `pg_amcheck` over every database of the VDB, as the engine: it takes a superuser.
 ///
 /// # Errors
 /// What it found.
 pub fn check_pages(bed: &Testbed, uri: &str) -> Result<()> {
-    let program = bed.source.program("pg_amcheck");
+    let vdb = Database::connect(uri)?;
+    let (socket, port) = (vdb.text("SHOW unix_socket_directories")?, vdb.text("SHOW port")?);
+    let program = bed.source.program("pg_amcheck").user(None);
     let spec = program
-        .args(["--all", "--install-missing", "--maintenance-db"])
-        .arg(in_database(uri, "postgres"));
+        .args(["--all", "--install-missing", "--maintenance-db=postgres", "-U", "offshoot_engine"])
+        .args(["-h", socket.trim_matches('"'), "-p", &port]);
     let output = process::run(&spec, Duration::from_secs(300))?;
     ensure!(output.success(), "pg_amcheck: {} {}", output.stdout_text(), output.stderr_text());
     Ok(())

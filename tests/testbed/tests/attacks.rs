@@ -7,7 +7,7 @@ use offshoot_os::process::{ProcessId, Sink, Spec, User, run};
 use offshoot_rig::{Database, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, binary, with_log};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// An attempt: what it is, and a script that prints `reached` where it succeeds.
@@ -55,13 +55,12 @@ fn program(vdb: &Database, script: &str) -> Result<String> {
     vdb.text("SELECT coalesce(string_agg(line, E'\\n'), '') FROM printed")
 }
 
-fn bed(confined: bool) -> Result<Testbed> {
+/// A source, and two VDBs of superusers; the engine gets these arguments.
+fn bed(bin_dir: PathBuf, arguments: &[&str]) -> Result<Testbed> {
     let mut options = EngineOptions::new(binary());
     options.cache_size = "64MiB".into();
-    if !confined {
-        options.arguments = vec!["--unconfined".into()];
-    }
-    let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] };
+    options.arguments = arguments.iter().map(|one| (*one).to_owned()).collect();
+    let source = SourceOptions { bin_dir, scale: 1, settings: vec![] };
     let bed = Testbed::with_engine(source, options)?;
     bed.link("prod")?;
     for name in ["dev", "other"] {
@@ -90,7 +89,27 @@ fn sweep() {
 
 #[test]
 fn programs_of_a_vdb_reach_nothing_but_it() -> Result<()> {
-    let mut bed = bed(true)?;
+    reach_nothing(bed(find_newest()?, &[])?)
+}
+
+mod needs_postgres_18 {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS"]
+    fn programs_of_a_vdb_reach_nothing_but_it() -> Result<()> {
+        let bins = std::env::var_os("OFFSHOOT_TEST_PG_BINS").unwrap_or_default();
+        let bin_dir = std::env::split_paths(&bins)
+            .find(|bin| offshoot_rig::major_version(bin).is_ok_and(|major| major == 18))
+            .context("PostgreSQL 18")?;
+        let scratch = offshoot_rig::Scratch::new("config")?;
+        let config = scratch.path().join("offshoot.conf");
+        std::fs::write(&config, format!("postgres_bin_dir = {}\n", bin_dir.display()))?;
+        reach_nothing(bed(bin_dir, &["--config", config.to_str().unwrap()])?)
+    }
+}
+
+fn reach_nothing(mut bed: Testbed) -> Result<()> {
     let result = succeeding(&bed);
     sweep();
     with_log(
@@ -107,6 +126,34 @@ fn programs_of_a_vdb_reach_nothing_but_it() -> Result<()> {
     ensure!(bed.open("dev")?.text("SELECT 1")? == "1");
     ensure!(succeeding(&bed)?.is_empty());
     sweep();
+    Ok(())
+}
+
+/// Without `--superuser` nobody runs a program to begin with; a password that was replaced opens nothing.
+#[test]
+fn the_login_handed_out_is_an_owner_with_one_password() -> Result<()> {
+    let bed = bed(find_newest()?, &[])?;
+    let own = bed.provision("own", "prod", &[])?;
+    ensure!(!own.superuser && bed.vdb("dev")?.superuser);
+    let vdb = bed.open("own")?;
+    // What pgbench made belongs to the source's superuser; its own run truncates and vacuums that.
+    vdb.execute("TRUNCATE pgbench_history; ALTER TABLE pgbench_branches ADD COLUMN note text")?;
+    vdb.execute("VACUUM pgbench_branches")?;
+    let refused = vdb.execute("COPY pgbench_history FROM PROGRAM 'id'");
+    let words = format!("{:#}", refused.err().context("a program ran")?);
+    ensure!(words.contains("permission denied"), "{words}");
+    bed.provision("branch", "own", &["--superuser"])?;
+    ensure!(program(&bed.open("branch")?, "echo alive")? == "alive", "a branch asked for more");
+
+    bed.engine.command(["vdb", "reset-password", "own"])?;
+    ensure!(vdb.text("SELECT 1")? == "1", "sessions stay");
+    ensure!(Database::connect(&own.uri).is_err(), "the old password still opens it");
+    ensure!(bed.open("own")?.text("SELECT 1")? == "1");
+    bed.engine.command(["vdb", "refresh", "own"])?;
+    ensure!(bed.open("own")?.text("SELECT 1")? == "1", "a refresh keeps the new one");
+    bed.engine.command(["vdb", "stop", "own"])?;
+    let refused = bed.engine.command(["vdb", "reset-password", "own"]).unwrap_err();
+    ensure!(refused.code == "wrong_state" && refused.hint.contains("start"), "{refused:?}");
     Ok(())
 }
 
@@ -147,7 +194,7 @@ fn works(bed: &Testbed) -> Result<()> {
 
 #[test]
 fn without_cells_every_attempt_succeeds() -> Result<()> {
-    let bed = bed(false)?;
+    let bed = bed(find_newest()?, &["--unconfined"])?;
     let all: Vec<_> = attempts(&bed)?.into_iter().map(|(name, _)| name).collect();
     let reached = succeeding(&bed);
     sweep();

@@ -12,8 +12,7 @@ use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
 use crate::parts::{Context, Parts};
-use crate::serving;
-use crate::serving::vdb::open_vdb;
+use crate::serving::vdb::{change_password, open_vdb};
 use crate::space::losses;
 use crate::space::room;
 use offshoot_connector::StopMode;
@@ -57,7 +56,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
         Workflow::new(JobKind::VdbResetPassword)
             .step("choose", choose_password, forget_choice)
             .point_of_no_return()
-            .step_without_undo("change", change_password),
+            .step_without_undo("apply", apply_choice),
         replacing(JobKind::VdbRefresh),
         replacing(JobKind::VdbRewind),
         Workflow::new(JobKind::VdbRewindUndo)
@@ -255,12 +254,16 @@ fn forget_choice(context: &Context) -> Result<(), Failure> {
     Ok(context.app().catalog.delete_secret(&next_password_key(input.vdb))?)
 }
 
-fn change_password(context: &Context) -> Result<(), Failure> {
+fn apply_choice(context: &Context) -> Result<(), Failure> {
     let (parts, vdb) = (context.app(), vdb_of(context)?);
     let (key, next) = (password_key(vdb.id), next_password_key(vdb.id));
     // Done before the engine ended, but for the job's own record.
     let Some(password) = parts.catalog.secret(&next)? else { return Ok(()) };
-    serving::vdb::change_password(parts, &vdb)?;
+    // It may have ended together with the engine, which starts it only after this job.
+    if !parts.servers.is_running(&vdb_key(vdb.id)) {
+        open_vdb(parts, &vdb, present_dataset(&vdb)?, false)?;
+    }
+    change_password(parts, &vdb)?;
     parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         tx.put_secret(&key, &password)?;
         tx.delete_secret(&next)
