@@ -25,7 +25,8 @@ pub struct ServerSpec {
     /// A directory for this server alone, on a plain disk, not on anything the engine delivers, with a
     /// short path (it holds the socket). Made when missing.
     pub runtime_dir: PathBuf,
-    /// The server's log is appended here.
+    /// The server's log is appended here. The engine cuts it in place when it grows too large:
+    /// `offshoot_os::bounded_log`.
     pub log_file: PathBuf,
     /// Port on loopback; none: no TCP at all.
     pub tcp_port: Option<u16>,

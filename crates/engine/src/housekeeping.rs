@@ -2,6 +2,7 @@
 
 pub mod checkpoints;
 pub mod leftovers;
+pub mod logs;
 pub mod restart;
 pub mod takeover;
 pub mod watch;

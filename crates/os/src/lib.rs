@@ -2,6 +2,7 @@
 //!
 //! Everything above takes the traits of this crate, so that a simulation can replace them.
 
+pub mod bounded_log;
 pub mod cgroup;
 mod clock;
 pub mod descriptors;

@@ -1,9 +1,8 @@
 //! Reads a server's log for meaningful errors.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use offshoot_os::bounded_log::{self, LogPlace};
 use offshoot_types::{ErrorKind, Failure};
 
 use super::ServerSpec;
@@ -11,33 +10,20 @@ use super::ServerSpec;
 /// Most bytes of a log to read.
 const TAIL_BYTES_MAX: u64 = 64 << 10;
 
-pub(super) fn length(path: &Path) -> u64 {
-    std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0)
-}
-
-/// The last lines behind a position.
-pub(super) fn tail(path: &Path, start: u64, count: usize) -> Vec<String> {
+/// The last lines behind a place.
+pub(super) fn tail(path: &Path, start: &LogPlace, count: usize) -> Vec<String> {
     let text = read(path, start);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let first = lines.len().saturating_sub(count);
     lines.iter().skip(first).map(|line| (*line).to_owned()).collect()
 }
 
-fn read(path: &Path, start: u64) -> String {
-    let start = start.max(length(path).saturating_sub(TAIL_BYTES_MAX));
-    let mut bytes = Vec::new();
-    let result = File::open(path).and_then(|mut file| {
-        file.seek(SeekFrom::Start(start))?;
-        file.take(TAIL_BYTES_MAX).read_to_end(&mut bytes)
-    });
-    match result {
-        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(_) => String::new(),
-    }
+fn read(path: &Path, start: &LogPlace) -> String {
+    bounded_log::tail(path, start.offset(path), TAIL_BYTES_MAX)
 }
 
-/// Whether the log after a position contains a text.
-pub(crate) fn says(path: &Path, start: u64, text: &str) -> bool {
+/// Whether the log after a place contains a text.
+pub(crate) fn says(path: &Path, start: &LogPlace, text: &str) -> bool {
     read(path, start).contains(text)
 }
 
@@ -50,7 +36,7 @@ pub(super) fn port_taken(port: u16) -> Failure {
 }
 
 /// Why a server ended while it started.
-pub(super) fn start_failure(spec: &ServerSpec, start: u64) -> Failure {
+pub(super) fn start_failure(spec: &ServerSpec, start: &LogPlace) -> Failure {
     let text = read(&spec.log_file, start);
     let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
     if let Some(port) = spec.tcp_port
