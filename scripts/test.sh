@@ -14,7 +14,7 @@
 #
 # A test that needs what not every machine has lies in a module `needs_WHAT` and is ignored by a plain
 # `cargo test`. Here it runs, and fails where WHAT is missing, unless this machine is known to lack it:
-# without root, without PostgreSQL 16 and 18, or as OFFSHOOT_TEST_LACKS says (`loop_devices memory_groups`).
+# without root, without PostgreSQL 16 and 18, or as OFFSHOOT_TEST_LACKS says (`loop_devices memory_groups process_groups`).
 # Those count as skipped, and in CI none may be.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -130,7 +130,7 @@ server_versions() { # the major versions of the servers that tests are given
 with_needs() { # a filter of the tests that need something, without those this machine lacks it for
   local lacks=${OFFSHOOT_TEST_LACKS-} major what filter='test(/\bneeds_/)'
   if [ "$(id -u)" != 0 ]; then
-    lacks+=" root loop_devices memory_groups"
+    lacks+=" root loop_devices memory_groups process_groups"
     [ -n "$(ls /sys/fs/fuse/connections 2>/dev/null)" ] || lacks+=" fuse_connections"
   fi
   for major in 16 18; do

@@ -1,6 +1,6 @@
 //! One limit for all processes of a group: memory with its page cache, and operations of a device.
 
-use offshoot_os::cgroup::MemoryGroup;
+use offshoot_os::cgroup::Group;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct Limits {
 /// A group with limits. It is removed when dropped; its processes should have ended by then.
 #[derive(Debug)]
 pub struct Cage {
-    memory: Option<MemoryGroup>,
+    memory: Option<Group>,
     blkio: Option<PathBuf>,
 }
 
@@ -37,7 +37,8 @@ impl Cage {
     pub fn new(name: &str, limits: &Limits) -> anyhow::Result<Self> {
         let mut cage = Cage { memory: None, blkio: None };
         if let Some(bytes) = limits.memory_bytes {
-            let group = MemoryGroup::create(name, bytes);
+            let group =
+                Group::create(name).and_then(|group| group.limit_memory(bytes).map(|()| group));
             let group = group.map_err(|error| {
                 anyhow::anyhow!("this machine cannot limit memory (--memory-limit): {error}")
             })?;

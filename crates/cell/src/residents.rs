@@ -1,5 +1,6 @@
 //! Who is in a cell.
 
+use offshoot_launcher::forbid_children;
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
 use std::path::Path;
@@ -20,6 +21,7 @@ pub(crate) fn end(data_dir: &Path) -> bool {
             return false;
         }
         for resident in &residents {
+            forbid_children(*resident);
             let _ = resident.signal(Signal::Kill);
         }
         for resident in &residents {

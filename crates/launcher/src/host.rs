@@ -2,7 +2,7 @@
 
 use crate::launcher::{Ended, Found, Launch, Launcher, Mark, Process};
 use crate::record::{self, Record};
-use offshoot_os::cgroup::MemoryGroup;
+use offshoot_os::cgroup::Group;
 use offshoot_os::process::{Child, ProcessId, Signal, User};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
@@ -72,9 +72,7 @@ impl Launcher for ThisHost {
             let _ = process.end(Signal::Quit, Signal::Kill, KILLED);
             return Err(failure);
         }
-        if let Some(limit) = launch.memory_bytes {
-            process.limit_memory(&launch.name, limit);
-        }
+        process.limit(&launch.name, launch.memory_bytes, launch.processes_max);
         Ok(Some(Box::new(process)))
     }
 
@@ -122,6 +120,29 @@ impl Launcher for ThisHost {
     }
 }
 
+/// The name of the control group of a server with this key; the engine's process id tells engines apart.
+fn group_name(engine: u32, key: &str) -> String {
+    format!("offshoot-{engine}-{key}")
+}
+
+/// The control group that an engine made for a server, as one of its processes shows it.
+fn group_of(process: ProcessId) -> Option<Group> {
+    Group::holding(process.pid, |name| {
+        let engine = name.strip_prefix("offshoot-").and_then(|rest| rest.split_once('-'));
+        engine.is_some_and(|(engine, key)| {
+            engine.parse().is_ok_and(|engine| group_name(engine, key) == name)
+        })
+    })
+}
+
+/// Lets nothing in the control group of a process start more processes: what is to be ended must not grow
+/// meanwhile. Without effect where there are no control groups.
+pub fn forbid_children(process: ProcessId) {
+    if let Some(group) = group_of(process) {
+        let _ = group.limit_processes(0);
+    }
+}
+
 impl Mark {
     /// Whether a process is a server's first one. Its children carry titles instead of arguments, so
     /// they never match.
@@ -143,25 +164,44 @@ struct HostProcess {
 }
 
 impl HostProcess {
-    /// Puts the server under a memory limit, if this host allows that. Otherwise only the sizes of
-    /// its buffers follow the limit.
-    fn limit_memory(&self, name: &str, limit: u64) {
-        let group = MemoryGroup::create(&self.memory_group(), limit);
-        if let Err(error) = group.and_then(|group| group.add(self.id.pid)) {
-            tracing::warn!(server = name, %error, "its memory is not limited by a control group");
+    /// Puts the server under limits, as far as this host allows that. Otherwise only the sizes of its
+    /// buffers follow the limit of memory, and nothing that of processes.
+    fn limit(&self, name: &str, memory_bytes: Option<u64>, processes_max: u64) {
+        let unlimited = |error: io::Error| match memory_bytes {
+            Some(_) => {
+                tracing::warn!(server = name, %error, "its memory is not limited by a control group")
+            }
+            None => tracing::debug!(server = name, %error, "it is in no control group"),
+        };
+        let group = match Group::create(&self.group_name()) {
+            Ok(group) => group,
+            Err(error) => return unlimited(error),
+        };
+        // Before it is in. Either counts without the other.
+        if let Err(error) = group.limit_processes(processes_max) {
+            tracing::debug!(server = name, %error, "its processes are not limited");
+        }
+        let limited = memory_bytes.map_or(Ok(()), |max| group.limit_memory(max));
+        if let Err(error) = limited.and(group.add(self.id.pid)) {
+            unlimited(error);
         }
     }
 
-    /// The name of its control group; the engine's process id distinguishes engines.
-    fn memory_group(&self) -> String {
+    fn group_name(&self) -> String {
         let key = self.runtime_dir.file_name().unwrap_or_default();
-        format!("offshoot-{}-{}", std::process::id(), key.to_string_lossy())
+        group_name(std::process::id(), &key.to_string_lossy())
+    }
+
+    /// Its control group, also of an earlier engine's making, or when it has ended.
+    fn group(&self) -> Option<Group> {
+        group_of(self.id).or_else(|| Group::find(&self.group_name()))
     }
 
     /// Ends every process of it; returns whether the first signal was enough. `None` when one still
     /// runs.
     fn end_all(&self, first: Signal, then: Signal, deadline: Duration) -> Option<bool> {
         let end = SystemClock.elapsed() + deadline;
+        let group = self.group();
         let children = self.id.children();
         let _ = self.id.signal(first);
         let gently = self.id.wait_end(deadline * 2 / 3);
@@ -173,6 +213,10 @@ impl HostProcess {
         }
         let left = || end.saturating_sub(SystemClock.elapsed()).max(Duration::from_millis(500));
         let mut ended = self.id.wait_end(left());
+        // What is left may start more of itself as fast as it is killed.
+        if let Some(group) = &group {
+            let _ = group.limit_processes(0);
+        }
         // Children notice that the first process is gone, except those stuck in a system call.
         for child in children {
             if child.alive() && !child.wait_end(NOTICE) {
@@ -206,13 +250,14 @@ impl Process for HostProcess {
     }
 
     fn end(&mut self, first: Signal, then: Signal, deadline: Duration) -> Option<Ended> {
+        let group = self.group();
         let gently = self.end_all(first, then, deadline)?;
         let status = self.child.as_mut().map(|child| {
             let status = child.wait_timeout(Duration::from_secs(1)).ok().flatten();
             status.is_some_and(|status| status.success())
         });
         record::forget(&self.runtime_dir);
-        if let Some(group) = MemoryGroup::find(&self.memory_group())
+        if let Some(group) = group
             && let Err(error) = group.remove()
         {
             tracing::debug!(%error, "a control group stays");

@@ -40,6 +40,9 @@ pub struct Launch {
     pub udp: bool,
     /// Memory it may use with all its children, in bytes; none: no limit.
     pub memory_bytes: Option<u64>,
+    /// How many processes and threads it may have with all its children. Not held where the engine may make no
+    /// control groups.
+    pub processes_max: u64,
 }
 
 /// A server's processes.

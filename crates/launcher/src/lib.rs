@@ -21,5 +21,5 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use host::ThisHost;
+pub use host::{ThisHost, forbid_children};
 pub use launcher::{Ended, Found, Launch, Launcher, Mark, Process};

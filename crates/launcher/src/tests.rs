@@ -27,6 +27,7 @@ fn launch(dir: &Path) -> Launch {
         tcp: false,
         udp: false,
         memory_bytes: None,
+        processes_max: 1000,
     }
 }
 

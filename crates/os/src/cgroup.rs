@@ -1,56 +1,129 @@
-//! Memory limits for groups of processes, by control groups of either version.
+//! Limits for groups of processes, by control groups of either version.
 //!
 //! A group is made below this process's own, so that limits set on the engine from outside still hold.
-//! See the kernel's `admin-guide/cgroup-v1/memory.rst` and `admin-guide/cgroup-v2.rst`.
+//! Version 1 keeps a directory for each controller, version 2 one for all.
+//! See the kernel's `admin-guide/cgroup-v1/memory.rst`, `pids.rst` and `admin-guide/cgroup-v2.rst`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where version 1 keeps the memory controller.
-const V1: &str = "/sys/fs/cgroup/memory";
-/// Where version 2 keeps everything.
-const V2: &str = "/sys/fs/cgroup";
+/// Where the controllers of version 1 are, and version 2.
+const ROOT: &str = "/sys/fs/cgroup";
 
-/// A control group with a memory limit. Dropping it leaves it in place; see [`MemoryGroup::remove`].
+/// What can be limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Controller {
+    Memory,
+    Processes,
+}
+
+const CONTROLLERS: [Controller; 2] = [Controller::Memory, Controller::Processes];
+
+impl Controller {
+    /// As the kernel calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Controller::Memory => "memory",
+            Controller::Processes => "pids",
+        }
+    }
+
+    /// The file with the limit.
+    fn limit_file(self, version: Version) -> &'static str {
+        match (self, version) {
+            (Controller::Memory, Version::One) => "memory.limit_in_bytes",
+            (Controller::Memory, Version::Two) => "memory.max",
+            (Controller::Processes, _) => "pids.max",
+        }
+    }
+
+    /// Whether version 1 has this controller here.
+    fn is_of_version_one(self) -> bool {
+        Path::new(ROOT).join(self.name()).is_dir()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The directory of a group for one controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryGroup {
+struct Place {
+    controller: Controller,
+    version: Version,
     dir: PathBuf,
 }
 
-impl MemoryGroup {
-    /// Makes the group `name` (or takes it over) and limits its memory to `limit` bytes.
+/// A control group. Dropping it leaves it in place; see [`Group::remove`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    places: Vec<Place>,
+}
+
+impl Group {
+    /// Makes the group `name`, or takes it over. It has no limits yet.
     ///
     /// # Errors
-    /// `Unsupported` where this host has no memory controller that this process may use, otherwise
-    /// the operating system's error.
-    pub fn create(name: &str, limit: u64) -> io::Result<MemoryGroup> {
-        let own = std::fs::read_to_string("/proc/self/cgroup")?;
-        let (parent, limit_file) = parent_of(&own, Path::new(V1).is_dir()).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::Unsupported, "there is no memory controller")
-        })?;
-        if limit_file == "memory.max" {
-            // Version 2 delegates a controller only if asked.
-            std::fs::write(parent.join("cgroup.subtree_control"), "+memory")?;
+    /// `Unsupported` where this host has no controller that this process may use, otherwise the operating
+    /// system's error.
+    pub fn create(name: &str) -> io::Result<Group> {
+        let mut group = Group { places: Vec::new() };
+        let mut refused = io::Error::new(io::ErrorKind::Unsupported, "there are no controllers");
+        for own in places_of("self", Controller::is_of_version_one) {
+            match own.make_below(name) {
+                Ok(place) => group.places.push(place),
+                Err(error) => refused = error,
+            }
         }
-        let dir = parent.join(name);
-        match std::fs::create_dir(&dir) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        let group = MemoryGroup { dir };
-        if let Err(error) = std::fs::write(group.dir.join(limit_file), limit.to_string()) {
-            let _ = group.remove();
-            return Err(error);
-        }
-        Ok(group)
+        if group.places.is_empty() { Err(refused) } else { Ok(group) }
     }
 
-    /// The group `name` as [`MemoryGroup::create`] would make it, without making it.
-    pub fn find(name: &str) -> Option<MemoryGroup> {
-        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-        let (parent, _) = parent_of(&own, Path::new(V1).is_dir())?;
-        let dir = parent.join(name);
-        dir.is_dir().then_some(MemoryGroup { dir })
+    /// The group `name` as [`Group::create`] would make it, without making it.
+    pub fn find(name: &str) -> Option<Group> {
+        let own = places_of("self", Controller::is_of_version_one).into_iter();
+        let below = own.map(|place| Place { dir: place.dir.join(name), ..place });
+        let places: Vec<Place> = below.filter(|place| place.dir.is_dir()).collect();
+        (!places.is_empty()).then_some(Group { places })
+    }
+
+    /// The group that a process is in, if its name is one of those wanted. Never this process's own.
+    pub fn holding(pid: i32, wanted: impl Fn(&str) -> bool) -> Option<Group> {
+        let own = places_of("self", Controller::is_of_version_one);
+        let mut places = places_of(&pid.to_string(), Controller::is_of_version_one);
+        places.retain(|place| {
+            let name = place.dir.file_name().unwrap_or_default().to_string_lossy();
+            wanted(&name) && !own.contains(place)
+        });
+        (!places.is_empty()).then_some(Group { places })
+    }
+
+    /// Limits the memory of all its processes together, in bytes.
+    ///
+    /// # Errors
+    /// `Unsupported` where it cannot be limited, otherwise what the operating system says.
+    pub fn limit_memory(&self, bytes: u64) -> io::Result<()> {
+        self.limit(Controller::Memory, bytes)
+    }
+
+    /// Limits how many processes, threads included, may be in it. Those above stay; there are no new ones.
+    ///
+    /// # Errors
+    /// `Unsupported` where they cannot be limited, otherwise what the operating system says.
+    pub fn limit_processes(&self, count: u64) -> io::Result<()> {
+        self.limit(Controller::Processes, count)
+    }
+
+    fn limit(&self, controller: Controller, limit: u64) -> io::Result<()> {
+        let Some(place) = self.places.iter().find(|place| place.controller == controller) else {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("there is no controller '{}' for it", controller.name()),
+            ));
+        };
+        std::fs::write(place.dir.join(controller.limit_file(place.version)), limit.to_string())
     }
 
     /// Moves a process into the group; its later children are in it too.
@@ -58,7 +131,9 @@ impl MemoryGroup {
     /// # Errors
     /// What the operating system says.
     pub fn add(&self, pid: i32) -> io::Result<()> {
-        std::fs::write(self.dir.join("cgroup.procs"), pid.to_string())
+        self.places
+            .iter()
+            .try_for_each(|place| std::fs::write(place.dir.join("cgroup.procs"), pid.to_string()))
     }
 
     /// Makes the kernel end a process of the group instead of moving its memory to swap space.
@@ -66,7 +141,7 @@ impl MemoryGroup {
     /// # Errors
     /// The operating system's error; `NotFound` if it has no swap space.
     pub fn forbid_swap(&self) -> io::Result<()> {
-        let set = |file: &str| std::fs::write(self.dir.join(file), "0");
+        let set = |file: &str| std::fs::write(self.memory()?.join(file), "0");
         // Version 1 has a file for it only with swap accounting; with a swappiness of 0 it does not
         // swap.
         set("memory.swap.max").or_else(|_| set("memory.swappiness"))
@@ -77,10 +152,16 @@ impl MemoryGroup {
     /// # Errors
     /// The operating system's error; `NotFound` if it does not count them.
     pub fn killed(&self) -> io::Result<u64> {
-        let v2 = std::fs::read_to_string(self.dir.join("memory.events"));
-        let text = v2.or_else(|_| std::fs::read_to_string(self.dir.join("memory.oom_control")))?;
+        let v2 = std::fs::read_to_string(self.memory()?.join("memory.events"));
+        let text =
+            v2.or_else(|_| std::fs::read_to_string(self.memory()?.join("memory.oom_control")))?;
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         count.and_then(|count| count.trim().parse().ok()).ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn memory(&self) -> io::Result<&Path> {
+        let place = self.places.iter().find(|place| place.controller == Controller::Memory);
+        place.map(|place| place.dir.as_path()).ok_or(io::ErrorKind::NotFound.into())
     }
 
     /// Removes the group, which must be empty; being gone is no error.
@@ -88,37 +169,62 @@ impl MemoryGroup {
     /// # Errors
     /// What the operating system says.
     pub fn remove(&self) -> io::Result<()> {
-        match std::fs::remove_dir(&self.dir) {
+        self.places.iter().try_for_each(|place| match std::fs::remove_dir(&place.dir) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
+        })
+    }
+}
+
+impl Place {
+    /// Makes the group `name` in this one.
+    fn make_below(&self, name: &str) -> io::Result<Place> {
+        if self.version == Version::Two {
+            // It delegates a controller only if asked.
+            let wanted = format!("+{}", self.controller.name());
+            std::fs::write(self.dir.join("cgroup.subtree_control"), wanted)?;
+        }
+        let dir = self.dir.join(name);
+        match std::fs::create_dir(&dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(Place { dir, ..*self }),
         }
     }
 }
 
 /// Removes the empty groups with this prefix, which a killed process left.
 pub fn remove_empty(prefix: &str) {
-    let Ok(own) = std::fs::read_to_string("/proc/self/cgroup") else { return };
-    let Some((parent, _)) = parent_of(&own, Path::new(V1).is_dir()) else { return };
-    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(prefix) {
-            // The kernel refuses where processes are.
-            let _ = std::fs::remove_dir(entry.path());
+    for own in places_of("self", Controller::is_of_version_one) {
+        for entry in std::fs::read_dir(own.dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(prefix) {
+                // The kernel refuses where processes are.
+                let _ = std::fs::remove_dir(entry.path());
+            }
         }
     }
 }
 
-/// This process's own group, and the name of the file with a limit in it.
-fn parent_of(own: &str, has_v1: bool) -> Option<(PathBuf, &'static str)> {
+/// Where a process is, for each controller.
+fn places_of(process: &str, has_v1: impl Fn(Controller) -> bool) -> Vec<Place> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
+    let places = CONTROLLERS.into_iter().filter_map(|one| place_in(&text, one, has_v1(one)));
+    places.collect()
+}
+
+/// Where a process is for one controller, by its `/proc/PID/cgroup`.
+fn place_in(text: &str, controller: Controller, has_v1: bool) -> Option<Place> {
     let mut unified = None;
-    for line in own.lines() {
+    for line in text.lines() {
         let mut parts = line.splitn(3, ':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let path = path.trim_start_matches('/');
-        if has_v1 && controllers.split(',').any(|one| one == "memory") {
-            return Some((Path::new(V1).join(path), "memory.limit_in_bytes"));
+        if has_v1 && controllers.split(',').any(|one| one == controller.name()) {
+            let dir = Path::new(ROOT).join(controller.name()).join(path);
+            return Some(Place { controller, version: Version::One, dir });
         }
         if controllers.is_empty() {
-            unified = Some((Path::new(V2).join(path), "memory.max"));
+            let dir = Path::new(ROOT).join(path);
+            unified = Some(Place { controller, version: Version::Two, dir });
         }
     }
     unified.filter(|_| !has_v1)

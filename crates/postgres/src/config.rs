@@ -51,6 +51,20 @@ const READ_FIRST: [(&str, u64); 4] = [
 const HEADER: &str = "# Written by Offshoot: changes made here are lost. Use `offshoot vdb`, or \
 ALTER SYSTEM.\n";
 
+/// The most sessions that are reckoned with.
+const SESSIONS_MAX: u64 = 4000;
+/// Processes beside sessions: the server's own, workers, and programs that a superuser runs.
+const OTHER_PROCESSES: u64 = 512;
+/// How many processes any server may have; a VDB gets [`processes_of`] it.
+pub const PROCESSES_MAX: u64 = SESSIONS_MAX + OTHER_PROCESSES;
+
+/// How many processes a VDB may have: those of the sessions that its settings allow, and some hundred more.
+pub fn processes_of(dir: &dyn DataDir) -> u64 {
+    let settings = source_settings(dir);
+    let sessions = settings.get("max_connections").and_then(|value| value.parse().ok());
+    sessions.unwrap_or(100_u64).min(SESSIONS_MAX) + OTHER_PROCESSES
+}
+
 /// What [`adopt`] did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Adopted {

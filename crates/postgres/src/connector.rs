@@ -155,6 +155,7 @@ impl Connector for Postgres {
                 };
                 launch.memory_bytes = configured.memory_bytes;
                 config::write_vdb(&*files, &control, &configured)?;
+                launch.processes_max = config::processes_of(&*files);
                 access::write_vdb(&*files, options.keep_source_logins)?;
             }
         }

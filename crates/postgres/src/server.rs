@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_launcher::{Launcher, Mark, Process};
+use offshoot_os::bounded_log::LogPlace;
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
@@ -55,6 +56,8 @@ pub struct ServerSpec {
     pub launcher: Arc<dyn Launcher>,
     /// Memory it may use with all its processes, in bytes; none: no limit.
     pub memory_bytes: Option<u64>,
+    /// How many processes it may have.
+    pub processes_max: u64,
     /// Port on 127.0.0.1; `None`: no TCP at all.
     pub tcp_port: Option<u16>,
     /// Roles to connect as, in the order to try; see [`crate::superuser::candidates`]. The VDB role
@@ -99,8 +102,8 @@ pub enum StopMode {
 pub struct Server {
     spec: ServerSpec,
     process: Box<dyn Process>,
-    /// Length of the log before this start: what comes after is this start's.
-    log_start: u64,
+    /// The end of the log before this start: what comes after is this start's.
+    log_start: LogPlace,
     /// The role that opened a session last.
     role: Mutex<Option<String>>,
 }
@@ -135,7 +138,7 @@ pub fn adopt(spec: ServerSpec) -> Result<Option<Server>, Failure> {
     let found = spec.launcher.find(&spec.runtime_dir, &mark(&spec.runtime_dir));
     let Some(found) = found else { return Ok(None) };
     found.check_is_on(&spec.data_dir, spec.socket_port())?;
-    Ok(Some(Server::new(found.process, log::length(&spec.log_file), spec)))
+    Ok(Some(Server::new(found.process, LogPlace::end_of(&spec.log_file), spec)))
 }
 
 /// Stops what an earlier engine process left running with this runtime directory, by force after
@@ -155,7 +158,7 @@ pub fn stop_leftover(
 }
 
 impl Server {
-    fn new(process: Box<dyn Process>, log_start: u64, spec: ServerSpec) -> Server {
+    fn new(process: Box<dyn Process>, log_start: LogPlace, spec: ServerSpec) -> Server {
         Server { spec, process, log_start, role: Mutex::new(None) }
     }
 
@@ -217,7 +220,7 @@ impl Server {
             }
             if !self.running() {
                 self.process.end(Signal::Quit, Signal::Quit, Duration::ZERO);
-                return Err(log::start_failure(&self.spec, self.log_start));
+                return Err(log::start_failure(&self.spec, &self.log_start));
             }
             let cancelled = !tick(self);
             if cancelled || SystemClock.elapsed() >= end {
@@ -361,11 +364,11 @@ impl Server {
 
     /// Whether its log since this start holds a text.
     pub(crate) fn log_says(&self, text: &str) -> bool {
-        log::says(&self.spec.log_file, self.log_start, text)
+        log::says(&self.spec.log_file, &self.log_start, text)
     }
 
     /// The last lines of its log since this start.
     pub fn log_tail(&self, lines: usize) -> Vec<String> {
-        log::tail(&self.spec.log_file, self.log_start, lines)
+        log::tail(&self.spec.log_file, &self.log_start, lines)
     }
 }

@@ -87,6 +87,7 @@ pub(crate) fn start(
         tcp: spec.tcp_port.is_some(),
         udp: false,
         memory_bytes: None,
+        processes_max: 1000,
     })?;
     match launched {
         Some(process) => Ok(ToyServer::new(spec, process)),

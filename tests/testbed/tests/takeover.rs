@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Status, Survival};
-use offshoot_os::cgroup::MemoryGroup;
+use offshoot_os::cgroup::Group;
 use offshoot_os::process::{self, Sink};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, Writer};
@@ -124,7 +124,7 @@ fn replace(bed: &mut Testbed, client: &Client, kills: u32) -> Result<()> {
 
 /// Makes the kernel kill the engine `times` times, because it needs more memory than its control group
 /// allows.
-fn run_short(bed: &mut Testbed, client: &Client, group: &MemoryGroup, times: u32) -> Result<()> {
+fn run_short(bed: &mut Testbed, client: &Client, group: &Group, times: u32) -> Result<()> {
     for time in 1..=times {
         ensure!(client.goes_on(), "shortage {time}: the client does not go on");
         let killed = group.killed()?;
@@ -175,8 +175,8 @@ mod needs_memory_groups {
         let times =
             std::env::var("OFFSHOOT_TEST_SHORTAGES").map_or(2, |text| text.parse().unwrap());
         let name = format!("testbed-{}", std::process::id());
-        let group =
-            MemoryGroup::create(&name, SHORT_OF).expect("a memory control group of its own");
+        let group = Group::create(&name).expect("a control group of its own");
+        group.limit_memory(SHORT_OF).expect("a limit of memory");
         // A kernel that has none cannot forbid it either.
         let _ = group.forbid_swap();
         let mut bed = Testbed::start().unwrap();

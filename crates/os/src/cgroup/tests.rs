@@ -2,14 +2,45 @@ use super::*;
 
 #[test]
 fn finds_its_own_group_in_either_version() {
-    let v1 = "12:cpu,cpuacct:/a\n5:memory:/b/c\n0::/d\n";
-    let (dir, file) = parent_of(v1, true).expect("a memory controller");
-    assert_eq!((dir.to_str(), file), (Some("/sys/fs/cgroup/memory/b/c"), "memory.limit_in_bytes"));
+    let place = |text: &str, controller, has_v1| {
+        let place = place_in(text, controller, has_v1)?;
+        Some((place.dir.display().to_string(), controller.limit_file(place.version)))
+    };
+    let found = |dir: &str, file| Some((dir.to_owned(), file));
+    let v1 = "12:cpu,cpuacct:/a\n5:memory:/b/c\n6:pids:/\n0::/d\n";
+    assert_eq!(
+        place(v1, Controller::Memory, true),
+        found("/sys/fs/cgroup/memory/b/c", "memory.limit_in_bytes")
+    );
+    assert_eq!(place(v1, Controller::Processes, true), found("/sys/fs/cgroup/pids/", "pids.max"));
     let v2 = "0::/user.slice/engine\n";
-    let (dir, file) = parent_of(v2, false).expect("the unified hierarchy");
-    assert_eq!((dir.to_str(), file), (Some("/sys/fs/cgroup/user.slice/engine"), "memory.max"));
-    assert_eq!(parent_of("3:cpu:/\n0::/\n", true), None, "no memory controller");
-    assert_eq!(parent_of("nonsense", false), None);
+    let dir = "/sys/fs/cgroup/user.slice/engine";
+    assert_eq!(place(v2, Controller::Memory, false), found(dir, "memory.max"));
+    assert_eq!(place(v2, Controller::Processes, false), found(dir, "pids.max"));
+    let none = place("3:cpu:/\n0::/\n", Controller::Memory, true);
+    assert_eq!(none, None, "no memory controller");
+    assert_eq!(place("nonsense", Controller::Memory, false), None);
+}
+
+use crate::process::{Child, Spec};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn group(purpose: &str) -> (String, Group) {
+    let name = format!("offshoot-test-{purpose}-{}", std::process::id());
+    let group = Group::create(&name).expect("a control group of its own");
+    (name, group)
+}
+
+fn end(mut child: Child, group: &Group) {
+    child.kill_group();
+    let _ = child.wait_timeout(PATIENCE);
+    let removed = (0..6000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        group.remove().is_ok()
+    });
+    assert!(removed, "an empty group goes");
 }
 
 mod needs_memory_groups {
@@ -18,22 +49,36 @@ mod needs_memory_groups {
     #[test]
     #[ignore = "needs root and memory control groups"]
     fn limits_a_process() {
-        let name = format!("offshoot-test-{}", std::process::id());
-        let group =
-            MemoryGroup::create(&name, 64 << 20).expect("a memory control group of its own");
-        let mut child = crate::process::Spec::new("sleep").arg("60").spawn().expect("sleep runs");
-        let added = group.add(child.pid());
-        let inside = std::fs::read_to_string(group.dir.join("cgroup.procs")).unwrap_or_default();
-        let pid = child.pid();
-        child.kill_group();
-        let _ = child.wait_timeout(std::time::Duration::from_secs(120));
-        let removed = (0..6000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            group.remove().is_ok()
-        });
-        added.expect("the process is moved");
+        let (name, group) = group("memory");
+        group.limit_memory(64 << 20).expect("a limit");
+        let child = Spec::new("sleep").arg("60").spawn().expect("sleep runs");
+        group.add(child.pid()).expect("the process is moved");
+        let (pid, wanted) = (child.pid(), name.clone());
+        let found = Group::holding(pid, |one| one == wanted);
+        let other = Group::holding(pid, |one| one == "another");
+        let inside = std::fs::read_to_string(group.memory().unwrap().join("cgroup.procs")).unwrap();
+        end(child, &group);
+        assert_eq!((found.as_ref(), other), (Some(&group), None));
         assert!(inside.lines().any(|line| line.trim() == pid.to_string()), "{inside}");
-        assert!(removed, "an empty group goes");
-        assert_eq!(MemoryGroup::find(&name), None);
+        assert_eq!(Group::find(&name), None);
+    }
+}
+
+mod needs_process_groups {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root and control groups of processes"]
+    fn limits_how_many_there_are() {
+        let (_, group) = group("processes");
+        group.limit_processes(5).expect("a limit");
+        let script = "sleep 1; for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; wait";
+        let child = Spec::new("bash").args(["-c", script]).spawn().expect("bash runs");
+        group.add(child.pid()).expect("the process is moved");
+        std::thread::sleep(Duration::from_secs(4));
+        let place = group.places.iter().find(|one| one.controller == Controller::Processes);
+        let text = std::fs::read_to_string(place.unwrap().dir.join("pids.current"));
+        end(child, &group);
+        assert_eq!(text.expect("a count").trim(), "5");
     }
 }

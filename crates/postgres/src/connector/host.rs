@@ -1,5 +1,6 @@
 //! PostgreSQL on this host: its programs, and who runs them.
 
+use crate::config;
 use crate::control::{self, Control};
 use crate::installation::{Installation, Tools, choose_installation, find_installations};
 use crate::server::ServerSpec as LaunchSpec;
@@ -48,6 +49,7 @@ impl Postgres {
             log_file: spec.log_file,
             launcher: self.launcher.clone(),
             memory_bytes: None,
+            processes_max: config::PROCESSES_MAX,
             tcp_port: spec.tcp_port,
             superusers: Vec::new(),
             forced: Vec::new(),

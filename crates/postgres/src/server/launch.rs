@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use offshoot_launcher::Launch;
+use offshoot_os::bounded_log::LogPlace;
 use offshoot_os::process::{Sink, Spec, User};
 use offshoot_types::{ErrorKind, Failure};
 
@@ -21,7 +22,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         check_port(port)?;
     }
     prepare_dirs(&spec)?;
-    let log_start = log::length(&spec.log_file);
+    let log_start = LogPlace::end_of(&spec.log_file);
     let launched = spec.launcher.launch(Launch {
         name: spec.name.clone(),
         command: command(&spec),
@@ -33,10 +34,11 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         tcp: spec.tcp_port.is_some(),
         udp: spec.udp,
         memory_bytes: spec.memory_bytes,
+        processes_max: spec.processes_max,
     })?;
     match launched {
         Some(process) => Ok(Server::new(process, log_start, spec)),
-        None => Err(log::start_failure(&spec, log_start)),
+        None => Err(log::start_failure(&spec, &log_start)),
     }
 }
 

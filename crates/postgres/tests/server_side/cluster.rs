@@ -90,6 +90,7 @@ impl Scratch {
             log_file: self.path(&format!("{name}.log")),
             launcher: Arc::new(this_host()),
             memory_bytes: None,
+            processes_max: 1000,
             tcp_port: None,
             superusers: Vec::new(),
             forced: Vec::new(),
