@@ -142,7 +142,7 @@ fn the_login_handed_out_is_an_owner_with_one_password() -> Result<()> {
     vdb.execute("VACUUM pgbench_branches")?;
     let refused = vdb.execute("COPY pgbench_history FROM PROGRAM 'id'");
     let words = format!("{:#}", refused.err().context("a program ran")?);
-    ensure!(words.contains("permission denied"), "{words}");
+    ensure!(words.contains("42501"), "not for lack of rights: {words}");
     bed.provision("branch", "own", &["--superuser"])?;
     ensure!(program(&bed.open("branch")?, "echo alive")? == "alive", "a branch asked for more");
 
@@ -173,7 +173,11 @@ fn nothing_outlives_its_server(bed: &Testbed) -> Result<bool> {
 /// What a server needs of its host is in the cell.
 fn works(bed: &Testbed) -> Result<()> {
     let vdb = bed.open("dev")?;
-    vdb.execute("CREATE EXTENSION IF NOT EXISTS pgcrypto")?;
+    // Some builds of PostgreSQL come without its extensions.
+    let crypto = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pgcrypto'";
+    if vdb.number(crypto)? > 0 {
+        vdb.execute("CREATE EXTENSION IF NOT EXISTS pgcrypto")?;
+    }
     vdb.execute(
         "CREATE TABLE big AS SELECT n, md5(n::text) AS text FROM generate_series(1, 200000) n",
     )?;
