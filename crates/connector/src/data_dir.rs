@@ -224,7 +224,12 @@ impl DataDir for PlainDir {
 
     fn list(&self, path: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(self.root.join(path))? {
+        let directory = self.root.join(path);
+        // Somebody else may have put a link to another directory there.
+        if !path.is_empty() && std::fs::symlink_metadata(&directory)?.is_symlink() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        for entry in std::fs::read_dir(directory)? {
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
             }

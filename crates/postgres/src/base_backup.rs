@@ -13,6 +13,7 @@ use offshoot_os::process::{Sink, describe, widen_pipe};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -198,8 +199,10 @@ fn finish(
         relink(files, tablespace.oid)
             .map_err(|error| unprepared(format!("cannot move a tablespace's link: {error}")))?;
     }
-    remove_log(files)
-        .map_err(|error| unprepared(format!("cannot clear pg_wal of the copy: {error}")))?;
+    remove_log(files).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => incomplete("it has no pg_wal"),
+        _ => unprepared(format!("cannot clear pg_wal of the copy: {error}")),
+    })?;
     log_needed(files, received)
 }
 

@@ -103,7 +103,6 @@ fn finish(peer: &mut Peer) -> io::Result<()> {
     peer.send(b'd', b"m")?;
     data(peer, b"{}")?;
     peer.send(b'c', b"")?;
-    peer.send(b'C', b"COPY\0")?;
     peer.one_row(&[Some(b"0/2000100"), Some(b"1")])?;
     peer.send(b'C', b"BASE_BACKUP\0")?;
     peer.ready()
@@ -137,6 +136,7 @@ impl Place {
     fn new() -> Place {
         let dir = scratch();
         tools().own_directory(&dir.path().join("copy")).unwrap();
+        std::fs::write(dir.path().join("another"), "untouched").unwrap();
         std::fs::write(dir.path().join("precious"), "untouched").unwrap();
         Place { dir }
     }
@@ -170,7 +170,7 @@ impl Place {
         let mut names: Vec<_> =
             std::fs::read_dir(self.dir.path()).unwrap().flatten().map(|e| e.file_name()).collect();
         names.sort();
-        assert_eq!(names, ["copy", "precious"]);
+        assert_eq!(names, ["another", "copy", "precious"]);
         assert_eq!(std::fs::read_dir(self.target()).unwrap().count(), 0, "something is left");
         assert!(!Path::new("/offshoot-evil").exists());
     }
@@ -202,6 +202,14 @@ fn tricks(place: &Place) -> Vec<(&'static str, Vec<Entry>)> {
                 entry("base", b'2', place.dir.path().display().to_string()),
                 file("base/precious", b"evil"),
             ],
+        ),
+        (
+            "a link in the place of the log",
+            vec![entry("pg_wal", b'2', place.dir.path().display().to_string())],
+        ),
+        (
+            "a link in the place of the label",
+            vec![entry("pg_wal", b'5', ""), entry("backup_label", b'2', outside.clone())],
         ),
         ("a hard link", vec![entry("base", b'1', outside), file("base", b"evil")]),
         ("a device", vec![entry("null", b'3', ""), file("null", b"evil")]),
@@ -298,4 +306,28 @@ fn a_tool_that_is_sent_an_endless_answer_ends() {
         place.assert_untouched();
     }
     assert_bounded();
+}
+
+mod needs_postgres_18 {
+    use super::*;
+    use crate::hostile::fake::PASSWORD;
+
+    /// Older programs do not know `PGREQUIREAUTH`.
+    #[test]
+    #[ignore = "needs PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS"]
+    fn its_programs_tell_no_password_in_the_clear() {
+        assert!(tools().installation.major >= 18, "it is the newest");
+        for method in [&[0, 0, 0, 3][..], &[0, 0, 0, 5, 1, 2, 3, 4]] {
+            let place = Place::new();
+            let fake = Fake::start(move |peer| {
+                peer.send(b'R', method)?;
+                peer.next().map(drop)
+            });
+            let failure = place.copy(&fake, &facts(&[]), SILENCE);
+            assert_eq!(failure.code, ErrorKind::SourceRefused, "{failure}");
+            assert!(failure.message.contains("in the clear"), "{failure}");
+            assert!(!fake.heard(PASSWORD.as_bytes()) && !fake.heard(b"p\0\0\0"));
+            place.assert_untouched();
+        }
+    }
 }
