@@ -25,6 +25,8 @@ pub enum SnapshotState {
     Ready,
     /// It could not be opened or a check failed; `error` says what.
     Failed,
+    /// A recovery point: where a replay to a later moment begins. It is not made ready in advance.
+    OnDemand,
 }
 
 /// Why a snapshot was taken.

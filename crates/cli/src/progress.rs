@@ -43,7 +43,8 @@ impl Progress {
                 bar.set_message(describe(job));
             }
             Progress::Lines { last } => {
-                let now = (step(job), percent(job).unwrap_or(0) / LINE_EVERY_PERCENT);
+                let tenth = percent(job).filter(|_| !job.state.is_final()).unwrap_or(0);
+                let now = (step(job), tenth / LINE_EVERY_PERCENT);
                 if last.as_ref() != Some(&now) {
                     eprintln!("{}: {}", job.id, describe(job));
                     *last = Some(now);
@@ -71,7 +72,8 @@ fn style(bytes: bool) -> ProgressStyle {
 
 fn describe(job: &Job) -> String {
     let mut text = format!("{} {}: {}", job.kind.replace('_', " "), job.object, step(job));
-    if let Some(amount) = amount(job) {
+    // What a job has counted says nothing once it has ended: it may have had less to do than it thought.
+    if let Some(amount) = amount(job).filter(|_| !job.state.is_final()) {
         text.push_str(&format!(" ({amount})"));
     }
     text

@@ -79,6 +79,11 @@ pub trait Connector: Send + Sync {
     /// `InvalidInput` that says how positions are written.
     fn read_position(&self, state: &ConnectorState, text: &str) -> Result<LogPosition, Failure>;
 
+    /// The least memory that a VDB's server runs in, in bytes.
+    fn memory_min(&self) -> u64 {
+        0
+    }
+
     /// Whether a server of that version accepts these settings.
     ///
     /// # Errors

@@ -55,6 +55,9 @@ const VITAL: [&str; 13] = [
     "pg_multixact/offsets",
 ];
 
+/// The least memory of a VDB: its processes and the smallest buffers take about 30 MiB.
+const MEMORY_MIN: u64 = 64 << 20;
+
 fn read_control(spec: &LaunchSpec) -> Result<Control, Failure> {
     control::read(&spec.bin_dir, &spec.data_dir, spec.launcher.user())
 }
@@ -114,6 +117,10 @@ impl Connector for Postgres {
                 "give a position of the source's log, e.g. what pg_current_wal_lsn() says there",
             )
         })
+    }
+
+    fn memory_min(&self) -> u64 {
+        MEMORY_MIN
     }
 
     fn validate_settings(

@@ -302,8 +302,15 @@ fn dsource(view: DsourceView) -> api::Dsource {
 }
 
 fn snapshot(view: SnapshotView) -> api::Snapshot {
-    let SnapshotView { snapshot, position, object, bookmarks } = view;
+    let SnapshotView { snapshot, position, object, bookmarks, has_log } = view;
     let (state, error) = match &snapshot.readiness {
+        domain::Readiness::Pending if !has_log => {
+            let gone = "the log it needs is gone: the source was copied again";
+            (api::SnapshotState::Failed, Some(gone.to_owned()))
+        }
+        domain::Readiness::Pending if !snapshot.awaits_proof() => {
+            (api::SnapshotState::OnDemand, None)
+        }
         domain::Readiness::Pending => (api::SnapshotState::Pending, None),
         domain::Readiness::Ready { .. } => (api::SnapshotState::Ready, None),
         domain::Readiness::Failed { reason } => (api::SnapshotState::Failed, Some(reason.clone())),
@@ -406,17 +413,20 @@ fn job(job: catalog::Job) -> api::Job {
         kind: job.kind,
         object: job.object.to_string(),
         state: job_state(job.state),
-        progress: api::JobProgress {
-            done: job.progress.done,
-            total: Some(job.progress.total).filter(|total| *total > 0),
-            unit: job.progress.unit,
-        },
+        progress: progress(job.state, job.progress),
         started_at: Some(job.started_at),
         ended_at: job.ended_at,
         steps: job.steps.into_iter().map(step).collect(),
         error: job.error.map(Into::into),
         result,
     }
+}
+
+/// A job that is done has nothing left to do, also if it had less to do than it thought.
+fn progress(state: catalog::JobState, counted: catalog::Progress) -> api::JobProgress {
+    let total = Some(counted.total).filter(|total| *total > 0);
+    let whole = total.filter(|_| state == catalog::JobState::Done).unwrap_or(0);
+    api::JobProgress { done: counted.done.max(whole), total, unit: counted.unit }
 }
 
 fn job_state(state: catalog::JobState) -> api::JobState {

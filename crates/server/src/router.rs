@@ -12,10 +12,15 @@ use axum::routing::{get, post};
 use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
 use std::sync::Arc;
+use tower_http::classify::StatusInRangeAsFailures;
 use tower_http::trace::TraceLayer;
 
 /// The largest request body, in bytes. Settings of a VDB are the largest thing anyone sends.
 const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The one status that says that something is wrong with the engine itself. Others above it, as of a full pool or a
+/// source that does not answer, are answers like any other: the log has no error for them.
+const DEFECT: u16 = 500;
 
 /// The whole API over a service.
 pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
@@ -53,7 +58,9 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(token, require_token))
-        .layer(TraceLayer::new_for_http())
+        .layer(TraceLayer::new(
+            StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
+        ))
 }
 
 /// Admits requests with the pool's token. Runs before any of the body is read.

@@ -194,6 +194,11 @@ fn an_engine_that_cannot_start_says_why() {
     let scratch = Scratch::new("testbed").unwrap();
     let error = serve_refused(&scratch.path().join("pool"), &["--cache-size", "900TiB"]);
     assert!(error.message.contains("memory"), "{error}");
+    for (option, size) in [("--cache-size", "1KB"), ("--capacity", "10MiB")] {
+        let error = serve_refused(&scratch.path().join("pool"), &[option, size]);
+        assert!(error.hint.contains(option) && error.hint.contains("at least"), "{error}");
+    }
+    assert!(!scratch.path().join("pool").exists(), "nothing is made before that");
 
     // Not a place where anything can be written, not even by root.
     serve_refused(Path::new("/proc/offshoot-pool"), &[]);

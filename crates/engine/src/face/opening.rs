@@ -32,6 +32,7 @@ use offshoot_catalog::Catalog;
 use offshoot_connector::Registry;
 use offshoot_dataset::{Store, StoreOptions};
 use offshoot_delivery::Delivery;
+use offshoot_domain::format_size;
 use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
@@ -44,6 +45,10 @@ use std::time::Duration;
 const CRASH_VARIABLE: &str = "OFFSHOOT_CRASH_AT";
 /// How long jobs that a crash interrupted may take before objects are started without them.
 const RESUME_JOBS: Duration = Duration::from_secs(600);
+/// The smallest cache: below it, blocks that a single statement needs displace each other.
+const CACHE_MIN: u64 = 16 << 20;
+/// The smallest capacity: twice the least reserve, so that half of it holds data.
+const CAPACITY_MIN: u64 = 128 << 20;
 /// Room set aside for deletions on a file system that others have filled, in bytes.
 const BALLAST: u64 = 64 << 20;
 
@@ -70,6 +75,7 @@ pub fn open(
     crash_points: Option<Arc<dyn CrashPoints>>,
 ) -> Result<Arc<Parts>, Failure> {
     let cache_size = cache_size(options.cache_size)?;
+    check_capacity(options.capacity)?;
     options.delivery.check_host()?;
     let paths = Paths::prepare(&options.pool)?;
     for user in options.connectors.all().iter().filter_map(|kind| kind.server_user()) {
@@ -202,9 +208,29 @@ fn cache_size(wanted: Option<u64>) -> Result<u64, Failure> {
             format!("a cache of {size} bytes does not fit this host's {memory} bytes of memory"),
             "choose a smaller --cache-size",
         )),
+        Some(size) if size < CACHE_MIN => {
+            Err(too_small("a cache", size, CACHE_MIN, "--cache-size"))
+        }
         Some(size) => Ok(size),
         None => Ok((memory / 4).max(64 << 20)),
     }
+}
+
+fn check_capacity(wanted: Option<u64>) -> Result<(), Failure> {
+    match wanted {
+        Some(size) if size < CAPACITY_MIN => {
+            Err(too_small("a capacity", size, CAPACITY_MIN, "--capacity"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn too_small(what: &str, size: u64, least: u64, option: &str) -> Failure {
+    Failure::new(
+        ErrorKind::InvalidInput,
+        format!("{what} of {} is too small to work with", format_size(size)),
+        format!("give {option} at least {}", format_size(least)),
+    )
 }
 
 fn memory_bytes() -> u64 {

@@ -102,7 +102,7 @@ impl Vdbs<'_> {
         one.pop().ok_or_else(|| Failure::internal("a VDB without a view"))
     }
 
-    /// Starts a stopped VDB.
+    /// Starts a VDB; one that runs stays as it is.
     ///
     /// # Errors
     /// `NotFound`, `Busy`, `WrongState`.

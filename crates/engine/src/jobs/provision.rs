@@ -15,7 +15,7 @@ use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
     Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret, SnapshotKind,
-    Timeflow, Timings, Vdb, VdbState,
+    Timeflow, Timings, Vdb, VdbState, format_size,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -73,6 +73,7 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
         choose_port(parts, Some(port))?;
     }
     let kind = Kind::of(parts, input.parent.owner)?;
+    check_memory(&kind, input.memory_bytes)?;
     kind.connector.check_programs(&kind.version)?;
     kind.connector.validate_settings(&kind.version, &input.settings)?;
     if !is_present_of_vdb(input.parent.owner, &input.moment) {
@@ -83,6 +84,18 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
         .exclusive(input.vdb)
         .shared(input.parent.owner);
     parts.submit(submission)
+}
+
+fn check_memory(kind: &Kind, wanted: Option<u64>) -> Result<(), Failure> {
+    let (size, least) = (wanted.unwrap_or(u64::MAX), kind.connector.memory_min());
+    if size >= least {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidInput,
+        format!("a server does not run in {} of memory", format_size(size)),
+        format!("give --memory at least {}", format_size(least)),
+    ))
 }
 
 fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {

@@ -41,7 +41,7 @@ struct Input {
 pub fn workflows() -> Vec<Workflow<Parts>> {
     vec![
         Workflow::new(JobKind::VdbStart)
-            .step("open", start, stop)
+            .step("open", start, stop_again)
             .point_of_no_return()
             .step_without_undo("publish", mark_running),
         Workflow::new(JobKind::VdbStop)
@@ -102,11 +102,14 @@ fn wrong_state(vdb: &Vdb, what: &str, hint: &str) -> Failure {
     Failure::new(ErrorKind::WrongState, message, hint)
 }
 
-/// Starts a stopped VDB.
+/// Starts a VDB; one that runs stays as it is.
 pub fn submit_start(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
     match vdb.state {
-        VdbState::Stopped | VdbState::Failed => submit(parts, JobKind::VdbStart, &vdb, None),
+        // Of one that runs, nothing is to be done.
+        VdbState::Stopped | VdbState::Failed | VdbState::Running => {
+            submit(parts, JobKind::VdbStart, &vdb, None)
+        }
         _ => Err(wrong_state(&vdb, "it cannot be started", "see it: offshoot vdb show")),
     }
 }
@@ -200,10 +203,18 @@ fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
 }
 
 fn start(context: &Context) -> Result<(), Failure> {
-    let vdb = vdb_of(context)?;
+    let (parts, vdb) = (context.app(), vdb_of(context)?);
+    if parts.servers.is_running(&vdb_key(vdb.id)) {
+        return context.set(WAS, &VdbState::Running);
+    }
     let dataset = present_dataset(&vdb)?;
-    losses::accept(context.app(), vdb.id, dataset)?;
-    open_vdb(context.app(), &vdb, dataset, false)
+    losses::accept(parts, vdb.id, dataset)?;
+    open_vdb(parts, &vdb, dataset, false)
+}
+
+/// Stops what a job has started, not what ran before.
+fn stop_again(context: &Context) -> Result<(), Failure> {
+    if context.get(WAS)? == Some(VdbState::Running) { Ok(()) } else { stop(context) }
 }
 
 fn stop(context: &Context) -> Result<(), Failure> {

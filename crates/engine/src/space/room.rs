@@ -186,6 +186,8 @@ fn set_quota(
         other => other.map_err(|error| error.failure())?,
     }
     if limit.is_some() && space.store.quota_used_up(limited) {
+        // So that a later look, without a quota, clears it.
+        space.room.quotas.lock().insert(name.clone(), limit);
         space.raise(name, Topic::Quota, &quota_used_up(name));
     } else if space.room.quotas.lock().insert(name.clone(), limit) != Some(None) {
         space.clear(name, Topic::Quota);

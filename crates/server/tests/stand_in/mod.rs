@@ -1,8 +1,8 @@
 //! An engine that only remembers names: a stand-in for the real one in tests of the protocol.
 //!
 //! Changes take effect when asked for; the job that "does" them is done after three checks. An object
-//! named `slow` has jobs that end only when cancelled, one named `broken` has jobs that fail, and `panic`
-//! makes the service panic.
+//! named `slow` has jobs that end only when cancelled, one named `broken` has jobs that fail, `full`
+//! is refused for lack of room, and `panic` makes the service panic.
 #![allow(dead_code)]
 
 use jiff::Timestamp;
@@ -244,6 +244,9 @@ impl EngineService for StandIn {
 
     fn show_dsource(&self, name: &str) -> Result<Dsource, Failure> {
         assert_ne!(name, "panic", "asked to");
+        if name == "full" {
+            return Err(Failure::pool_full("the pool is full"));
+        }
         self.lock().dsources.get(name).cloned().ok_or_else(|| missing("dSource", name))
     }
 
