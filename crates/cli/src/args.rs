@@ -195,6 +195,18 @@ pub struct NameJobArgs {
     pub job: JobArgs,
 }
 
+/// A command that removes an object.
+#[derive(Debug, Args)]
+pub struct RemovalArgs {
+    /// Its name
+    pub name: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
 fn listen(text: &str) -> Result<SocketAddr, String> {
     offshoot_server::parse_listen(text).map_err(reason)
 }

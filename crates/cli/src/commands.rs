@@ -5,6 +5,7 @@ mod dsource;
 mod job;
 mod policy;
 mod pool;
+mod removal;
 mod scrub;
 mod serve;
 mod snapshot;

@@ -554,3 +554,43 @@ fn serve_refuses_what_it_cannot_do_before_it_starts() {
     serve(&["--pool", dir, "--listen", "nowhere"]).fails(2, "invalid_input");
     serve(&["--pool", dir, "--cache-size", "much"]).fails(2, "invalid_input");
 }
+
+/// Runs a command on a terminal of its own, where somebody types.
+fn on_terminal(world: &World, line: &str, typed: &str) -> (Option<i32>, String) {
+    use std::io::Write;
+    let mut command = Command::new("script");
+    let inner = format!("{} {line}", env!("CARGO_BIN_EXE_offshoot"));
+    command.args(["--quiet", "--return", "--command", &inner, "/dev/null"]);
+    command.env("OFFSHOOT_POOL", world.pool.path()).env("HOME", "/nonexistent");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let ran = Guard(child).finish();
+    (ran.code, ran.stdout)
+}
+
+#[test]
+fn removing_says_what_goes_and_asks_on_a_terminal_only() {
+    let world = World::with_objects();
+    world.run("bookmark create friday --on prod").ok();
+    let listed = |world: &World| world.run("dsource list --json").document().to_string();
+
+    let (code, said) = on_terminal(&world, "dsource unlink prod", "n\n");
+    assert_eq!(code, Some(1), "{said}");
+    for word in ["bookmarks: friday", "on demand: snapshot-1", "refreshed: dev", "unlink 'prod'?"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(listed(&world).contains("prod"), "it is still there");
+    let (code, said) = on_terminal(&world, "vdb delete dev --yes", "");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains('?'), "{said}");
+    let (code, said) = on_terminal(&world, "dsource unlink prod", "y\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!listed(&world).contains("prod"));
+
+    // A script has no terminal: it is told, not asked.
+    let world = World::with_objects();
+    let ran = world.run("dsource unlink prod");
+    assert!(ran.stderr.contains("snapshot-1"), "{}", ran.stderr);
+    ran.ok();
+}

@@ -1,6 +1,6 @@
 //! `offshoot dsource …`
 
-use super::{JobArgs, NameArgs, NameJobArgs, duration_ms};
+use super::{JobArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms};
 use crate::source::SourceUri;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -24,8 +24,10 @@ pub enum DsourceCommand {
     #[command(after_help = "Example:\n  offshoot dsource resume prod")]
     Resume(NameJobArgs),
     /// Remove a dSource; VDBs made from it stay
+    ///
+    /// Its snapshots and bookmarks go with it. On a terminal it says what goes, and asks.
     #[command(after_help = "Example:\n  offshoot dsource unlink prod")]
-    Unlink(NameJobArgs),
+    Unlink(RemovalArgs),
 }
 
 /// Link a source database: copy it once and follow its log from then on

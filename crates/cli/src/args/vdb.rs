@@ -1,6 +1,6 @@
 //! `offshoot vdb …`
 
-use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, size};
+use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, size};
 use clap::{Args, Subcommand};
 use offshoot_types::SnapshotId;
 
@@ -24,8 +24,10 @@ pub enum VdbCommand {
     #[command(after_help = "Example:\n  offshoot vdb reset-password dev")]
     ResetPassword(NameJobArgs),
     /// Delete a VDB; what was made from it stays
+    ///
+    /// Its snapshots and bookmarks go with it. On a terminal it says what goes, and asks.
     #[command(after_help = "Example:\n  offshoot vdb delete dev")]
-    Delete(NameJobArgs),
+    Delete(RemovalArgs),
     Refresh(RefreshArgs),
     Rewind(RewindArgs),
 }

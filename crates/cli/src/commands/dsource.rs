@@ -1,6 +1,6 @@
 //! `offshoot dsource …`
 
-use super::{Session, snapshot};
+use super::{Session, removal, snapshot};
 use crate::args::{DsourceCommand, JobArgs, LinkArgs};
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use crate::password;
@@ -27,6 +27,7 @@ pub fn run(session: &Session, command: DsourceCommand) -> Result<(), Failure> {
             change(session, &args.name, args.job, client.resume_dsource(&args.name)?)
         }
         DsourceCommand::Unlink(args) => {
+            removal::confirm(session, "unlink", &args.name, args.yes)?;
             let job = client.unlink_dsource(&args.name)?;
             session.follow(job, args.job, |job| {
                 session.done(&job, format!("{} is unlinked", args.name));

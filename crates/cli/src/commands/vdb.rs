@@ -1,6 +1,6 @@
 //! `offshoot vdb …`
 
-use super::Session;
+use super::{Session, removal};
 use crate::args::{ConnectArgs, JobArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use crate::psql;
@@ -28,6 +28,7 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
             change(session, &args.name, args.job, client.reset_password_of_vdb(&args.name)?)
         }
         VdbCommand::Delete(args) => {
+            removal::confirm(session, "delete", &args.name, args.yes)?;
             let job = client.delete_vdb(&args.name)?;
             session.follow(job, args.job, |job| {
                 session.done(&job, format!("{} is deleted", args.name));
