@@ -5,6 +5,7 @@
 //! [`Disk::sync_dir`] of its directory. [`sim::SimDisk`] enforces exactly that.
 
 mod linux;
+mod patience;
 pub mod sim;
 
 pub use linux::LinuxDisk;

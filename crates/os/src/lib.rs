@@ -9,6 +9,7 @@ pub mod descriptors;
 pub mod disk;
 mod exec;
 pub mod files;
+pub mod limits;
 mod port;
 mod priority;
 pub mod process;

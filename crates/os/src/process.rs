@@ -584,7 +584,7 @@ pub fn run(spec: &Spec, timeout: Duration) -> Result<Output, ProcessError> {
 
 fn capture(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
+    let collect = move || {
         let (mut buffer, mut total) = (vec![0; 64 << 10], 0);
         while let Ok(count) = stream.read(&mut buffer) {
             if count == 0 {
@@ -595,7 +595,11 @@ fn capture(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
                 let _ = sender.send(buffer[..count].to_vec());
             }
         }
-    });
+    };
+    // Without a thread, the stream is closed and nothing of it is known.
+    if let Err(error) = std::thread::Builder::new().spawn(collect) {
+        tracing::warn!(%error, "the output of a program is not collected");
+    }
     receiver
 }
 

@@ -15,6 +15,9 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
 
+/// Descriptors that many VDBs can use up.
+const DESCRIPTORS_FEW: u64 = 4096;
+
 /// Runs an engine in the foreground until SIGTERM or SIGINT; says `ready` on stdout when it answers.
 ///
 /// # Errors
@@ -23,6 +26,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     // From here on signals are kept until they are waited for, so none is lost while the engine
     // opens.
     let signal = ShutdownSignal::install()?;
+    raise_limits();
     if options.takeover {
         offshoot_engine::displace(&options.pool)?;
     }
@@ -45,6 +49,18 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     }
     let closed = service.engine().close();
     served.map(drop).and(closed)
+}
+
+/// Takes as many descriptors as this process may have: many systems give a program 1,024 until it asks for more.
+fn raise_limits() {
+    match offshoot_os::limits::raise_descriptors() {
+        Ok(limit) if limit < DESCRIPTORS_FEW => tracing::warn!(
+            limit,
+            "few descriptors: raise the hard limit of open files (ulimit -Hn, LimitNOFILE=)"
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
+    }
 }
 
 /// What runs servers: in cells, which this program builds, unless told otherwise.
@@ -83,6 +99,7 @@ fn make_room(engine: &Engine) -> ! {
 /// # Errors
 /// When its socket cannot be made.
 pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
+    raise_limits();
     offshoot_engine::run_keeper(pool)
 }
 

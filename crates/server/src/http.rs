@@ -1,5 +1,6 @@
 //! The HTTP server for the engine's process: its own threads, blocking methods.
 
+use crate::connections::Bounded;
 use crate::router::router;
 use crate::{EngineService, Token};
 use offshoot_types::{ErrorKind, Failure};
@@ -95,6 +96,7 @@ pub async fn serve(
     token: Token,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    let listener = Bounded::new(listener);
     axum::serve(listener, router(service, token)).with_graceful_shutdown(shutdown).await
 }
 

@@ -4,6 +4,7 @@
 //! are made here.
 
 mod config;
+mod connections;
 mod endpoints;
 mod engine_process;
 mod engine_service;

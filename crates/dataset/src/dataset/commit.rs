@@ -211,7 +211,9 @@ impl Dataset {
         };
         let mut hashes: Vec<_> = slots.iter().map(|(block, _)| (*block, BlockHash::ZERO)).collect();
         let parts: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (1..workers).map(|_| scope.spawn(run)).collect();
+            // Without more threads, this one does all.
+            let more = |_| std::thread::Builder::new().spawn_scoped(scope, run).ok();
+            let threads: Vec<_> = (1..workers).filter_map(more).collect();
             let own = run();
             let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|_| Err(Error::Io("a commit thread ended".into())))

@@ -34,7 +34,7 @@ use offshoot_dataset::{Store, StoreOptions};
 use offshoot_delivery::Delivery;
 use offshoot_domain::format_size;
 use offshoot_os::disk::{Disk, LinuxDisk};
-use offshoot_os::{Clock, SystemClock};
+use offshoot_os::{Clock, SystemClock, limits};
 use offshoot_types::{ErrorKind, Failure};
 use offshoot_workflow::{AbortAt, CrashPoints, Runner, Workflow};
 use std::path::PathBuf;
@@ -193,6 +193,9 @@ fn open_store(
     options.pool.cache_size = cache;
     options.pool.capacity = capacity;
     options.pool.ballast = BALLAST;
+    // The rest is for mounts, servers and clients.
+    let descriptors = usize::try_from(limits::descriptors() / 4).unwrap_or(usize::MAX);
+    options.pool.open_segments_max = options.pool.open_segments_max.min(descriptors).max(1);
     if !paths.pool().join("label").exists() {
         Store::create(&disk, &options).map_err(|error| error.failure())?;
     }

@@ -1,6 +1,8 @@
 //! The real disk.
 
+use super::patience::{self, patiently};
 use super::{Disk, DiskFile, DiskLock, DiskSpace};
+use crate::limits::is_shortage;
 use crate::{Clock, SystemClock};
 use rustix::fs::{Advice, FallocateFlags, FlockOperation, OFlags};
 use std::cell::RefCell;
@@ -15,6 +17,8 @@ use std::time::Duration;
 
 /// Direct reads start and end at multiples of this; no device in use asks for more.
 const DIRECT_ALIGN: u64 = 4096;
+/// Pause before a read that the kernel had no memory for is repeated.
+const MEMORY_PAUSE: Duration = Duration::from_millis(20);
 /// Pages of its window that a thread keeps: 256 KiB.
 const WINDOW_PAGES_MAX: usize = 64;
 
@@ -28,6 +32,7 @@ impl LinuxDisk {
     /// The directory at `dir`, created (mode 0700) when missing.
     pub fn new(dir: impl AsRef<Path>) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        patience::restore();
         Ok(LinuxDisk { dir: dir.as_ref().to_owned() })
     }
 
@@ -40,16 +45,17 @@ impl LinuxDisk {
 
 impl Disk for LinuxDisk {
     fn open(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(LinuxFile { file: Self::options().open(self.dir.join(path))? }))
+        let path = self.dir.join(path);
+        Ok(Arc::new(LinuxFile { file: patiently(|| Self::options().open(&path))? }))
     }
 
     fn open_uncached(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
         let path = self.dir.join(path);
-        let direct = Self::options().custom_flags(libc::O_DIRECT).open(&path);
+        let direct = patiently(|| Self::options().custom_flags(libc::O_DIRECT).open(&path));
         let (file, direct) = match direct {
             // Not every file system accepts the flag (some network ones do not).
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                (Self::options().open(&path)?, false)
+                (patiently(|| Self::options().open(&path))?, false)
             }
             other => (other?, true),
         };
@@ -57,9 +63,9 @@ impl Disk for LinuxDisk {
     }
 
     fn create(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(LinuxFile {
-            file: Self::options().create_new(true).open(self.dir.join(path))?,
-        }))
+        let path = self.dir.join(path);
+        let file = patiently(|| Self::options().create_new(true).open(&path))?;
+        Ok(Arc::new(LinuxFile { file }))
     }
 
     fn create_dir(&self, path: &str) -> io::Result<()> {
@@ -70,7 +76,8 @@ impl Disk for LinuxDisk {
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        std::fs::remove_file(self.dir.join(path))
+        let path = self.dir.join(path);
+        patiently(|| std::fs::remove_file(&path))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -79,7 +86,8 @@ impl Disk for LinuxDisk {
 
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(self.dir.join(dir))? {
+        let dir = self.dir.join(dir);
+        for entry in patiently(|| std::fs::read_dir(&dir))? {
             let entry = entry?;
             if entry.file_type()?.is_file() {
                 names.extend(entry.file_name().into_string());
@@ -90,7 +98,8 @@ impl Disk for LinuxDisk {
     }
 
     fn sync_dir(&self, dir: &str) -> io::Result<()> {
-        File::open(self.dir.join(dir))?.sync_all()
+        let dir = self.dir.join(dir);
+        patiently(|| File::open(&dir))?.sync_all()
     }
 
     fn space(&self) -> io::Result<DiskSpace> {
@@ -139,6 +148,7 @@ impl LinuxFile {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_shortage(&error) => SystemClock.sleep(MEMORY_PAUSE),
                 Err(error) => return Err(error),
             }
         }
@@ -152,7 +162,7 @@ impl DiskFile for LinuxFile {
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(data, offset)
+        patiently(|| self.file.write_all_at(data, offset))
     }
 
     fn write_vectored_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
@@ -160,7 +170,7 @@ impl DiskFile for LinuxFile {
         // The kernel accepts 1024 parts at a time.
         for chunk in parts.chunks(1024) {
             let len: usize = chunk.iter().map(|part| part.len()).sum();
-            let mut done = rustix::io::pwritev(&self.file, chunk, at)?;
+            let mut done = patiently(|| Ok(rustix::io::pwritev(&self.file, chunk, at)?))?;
             if done < len {
                 // Rare (a signal, a full disk): the rest part by part, for its own error.
                 let mut begin = 0;
@@ -300,6 +310,7 @@ impl UncachedFile {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_shortage(&error) => SystemClock.sleep(MEMORY_PAUSE),
                 Err(error) => return Err(error),
             }
         }
