@@ -1,6 +1,6 @@
 //! dSources: the engine's synchronised copies of source databases.
 
-use crate::{ErrorDetail, Secret, Snapshot};
+use crate::{ErrorDetail, Secret, Snapshot, Warning};
 use jiff::Timestamp;
 use offshoot_types::DsourceId;
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,9 @@ pub struct Dsource {
     /// What stopped it, where something did.
     #[schema(required)]
     pub error: Option<ErrorDetail>,
+    /// What is not wrong, but should be known.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }
 
 /// All dSources.

@@ -34,7 +34,7 @@ pub use pool::{
 };
 pub use secret::Secret;
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
-pub use status::{Fault, Status, Survival};
+pub use status::{Fault, Status, Survival, Warning};
 pub use timeflow::{TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb, VdbList, VdbState,

@@ -75,6 +75,9 @@ pub struct Snapshot {
     /// What the proof found, if it failed.
     #[schema(required)]
     pub error: Option<String>,
+    /// What was not checked, and why.
+    #[serde(default)]
+    pub unchecked: Vec<String>,
 }
 
 /// Snapshots of one object or of all, oldest first.

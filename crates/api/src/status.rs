@@ -19,6 +19,17 @@ pub struct Fault {
     pub hint: String,
 }
 
+/// Something that is not wrong, but should be known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Warning {
+    /// The name of the object, or `engine`.
+    pub object: String,
+    /// What it is.
+    pub message: String,
+    /// What can be done about it.
+    pub hint: String,
+}
+
 /// Whether running VDBs outlive the engine's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -65,4 +76,7 @@ pub struct Status {
     pub last_scrub: Option<Scrub>,
     /// What is wrong at present.
     pub faults: Vec<Fault>,
+    /// What is not wrong, but should be known: of the engine, dSources and VDBs.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }

@@ -1,6 +1,6 @@
 //! VDBs: virtual databases.
 
-use crate::{ErrorDetail, Moment, ObjectKind, Position};
+use crate::{ErrorDetail, Moment, ObjectKind, Position, Warning};
 use jiff::Timestamp;
 use offshoot_types::{SnapshotId, VdbId};
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,9 @@ pub struct Vdb {
     /// Why it failed, where it did.
     #[schema(required)]
     pub error: Option<ErrorDetail>,
+    /// What is not wrong, but should be known.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }
 
 /// All VDBs.

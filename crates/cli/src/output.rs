@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use jiff::Timestamp;
-use offshoot_api::ErrorBody;
+use offshoot_api::{ErrorBody, Warning};
 use offshoot_types::Failure;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -92,6 +92,13 @@ impl Fields {
             Some(value) => self.add(name, value),
             None => self,
         }
+    }
+
+    /// Adds what is not wrong, but should be known.
+    pub fn add_warnings(self, warnings: &[Warning]) -> Self {
+        warnings
+            .iter()
+            .fold(self, |fields, one| fields.add("warning", &one.message).add("  hint", &one.hint))
     }
 
     /// All fields, one a line.

@@ -86,6 +86,9 @@ pub struct Dsource {
     /// The position up to which everything the source had flushed was received, as last recorded.
     #[serde(default)]
     pub synced_to: Option<Position>,
+    /// What the last copy showed that users should know, though it works.
+    #[serde(default)]
+    pub warnings: Vec<Failure>,
 }
 
 impl Serialize for Dsource {

@@ -69,6 +69,9 @@ pub struct Snapshot {
     pub taken_at: Timestamp,
     /// Whether it opens at once.
     pub readiness: Readiness,
+    /// What was not checked when it was made ready, and why.
+    #[serde(default)]
+    pub unchecked: Vec<String>,
 }
 
 impl Snapshot {

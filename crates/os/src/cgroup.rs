@@ -192,6 +192,12 @@ impl Place {
     }
 }
 
+/// Whether a process is in a group with this prefix.
+pub fn holds(prefix: &str, pid: i32) -> bool {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    groups.lines().any(|line| line.rsplit('/').next().is_some_and(|name| name.starts_with(prefix)))
+}
+
 /// Removes the empty groups with this prefix, which a killed process left.
 pub fn remove_empty(prefix: &str) {
     for own in places_of("self", Controller::is_of_version_one) {

@@ -8,8 +8,9 @@ use offshoot_connector::Registry;
 use offshoot_engine::{Engine, EngineOptions};
 use offshoot_fuse::Fuse;
 use offshoot_launcher::{Launcher, ThisHost};
+use offshoot_os::limits;
 use offshoot_postgres::Postgres;
-use offshoot_types::Failure;
+use offshoot_types::{ErrorKind, Failure};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::Write;
@@ -33,6 +34,13 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     // A taken port is reported before anything is started.
     drop(crate::http::bind(options.listen)?);
     let launcher = launcher(options.unconfined)?;
+    let mut warnings = Vec::from_iter(few_descriptors());
+    if options.unconfined {
+        warnings.push(unconfined());
+    }
+    for warning in &warnings {
+        tracing::warn!(%warning, hint = warning.hint, "engine");
+    }
     let postgres = Postgres::new(launcher, options.postgres_bin_dirs);
     let engine = Engine::open(&EngineOptions {
         pool: options.pool.clone(),
@@ -42,7 +50,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         delivery: Arc::new(Fuse::default()),
         keeper: std::env::current_exe().ok(),
     })?;
-    let service = Arc::new(LocalEngine::new(engine));
+    let service = Arc::new(LocalEngine::new(engine, warnings));
     let served = serve_until(&options.pool, options.listen, &service, signal);
     if served.as_ref().is_ok_and(|signal| *signal == MAKE_ROOM) {
         make_room(service.engine());
@@ -51,23 +59,37 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     served.map(drop).and(closed)
 }
 
+fn unconfined() -> Failure {
+    Failure::new(
+        ErrorKind::HostUnprepared,
+        "servers are not confined: whoever is superuser of a VDB can run programs on this host",
+        "start the engine without --unconfined",
+    )
+}
+
 /// Takes as many descriptors as this process may have: many systems give a program 1,024 until it asks for more.
 fn raise_limits() {
-    match offshoot_os::limits::raise_descriptors() {
-        Ok(limit) if limit < DESCRIPTORS_FEW => tracing::warn!(
-            limit,
-            "few descriptors: raise the hard limit of open files (ulimit -Hn, LimitNOFILE=)"
-        ),
-        Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
+    if let Err(error) = limits::raise_descriptors() {
+        tracing::warn!(%error, "the limit of open files stays as it is");
     }
+}
+
+fn few_descriptors() -> Option<Failure> {
+    let limit = limits::descriptors();
+    let few = || {
+        Failure::new(
+            ErrorKind::HostUnprepared,
+            format!("the engine may have {limit} files open: many VDBs use them up"),
+            "raise its hard limit (ulimit -Hn, or LimitNOFILE= of systemd), and restart it",
+        )
+    };
+    (limit < DESCRIPTORS_FEW).then(few)
 }
 
 /// What runs servers: in cells, which this program builds, unless told otherwise.
 fn launcher(unconfined: bool) -> Result<Arc<dyn Launcher>, Failure> {
     let host = ThisHost::with_user(offshoot_postgres::server::USER)?;
     if unconfined {
-        tracing::warn!("servers are not confined: users of VDBs can run programs on this host");
         return Ok(Arc::new(host));
     }
     let builder = std::env::current_exe()

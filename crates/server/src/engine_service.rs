@@ -19,12 +19,15 @@ use std::sync::OnceLock;
 pub struct LocalEngine {
     engine: Engine,
     listen: OnceLock<SocketAddr>,
+    /// What should be known of how it runs.
+    warnings: Vec<(String, Failure)>,
 }
 
 impl LocalEngine {
-    /// Answers for an engine.
-    pub fn new(engine: Engine) -> Self {
-        LocalEngine { engine, listen: OnceLock::new() }
+    /// Answers for an engine, with what should be known of how it runs.
+    pub fn new(engine: Engine, warnings: Vec<Failure>) -> Self {
+        let warnings = warnings.into_iter().map(|one| ("engine".to_owned(), one)).collect();
+        LocalEngine { engine, listen: OnceLock::new(), warnings }
     }
 
     /// Sets the address it is reached at, once that is known.
@@ -61,6 +64,7 @@ impl EngineService for LocalEngine {
             pool_status: pool,
             last_scrub: view.last_scrub.map(scrub::scrub),
             faults: view.faults.into_iter().map(fault).collect(),
+            warnings: self.warnings.iter().cloned().chain(view.warnings).map(warning).collect(),
         })
     }
 
@@ -265,6 +269,14 @@ fn fault(one: catalog::Fault) -> api::Fault {
     }
 }
 
+fn warning((object, what): (String, Failure)) -> api::Warning {
+    api::Warning { object, message: what.message, hint: what.hint }
+}
+
+fn warnings(object: &str, all: Vec<Failure>) -> Vec<api::Warning> {
+    all.into_iter().map(|one| warning((object.to_owned(), one))).collect()
+}
+
 fn kind(of: ObjectKind) -> api::ObjectKind {
     match of {
         ObjectKind::Dsource => api::ObjectKind::Dsource,
@@ -283,6 +295,7 @@ fn dsource(view: DsourceView) -> api::Dsource {
         FollowState::Unlinking => (api::DsourceState::Unlinking, None),
     };
     api::Dsource {
+        warnings: warnings(&dsource.name, dsource.warnings),
         id: dsource.id,
         name: dsource.name.to_string(),
         state,
@@ -333,17 +346,19 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
         state,
         bookmarks,
         error,
+        unchecked: snapshot.unchecked,
     }
 }
 
 fn vdb(view: VdbView) -> api::Vdb {
-    let VdbView { vdb, moment, uri, logical_bytes, unique_bytes } = view;
+    let VdbView { vdb, moment, uri, logical_bytes, unique_bytes, warnings: view_warnings } = view;
     let moment = moment.map(|at| api::Position {
         snapshot: vdb.moment.map(|moment| moment.snapshot),
         lsn: Some(at.log),
         time: Some(at.time),
     });
     api::Vdb {
+        warnings: warnings(&vdb.name, view_warnings),
         id: vdb.id,
         name: vdb.name.to_string(),
         state: match vdb.state {

@@ -4,8 +4,8 @@
 use anyhow::{Result, ensure};
 use offshoot_api::{Status, Vdb, VdbState};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_rig::{SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, wait_until};
+use offshoot_rig::{EngineOptions, SourceOptions, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until};
 use std::time::Duration;
 
 fn bed() -> Testbed {
@@ -59,4 +59,19 @@ fn a_vdb_has_the_least_memory_that_works_or_none() {
     bed.provision("dev", "prod", &["--memory", &least]).unwrap();
     let db = bed.open("dev").unwrap();
     assert_eq!(db.number("SELECT count(*) FROM generate_series(1, 100000)").unwrap(), 100_000);
+}
+
+#[test]
+fn what_should_be_known_is_shown_and_not_only_logged() {
+    let source = SourceOptions { bin_dir: find_newest().unwrap(), scale: 1, settings: vec![] };
+    let mut options = EngineOptions::new(binary());
+    options.arguments = vec!["--unconfined".into()];
+    let bed = Testbed::with_engine(source, options).unwrap();
+    bed.link("prod").unwrap();
+    let shown = bed.dsource("prod").unwrap().warnings;
+    assert!(shown.iter().any(|one| one.message.contains("max_slot_wal_keep_size")), "{shown:?}");
+    let all = bed.engine.ask::<Status, _>(["status"]).unwrap().warnings;
+    assert!(shown.iter().all(|one| all.contains(one)), "{all:?}");
+    let engine = all.iter().find(|one| one.object == "engine").unwrap();
+    assert!(engine.message.contains("not confined"), "{engine:?}");
 }

@@ -44,6 +44,7 @@ fn dsource(id: DsourceId, name: &str) -> Dsource {
         staging_dataset: None,
         timeflow: None,
         synced_to: Some(Position { log: LogPosition(u64::MAX), time: now() }),
+        warnings: Vec::new(),
     }
 }
 
@@ -83,6 +84,7 @@ fn snapshot(id: u64, owner: impl Into<Owner>) -> Snapshot {
         kind: SnapshotKind::Manual,
         taken_at: now(),
         readiness: Readiness::Ready { image: SnapshotId(id + 1), proven: false },
+        unchecked: Vec::new(),
     }
 }
 

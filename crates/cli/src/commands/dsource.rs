@@ -76,6 +76,7 @@ fn show_text(dsource: &Dsource) -> String {
         .add("linked at", dsource.created_at)
         .add_some("error", dsource.error.as_ref().map(|error| &error.message))
         .add_some("hint", dsource.error.as_ref().map(|error| &error.hint))
+        .add_warnings(&dsource.warnings)
         .text();
     if !dsource.snapshots.is_empty() {
         text.push('\n');

@@ -4,7 +4,9 @@ use super::{Session, scrub};
 use crate::args::{PoolCommand, TargetArgs};
 use crate::output::{Fields, Output, or_dash, size, table, word};
 use crate::target;
-use offshoot_api::{CacheStatus, Ledger, LedgerEntry, PoolCheck, PoolStatus, Status, Survival};
+use offshoot_api::{
+    CacheStatus, Ledger, LedgerEntry, PoolCheck, PoolStatus, Status, Survival, Warning,
+};
 use offshoot_types::{ErrorKind, Failure};
 use std::process::ExitCode;
 
@@ -140,6 +142,10 @@ fn status_text(status: &Status) -> String {
         if !fault.hint.is_empty() {
             text.push_str(&format!("  hint: {}\n", fault.hint));
         }
+    }
+    for warning in &status.warnings {
+        let Warning { object, message, hint } = warning;
+        text.push_str(&format!("\nwarning, {object}: {message}\n  hint: {hint}\n"));
     }
     text
 }

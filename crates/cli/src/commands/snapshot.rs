@@ -56,6 +56,7 @@ fn show_text(snapshot: &Snapshot) -> String {
         .add("state", word(&snapshot.state))
         .add_some("bookmarks", Some(snapshot.bookmarks.join(", ")).filter(|all| !all.is_empty()))
         .add_some("error", snapshot.error.as_ref())
+        .add_some("not checked", Some(snapshot.unchecked.join("; ")).filter(|all| !all.is_empty()))
         .text()
 }
 

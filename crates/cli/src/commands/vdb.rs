@@ -122,6 +122,7 @@ fn show_text(vdb: &Vdb) -> String {
     fields
         .add_some("error", vdb.error.as_ref().map(|error| &error.message))
         .add_some("hint", vdb.error.as_ref().map(|error| &error.hint))
+        .add_warnings(&vdb.warnings)
         .text()
 }
 

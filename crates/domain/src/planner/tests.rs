@@ -39,6 +39,7 @@ fn snapshot(id: u64, replay_from: u64, log: u64, readiness: Readiness) -> Snapsh
         kind: SnapshotKind::Policy,
         taken_at: time(log),
         readiness,
+        unchecked: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::face::policies::Policies;
 use crate::face::pool::Pool;
 use crate::face::snapshots::Snapshots;
 use crate::face::timeflows::Timeflows;
-use crate::face::vdbs::Vdbs;
+use crate::face::vdbs::{self, Vdbs};
 use crate::ground::custody::Survival;
 use crate::ground::paths::{Paths, keeper_socket};
 use crate::ground::stopping::Stopping;
@@ -60,6 +60,8 @@ pub struct EngineView {
     pub faults: Vec<Fault>,
     /// Whether running VDBs outlive the engine.
     pub survival: Survival,
+    /// What is not wrong, but should be known: of which object, and what.
+    pub warnings: Vec<(String, Failure)>,
     /// The last scrub, or the one under way.
     pub last_scrub: Option<ScrubView>,
 }
@@ -72,6 +74,15 @@ pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
     let paths = Paths::of(pool)?;
     offshoot_keeper::run(&keeper_socket(paths.runtime()))
         .map_err(|error| Failure::internal(format!("the keeper cannot run: {error}")))
+}
+
+fn warnings(parts: &Parts, dsources: &[Dsource], vdbs: &[Vdb]) -> Vec<(String, Failure)> {
+    let of_dsources = dsources.iter().map(|one| (one.name.to_string(), one.warnings.clone()));
+    let of_vdbs = vdbs.iter().map(|one| (one.name.to_string(), vdbs::warnings(parts, one)));
+    let named = |(name, warnings): (String, Vec<Failure>)| {
+        warnings.into_iter().map(move |warning| (name.clone(), warning))
+    };
+    of_dsources.chain(of_vdbs).flat_map(named).collect()
 }
 
 impl Engine {
@@ -164,9 +175,11 @@ impl Engine {
         // What a read has just found must not wait for the next round.
         damage::report(&self.parts);
         let vdbs: Vec<Vdb> = self.parts.catalog.list()?;
+        let dsources: Vec<Dsource> = self.parts.catalog.list()?;
         let jobs = self.parts.catalog.unsettled_jobs()?;
         Ok(EngineView {
-            dsources: self.parts.catalog.list::<Dsource>()?.len() as u64,
+            dsources: dsources.len() as u64,
+            warnings: warnings(&self.parts, &dsources, &vdbs),
             vdbs: vdbs.len() as u64,
             vdbs_running: vdbs.iter().filter(|vdb| vdb.state == VdbState::Running).count() as u64,
             jobs_active: jobs.iter().filter(|job| !job.state.is_final()).count() as u64,

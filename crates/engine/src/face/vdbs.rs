@@ -1,6 +1,6 @@
 //! What can be asked of VDBs.
 
-use crate::core::keys::{database_key, password_key};
+use crate::core::keys::{database_key, password_key, vdb_key};
 use crate::core::kind::{Kind, PositionWriters, ShownPosition};
 use crate::history::names;
 use crate::jobs::provision;
@@ -10,7 +10,8 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, Vdb};
-use offshoot_types::{Failure, JobId};
+use offshoot_os::cgroup;
+use offshoot_types::{ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,6 +51,8 @@ pub struct VdbView {
     pub logical_bytes: u64,
     /// What the pool would not hold without it, in bytes.
     pub unique_bytes: u64,
+    /// What its users should know.
+    pub warnings: Vec<Failure>,
 }
 
 /// VDBs, as a user works with them.
@@ -189,5 +192,20 @@ fn view(
         Some(Opened { log, time, .. }) => Some(writers.of_vdb(&vdb)?.show(Position { log, time })),
         None => None,
     };
-    Ok(VdbView { uri, moment, logical_bytes, unique_bytes, vdb })
+    let warnings = warnings(parts, &vdb);
+    Ok(VdbView { uri, moment, logical_bytes, unique_bytes, warnings, vdb })
+}
+
+/// What the users of a VDB should know.
+pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
+    let server = vdb.memory_bytes.and_then(|_| parts.servers.get(&vdb_key(vdb.id)));
+    let unlimited = server.is_some_and(|it| !cgroup::holds("offshoot-", it.process_id().pid));
+    let warning = || {
+        Failure::new(
+            ErrorKind::HostUnprepared,
+            "its memory is not limited: only the sizes of its buffers follow --memory",
+            "give the engine a memory control group that it may divide, as systemd does with Delegate=memory",
+        )
+    };
+    unlimited.then(warning).into_iter().collect()
 }

@@ -53,6 +53,7 @@ pub fn take_of_dsource(
             kind,
             taken_at: core.now(),
             readiness: Readiness::Pending,
+            unchecked: Vec::new(),
         },
     )
 }
@@ -82,6 +83,7 @@ pub fn take_of_vdb(core: &Serving, id: VdbId, kind: SnapshotKind) -> Result<Snap
             kind,
             taken_at: core.now(),
             readiness: Readiness::Pending,
+            unchecked: Vec::new(),
         },
     )
 }

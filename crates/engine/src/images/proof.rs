@@ -32,6 +32,9 @@ pub struct Proof {
     pub damage: Vec<String>,
     /// Whether nothing was left unchecked.
     pub whole: bool,
+    /// What was not checked, and why.
+    #[serde(default)]
+    pub unchecked: Vec<String>,
 }
 
 /// Checks an image of a snapshot on a clone of it.
@@ -41,7 +44,7 @@ pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Resul
     let parts = context.app();
     let kind = Kind::of(parts, snapshot.owner)?;
     let Some(checker) = kind.connector.image_checker() else {
-        return Ok(Proof { damage: Vec::new(), whole: false });
+        return Ok(Proof { damage: Vec::new(), whole: false, unchecked: Vec::new() });
     };
     let dataset = parts.store.clone_snapshot(image).map_err(|e| e.failure())?;
     context.set(CHECKED, &dataset)?;
@@ -76,7 +79,7 @@ pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Resul
     }
     let ms = parts.elapsed_ms() - started;
     tracing::info!(snapshot = %snapshot.id, bytes, ms, "checked what no earlier check has seen");
-    Ok(Proof { damage: found.damage, whole })
+    Ok(Proof { damage: found.damage, whole, unchecked: found.unchecked })
 }
 
 /// Ends a check; it is no error if none has begun.

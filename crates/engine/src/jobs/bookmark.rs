@@ -129,6 +129,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
                 kind: SnapshotKind::Bookmark,
                 taken_at: now,
                 readiness: Readiness::Ready { image, proven: false },
+                unchecked: Vec::new(),
                 ..base.clone()
             })?;
         }

@@ -117,6 +117,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         staging_dataset: None,
         timeflow: None,
         synced_to: None,
+        warnings: Vec::new(),
     };
     Ok(parts.catalog.put(&dsource)?)
 }
@@ -153,6 +154,7 @@ fn check_source(context: &Context) -> Result<(), Failure> {
         dsource.server_version = checked.version.clone();
         dsource.identity = checked.identity.clone();
         dsource.connector_state = checked.state.clone();
+        dsource.warnings = checked.warnings.clone();
         let unique = format!("{}_{:x}", dsource.id.0, checked.clock.as_millisecond());
         dsource.reservation = source.reservation_name(&unique);
     })?;
@@ -265,8 +267,11 @@ fn verify(context: &Context) -> Result<(), Failure> {
         // The tool is missing or does not run here: use the copy anyway, as every snapshot of it is
         // checked.
         Err(failure) if failure.code == ErrorKind::HostUnprepared => {
-            tracing::warn!(%failure, "the copy was not compared with its manifest");
-            Ok(())
+            let message = format!("the copy was not compared with its manifest: {failure}");
+            tracing::warn!(dsource = %dsource.name, message, "source");
+            let warning = Failure { message, ..failure };
+            let add = |dsource: &mut Dsource| dsource.warnings.push(warning.clone());
+            Ok(context.app().catalog.update(dsource.id, add).map(drop)?)
         }
         other => other,
     }

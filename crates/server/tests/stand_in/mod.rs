@@ -123,6 +123,7 @@ impl State {
             ready: true,
             state: SnapshotState::Ready,
             bookmarks: Vec::new(),
+            unchecked: Vec::new(),
             error: None,
         };
         if let Some(dsource) = self.dsources.get_mut(object) {
@@ -206,6 +207,7 @@ impl EngineService for StandIn {
             pool_status,
             last_scrub: None,
             faults: vec![fault],
+            warnings: Vec::new(),
         })
     }
 
@@ -230,6 +232,11 @@ impl EngineService for StandIn {
             created_at: time(),
             snapshots: Vec::new(),
             error: None,
+            warnings: vec![Warning {
+                object: request.name.clone(),
+                message: "its log has no bound".into(),
+                hint: "set one".into(),
+            }],
         };
         state.dsources.insert(request.name.clone(), dsource);
         state.snapshot(&request.name, ObjectKind::Dsource);
@@ -325,6 +332,7 @@ impl EngineService for StandIn {
             memory_bytes: request.memory_bytes,
             created_at: time(),
             timings: ProvisionTimings { total_ms: 420, start_ms: 300, ..Default::default() },
+            warnings: Vec::new(),
             error: None,
         };
         state.vdbs.insert(request.name.clone(), vdb);

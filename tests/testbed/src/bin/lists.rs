@@ -188,6 +188,7 @@ fn make_snapshots(
             kind: SnapshotKind::Manual,
             taken_at: now,
             readiness: Readiness::Ready { image: id, proven: false },
+            unchecked: Vec::new(),
         });
     }
     catalog.transaction(|tx| records.iter().try_for_each(|one| tx.put(one)))?;

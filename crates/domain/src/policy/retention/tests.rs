@@ -26,6 +26,7 @@ fn snapshot(id: u64, at: u64, kind: SnapshotKind, readiness: Readiness) -> Snaps
         kind,
         taken_at: at_ms(at),
         readiness,
+        unchecked: Vec::new(),
     }
 }
 
