@@ -109,6 +109,28 @@ pub struct LinkDsource {
     pub snapshot_every_ms: Option<u64>,
 }
 
+/// Changes how the source of a dSource is reached. What is absent stays.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetDsource {
+    /// The new URI: another address, role or `sslmode` of the same database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(
+        example = "postgresql://replicator@db2.example.com:5432/postgres?sslmode=verify-full"
+    )]
+    pub source: Option<String>,
+    /// The new password; kept as a secret and never shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+}
+
+/// Leaves out the source, as a password may be in it.
+impl fmt::Debug for SetDsource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SetDsource").finish_non_exhaustive()
+    }
+}
+
 /// Leaves out the source, as a password may be in it.
 impl fmt::Debug for LinkDsource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

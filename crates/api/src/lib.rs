@@ -22,7 +22,7 @@ pub mod timeflow;
 pub mod vdb;
 
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
-pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SyncedTo};
+pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};

@@ -8,7 +8,7 @@ pub const OPENAPI: &str = "/api/v1/openapi.json";
 pub const STATUS: &str = "/api/v1/status";
 /// GET: all dSources; POST: link.
 pub const DSOURCES: &str = "/api/v1/dsources";
-/// GET: one dSource; DELETE: unlink.
+/// GET: one dSource; POST: change how its source is reached; DELETE: unlink.
 pub const DSOURCE: &str = "/api/v1/dsources/{name}";
 /// POST: copy changes now and take a snapshot.
 pub const DSOURCE_SYNC: &str = "/api/v1/dsources/{name}/sync";

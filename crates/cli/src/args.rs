@@ -10,7 +10,7 @@ mod snapshot;
 mod vdb;
 
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
-pub use dsource::{DsourceCommand, LinkArgs};
+pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use job::JobCommand;
 pub use moment::MomentArgs;
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};

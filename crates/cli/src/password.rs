@@ -18,10 +18,22 @@ pub fn find(file: Option<&Path>, source: &SourceUri) -> Result<Option<Secret>, F
         );
         return Ok(Some(Secret::new(password)));
     }
-    if let Some(password) = std::env::var("PGPASSWORD").ok().filter(|text| !text.is_empty()) {
-        return Ok(Some(Secret::new(password)));
+    if let Some(password) = of_environment() {
+        return Ok(Some(password));
     }
     Ok(password_file().and_then(|file| search_file(&file, source)))
+}
+
+/// Looks in the named file and PGPASSWORD, for a source whose URI is not known here.
+pub fn given(file: Option<&Path>) -> Result<Option<Secret>, Failure> {
+    match file {
+        Some(file) => read_file(file).map(Some),
+        None => Ok(of_environment()),
+    }
+}
+
+fn of_environment() -> Option<Secret> {
+    std::env::var("PGPASSWORD").ok().filter(|text| !text.is_empty()).map(Secret::new)
 }
 
 fn read_file(file: &Path) -> Result<Secret, Failure> {

@@ -4,8 +4,8 @@ use crate::Client;
 use offshoot_api::{
     Bookmark, BookmarkList, CreateBookmark, Dsource, DsourceList, Job, JobAccepted, JobList,
     Ledger, LinkDsource, Policy, PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb,
-    ScrubPool, ScrubReport, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
-    Vdb, VdbList, routes,
+    ScrubPool, ScrubReport, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot,
+    TimeflowList, Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -68,6 +68,11 @@ impl Client {
     /// One dSource.
     pub fn show_dsource(&self, name: &str) -> Result<Dsource, Failure> {
         self.get(&routes::fill(routes::DSOURCE, name))
+    }
+
+    /// Changes how the source is reached.
+    pub fn set_dsource(&self, name: &str, request: &SetDsource) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::DSOURCE, name), request).map(accepted)
     }
 
     /// Receives what the source has flushed by now and takes a snapshot.

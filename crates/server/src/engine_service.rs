@@ -83,6 +83,11 @@ impl EngineService for LocalEngine {
         self.engine.dsources().show(name).map(dsource)
     }
 
+    fn set_dsource(&self, name: &str, request: api::SetDsource) -> Result<JobId, Failure> {
+        let password = request.password.map(|one| domain::Secret::new(one.reveal()));
+        self.engine.dsources().set(name, request.source, password)
+    }
+
     fn sync_dsource(&self, name: &str) -> Result<JobId, Failure> {
         self.engine.dsources().sync(name)
     }
@@ -315,12 +320,8 @@ fn dsource(view: DsourceView) -> api::Dsource {
 }
 
 fn snapshot(view: SnapshotView) -> api::Snapshot {
-    let SnapshotView { snapshot, position, object, bookmarks, has_log } = view;
+    let SnapshotView { snapshot, position, object, bookmarks } = view;
     let (state, error) = match &snapshot.readiness {
-        domain::Readiness::Pending if !has_log => {
-            let gone = "the log it needs is gone: the source was copied again";
-            (api::SnapshotState::Failed, Some(gone.to_owned()))
-        }
         domain::Readiness::Pending if !snapshot.awaits_proof() => {
             (api::SnapshotState::OnDemand, None)
         }

@@ -27,6 +27,7 @@ use utoipa::{Modify, OpenApi};
         dsource::link_dsource,
         dsource::list_dsources,
         dsource::show_dsource,
+        dsource::set_dsource,
         dsource::sync_dsource,
         dsource::pause_dsource,
         dsource::resume_dsource,

@@ -28,7 +28,10 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .route(routes::OPENAPI, get(openapi::document))
         .route(routes::STATUS, get(pool::status))
         .route(routes::DSOURCES, get(dsource::list_dsources).post(dsource::link_dsource))
-        .route(routes::DSOURCE, get(dsource::show_dsource).delete(dsource::unlink_dsource))
+        .route(
+            routes::DSOURCE,
+            get(dsource::show_dsource).post(dsource::set_dsource).delete(dsource::unlink_dsource),
+        )
         .route(routes::DSOURCE_SYNC, post(dsource::sync_dsource))
         .route(routes::DSOURCE_PAUSE, post(dsource::pause_dsource))
         .route(routes::DSOURCE_RESUME, post(dsource::resume_dsource))

@@ -2,8 +2,8 @@
 
 use offshoot_api::{
     Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Policy, PoolStatus, ProvisionVdb,
-    RefreshVdb, RewindVdb, ScrubPool, ScrubReport, SetPolicy, Snapshot, Status, TakeSnapshot,
-    TimeflowList, Vdb,
+    RefreshVdb, RewindVdb, ScrubPool, ScrubReport, SetDsource, SetPolicy, Snapshot, Status,
+    TakeSnapshot, TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 
@@ -23,6 +23,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn list_dsources(&self) -> Result<Vec<Dsource>, Failure>;
     /// One dSource.
     fn show_dsource(&self, name: &str) -> Result<Dsource, Failure>;
+    /// Changes how a source is reached.
+    fn set_dsource(&self, name: &str, request: SetDsource) -> Result<JobId, Failure>;
     /// Receives what the source has flushed by now and takes a snapshot.
     fn sync_dsource(&self, name: &str) -> Result<JobId, Failure>;
     /// Stops following the source.

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Result, ensure};
-use offshoot_api::{Status, Vdb, VdbState};
+use offshoot_api::{DsourceState, Status, Vdb, VdbState};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_rig::{EngineOptions, SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until};
+use offshoot_rig::{EngineOptions, Scratch, Source, SourceOptions, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, binary, check_refusal, wait_until};
 use std::time::Duration;
 
 fn bed() -> Testbed {
@@ -74,4 +74,49 @@ fn what_should_be_known_is_shown_and_not_only_logged() {
     assert!(shown.iter().all(|one| all.contains(one)), "{all:?}");
     let engine = all.iter().find(|one| one.object == "engine").unwrap();
     assert!(engine.message.contains("not confined"), "{engine:?}");
+}
+
+#[test]
+fn a_rotated_password_and_another_address_are_no_dead_end() -> Result<()> {
+    let bed = bed();
+    bed.provision("dev", "prod", &[])?;
+    let production = bed.source.connect("postgres")?;
+    production.execute("ALTER ROLE offshoot_link PASSWORD 'rotated'")?;
+    production.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_replication")?;
+    let state = || Ok(bed.dsource("prod")?.state);
+    wait_until("it is disconnected", PATIENCE, || Ok(state()? == DsourceState::Disconnected))?;
+
+    let set = |arguments: &[&str], password: &str| {
+        let all = ["dsource", "set", "prod"].iter().chain(arguments);
+        bed.engine.command_within(all, &[("PGPASSWORD", password)], PATIENCE)
+    };
+    let error = check_refusal(set(&[], "wrong"));
+    ensure!(error.code == "source_refused", "{error}");
+    ensure!(bed.dsource("prod")?.source == bed.source.link_uri(), "nothing has changed");
+    let error = check_refusal(bed.engine.command(["dsource", "set", "prod"]));
+    ensure!(error.code == "invalid_input", "{error}");
+
+    set(&[], "rotated")?;
+    wait_until("it is followed again", PATIENCE, || Ok(state()? == DsourceState::Active))?;
+    // Another role; the password stays.
+    production.execute("CREATE ROLE second REPLICATION LOGIN PASSWORD 'rotated'")?;
+    production.execute("GRANT pg_read_all_settings, pg_monitor TO second")?;
+    let uri = format!("postgresql://second@127.0.0.1:{}/postgres", bed.source.port());
+    bed.engine.command(["dsource", "set", "prod", "--source", &uri])?;
+    ensure!(bed.dsource("prod")?.source == uri);
+    production.execute("CREATE TABLE later AS SELECT 1 AS n")?;
+    bed.engine.command(["dsource", "sync", "prod"])?;
+    bed.engine.command(["vdb", "refresh", "dev"])?;
+    ensure!(bed.open("dev")?.number("SELECT n FROM later")? == 1);
+
+    // Another database is refused, whatever the password.
+    let scratch = Scratch::new("other")?;
+    let options = SourceOptions { bin_dir: find_newest()?, scale: 0, settings: vec![] };
+    let other = Source::start(&scratch, options)?;
+    let error = check_refusal(set(&["--source", &other.link_uri()], other.link_password()));
+    ensure!(error.message.contains("another database"), "{error}");
+    wait_until("it is still followed", PATIENCE, || Ok(state()? == DsourceState::Active))?;
+    let shown = bed.engine.command(["job", "list"])?.to_string();
+    ensure!(!shown.contains("rotated"), "the password is not in what jobs show");
+    Ok(())
 }

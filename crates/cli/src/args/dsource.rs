@@ -14,6 +14,7 @@ pub enum DsourceCommand {
     /// Show a dSource: how far it is synchronised, its snapshots
     #[command(after_help = "Example:\n  offshoot dsource show prod")]
     Show(NameArgs),
+    Set(SetArgs),
     /// Receive what the source has flushed by now and take a snapshot
     #[command(after_help = "Example:\n  offshoot dsource sync prod")]
     Sync(NameJobArgs),
@@ -56,6 +57,27 @@ pub struct LinkArgs {
     /// Take a snapshot this often while there are changes [default: 10min]
     #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
     pub snapshot_every: Option<u64>,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// Change how the source is reached: its address, role, password or TLS
+///
+/// It must be the same database, which is checked before anything changes; what was copied and received stays. The
+/// password is looked for as `dsource link` does; without one, the present one stays.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot dsource set prod --password-file new-secret.txt\n  \
+                        offshoot dsource set prod --source \
+                        'postgresql://replicator@db2/postgres?sslmode=verify-full'")]
+pub struct SetArgs {
+    /// Its name
+    pub name: String,
+    /// Where the source is now: postgresql://user@host:port/database
+    #[arg(long, value_name = "URI", value_parser = SourceUri::parse)]
+    pub source: Option<SourceUri>,
+    /// A file whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
     #[command(flatten)]
     pub job: JobArgs,
 }

@@ -1,10 +1,10 @@
 //! `offshoot dsource …`
 
 use super::{Session, removal, snapshot};
-use crate::args::{DsourceCommand, JobArgs, LinkArgs};
+use crate::args::{DsourceCommand, JobArgs, LinkArgs, SetArgs};
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use crate::password;
-use offshoot_api::{Dsource, LinkDsource};
+use offshoot_api::{Dsource, LinkDsource, SetDsource};
 use offshoot_types::{Failure, JobId};
 
 /// Runs one command.
@@ -17,6 +17,7 @@ pub fn run(session: &Session, command: DsourceCommand) -> Result<(), Failure> {
             Ok(())
         }
         DsourceCommand::Show(args) => show(session, &args.name),
+        DsourceCommand::Set(args) => set(session, args),
         DsourceCommand::Sync(args) => {
             change(session, &args.name, args.job, client.sync_dsource(&args.name)?)
         }
@@ -46,6 +47,18 @@ fn link(session: &Session, args: LinkArgs) -> Result<(), Failure> {
         snapshot_every_ms: args.snapshot_every,
     };
     let job = session.client.link_dsource(&request)?;
+    change(session, &args.name, args.job, job)
+}
+
+fn set(session: &Session, args: SetArgs) -> Result<(), Failure> {
+    let file = args.password_file.as_deref();
+    let password = match &args.source {
+        Some(source) => password::find(file, source)?,
+        None => password::given(file)?,
+    };
+    let source = args.source.map(|source| source.without_password().to_owned());
+    let request = SetDsource { source, password };
+    let job = session.client.set_dsource(&args.name, &request)?;
     change(session, &args.name, args.job, job)
 }
 

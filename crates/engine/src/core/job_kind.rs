@@ -11,6 +11,8 @@ pub enum JobKind {
     DsourceResync,
     /// Receives what the source has now and takes a snapshot.
     DsourceSync,
+    /// Changes how a source is reached.
+    DsourceSet,
     /// Stops following a source.
     DsourcePause,
     /// Follows a source again.
@@ -60,6 +62,7 @@ impl JobKind {
             JobKind::DsourceLink => "dsource_link",
             JobKind::DsourceResync => "dsource_resync",
             JobKind::DsourceSync => "dsource_sync",
+            JobKind::DsourceSet => "dsource_set",
             JobKind::DsourcePause => "dsource_pause",
             JobKind::DsourceResume => "dsource_resume",
             JobKind::DsourceUnlink => "dsource_unlink",

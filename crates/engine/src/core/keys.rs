@@ -22,6 +22,11 @@ pub fn source_password_key(id: DsourceId) -> String {
     format!("{id}/source-password")
 }
 
+/// Of the password that is to replace it.
+pub fn new_source_password_key(id: DsourceId) -> String {
+    format!("{id}/new-source-password")
+}
+
 /// Of a VDB's password.
 pub fn password_key(id: VdbId) -> String {
     format!("{id}/password")

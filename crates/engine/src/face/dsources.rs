@@ -118,6 +118,30 @@ impl Dsources<'_> {
         dsource::submit_sync(self.parts, name)
     }
 
+    /// Changes how a source is reached: its URI, its password, or both. It must be the same database.
+    ///
+    /// # Errors
+    /// `InvalidInput`, `NotFound`, `Busy`.
+    pub fn set(
+        &self,
+        name: &str,
+        source: Option<String>,
+        password: Option<Secret>,
+    ) -> Result<JobId, Failure> {
+        let dsource = self.parts.dsource(name)?;
+        if source.is_none() && password.is_none() {
+            return Err(Failure::new(
+                ErrorKind::InvalidInput,
+                "there is nothing to change",
+                "give another --source, a --password-file, or both",
+            ));
+        }
+        let connector = self.parts.connectors.find(&dsource.connector)?;
+        let uri = source.unwrap_or_else(|| dsource.source.clone());
+        let to = connector.parse_source(&uri, password)?;
+        dsource::submit_set(self.parts, &dsource, to)
+    }
+
     /// Stops following a source.
     ///
     /// # Errors

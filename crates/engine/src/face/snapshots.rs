@@ -22,8 +22,6 @@ pub struct SnapshotView {
     pub object: String,
     /// The bookmarks that name it.
     pub bookmarks: Vec<String>,
-    /// Whether there is the log that it takes to open it as taken.
-    pub has_log: bool,
 }
 
 /// Snapshots, as a user works with them.
@@ -106,17 +104,15 @@ pub fn views(
     parts: &Parts,
     owner: Owner,
     name: &str,
-    found: Vec<Snapshot>,
+    snapshots: Vec<Snapshot>,
     writer: &PositionWriter,
 ) -> Result<Vec<SnapshotView>, Failure> {
     let mut names = bookmarks::by_snapshot(parts, owner)?;
-    let has_log = snapshots::on_received_log(parts, owner)?;
     let view = |snapshot: Snapshot| SnapshotView {
         object: name.to_owned(),
         position: writer.show(snapshot.position),
         bookmarks: names.remove(&snapshot.id).unwrap_or_default(),
-        has_log: has_log(&snapshot),
         snapshot,
     };
-    Ok(found.into_iter().map(view).collect())
+    Ok(snapshots.into_iter().map(view).collect())
 }

@@ -146,17 +146,9 @@ pub fn set_readiness(core: &Core, id: SnapshotId, readiness: Readiness) -> Resul
 /// Whether the log that a snapshot's image as taken needs exists: it is gone once the source was
 /// copied again. A VDB's image has its log inside.
 pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
-    Ok(on_received_log(core, snapshot.owner)?(snapshot))
-}
-
-/// The same for many snapshots of one object.
-pub fn on_received_log(core: &Core, owner: Owner) -> Result<impl Fn(&Snapshot) -> bool, Failure> {
-    let timeflow = match owner {
-        Owner::Dsource(id) => core.catalog.find::<Dsource>(id)?.and_then(|one| one.timeflow),
-        Owner::Vdb(_) => None,
-    };
-    let of_vdb = matches!(owner, Owner::Vdb(_));
-    Ok(move |snapshot: &Snapshot| of_vdb || timeflow == Some(snapshot.timeflow))
+    let Owner::Dsource(id) = snapshot.owner else { return Ok(true) };
+    let dsource: Option<Dsource> = core.catalog.find(id)?;
+    Ok(dsource.is_some_and(|dsource| dsource.timeflow == Some(snapshot.timeflow)))
 }
 
 /// Which snapshot of a dSource its policy or the provisioning-time objective asks for now.

@@ -4,7 +4,7 @@ use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
 use axum::extract::State;
-use offshoot_api::{Dsource, DsourceList, ErrorBody, JobAccepted, LinkDsource, routes};
+use offshoot_api::{Dsource, DsourceList, ErrorBody, JobAccepted, LinkDsource, SetDsource, routes};
 
 /// Links a source.
 #[utoipa::path(
@@ -43,6 +43,23 @@ pub(crate) async fn list_dsources(State(service): Service) -> Answer<DsourceList
 )]
 pub(crate) async fn show_dsource(State(service): Service, Name(name): Name) -> Answer<Dsource> {
     answer(service, move |service| service.show_dsource(&name)).await
+}
+
+/// Changes how the source is reached: another address, role, password or TLS of the same database.
+#[utoipa::path(
+    post,
+    path = routes::DSOURCE,
+    tag = "dsources",
+    params(("name" = String, Path, description = "Its name")),
+    request_body = SetDsource,
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn set_dsource(
+    State(service): Service,
+    Name(name): Name,
+    Body(request): Body<SetDsource>,
+) -> Accepted {
+    accept(service, move |service| service.set_dsource(&name, request)).await
 }
 
 /// Receives what the source has flushed by now and takes a snapshot.

@@ -257,6 +257,15 @@ impl EngineService for StandIn {
         self.lock().dsources.get(name).cloned().ok_or_else(|| missing("dSource", name))
     }
 
+    fn set_dsource(&self, name: &str, request: SetDsource) -> Result<JobId, Failure> {
+        let job = self.on_dsource("dsource_set", name)?;
+        if let (Some(dsource), Some(source)) = (self.lock().dsources.get_mut(name), request.source)
+        {
+            dsource.source = source;
+        }
+        Ok(job)
+    }
+
     fn sync_dsource(&self, name: &str) -> Result<JobId, Failure> {
         self.on_dsource("dsource_sync", name)
     }

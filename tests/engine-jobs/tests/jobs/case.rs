@@ -82,6 +82,13 @@ pub const SNAPSHOT_DELETE: Case = Case {
 
 pub const PROOF: Case = Case { action: "prove shop", works: REFRESHED, by_itself: true, ..PLAIN };
 
+pub const SET: Case = Case {
+    action: "move shop",
+    is_done: is_active,
+    works: &["sync shop", "refresh dev", "same dev"],
+    ..PLAIN
+};
+
 pub const PAUSE: Case = Case {
     action: "pause shop",
     after: &["resume shop", "sync shop"],
@@ -212,6 +219,7 @@ macro_rules! each_case {
             snapshot_of_a_vdb: SNAPSHOT_OF_VDB,
             snapshot_deletion: SNAPSHOT_DELETE,
             proof: PROOF,
+            set: SET,
             pause: PAUSE,
             resume: RESUME,
             provision: PROVISION,

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<JobId>, Failure> {
     Ok(Some(match *words {
         ["link", name] => link(engine, name, source)?,
+        ["move", name] => engine.dsources().set(name, Some(source.to_owned()), None)?,
         ["sync", name] => engine.dsources().sync(name)?,
         ["snapshot", name] => engine.snapshots().take(name)?,
         ["forget", name] => engine.snapshots().delete(newest(engine, name)?)?,
