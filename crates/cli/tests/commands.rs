@@ -144,6 +144,7 @@ fn every_command_prints_one_document_with_json_and_text_without() {
         ("status", "engine_version", "engine"),
         ("dsource list", "dsources", "PROD"),
         ("dsource show prod", "snapshots", "logical size"),
+        ("dsource set prod --source postgresql://s@db2/postgres", "source", "db2"),
         ("dsource sync prod", "snapshots", "server version"),
         ("dsource pause prod", "state", "state"),
         ("dsource resume prod", "state", "state"),

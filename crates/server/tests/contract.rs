@@ -97,6 +97,9 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
             Some(json!({"name": "new", "connector": "postgres", "source": "postgresql://a@b/c",
                    "password": "p", "snapshot_every_ms": 600000}))
         }
+        ("post", "/api/v1/dsources/{name}") => {
+            Some(json!({"source": "postgresql://b@c/d", "password": "p"}))
+        }
         ("post", "/api/v1/pool/scrub") => Some(json!({"bytes_per_s": 16 << 20})),
         ("post", "/api/v1/snapshots") => Some(json!({"object": "prod"})),
         ("post", "/api/v1/vdbs") => {
