@@ -7,6 +7,7 @@ use crate::serving::Serving;
 use crate::space::losses;
 use follower::Follower;
 use offshoot_domain::Dsource;
+use offshoot_os::spawn_or_run;
 use offshoot_types::{DsourceId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -78,7 +79,7 @@ impl Following {
         let followers: Vec<_> = self.followers.lock().drain().map(|(_, one)| one).collect();
         std::thread::scope(|scope| {
             for follower in &followers {
-                scope.spawn(|| {
+                spawn_or_run(scope, || {
                     if let Err(failure) = follower.stop() {
                         tracing::error!(%failure, "a follower did not stop cleanly");
                     }

@@ -14,6 +14,7 @@ mod port;
 mod priority;
 pub mod process;
 mod random;
+mod scoped;
 mod shared_memory;
 
 pub use clock::{Clock, SystemClock};
@@ -21,4 +22,5 @@ pub use exec::replace_process;
 pub use port::unused_port;
 pub use priority::lower_thread_priority;
 pub use random::random_bytes;
+pub use scoped::spawn_or_run;
 pub use shared_memory::{SharedMemory, redirect};

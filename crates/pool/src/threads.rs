@@ -15,10 +15,15 @@ pub(crate) fn threads_for(shares: u64) -> usize {
 pub(crate) fn in_parallel<T: Send>(shares: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let work = &work;
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..shares).map(|share| scope.spawn(move || work(share))).collect();
+        let start = |share| std::thread::Builder::new().spawn_scoped(scope, move || work(share));
+        let others: Vec<_> = (1..shares).map(|share| (share, start(share))).collect();
         let mut results = vec![work(0)];
-        for other in others {
-            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        for (share, other) in others {
+            results.push(match other {
+                Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // The system has no more threads.
+                Err(_) => work(share),
+            });
         }
         results
     })

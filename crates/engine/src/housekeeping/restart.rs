@@ -7,6 +7,7 @@ use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
+use offshoot_os::spawn_or_run;
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub fn start_all(parts: &Arc<Parts>) -> Result<(), Failure> {
     let starts: Vec<JobId> = should_run.filter_map(|vdb| begin_start(parts, vdb)).collect();
     std::thread::scope(|scope| {
         for dsource in &dsources {
-            scope.spawn(|| start_dsource(parts, dsource));
+            spawn_or_run(scope, || start_dsource(parts, dsource));
         }
     });
     let deadline = parts.clock.elapsed() + STARTS;
@@ -172,9 +173,9 @@ pub fn give_up(parts: &Parts, vdb: &Vdb) -> Result<(), Failure> {
 pub fn stop_all(parts: &Arc<Parts>) {
     let vdbs: Vec<Vdb> = parts.catalog.list().unwrap_or_default();
     std::thread::scope(|scope| {
-        scope.spawn(|| parts.stop_all());
+        spawn_or_run(scope, || parts.stop_all());
         for vdb in &vdbs {
-            scope.spawn(|| {
+            spawn_or_run(scope, || {
                 if let Err(failure) = parts.servers.stop(&vdb_key(vdb.id), StopMode::Fast) {
                     tracing::error!(vdb = %vdb.name, %failure, "it did not stop cleanly");
                 }
