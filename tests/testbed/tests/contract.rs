@@ -83,7 +83,7 @@ fn a_rotated_password_and_another_address_are_no_dead_end() -> Result<()> {
     let production = bed.source.connect("postgres")?;
     production.execute("ALTER ROLE offshoot_link PASSWORD 'rotated'")?;
     production.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_replication")?;
-    let state = || Ok(bed.dsource("prod")?.state);
+    let state = || -> Result<_> { Ok(bed.dsource("prod")?.state) };
     wait_until("it is disconnected", PATIENCE, || Ok(state()? == DsourceState::Disconnected))?;
 
     let set = |arguments: &[&str], password: &str| {
