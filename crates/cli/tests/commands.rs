@@ -595,3 +595,11 @@ fn removing_says_what_goes_and_asks_on_a_terminal_only() {
     assert!(ran.stderr.contains("snapshot-1"), "{}", ran.stderr);
     ran.ok();
 }
+
+#[test]
+fn the_last_line_of_a_job_that_is_done_tells_no_percentage() {
+    let world = World::with_objects();
+    let told = world.run("dsource sync prod").stderr;
+    let last = told.lines().last().unwrap_or_default();
+    assert!(last.contains("done") && !last.contains('%'), "{told}");
+}
