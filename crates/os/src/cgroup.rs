@@ -57,6 +57,9 @@ struct Place {
     dir: PathBuf,
 }
 
+/// More bytes than any limit.
+const UNLIMITED: u64 = 1 << 60;
+
 /// A control group. Dropping it leaves it in place; see [`Group::remove`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
@@ -147,6 +150,14 @@ impl Group {
         set("memory.swap.max").or_else(|_| set("memory.swappiness"))
     }
 
+    /// Whether the memory of its processes is limited by itself, not only by groups above it.
+    pub fn limits_memory(&self) -> bool {
+        let read = |file: &str| std::fs::read_to_string(self.memory()?.join(file));
+        let limit = read("memory.max").or_else(|_| read("memory.limit_in_bytes"));
+        // Without a limit, version 2 says `max` and version 1 some number that no host has.
+        limit.is_ok_and(|text| text.trim().parse::<u64>().is_ok_and(|bytes| bytes < UNLIMITED))
+    }
+
     /// Processes that the kernel has ended in the group for lack of memory.
     ///
     /// # Errors
@@ -190,12 +201,6 @@ impl Place {
             _ => Ok(Place { dir, ..*self }),
         }
     }
-}
-
-/// Whether a process is in a group with this prefix.
-pub fn holds(prefix: &str, pid: i32) -> bool {
-    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    groups.lines().any(|line| line.rsplit('/').next().is_some_and(|name| name.starts_with(prefix)))
 }
 
 /// Removes the empty groups with this prefix, which a killed process left.

@@ -10,7 +10,7 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, Vdb};
-use offshoot_os::cgroup;
+use offshoot_os::cgroup::Group;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -199,7 +199,11 @@ fn view(
 /// What the users of a VDB should know.
 pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
     let server = vdb.memory_bytes.and_then(|_| parts.servers.get(&vdb_key(vdb.id)));
-    let unlimited = server.is_some_and(|it| !cgroup::holds("offshoot-", it.process_id().pid));
+    let limited = |pid| {
+        let group = Group::holding(pid, |name| name.starts_with("offshoot-"));
+        group.is_some_and(|group| group.limits_memory())
+    };
+    let unlimited = server.is_some_and(|server| !limited(server.process_id().pid));
     let warning = || {
         Failure::new(
             ErrorKind::HostUnprepared,

@@ -50,7 +50,9 @@ mod needs_memory_groups {
     #[ignore = "needs root and memory control groups"]
     fn limits_a_process() {
         let (name, group) = group("memory");
+        assert!(!group.limits_memory());
         group.limit_memory(64 << 20).expect("a limit");
+        assert!(group.limits_memory());
         let child = Spec::new("sleep").arg("60").spawn().expect("sleep runs");
         group.add(child.pid()).expect("the process is moved");
         let (pid, wanted) = (child.pid(), name.clone());
