@@ -2,7 +2,9 @@
 
 use crate::residents;
 use crate::spec::{CellSpec, CellUser, HEAP};
-use offshoot_launcher::{Ended, Found, Launch, Launcher, Mark, Process, ThisHost};
+use offshoot_launcher::{
+    Ended, Found, Launch, Launcher, Mark, Process, ThisHost, group_of, remove_group,
+};
 use offshoot_os::process::{ProcessId, Signal, Sink, Spec, User, run};
 use offshoot_types::{ErrorKind, Failure};
 use std::io;
@@ -135,8 +137,13 @@ impl Process for Inhabited {
     }
 
     fn end(&mut self, first: Signal, then: Signal, deadline: Duration) -> Option<Ended> {
+        let group = group_of(self.server.id());
         let ended = self.server.end(first, then, deadline);
         let empty = self.data_dir.as_ref().is_none_or(|dir| residents::end(dir));
+        // It was not empty before.
+        if let Some(group) = group.filter(|_| empty) {
+            remove_group(&group);
+        }
         ended.filter(|_| empty)
     }
 }

@@ -6,6 +6,7 @@ use offshoot_os::cgroup::Group;
 use offshoot_os::process::{Child, ProcessId, Signal, User};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -126,13 +127,26 @@ fn group_name(engine: u32, key: &str) -> String {
 }
 
 /// The control group that an engine made for a server, as one of its processes shows it.
-fn group_of(process: ProcessId) -> Option<Group> {
+pub fn group_of(process: ProcessId) -> Option<Group> {
     Group::holding(process.pid, |name| {
         let engine = name.strip_prefix("offshoot-").and_then(|rest| rest.split_once('-'));
         engine.is_some_and(|(engine, key)| {
             engine.parse().is_ok_and(|engine| group_name(engine, key) == name)
         })
     })
+}
+
+/// Removes the control group of a server that has ended. Processes that are not in it any more may hold it
+/// for a moment.
+pub fn remove_group(group: &Group) {
+    let deadline = SystemClock.elapsed() + NOTICE;
+    while let Err(error) = group.remove() {
+        if SystemClock.elapsed() >= deadline {
+            tracing::debug!(%error, "a control group stays");
+            return;
+        }
+        SystemClock.sleep(Duration::from_millis(5));
+    }
 }
 
 /// Lets nothing in the control group of a process start more processes: what is to be ended must not grow
@@ -188,8 +202,11 @@ impl HostProcess {
     }
 
     fn group_name(&self) -> String {
-        let key = self.runtime_dir.file_name().unwrap_or_default();
-        group_name(std::process::id(), &key.to_string_lossy())
+        // Directories of the same name are of different servers.
+        let mut hasher = DefaultHasher::new();
+        self.runtime_dir.hash(&mut hasher);
+        let key = self.runtime_dir.file_name().unwrap_or_default().to_string_lossy();
+        group_name(std::process::id(), &format!("{:08x}-{key}", hasher.finish() as u32))
     }
 
     /// Its control group, also of an earlier engine's making, or when it has ended.
@@ -257,10 +274,8 @@ impl Process for HostProcess {
             status.is_some_and(|status| status.success())
         });
         record::forget(&self.runtime_dir);
-        if let Some(group) = group
-            && let Err(error) = group.remove()
-        {
-            tracing::debug!(%error, "a control group stays");
+        if let Some(group) = group {
+            remove_group(&group);
         }
         Some(Ended { gently, success: status })
     }

@@ -21,5 +21,5 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use host::{ThisHost, forbid_children};
+pub use host::{ThisHost, forbid_children, group_of, remove_group};
 pub use launcher::{Ended, Found, Launch, Launcher, Mark, Process};

@@ -117,3 +117,25 @@ fn a_program_that_is_missing_is_said() {
     assert_eq!(failure.code, ErrorKind::HostUnprepared);
     assert!(failure.message.contains("/nonexistent/sleeperd"), "{}", failure.message);
 }
+
+mod needs_process_groups {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root and control groups of processes"]
+    fn each_server_has_a_group_of_its_own_which_ends_with_it() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let host = ThisHost::as_ourselves();
+        let mut first = launched(&host, one.path());
+        let mut second = launched(&host, two.path());
+        let (group, other) = (group_of(first.id()).unwrap(), group_of(second.id()).unwrap());
+        // Their directories have the same name.
+        assert_ne!(group, other);
+        first.end(Signal::Terminate, Signal::Kill, DEADLINE).unwrap();
+        assert!(group.limit_processes(1).is_err(), "the group of the first is gone");
+        forbid_children(second.id());
+        assert_eq!(group_of(second.id()), Some(other.clone()));
+        second.end(Signal::Terminate, Signal::Kill, DEADLINE).unwrap();
+        assert!(other.limit_processes(1).is_err(), "and that of the second");
+    }
+}
