@@ -92,6 +92,18 @@ pub(crate) const DATABASES: &str =
 /// `Internal` with the server's words.
 pub(crate) fn hand_over(server: &Server) -> Result<Vec<String>, Failure> {
     let mut session = server.connect()?;
+    let mut refused = hand_over_databases(&mut session)?;
+    for database in session.query_column(DATABASES, TIMEOUT)? {
+        refused.extend(hand_over_inside(&mut server.connect_to(&database)?, &database)?);
+    }
+    Ok(refused)
+}
+
+/// Gives away the databases themselves.
+///
+/// # Errors
+/// As [`hand_over`].
+pub(crate) fn hand_over_databases(session: &mut Session) -> Result<Vec<String>, Failure> {
     let role = quote_identifier(VDB_ROLE);
     let own = format!(
         "SELECT pg_catalog.format('ALTER DATABASE %I OWNER TO {role}', datname) \
@@ -99,16 +111,20 @@ pub(crate) fn hand_over(server: &Server) -> Result<Vec<String>, Failure> {
          WHERE rolsuper AND NOT datistemplate"
     );
     let statements = session.query_column(&own, TIMEOUT)?;
-    let mut refused = run(&mut session, &statements)?;
-    let databases = session.query_column(DATABASES, TIMEOUT)?;
-    drop(session);
-    for database in databases {
-        let mut session = server.connect_to(&database)?;
-        let statements = session.query_column(&statements_of_database(), TIMEOUT)?;
-        let here = run(&mut session, &statements)?;
-        refused.extend(here.into_iter().map(|line| format!("{database}: {line}")));
-    }
-    Ok(refused)
+    run(session, &statements)
+}
+
+/// Gives away what is in the database that a session is in.
+///
+/// # Errors
+/// As [`hand_over`].
+pub(crate) fn hand_over_inside(
+    session: &mut Session,
+    database: &str,
+) -> Result<Vec<String>, Failure> {
+    let statements = session.query_column(&statements_of_database(), TIMEOUT)?;
+    let refused = run(session, &statements)?;
+    Ok(refused.into_iter().map(|line| format!("{database}: {line}")).collect())
 }
 
 fn statements_of_database() -> String {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{remove_file, write_file};
 use crate::server::Server;
-use crate::session::quote_text;
+use crate::session::{Session, quote_text};
 
 /// File in the data directory of an image that says which secrets of the source are in it. A VDB that
 /// was given to its user has none: what its users make from then on is theirs.
@@ -107,8 +107,6 @@ pub fn remove(server: &Server, dir: &dyn DataDir, keep: Keep) -> Result<(), Fail
         let forget =
             format!("UPDATE pg_catalog.pg_authid SET rolpassword = NULL WHERE {of_source}");
         session.execute(&forget, TIMEOUT)?;
-        // Old versions of the rows would stay readable in the file.
-        session.execute("VACUUM (FULL) pg_catalog.pg_authid", TIMEOUT)?;
     }
     if !keep.foreign_servers {
         for database in &found.foreign {
@@ -118,12 +116,21 @@ pub fn remove(server: &Server, dir: &dyn DataDir, keep: Keep) -> Result<(), Fail
                  UPDATE pg_catalog.pg_foreign_server SET srvoptions = NULL;",
                 TIMEOUT,
             )?;
+            // Old versions of the rows would stay in the files.
             for table in ["pg_user_mapping", "pg_foreign_server"] {
                 inside.execute(&format!("VACUUM (FULL) pg_catalog.{table}"), TIMEOUT)?;
             }
         }
     }
     remove_file(dir, FILE)
+}
+
+/// Removes old versions of roles from their file, which a superuser can read.
+///
+/// # Errors
+/// `Internal` with the server's words.
+pub(crate) fn wipe_roles(session: &mut Session) -> Result<(), Failure> {
+    session.execute("VACUUM (FULL) pg_catalog.pg_authid", TIMEOUT)
 }
 
 fn are_among(names: &[String]) -> String {

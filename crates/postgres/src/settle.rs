@@ -12,7 +12,7 @@ use std::time::Duration;
 use offshoot_types::Failure;
 
 use crate::engine_role::{self, ENGINE_ROLE};
-use crate::handover::{self, hand_over};
+use crate::handover;
 use crate::secrets::{self, Secrets};
 use crate::server::Server;
 use crate::session::{Session, quote_identifier, quote_text};
@@ -60,6 +60,7 @@ pub(crate) fn take_engine_role(server: &Server) -> Result<(), Failure> {
 pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Failure> {
     take_engine_role(server)?;
     let mut session = server.connect()?;
+    make_vdb_role(&mut session)?;
     let mut report = SettleReport {
         disabled_logins: session.query_column(
             &format!(
@@ -73,14 +74,25 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
              WHERE subenabled OR subslotname IS NOT NULL OR subconninfo <> '' ORDER BY 1",
             TIMEOUT,
         )?,
+        warnings: prepared_transactions(&mut session)?,
         ..SettleReport::default()
     };
     let passwords = "SELECT rolname FROM pg_catalog.pg_authid WHERE rolpassword IS NOT NULL";
-    let found = Secrets {
+    let mut found = Secrets {
         logins: report.disabled_logins.clone(),
         passwords: session.query_column(passwords, TIMEOUT)?,
-        foreign: look_into_databases(server, &mut session, &mut report)?,
+        foreign: Vec::new(),
     };
+    report.warnings.extend(handover::hand_over_databases(&mut session)?);
+    // One session in each: opening it takes longer than all that is done there.
+    for database in session.query_column(handover::DATABASES, TIMEOUT)? {
+        let mut inside = server.connect_to(&database)?;
+        unschedule(&mut inside, &database, &mut report)?;
+        report.warnings.extend(handover::hand_over_inside(&mut inside, &database)?);
+        if !inside.query_column(secrets::FOREIGN, TIMEOUT)?.is_empty() {
+            found.foreign.push(database);
+        }
+    }
     // Written before the logins are disabled, so that a repeated run never forgets what the first
     // one found.
     secrets::remember(dir, found)?;
@@ -90,17 +102,13 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
          LATERAL pg_catalog.pg_drop_replication_slot(slot_name) WHERE NOT active",
         TIMEOUT,
     )?;
-    report.warnings = prepared_transactions(&mut session)?;
-    report.warnings.extend(hand_over(server)?);
     session.execute("CHECKPOINT", CHECKPOINT_TIMEOUT)?;
     Ok(report)
 }
 
-/// The catalog is changed directly: subscriptions belong to databases, and it would take a session in
-/// each of them.
-fn cut(session: &mut Session) -> Result<(), Failure> {
+fn make_vdb_role(session: &mut Session) -> Result<(), Failure> {
     let (role, renamed) = (quote_identifier(VDB_ROLE), quote_identifier(RENAMED));
-    let mut sql = format!(
+    let rename = format!(
         "DO $do$ BEGIN \
            IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE oid = 10 AND rolname = {}) THEN \
              ALTER ROLE {role} RENAME TO {renamed}; \
@@ -108,46 +116,40 @@ fn cut(session: &mut Session) -> Result<(), Failure> {
          END $do$;",
         quote_text(VDB_ROLE)
     );
-    sql += &vdb_role::ensure_sql(None, false);
-    sql += &secrets::login_sql(SOURCE_LOGINS, "NOLOGIN");
-    sql += "UPDATE pg_catalog.pg_subscription SET subenabled = false, subslotname = NULL, \
-            subconninfo = '' WHERE subenabled OR subslotname IS NOT NULL OR subconninfo <> '';";
+    session.execute(&(rename + &vdb_role::ensure_sql(None, false)), TIMEOUT)
+}
+
+/// The catalog is changed directly: subscriptions belong to databases, and it would take a session in
+/// each of them.
+fn cut(session: &mut Session) -> Result<(), Failure> {
+    let sql = secrets::login_sql(SOURCE_LOGINS, "NOLOGIN")
+        + "UPDATE pg_catalog.pg_subscription SET subenabled = false, subslotname = NULL, \
+           subconninfo = '' WHERE subenabled OR subslotname IS NOT NULL OR subconninfo <> '';";
     session.execute(&sql, TIMEOUT)
 }
 
-/// What only a session in a database can see and change. Returns the databases with foreign servers.
-fn look_into_databases(
-    server: &Server,
-    session: &mut Session,
+/// Deletes the jobs of pg_cron, and of pgAgent, whose steps may hold the address and password of any
+/// database.
+fn unschedule(
+    inside: &mut Session,
+    database: &str,
     report: &mut SettleReport,
-) -> Result<Vec<String>, Failure> {
-    let mut foreign = Vec::new();
-    for database in session.query_column(handover::DATABASES, TIMEOUT)? {
-        let mut inside = server.connect_to(&database)?;
-        // Of pg_cron, and of pgAgent, whose steps may hold the address and password of any database.
-        let jobs = ["cron.job", "pgagent.pga_job"];
-        for table in jobs {
-            let there = format!("SELECT pg_catalog.to_regclass({})", quote_text(table));
-            if inside.query_column(&there, TIMEOUT)?.is_empty() {
-                continue;
-            }
-            let delete =
-                format!("WITH gone AS (DELETE FROM {table} RETURNING 1) SELECT count(*) FROM gone");
-            match inside.query_column(&delete, TIMEOUT) {
-                Ok(count) if count == ["0"] => {}
-                Ok(_) => report.unscheduled.push(database.clone()),
-                Err(failure) => report.warnings.push(format!(
-                    "the jobs in {table} of database {database} could not be deleted: {}",
-                    failure.message
-                )),
-            }
-        }
-        if !inside.query_column(secrets::FOREIGN, TIMEOUT)?.is_empty() {
-            foreign.push(database);
+) -> Result<(), Failure> {
+    let there = "SELECT pg_catalog.to_regclass(name) \
+                 FROM pg_catalog.unnest(ARRAY['cron.job', 'pgagent.pga_job']) AS name";
+    for table in inside.query_column(there, TIMEOUT)? {
+        let delete =
+            format!("WITH gone AS (DELETE FROM {table} RETURNING 1) SELECT count(*) FROM gone");
+        match inside.query_column(&delete, TIMEOUT) {
+            Ok(count) if count == ["0"] => {}
+            Ok(_) => report.unscheduled.push(database.to_owned()),
+            Err(failure) => report.warnings.push(format!(
+                "the jobs in {table} of database {database} could not be deleted: {}",
+                failure.message
+            )),
         }
     }
-    report.unscheduled.dedup();
-    Ok(foreign)
+    Ok(())
 }
 
 fn prepared_transactions(session: &mut Session) -> Result<Vec<String>, Failure> {

@@ -112,6 +112,9 @@ impl Server for RunningServer {
         // Before anybody can log in.
         secrets::remove(&server, &*self.files, keep)?;
         let mut session = server.connect()?;
+        if grant.superuser {
+            secrets::wipe_roles(&mut session)?;
+        }
         vdb_role::admit(&mut session, grant.password.reveal(), grant.superuser)?;
         vdb_role::main_database(&mut session, grant.preferred_database.as_deref())
     }
