@@ -55,6 +55,12 @@ pub(super) fn start_failure(spec: &ServerSpec, start: &LogPlace) -> Failure {
         (ErrorKind::InvalidInput, "correct the settings of the VDB")
     } else if has(&["could not map anonymous shared memory", "Cannot allocate memory"]) {
         (ErrorKind::HostUnprepared, "give it less memory (shared_buffers, --memory)")
+    } else if has(&["Create this directory for the tablespace"]) {
+        (
+            ErrorKind::SourceRefused,
+            "the source has made a tablespace since it was linked, which only a new copy can take in: \
+             unlink the dSource and link it again",
+        )
     } else if has(&["could not access file", "could not load library"]) {
         (ErrorKind::HostUnprepared, "install the missing library for this version of PostgreSQL")
     } else if has(&["incompatible with server", "not compatible with this version"]) {
