@@ -175,14 +175,18 @@ impl Group {
         place.map(|place| place.dir.as_path()).ok_or(io::ErrorKind::NotFound.into())
     }
 
-    /// Removes the group, which must be empty; being gone is no error.
+    /// Removes the group, which must be empty, with the empty groups that a killed process made in it; being
+    /// gone is no error.
     ///
     /// # Errors
     /// What the operating system says.
     pub fn remove(&self) -> io::Result<()> {
-        self.places.iter().try_for_each(|place| match std::fs::remove_dir(&place.dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        self.places.iter().try_for_each(|place| {
+            remove_empty_in(&place.dir, "");
+            match std::fs::remove_dir(&place.dir) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
         })
     }
 }
@@ -206,11 +210,16 @@ impl Place {
 /// Removes the empty groups with this prefix, which a killed process left.
 pub fn remove_empty(prefix: &str) {
     for own in places_of("self", Controller::is_of_version_one) {
-        for entry in std::fs::read_dir(own.dir).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(prefix) {
-                // The kernel refuses where processes are.
-                let _ = std::fs::remove_dir(entry.path());
-            }
+        remove_empty_in(&own.dir, prefix);
+    }
+}
+
+fn remove_empty_in(group: &Path, prefix: &str) {
+    for entry in std::fs::read_dir(group).into_iter().flatten().flatten() {
+        let is_group = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_group && entry.file_name().to_string_lossy().starts_with(prefix) {
+            // The kernel refuses where processes are.
+            let _ = std::fs::remove_dir(entry.path());
         }
     }
 }
