@@ -202,6 +202,15 @@ impl Archive {
         if missing == first { from } else { self.start(&at(missing)) }
     }
 
+    /// Opens a file, also one that was still being received when it was listed and has become whole, under
+    /// its other name, since.
+    pub(crate) fn open_now(&self, file: &WalFile) -> Result<Option<Box<dyn DataFile>>, Failure> {
+        match self.open(file)? {
+            None if file.partial => self.open(&WalFile { partial: false, ..*file }),
+            found => Ok(found),
+        }
+    }
+
     /// Opens a file; `None` when it is not there.
     pub(crate) fn open(&self, file: &WalFile) -> Result<Option<Box<dyn DataFile>>, Failure> {
         let name = self.file_name(file);

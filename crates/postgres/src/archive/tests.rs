@@ -164,3 +164,17 @@ fn damage_in_a_whole_file_is_told_from_the_end() {
         assert!(archive.valid_end(archive.start(&file)).is_err());
     }
 }
+
+#[test]
+fn a_file_that_became_whole_since_it_was_looked_up_is_opened() {
+    let scratch = tempfile::tempdir().unwrap();
+    let archive = archive(scratch.path());
+    let name = "000000010000000000000003";
+    let partial = format!("{name}.partial");
+    std::fs::write(scratch.path().join(&partial), "log").unwrap();
+    let [file] = archive.files().unwrap()[..] else { panic!("one file") };
+    std::fs::rename(scratch.path().join(&partial), scratch.path().join(name)).unwrap();
+    assert_eq!(archive.open_now(&file).unwrap().unwrap().size().unwrap(), 3);
+    std::fs::remove_file(scratch.path().join(name)).unwrap();
+    assert!(archive.open_now(&file).unwrap().is_none());
+}

@@ -60,7 +60,7 @@ impl WalTarget<'_> {
         if out.size().map_err(&fail)? != self.archive.segment_bytes() {
             out.set_size(self.archive.segment_bytes()).map_err(&fail)?;
         }
-        let Some(input) = self.archive.open(file)? else {
+        let Some(input) = self.archive.open_now(file)? else {
             return Err(fail(io::ErrorKind::NotFound.into()));
         };
         let start = self.archive.start(file).0;
