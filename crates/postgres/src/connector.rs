@@ -193,12 +193,16 @@ impl Connector for Postgres {
             &mut |position| (replay.tick)(position.map(LogPosition::from)),
         )?;
         let (end, server) = (recovered.end_lsn, RunningServer::new(recovered.server, files));
-        if LogPosition::from(end) > to {
+        // A record that begins before `to` and whose rest is zeros is whole although it was cut. It may be
+        // replayed, unless it is a commit.
+        let last = |at: LogPosition| replay.log.last_at(at);
+        let same = || matches!((last(end.into()), last(to)), (Ok(a), Ok(b)) if a == b);
+        if LogPosition::from(end) > to && !same() {
             let _ = server.stop(StopMode::Immediate, STOP_DEADLINE);
             let to = Lsn::from(to);
             return Err(Failure::internal(format!("recovery went to {end}, past {to}")));
         }
-        Ok(Replayed { server: Arc::new(server), end: end.into() })
+        Ok(Replayed { server: Arc::new(server), end: LogPosition::from(end).min(to) })
     }
 
     fn finish_image(&self, files: &dyn DataDir) -> Result<(), Failure> {
