@@ -1,8 +1,6 @@
 //! A real server whose owner has laid traps for whoever logs in.
 
-use crate::server::{PATIENCE, Server, give_to_tools, installations, scratch};
-use offshoot_connector::PlainDir;
-use offshoot_postgres::base_backup::{BaseBackupRequest, SILENCE, take_base_backup};
+use crate::server::{PATIENCE, Server, copy_of, give_to_tools, installations, scratch};
 use offshoot_postgres::config::SOURCE_SETTINGS_SQL;
 use offshoot_postgres::slot::{create_slot, drop_slot};
 use offshoot_postgres::source::{precheck, read_facts};
@@ -117,16 +115,7 @@ fn a_link_steps_into_no_trap() {
     let receiver = server.receive(&place.path().join("log"));
     receiver.ask_now(PATIENCE).unwrap();
     let target = place.path().join("copy");
-    server.tools.own_directory(&target).unwrap();
-    let request = BaseBackupRequest {
-        tools: &server.tools,
-        source: &source,
-        facts: &facts,
-        target: &target,
-        files: &PlainDir::new(&target),
-        silence: SILENCE,
-    };
-    take_base_backup(&request, &|_| {}, &|| false).unwrap();
+    copy_of(&server.tools, &source, &facts, &target);
     give_to_tools(&target);
     drop(receiver);
     assert_eq!(caught(&server), "");

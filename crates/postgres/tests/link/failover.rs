@@ -1,9 +1,7 @@
 use super::commits::all;
-use super::server::{PATIENCE, Server, archive_in, index_in, scratch, tools, wait_for};
-use offshoot_connector::PlainDir;
+use super::server::{PATIENCE, Server, archive_in, copy_of, index_in, scratch, tools, wait_for};
 use offshoot_os::SystemClock;
 use offshoot_postgres::Lsn;
-use offshoot_postgres::base_backup::{BaseBackupRequest, SILENCE, take_base_backup};
 use offshoot_postgres::receiver::{Receiver, ReceiverState};
 use std::sync::Arc;
 
@@ -14,16 +12,7 @@ fn standby_of(primary: &Server) -> Server {
     let place = scratch();
     let target = place.path().join("data");
     let (tools, source, facts) = (tools(), primary.admin(), primary.facts());
-    tools.own_directory(&target).unwrap();
-    let request = BaseBackupRequest {
-        tools: &tools,
-        source: &source,
-        facts: &facts,
-        target: &target,
-        files: &PlainDir::new(&target),
-        silence: SILENCE,
-    };
-    take_base_backup(&request, &|_| {}, &|| false).unwrap();
+    copy_of(&tools, &source, &facts, &target);
     std::fs::write(target.join("standby.signal"), "").unwrap();
     super::server::give_to_tools(&target);
     let secret = super::server::PASSWORD.replace('\'', r"\\''");

@@ -4,6 +4,7 @@ use offshoot_connector::PlainDir;
 use offshoot_os::process::{Child, Sink, Spec, User, run};
 use offshoot_os::unused_port;
 use offshoot_postgres::archive::Archive;
+use offshoot_postgres::base_backup::{BaseBackup, BaseBackupRequest, SILENCE, take_base_backup};
 use offshoot_postgres::commit_index::CommitIndex;
 use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
@@ -48,6 +49,15 @@ pub fn give_to_tools(path: &Path) {
             give_to_tools(&entry.unwrap().path());
         }
     }
+}
+
+/// Copies a source into a directory that is made for it.
+pub fn copy_of(tools: &Tools, source: &Source, facts: &SourceFacts, target: &Path) -> BaseBackup {
+    tools.own_directory(target).unwrap();
+    let files = PlainDir::new(target);
+    let request =
+        BaseBackupRequest { tools, source, facts, target, files: &files, silence: SILENCE };
+    take_base_backup(&request, &|_| {}, &|| false).unwrap()
 }
 
 fn check(spec: Spec) -> String {

@@ -1,10 +1,10 @@
 //! Sources that insist on TLS.
 
-use super::server::{PASSWORD, PATIENCE, Server, give_to_tools, installations, scratch, wait_for};
-use offshoot_connector::PlainDir;
+use super::server::{
+    PASSWORD, PATIENCE, Server, copy_of, give_to_tools, installations, scratch, wait_for,
+};
 use offshoot_os::SystemClock;
 use offshoot_os::process::{Spec, run};
-use offshoot_postgres::base_backup::{BaseBackupRequest, SILENCE, take_base_backup};
 use offshoot_postgres::installation::{Installation, Tools};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;
@@ -195,17 +195,7 @@ fn everything_that_a_link_asks_goes_over_tls() {
     let senders = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_replication USING (pid)";
     assert_eq!(secured.server.sql(senders), "t");
     let target = place.path().join("copy");
-    let tools = &secured.server.tools;
-    tools.own_directory(&target).unwrap();
-    let request = BaseBackupRequest {
-        tools,
-        source: &source,
-        facts: &facts,
-        target: &target,
-        files: &PlainDir::new(&target),
-        silence: SILENCE,
-    };
-    assert!(take_base_backup(&request, &|_| {}, &|| false).unwrap().bytes > 1 << 20);
+    assert!(copy_of(&secured.server.tools, &source, &facts, &target).bytes > 1 << 20);
     drop(receiver);
 }
 
