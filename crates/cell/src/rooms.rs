@@ -1,6 +1,7 @@
 //! A root of its own, made of pieces of the host's.
 
 use crate::spec::{CONFIGURATION, CellSpec, CellUser, DEVICES, SYSTEM};
+use offshoot_launcher::OWN_ACCOUNT;
 use rustix::fs::CWD;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
@@ -128,7 +129,7 @@ fn tmpfs(place: &Path, options: &str) -> io::Result<()> {
 /// The users that programs know: the server's own.
 fn accounts(base: &Path, user: Option<&CellUser>) -> io::Result<()> {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let ours = CellUser { name: "server".to_owned(), uid, gid };
+    let ours = CellUser { name: OWN_ACCOUNT.to_owned(), uid, gid };
     let CellUser { name, uid, gid } = user.unwrap_or(&ours);
     let passwd = format!("root:x:0:0::/:/bin/false\n{name}:x:{uid}:{gid}::/:/bin/sh\n");
     make_file(&base.join("etc/passwd"), passwd.as_bytes())?;

@@ -8,6 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// What a server that is confined calls the engine's own user, where it runs as that one.
+pub const OWN_ACCOUNT: &str = "server";
+
 /// What distinguishes a server's first process from all others, including its children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {

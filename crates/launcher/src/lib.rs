@@ -22,4 +22,4 @@ mod record;
 mod tests;
 
 pub use host::{ThisHost, forbid_children, group_of, remove_group};
-pub use launcher::{Ended, Found, Launch, Launcher, Mark, Process};
+pub use launcher::{Ended, Found, Launch, Launcher, Mark, OWN_ACCOUNT, Process};

@@ -5,19 +5,18 @@
 //! no other server's cell contains it. TCP is for a VDB's users, on loopback, by SCRAM password.
 
 use offshoot_connector::DataDir;
+use offshoot_launcher::OWN_ACCOUNT;
 use offshoot_os::process::User;
 use offshoot_types::Failure;
 
-use crate::engine_role::ENGINE_ROLE;
+use crate::engine_role::{ENGINE_ROLE, LOGINS};
 use crate::files::write_file;
+use crate::session::quote_identifier;
 use crate::superuser;
 use crate::vdb_role::VDB_ROLE;
 
 const HEADER: &str = "# Written by Offshoot and rewritten whenever it starts this server.\n";
 const PRIVATE_SOCKET: &str = "local all all peer map=engine\n";
-
-/// What a cell calls an ordinary user whose engine built it.
-const IN_CELL: &str = "server";
 
 /// Rules that admit only the engine, by the private socket: staging and image preparation.
 ///
@@ -53,19 +52,18 @@ fn write(dir: &dyn DataDir, rules: &str) -> Result<(), Failure> {
 /// The roles that the engine may log in as: its own, and on a copy that has none yet a superuser of the
 /// source.
 fn engine_map(dir: &dyn DataDir) -> String {
-    let own = [ENGINE_ROLE, VDB_ROLE, "postgres"].map(str::to_owned);
-    let mut roles: Vec<String> = own.into_iter().chain(superuser::candidates(dir)).collect();
+    let mut roles: Vec<String> =
+        LOGINS.map(str::to_owned).into_iter().chain(superuser::candidates(dir)).collect();
     roles.retain(|role| !role.chars().any(char::is_control));
     roles.sort();
     roles.dedup();
     let callers = match User::own_is_root() {
         true => vec!["root".to_owned()],
-        false => User::own_name().into_iter().chain([IN_CELL.to_owned()]).collect(),
+        false => User::own_name().into_iter().chain([OWN_ACCOUNT.to_owned()]).collect(),
     };
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let mut map = String::new();
     for (caller, role) in callers.iter().flat_map(|one| roles.iter().map(move |role| (one, role))) {
-        map += &format!("engine {} {}\n", quoted(caller), quoted(role));
+        map += &format!("engine {} {}\n", quote_identifier(caller), quote_identifier(role));
     }
     map
 }

@@ -19,7 +19,7 @@ use crate::config::{self, VdbOptions as ConfiguredVdb};
 use crate::control::{self, Control};
 use crate::lsn::Lsn;
 use crate::recovery::{self, Target, Timeline};
-use crate::server::{ServerSpec as LaunchSpec, adopt, start, stop_leftover, vacate};
+use crate::server::{ServerSpec as LaunchSpec, adopt, start_vacated, stop_leftover, vacate};
 use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
 use crate::{access, base_backup, standby, superuser, vdb_role};
@@ -166,7 +166,7 @@ impl Connector for Postgres {
                 access::write_vdb(&*files, options.keep_source_logins)?;
             }
         }
-        Ok(Arc::new(RunningServer::new(start(launch)?, files)))
+        Ok(Arc::new(RunningServer::new(start_vacated(launch)?, files)))
     }
 
     fn replay(&self, spec: ServerSpec, replay: Replay<'_>) -> Result<Replayed, Failure> {

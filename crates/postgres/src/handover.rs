@@ -19,21 +19,18 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// has an end.
 const BATCH: usize = 200;
 
-/// Statements that give away one kind of object each: where it lies, its owner and how it is named in
-/// `ALTER … OWNER`.
-const KINDS: [(&str, &str, &str); 8] = [
+/// Each kind of object: its catalog, and a query for `oid`, `owner` and how `ALTER … OWNER` names it.
+const KINDS: [(&str, &str); 8] = [
     (
         "pg_namespace",
-        "nspowner",
-        "SELECT oid, nspowner, pg_catalog.format('SCHEMA %I', nspname) FROM pg_catalog.pg_namespace \
+        "SELECT oid, nspowner AS owner, pg_catalog.format('SCHEMA %I', nspname) AS object FROM pg_catalog.pg_namespace \
          WHERE oid >= 16384 OR nspname = 'public'",
     ),
     (
         "pg_class",
-        "relowner",
-        "SELECT c.oid, relowner, pg_catalog.format('%s %s', CASE relkind WHEN 'v' THEN 'VIEW' \
+        "SELECT c.oid, relowner AS owner, pg_catalog.format('%s %s', CASE relkind WHEN 'v' THEN 'VIEW' \
            WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE' WHEN 'f' THEN 'FOREIGN TABLE' \
-           ELSE 'TABLE' END, c.oid::pg_catalog.regclass) \
+           ELSE 'TABLE' END, c.oid::pg_catalog.regclass) AS object \
          FROM pg_catalog.pg_class c WHERE oid >= 16384 AND (relkind IN ('r', 'p', 'v', 'm', 'f') \
            OR relkind = 'S' AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
              WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid \
@@ -41,15 +38,13 @@ const KINDS: [(&str, &str, &str); 8] = [
     ),
     (
         "pg_proc",
-        "proowner",
-        "SELECT oid, proowner, pg_catalog.format('ROUTINE %s', oid::pg_catalog.regprocedure) \
+        "SELECT oid, proowner AS owner, pg_catalog.format('ROUTINE %s', oid::pg_catalog.regprocedure) AS object \
          FROM pg_catalog.pg_proc WHERE oid >= 16384 \
            AND oid NOT IN (SELECT evtfoid FROM pg_catalog.pg_event_trigger)",
     ),
     (
         "pg_type",
-        "typowner",
-        "SELECT oid, typowner, pg_catalog.format('TYPE %s', oid::pg_catalog.regtype) \
+        "SELECT oid, typowner AS owner, pg_catalog.format('TYPE %s', oid::pg_catalog.regtype) AS object \
          FROM pg_catalog.pg_type t WHERE oid >= 16384 AND (typtype IN ('b', 'd', 'e', 'r') \
            AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid) \
            OR typtype = 'c' AND EXISTS (SELECT FROM pg_catalog.pg_class c \
@@ -57,26 +52,22 @@ const KINDS: [(&str, &str, &str); 8] = [
     ),
     (
         "pg_operator",
-        "oprowner",
-        "SELECT oid, oprowner, pg_catalog.format('OPERATOR %s', oid::pg_catalog.regoperator) \
+        "SELECT oid, oprowner AS owner, pg_catalog.format('OPERATOR %s', oid::pg_catalog.regoperator) AS object \
          FROM pg_catalog.pg_operator WHERE oid >= 16384",
     ),
     (
         "pg_ts_config",
-        "cfgowner",
-        "SELECT oid, cfgowner, pg_catalog.format('TEXT SEARCH CONFIGURATION %s', \
-           oid::pg_catalog.regconfig) FROM pg_catalog.pg_ts_config WHERE oid >= 16384",
+        "SELECT oid, cfgowner AS owner, pg_catalog.format('TEXT SEARCH CONFIGURATION %s', \
+           oid::pg_catalog.regconfig) AS object FROM pg_catalog.pg_ts_config WHERE oid >= 16384",
     ),
     (
         "pg_ts_dict",
-        "dictowner",
-        "SELECT oid, dictowner, pg_catalog.format('TEXT SEARCH DICTIONARY %s', \
-           oid::pg_catalog.regdictionary) FROM pg_catalog.pg_ts_dict WHERE oid >= 16384",
+        "SELECT oid, dictowner AS owner, pg_catalog.format('TEXT SEARCH DICTIONARY %s', \
+           oid::pg_catalog.regdictionary) AS object FROM pg_catalog.pg_ts_dict WHERE oid >= 16384",
     ),
     (
         "pg_statistic_ext",
-        "stxowner",
-        "SELECT s.oid, stxowner, pg_catalog.format('STATISTICS %I.%I', nspname, stxname) \
+        "SELECT s.oid, stxowner AS owner, pg_catalog.format('STATISTICS %I.%I', nspname, stxname) AS object \
          FROM pg_catalog.pg_statistic_ext s JOIN pg_catalog.pg_namespace n ON n.oid = stxnamespace",
     ),
 ];
@@ -132,10 +123,9 @@ fn statements_of_database() -> String {
     let kinds: Vec<String> = KINDS
         .iter()
         .enumerate()
-        .map(|(rank, (catalog, owner, objects))| {
+        .map(|(rank, (catalog, objects))| {
             format!(
-                "SELECT {rank} AS rank, '{catalog}'::pg_catalog.regclass AS kind, o.oid, \
-                 o.{owner} AS owner, o.format AS object FROM ({objects}) o"
+                "SELECT {rank} AS rank, '{catalog}'::pg_catalog.regclass AS kind, o.* FROM ({objects}) o"
             )
         })
         .collect();

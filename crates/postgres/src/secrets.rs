@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{remove_file, write_file};
 use crate::server::Server;
-use crate::session::{Session, quote_text};
+use crate::session::{Session, quote_texts};
 
 /// File in the data directory of an image that says which secrets of the source are in it. A VDB that
 /// was given to its user has none: what its users make from then on is theirs.
@@ -134,8 +134,7 @@ pub(crate) fn wipe_roles(session: &mut Session) -> Result<(), Failure> {
 }
 
 fn are_among(names: &[String]) -> String {
-    let list: Vec<String> = names.iter().map(|name| quote_text(name)).collect();
-    format!("rolname = ANY (ARRAY[{}]::pg_catalog.name[])", list.join(", "))
+    format!("rolname = ANY (ARRAY[{}]::pg_catalog.name[])", quote_texts(names))
 }
 
 /// Statements that give or take the right to log in to or from the roles of a condition.

@@ -20,9 +20,8 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 
-use crate::engine_role::ENGINE_ROLE;
+use crate::engine_role::{ENGINE_ROLE, LOGINS};
 use crate::session::{ConnectError, Session};
-use crate::vdb_role::VDB_ROLE;
 
 mod launch;
 mod log;
@@ -115,6 +114,15 @@ pub struct Server {
 /// `HostUnprepared` when the program cannot be started or the socket's path is too long; as
 /// [`Server::wait_ready`] when it ended at once.
 pub fn start(spec: ServerSpec) -> Result<Server, Failure> {
+    vacate(&spec)?;
+    launch::start(spec)
+}
+
+/// As [`start`], by a caller that has vacated the data directory to make its files ready.
+///
+/// # Errors
+/// As there.
+pub(crate) fn start_vacated(spec: ServerSpec) -> Result<Server, Failure> {
     launch::start(spec)
 }
 
@@ -267,8 +275,7 @@ impl Server {
     fn try_database(&self, database: &str) -> Result<Session, ConnectError> {
         let last = self.role.lock().clone();
         let given = self.spec.superusers.iter().cloned();
-        // Copies of earlier releases have no role of the engine; their VDB role is a superuser.
-        let known = [ENGINE_ROLE, VDB_ROLE, "postgres"].map(str::to_owned);
+        let known = LOGINS.map(str::to_owned);
         let mut refused = ConnectError::RoleRefused("no role to connect as".to_owned());
         for role in last.into_iter().chain(given).chain(known) {
             let (dir, port) = (self.spec.socket_dir(), self.spec.socket_port());

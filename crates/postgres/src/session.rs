@@ -227,3 +227,27 @@ pub(crate) fn quote_identifier(name: &str) -> String {
 pub(crate) fn quote_text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
+
+/// A list of quoted texts.
+pub(crate) fn quote_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
+    let quoted: Vec<String> = texts.into_iter().map(|text| quote_text(text.as_ref())).collect();
+    quoted.join(", ")
+}
+
+/// Statements that create a role that may log in, or make the one that is there so: no expiry, no
+/// settings of its own. Without a verifier it has no password.
+pub(crate) fn ensure_role_sql(role: &str, kind: &str, verifier: Option<&str>) -> String {
+    let (name, role) = (quote_text(role), quote_identifier(role));
+    let password = verifier.map_or("NULL".to_owned(), quote_text);
+    format!(
+        "DO $do$ BEGIN \
+           IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {name}) THEN \
+             CREATE ROLE {role}; \
+           END IF; \
+         END $do$; \
+         ALTER ROLE {role} WITH {kind} INHERIT CREATEROLE CREATEDB LOGIN BYPASSRLS \
+           CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD {password}; \
+         DELETE FROM pg_catalog.pg_db_role_setting WHERE setrole = \
+           (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = {name});"
+    )
+}

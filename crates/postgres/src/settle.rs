@@ -15,7 +15,7 @@ use crate::engine_role::{self, ENGINE_ROLE};
 use crate::handover;
 use crate::secrets::{self, Secrets};
 use crate::server::Server;
-use crate::session::{Session, quote_identifier, quote_text};
+use crate::session::{Session, quote_identifier, quote_text, quote_texts};
 use crate::vdb_role;
 use offshoot_connector::DataDir;
 
@@ -26,9 +26,6 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What a bootstrap superuser is called that has the name of the VDB role: it cannot be anything less.
 const RENAMED: &str = "offshoot_source";
-
-/// Roles that log in, but for those of Offshoot.
-const SOURCE_LOGINS: &str = "rolcanlogin AND rolname NOT IN ('offshoot', 'offshoot_engine')";
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,7 +61,8 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
     let mut report = SettleReport {
         disabled_logins: session.query_column(
             &format!(
-                "SELECT rolname FROM pg_catalog.pg_roles WHERE {SOURCE_LOGINS} ORDER BY rolname"
+                "SELECT rolname FROM pg_catalog.pg_roles WHERE {} ORDER BY rolname",
+                source_logins()
             ),
             TIMEOUT,
         )?,
@@ -84,11 +82,19 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
         foreign: Vec::new(),
     };
     report.warnings.extend(handover::hand_over_databases(&mut session)?);
-    // One session in each: opening it takes longer than all that is done there.
+    // A session in each takes longer to open than all that is done there: one is open already.
+    let here = session.query_column("SELECT pg_catalog.current_database()", TIMEOUT)?;
     for database in session.query_column(handover::DATABASES, TIMEOUT)? {
-        let mut inside = server.connect_to(&database)?;
-        unschedule(&mut inside, &database, &mut report)?;
-        report.warnings.extend(handover::hand_over_inside(&mut inside, &database)?);
+        let mut other;
+        let inside = match here.contains(&database) {
+            true => &mut session,
+            false => {
+                other = server.connect_to(&database)?;
+                &mut other
+            }
+        };
+        unschedule(inside, &database, &mut report)?;
+        report.warnings.extend(handover::hand_over_inside(inside, &database)?);
         if !inside.query_column(secrets::FOREIGN, TIMEOUT)?.is_empty() {
             found.foreign.push(database);
         }
@@ -104,6 +110,11 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
     )?;
     session.execute("CHECKPOINT", CHECKPOINT_TIMEOUT)?;
     Ok(report)
+}
+
+/// Roles that log in, but for those of Offshoot.
+fn source_logins() -> String {
+    format!("rolcanlogin AND rolname NOT IN ({})", quote_texts([VDB_ROLE, ENGINE_ROLE]))
 }
 
 fn make_vdb_role(session: &mut Session) -> Result<(), Failure> {
@@ -122,7 +133,7 @@ fn make_vdb_role(session: &mut Session) -> Result<(), Failure> {
 /// The catalog is changed directly: subscriptions belong to databases, and it would take a session in
 /// each of them.
 fn cut(session: &mut Session) -> Result<(), Failure> {
-    let sql = secrets::login_sql(SOURCE_LOGINS, "NOLOGIN")
+    let sql = secrets::login_sql(&source_logins(), "NOLOGIN")
         + "UPDATE pg_catalog.pg_subscription SET subenabled = false, subslotname = NULL, \
            subconninfo = '' WHERE subenabled OR subslotname IS NOT NULL OR subconninfo <> '';";
     session.execute(&sql, TIMEOUT)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use offshoot_types::Failure;
 
-use crate::session::{Session, quote_identifier, quote_text};
+use crate::session::{Session, ensure_role_sql, quote_identifier, quote_text, quote_texts};
 
 /// The role that a VDB's user logs in as.
 pub const VDB_ROLE: &str = "offshoot";
@@ -64,29 +64,14 @@ pub fn admit(session: &mut Session, password: &str, superuser: bool) -> Result<(
 /// Statements that create the VDB role. Without a verifier it has no password, so it cannot log in over
 /// TCP.
 pub(crate) fn ensure_sql(verifier: Option<&str>, superuser: bool) -> String {
-    let role = quote_identifier(VDB_ROLE);
-    let name = quote_text(VDB_ROLE);
-    let password = verifier.map_or("NULL".to_owned(), quote_text);
     let kind = if superuser { "SUPERUSER REPLICATION" } else { "NOSUPERUSER NOREPLICATION" };
-    format!(
-        "DO $do$ BEGIN \
-           IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {name}) THEN \
-             CREATE ROLE {role}; \
-           END IF; \
-         END $do$; \
-         ALTER ROLE {role} WITH {kind} INHERIT CREATEROLE CREATEDB LOGIN BYPASSRLS \
-           CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD {password}; \
-         DELETE FROM pg_catalog.pg_db_role_setting WHERE setrole = \
-           (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = {name});"
-    )
+    ensure_role_sql(VDB_ROLE, kind, verifier)
 }
 
 /// What the VDB role may, and what nobody but a superuser may.
 fn rights_sql() -> String {
     let role = quote_identifier(VDB_ROLE);
-    let list =
-        |names: &[&str]| names.iter().map(|name| quote_text(name)).collect::<Vec<_>>().join(", ");
-    let (leading_out, given) = (list(&LEADING_OUT), list(&GIVEN));
+    let (leading_out, given) = (quote_texts(LEADING_OUT), quote_texts(GIVEN));
     format!(
         "DO $do$ DECLARE \
            one record; \

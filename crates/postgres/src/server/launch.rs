@@ -17,7 +17,6 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
     check_socket_path(&spec)?;
-    vacate(&spec)?;
     if let Some(port) = spec.tcp_port {
         check_port(port)?;
     }
