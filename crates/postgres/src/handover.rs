@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use offshoot_types::Failure;
 
+use crate::databases;
 use crate::engine_role::ENGINE_ROLE;
 use crate::server::Server;
 use crate::session::{Session, quote_identifier, quote_text};
@@ -72,10 +73,6 @@ const KINDS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Databases that take connections.
-pub(crate) const DATABASES: &str =
-    "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn ORDER BY oid";
-
 /// Gives away everything of every database. Returns what could not be given, one sentence each.
 /// Safe to repeat.
 ///
@@ -84,8 +81,8 @@ pub(crate) const DATABASES: &str =
 pub(crate) fn hand_over(server: &Server) -> Result<Vec<String>, Failure> {
     let mut session = server.connect()?;
     let mut refused = hand_over_databases(&mut session)?;
-    for database in session.query_column(DATABASES, TIMEOUT)? {
-        refused.extend(hand_over_inside(&mut server.connect_to(&database)?, &database)?);
+    for (_, inside) in databases::in_each(server, &mut session, hand_over_inside)? {
+        refused.extend(inside);
     }
     Ok(refused)
 }

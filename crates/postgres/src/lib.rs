@@ -8,6 +8,7 @@ pub mod commit_index;
 pub mod config;
 mod connector;
 pub mod control;
+mod databases;
 mod engine_role;
 mod files;
 mod handover;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use offshoot_types::Failure;
 
+use crate::databases;
 use crate::engine_role::{self, ENGINE_ROLE};
 use crate::handover;
 use crate::secrets::{self, Secrets};
@@ -82,20 +83,12 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
         foreign: Vec::new(),
     };
     report.warnings.extend(handover::hand_over_databases(&mut session)?);
-    // A session in each takes longer to open than all that is done there: one is open already.
-    let here = session.query_column("SELECT pg_catalog.current_database()", TIMEOUT)?;
-    for database in session.query_column(handover::DATABASES, TIMEOUT)? {
-        let mut other;
-        let inside = match here.contains(&database) {
-            true => &mut session,
-            false => {
-                other = server.connect_to(&database)?;
-                &mut other
-            }
-        };
-        unschedule(inside, &database, &mut report)?;
-        report.warnings.extend(handover::hand_over_inside(inside, &database)?);
-        if !inside.query_column(secrets::FOREIGN, TIMEOUT)?.is_empty() {
+    for (database, inside) in databases::in_each(server, &mut session, settle_inside)? {
+        report.warnings.extend(inside.warnings);
+        if inside.unscheduled {
+            report.unscheduled.push(database.clone());
+        }
+        if inside.foreign {
             found.foreign.push(database);
         }
     }
@@ -139,22 +132,36 @@ fn cut(session: &mut Session) -> Result<(), Failure> {
     session.execute(&sql, TIMEOUT)
 }
 
+/// What was found and done inside a database.
+#[derive(Debug, Default)]
+struct Inside {
+    /// A scheduler's jobs were deleted.
+    unscheduled: bool,
+    /// It has foreign servers with an address, or passwords for them.
+    foreign: bool,
+    warnings: Vec<String>,
+}
+
+fn settle_inside(session: &mut Session, database: &str) -> Result<Inside, Failure> {
+    let mut inside = Inside::default();
+    unschedule(session, database, &mut inside)?;
+    inside.warnings.extend(handover::hand_over_inside(session, database)?);
+    inside.foreign = !session.query_column(secrets::FOREIGN, TIMEOUT)?.is_empty();
+    Ok(inside)
+}
+
 /// Deletes the jobs of pg_cron, and of pgAgent, whose steps may hold the address and password of any
 /// database.
-fn unschedule(
-    inside: &mut Session,
-    database: &str,
-    report: &mut SettleReport,
-) -> Result<(), Failure> {
+fn unschedule(session: &mut Session, database: &str, done: &mut Inside) -> Result<(), Failure> {
     let there = "SELECT pg_catalog.to_regclass(name) \
                  FROM pg_catalog.unnest(ARRAY['cron.job', 'pgagent.pga_job']) AS name";
-    for table in inside.query_column(there, TIMEOUT)? {
+    for table in session.query_column(there, TIMEOUT)? {
         let delete =
             format!("WITH gone AS (DELETE FROM {table} RETURNING 1) SELECT count(*) FROM gone");
-        match inside.query_column(&delete, TIMEOUT) {
+        match session.query_column(&delete, TIMEOUT) {
             Ok(count) if count == ["0"] => {}
-            Ok(_) => report.unscheduled.push(database.to_owned()),
-            Err(failure) => report.warnings.push(format!(
+            Ok(_) => done.unscheduled = true,
+            Err(failure) => done.warnings.push(format!(
                 "the jobs in {table} of database {database} could not be deleted: {}",
                 failure.message
             )),
