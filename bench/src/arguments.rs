@@ -1,8 +1,8 @@
 //! The grammar of `offshoot bench`.
 
 use crate::benchmarks::{
-    clone_size, compare, fill, fragmentation, io, link, load, many, moments, pgbench, provision,
-    quick, replay, scripts, suite,
+    clone_size, compare, fill, fragmentation, io, link, load, many, moments, neighbours, pgbench,
+    provision, quick, replay, scripts, suite,
 };
 use clap::Subcommand;
 
@@ -25,4 +25,5 @@ pub enum BenchCommand {
     CloneSize(clone_size::Arguments),
     Many(many::Arguments),
     Moments(moments::Arguments),
+    Neighbours(neighbours::Arguments),
 }

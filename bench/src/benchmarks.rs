@@ -9,6 +9,7 @@ pub mod link;
 pub mod load;
 pub mod many;
 pub mod moments;
+pub mod neighbours;
 pub mod pgbench;
 pub mod provision;
 pub mod quick;
@@ -65,6 +66,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::CloneSize(a) => finish(command, &a.setting, json),
         BenchCommand::Many(a) => finish(command, &a.setting, json),
         BenchCommand::Moments(a) => finish(command, &a.setting, json),
+        BenchCommand::Neighbours(a) => finish(command, &a.setting, json),
     }
 }
 
@@ -84,6 +86,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::CloneSize(arguments) => clone_size::run(arguments),
         BenchCommand::Many(arguments) => many::run(arguments),
         BenchCommand::Moments(arguments) => moments::run(arguments),
+        BenchCommand::Neighbours(arguments) => neighbours::run(arguments),
         BenchCommand::Fill(_) | BenchCommand::Scripts(_) => bail!("this measures nothing"),
     }
 }

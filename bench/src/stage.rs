@@ -4,7 +4,7 @@ use crate::figures::millis;
 use crate::order_entry::{FillPlan, Filled, fill};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, JobList, JobStep, PoolStatus, Snapshot, Vdb};
-use offshoot_os::{Clock, SystemClock};
+use offshoot_os::{Clock, SystemClock, process};
 use offshoot_rig::{Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest};
 use std::time::Duration;
 
@@ -145,6 +145,26 @@ impl Stage {
             ensure!(SystemClock.elapsed() < deadline, "{id} is not ready in time");
             SystemClock.sleep(Duration::from_millis(100));
         }
+    }
+
+    /// Transactions per second of one run of pgbench.
+    ///
+    /// # Errors
+    /// What pgbench says.
+    pub fn pgbench(&self, uri: &str, clients: u32, seconds: u32, flags: &[&str]) -> Result<f64> {
+        let spec = self
+            .source
+            .pgbench_on(uri, flags)
+            .args(["--no-vacuum", "--jobs=2"])
+            .arg(format!("--client={clients}"))
+            .arg(format!("--time={seconds}"));
+        let limit = Duration::from_secs(u64::from(seconds) * 3 + 60);
+        let output = process::run(&spec, limit)?;
+        ensure!(output.success(), "pgbench: {}", output.stderr_text());
+        let text = output.stdout_text();
+        let line = text.lines().find_map(|line| line.strip_prefix("tps = "));
+        let rate = line.and_then(|rest| rest.split_whitespace().next());
+        rate.and_then(|rate| rate.parse().ok()).with_context(|| format!("no rate in: {text}"))
     }
 
     /// Provisions a VDB and asks it something over a new connection; milliseconds from the request to

@@ -6,9 +6,7 @@ use crate::record::Record;
 use crate::setting::Setting;
 use crate::stage::{CHECKPOINTS, Stage};
 use crate::statistics::{interleaved, median};
-use anyhow::{Context, Result, ensure};
-use offshoot_os::process;
-use std::time::Duration;
+use anyhow::Result;
 
 /// What is measured in turn.
 const PLACES: [&str; 3] = ["plain", "plain_fpw_off", "vdb"];
@@ -54,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
                 "vdb" => vdb.uri.clone(),
                 plain => plain_uri(&stage, plain == "plain")?,
             };
-            let rate = pgbench(&stage, &uri, arguments, flags)?;
+            let rate = stage.pgbench(&uri, arguments.clients, arguments.seconds, flags)?;
             if round > 0 {
                 tps[place].push(rate);
             }
@@ -85,21 +83,4 @@ fn plain_uri(stage: &Stage, full_page_writes: bool) -> Result<String> {
     // The first checkpoint with the setting belongs to no run.
     db.execute("CHECKPOINT")?;
     Ok(stage.source.superuser_uri("postgres"))
-}
-
-/// Transactions per second of one run.
-fn pgbench(stage: &Stage, uri: &str, arguments: &Arguments, flags: &[&str]) -> Result<f64> {
-    let spec = stage
-        .source
-        .pgbench_on(uri, flags)
-        .args(["--no-vacuum", "--jobs=2"])
-        .arg(format!("--client={}", arguments.clients))
-        .arg(format!("--time={}", arguments.seconds));
-    let limit = Duration::from_secs(u64::from(arguments.seconds) * 3 + 60);
-    let output = process::run(&spec, limit)?;
-    ensure!(output.success(), "pgbench: {}", output.stderr_text());
-    let text = output.stdout_text();
-    let line = text.lines().find_map(|line| line.strip_prefix("tps = "));
-    let rate = line.and_then(|rest| rest.split_whitespace().next());
-    rate.and_then(|rate| rate.parse().ok()).with_context(|| format!("no rate in: {text}"))
 }

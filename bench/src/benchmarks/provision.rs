@@ -18,8 +18,8 @@ const REST_SECONDS: u32 = 30;
 
 /// Measure the time from a request to the first answered query of the VDB
 ///
-/// At two sizes of the source, idle and under a steady write load; one at a time and several
-/// together.
+/// At two sizes of the source, idle and under a steady write load, of a ready snapshot and of a moment
+/// after it, which is replayed; one at a time and several together.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench provision --repeats 20 --at-once 12")]
 pub struct Arguments {
@@ -81,6 +81,10 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             figures.note(format!("{name}_{condition}_engine_ms"), samples.engine);
         }
     }
+    let replayed = after_snapshot(&stage, arguments.repeats)?;
+    lines.push(Line::counted("small, a commit replayed".to_owned(), replayed.wall.clone()));
+    record.figures.note("small_replayed_ms", replayed.wall);
+    record.figures.note("small_replayed_engine_ms", replayed.engine);
     record.figures.at_most("large_to_small_idle", medians[1] / medians[0], 1.1);
     record.figures.at_most("large_to_small_under_load", medians[3] / medians[2], 1.1);
     record.figures.at_most("small_under_load_to_idle", medians[2] / medians[0], 1.1);
@@ -117,6 +121,21 @@ fn one(stage: &Stage, from: &str, snapshot: &str, samples: &mut Samples) -> Resu
     samples.engine.push(vdb.timings.total_ms as f64);
     stage.engine.command(["vdb", "delete", "timed"])?;
     Ok(())
+}
+
+/// Provisions the moment of a commit after the newest snapshot, while nothing else writes.
+fn after_snapshot(stage: &Stage, repeats: u32) -> Result<Samples> {
+    let mut samples = Samples::default();
+    let db = stage.source.connect("postgres")?;
+    for _ in 0..repeats {
+        db.execute("UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1")?;
+        let (vdb, wall) = stage.provision_and_ask("timed", "small", &["--latest"])?;
+        ensure!(vdb.timings.recover_ms > 0, "nothing was replayed");
+        samples.wall.push(wall);
+        samples.engine.push(vdb.timings.total_ms as f64);
+        stage.engine.command(["vdb", "delete", "timed"])?;
+    }
+    Ok(samples)
 }
 
 /// VDBs that were requested together.

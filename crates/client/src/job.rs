@@ -10,6 +10,8 @@ use std::time::Duration;
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 /// The longest pause between two checks of a job.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
+/// The part of the time waited so far that the next pause takes: how late the end is seen at most.
+const PAUSE_PART: u32 = 20;
 /// The pause before asking again an engine that did not answer.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// How often to ask an engine that does not answer before giving up.
@@ -25,7 +27,7 @@ impl Client {
     /// The job's own failure; `cancelled`; `engine_unreachable` if the engine stays away; the job may
     /// well continue.
     pub fn wait_job(&self, id: JobId, mut on_progress: impl FnMut(&Job)) -> Result<Job, Failure> {
-        let mut pause = PAUSE_MIN;
+        let mut waited = Duration::ZERO;
         let mut retries = 0;
         loop {
             match self.show_job(id) {
@@ -35,8 +37,9 @@ impl Client {
                     if job.state.is_final() {
                         return outcome(job);
                     }
+                    let pause = (waited / PAUSE_PART).clamp(PAUSE_MIN, PAUSE_MAX);
                     std::thread::sleep(pause);
-                    pause = (pause * 5 / 4).min(PAUSE_MAX);
+                    waited += pause;
                 }
                 Err(failure) if failure.code == ErrorKind::EngineUnreachable => {
                     retries += 1;

@@ -195,6 +195,9 @@ impl HostProcess {
         if let Err(error) = group.limit_processes(processes_max) {
             tracing::debug!(server = name, %error, "its processes are not limited");
         }
+        if let Err(error) = group.share_processors() {
+            tracing::debug!(server = name, %error, "it may take more than its share of the processors");
+        }
         let limited = memory_bytes.map_or(Ok(()), |max| group.limit_memory(max));
         if let Err(error) = limited.and(group.add(self.id.pid)) {
             unlimited(error);

@@ -15,9 +15,11 @@ const ROOT: &str = "/sys/fs/cgroup";
 enum Controller {
     Memory,
     Processes,
+    Processors,
 }
 
-const CONTROLLERS: [Controller; 2] = [Controller::Memory, Controller::Processes];
+const CONTROLLERS: [Controller; 3] =
+    [Controller::Memory, Controller::Processes, Controller::Processors];
 
 impl Controller {
     /// As the kernel calls it.
@@ -25,15 +27,18 @@ impl Controller {
         match self {
             Controller::Memory => "memory",
             Controller::Processes => "pids",
+            Controller::Processors => "cpu",
         }
     }
 
-    /// The file with the limit.
+    /// The file with the limit, or the weight.
     fn limit_file(self, version: Version) -> &'static str {
         match (self, version) {
             (Controller::Memory, Version::One) => "memory.limit_in_bytes",
             (Controller::Memory, Version::Two) => "memory.max",
             (Controller::Processes, _) => "pids.max",
+            (Controller::Processors, Version::One) => "cpu.shares",
+            (Controller::Processors, Version::Two) => "cpu.weight",
         }
     }
 
@@ -47,6 +52,16 @@ impl Controller {
 enum Version {
     One,
     Two,
+}
+
+impl Version {
+    /// The weight that a group has if nobody gave it another.
+    fn usual_weight(self) -> u64 {
+        match self {
+            Version::One => 1024,
+            Version::Two => 100,
+        }
+    }
 }
 
 /// The directory of a group for one controller.
@@ -119,14 +134,28 @@ impl Group {
         self.limit(Controller::Processes, count)
     }
 
+    /// Gives all its processes together as much of the processors as each other group has, where there is
+    /// not enough for all, however many they are.
+    ///
+    /// # Errors
+    /// `Unsupported` where they cannot be shared, otherwise what the operating system says.
+    pub fn share_processors(&self) -> io::Result<()> {
+        let place = self.place(Controller::Processors)?;
+        self.limit(Controller::Processors, place.version.usual_weight())
+    }
+
     fn limit(&self, controller: Controller, limit: u64) -> io::Result<()> {
-        let Some(place) = self.places.iter().find(|place| place.controller == controller) else {
-            return Err(io::Error::new(
+        let place = self.place(controller)?;
+        std::fs::write(place.dir.join(controller.limit_file(place.version)), limit.to_string())
+    }
+
+    fn place(&self, controller: Controller) -> io::Result<&Place> {
+        self.places.iter().find(|place| place.controller == controller).ok_or_else(|| {
+            io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!("there is no controller '{}' for it", controller.name()),
-            ));
-        };
-        std::fs::write(place.dir.join(controller.limit_file(place.version)), limit.to_string())
+            )
+        })
     }
 
     /// Moves a process into the group; its later children are in it too.
@@ -171,7 +200,7 @@ impl Group {
     }
 
     fn memory(&self) -> io::Result<&Path> {
-        let place = self.places.iter().find(|place| place.controller == Controller::Memory);
+        let place = self.place(Controller::Memory).ok();
         place.map(|place| place.dir.as_path()).ok_or(io::ErrorKind::NotFound.into())
     }
 

@@ -13,6 +13,10 @@ fn finds_its_own_group_in_either_version() {
         found("/sys/fs/cgroup/memory/b/c", "memory.limit_in_bytes")
     );
     assert_eq!(place(v1, Controller::Processes, true), found("/sys/fs/cgroup/pids/", "pids.max"));
+    assert_eq!(
+        place(v1, Controller::Processors, true),
+        found("/sys/fs/cgroup/cpu/a", "cpu.shares")
+    );
     let v2 = "0::/user.slice/engine\n";
     let dir = "/sys/fs/cgroup/user.slice/engine";
     assert_eq!(place(v2, Controller::Memory, false), found(dir, "memory.max"));
@@ -78,9 +82,44 @@ mod needs_process_groups {
         let child = Spec::new("bash").args(["-c", script]).spawn().expect("bash runs");
         group.add(child.pid()).expect("the process is moved");
         std::thread::sleep(Duration::from_secs(4));
-        let place = group.places.iter().find(|one| one.controller == Controller::Processes);
-        let text = std::fs::read_to_string(place.unwrap().dir.join("pids.current"));
+        let place = group.place(Controller::Processes).unwrap();
+        let text = std::fs::read_to_string(place.dir.join("pids.current"));
         end(child, &group);
         assert_eq!(text.expect("a count").trim(), "5");
+    }
+
+    /// Ticks of processor time that the processes of a group have taken.
+    fn ticks(group: &Group) -> u64 {
+        let dir = &group.place(Controller::Processors).unwrap().dir;
+        let inside = std::fs::read_to_string(dir.join("cgroup.procs")).unwrap();
+        let stat = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        let user =
+            |text: String| text.rsplit(')').next()?.split_whitespace().nth(11)?.parse::<u64>().ok();
+        inside.lines().filter_map(|pid| stat(pid.trim()).and_then(user)).sum::<u64>()
+    }
+
+    #[test]
+    #[ignore = "needs root and control groups of processors"]
+    fn many_processes_take_no_more_than_one() {
+        let busy = |count: u32| {
+            let script =
+                format!("sleep 1; for i in $(seq {count}); do (while :; do :; done) & done; wait");
+            // One processor, so that there is not enough for both.
+            Spec::new("taskset").args(["-c", "0", "bash", "-c", &script]).spawn().expect("it runs")
+        };
+        let (one, twenty) = (group("one").1, group("twenty").1);
+        let mut children = Vec::new();
+        for (group, count) in [(&one, 1), (&twenty, 20)] {
+            group.share_processors().expect("a share");
+            let child = busy(count);
+            group.add(child.pid()).expect("the process is moved");
+            children.push(child);
+        }
+        std::thread::sleep(Duration::from_secs(6));
+        let (small, large) = (ticks(&one), ticks(&twenty));
+        for (child, group) in children.into_iter().zip([&one, &twenty]) {
+            end(child, group);
+        }
+        assert!(small * 2 > large, "one process had {small} ticks, twenty of another {large}");
     }
 }

@@ -1,0 +1,120 @@
+//! What a VDB still gets while another does all it can.
+
+use super::engine_options;
+use crate::record::Record;
+use crate::setting::Setting;
+use crate::stage::{CHECKPOINTS, Stage};
+use crate::statistics::{interleaved, median};
+use anyhow::{Context, Result};
+use offshoot_api::Vdb;
+use offshoot_os::process::Child;
+use offshoot_os::{Clock, SystemClock};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the loud VDB is loud before the other is measured.
+const LEAD: Duration = Duration::from_secs(3);
+
+/// Writes without end: new tables, each written twice, and a checkpoint that flushes them.
+const BULK: &str = "DROP TABLE IF EXISTS bulk_:client_id;\n\
+    CREATE TABLE bulk_:client_id AS SELECT g, repeat(md5(g::text), 20) AS filler \
+    FROM generate_series(1, 50000) AS g;\n\
+    UPDATE bulk_:client_id SET filler = reverse(filler);\n\
+    CHECKPOINT;\n";
+
+/// Measure what a VDB gets of the host while another does all it can
+///
+/// Two VDBs of one source. A few clients work in the quiet one, alone and while the loud one is read, is
+/// written by many clients, or fills tables and flushes them. Ratios are beside the loud one to alone.
+#[derive(Debug, Clone, clap::Args, serde::Serialize)]
+#[command(after_help = "Example:\n  offshoot bench neighbours --scale 20 --seconds 10")]
+pub struct Arguments {
+    /// pgbench scale of the source
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    scale: u32,
+    /// Clients of the quiet VDB
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    clients: u32,
+    /// Clients of the loud VDB
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    loud_clients: u32,
+    /// Seconds of each run
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    seconds: u32,
+    /// Runs of each, in turn
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeats: u32,
+    #[command(flatten)]
+    pub(super) setting: Setting,
+}
+
+/// What the loud VDB does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loud {
+    Silent,
+    Reads,
+    Writes,
+    Bulk,
+}
+
+const LOUD: [(&str, Loud); 4] = [
+    ("alone", Loud::Silent),
+    ("beside_reads", Loud::Reads),
+    ("beside_writes", Loud::Writes),
+    ("beside_bulk", Loud::Bulk),
+];
+
+/// Runs it.
+pub fn run(arguments: &Arguments) -> Result<Record> {
+    let stage = Stage::start(&engine_options(&arguments.setting)?, arguments.scale, &CHECKPOINTS)?;
+    let mut record = Record::begin("neighbours", arguments, stage.scratch.path())?;
+    stage.link("prod")?;
+    let quiet = stage.provision("quiet", "prod", &[])?;
+    let loud = stage.provision("loud", "prod", &[])?;
+    stage.engine.command(["dsource", "pause", "prod"])?;
+    let bulk = stage.scratch.path().join("bulk.sql");
+    std::fs::write(&bulk, BULK).context("the script of the loud VDB")?;
+    for (mix, flags) in [("select_only", &["--select-only"][..]), ("tpcb_like", &[][..])] {
+        let mut tps = [const { Vec::new() }; LOUD.len()];
+        for (_, index) in interleaved(LOUD.len(), arguments.repeats) {
+            let noise = start_loud(&stage, &loud, LOUD[index].1, arguments, &bulk)?;
+            let rate = stage.pgbench(&quiet.uri, arguments.clients, arguments.seconds, flags);
+            if let Some(mut noise) = noise {
+                noise.kill_group();
+            }
+            tps[index].push(rate?);
+        }
+        let medians = tps.each_ref().map(|samples| median(samples));
+        for ((name, _), samples) in LOUD.iter().zip(tps) {
+            record.figures.note(format!("{mix}_{name}_tps"), samples);
+        }
+        for (index, (name, _)) in LOUD.iter().enumerate().skip(1) {
+            let share = medians[index] / medians[0];
+            record.figures.at_least(format!("{mix}_{name}_to_alone"), share, 0.5);
+        }
+    }
+    Ok(record)
+}
+
+/// The clients of the loud VDB, after they have worked for a while.
+fn start_loud(
+    stage: &Stage,
+    loud: &Vdb,
+    what: Loud,
+    arguments: &Arguments,
+    bulk: &Path,
+) -> Result<Option<Child>> {
+    let script: PathBuf = bulk.to_owned();
+    let spec = match what {
+        Loud::Silent => return Ok(None),
+        Loud::Reads => stage.source.pgbench_on(&loud.uri, &["--select-only"]),
+        Loud::Writes => stage.source.pgbench_on(&loud.uri, &[]),
+        Loud::Bulk => stage.source.pgbench_on(&loud.uri, &[]).arg("--file").arg(script),
+    };
+    let spec = spec
+        .args(["--no-vacuum", "--jobs=2", "--time=100000"])
+        .arg(format!("--client={}", arguments.loud_clients));
+    let noise = spec.die_with_parent(true).spawn()?;
+    SystemClock.sleep(LEAD);
+    Ok(Some(noise))
+}
