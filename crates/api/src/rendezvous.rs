@@ -2,5 +2,7 @@
 
 /// Holds the address the engine answers on, as `127.0.0.1:7640`; exists while the engine runs.
 pub const ADDRESS_FILE: &str = "engine.address";
+/// The Unix socket that the engine answers on; exists while the engine runs.
+pub const SOCKET_FILE: &str = "engine.socket";
 /// Holds the bearer token, in visible ASCII; readable by the engine's user alone.
 pub const TOKEN_FILE: &str = "token";

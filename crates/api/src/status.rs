@@ -54,6 +54,10 @@ pub struct Status {
     /// The address it answers on.
     #[schema(example = "127.0.0.1:7640")]
     pub listen: String,
+    /// The Unix socket it answers on, for clients of its host; empty if it has none.
+    #[serde(default)]
+    #[schema(example = "/data/pool/engine.socket", required)]
+    pub socket: String,
     /// When it was started.
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,

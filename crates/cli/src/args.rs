@@ -62,7 +62,7 @@ pub struct TargetArgs {
     /// Talk to the engine at this address [env: OFFSHOOT_SERVER]
     #[arg(long, global = true, help_heading = "Engine", value_name = "URL")]
     pub server: Option<String>,
-    /// The token of the engine at --server [env: OFFSHOOT_TOKEN_FILE]
+    /// A file with your token; not needed for a pool of your own [env: OFFSHOOT_TOKEN_FILE]
     #[arg(long, global = true, help_heading = "Engine", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }
@@ -133,12 +133,19 @@ pub enum Command {
 /// SIGINT it stops VDBs cleanly and exits. After it was killed, start it again: running VDBs continue, and their
 /// clients wait until then.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  offshoot serve --pool /data/pool --cache-size 4GiB\n\n\
+#[command(after_help = "Examples:\n  offshoot serve --pool /data/pool --cache-size 4GiB\n  \
+                        offshoot serve --pool /data/pool --socket-group developers\n\n\
                         Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
 pub struct ServeArgs {
     /// Listen here, on loopback; port 0 picks a free one [default: 127.0.0.1:7640]
     #[arg(long, overrides_with = "listen", value_name = "ADDRESS", value_parser = listen)]
     pub listen: Option<SocketAddr>,
+    /// Let members of this group of the host connect to the pool's Unix socket; they still need a token
+    #[arg(long, overrides_with = "socket_group", value_name = "GROUP")]
+    pub socket_group: Option<String>,
+    /// A name that this host is called by, besides its addresses; may be given several times
+    #[arg(long = "host-name", value_name = "NAME")]
+    pub host_names: Vec<String>,
     /// Memory of the shared block cache
     #[arg(long, overrides_with = "cache_size", value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,

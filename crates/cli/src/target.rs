@@ -15,7 +15,17 @@ pub fn resolve(args: &TargetArgs) -> Result<Target, Failure> {
     {
         return server(args, url);
     }
-    pool_dir(args).map(Target::Pool)
+    // The environment's token belongs to the environment's engine, not to one that an option names.
+    let named = args.token_file.clone();
+    let token_file = match args.pool {
+        Some(_) => named,
+        None => named.or_else(token_file_of_environment),
+    };
+    Ok(Target::Pool { dir: pool_dir(args)?, token_file })
+}
+
+fn token_file_of_environment() -> Option<PathBuf> {
+    variable("OFFSHOOT_TOKEN_FILE").map(PathBuf::from)
 }
 
 /// The pool directory that options and environment name.
@@ -43,7 +53,7 @@ pub fn pool_dir(args: &TargetArgs) -> Result<PathBuf, Failure> {
 }
 
 fn server(args: &TargetArgs, url: String) -> Result<Target, Failure> {
-    let file = args.token_file.clone().or_else(|| Some(variable("OFFSHOOT_TOKEN_FILE")?.into()));
+    let file = args.token_file.clone().or_else(token_file_of_environment);
     let token_file = file.ok_or_else(|| {
         Failure::new(
             ErrorKind::Unauthorized,

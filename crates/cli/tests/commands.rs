@@ -5,11 +5,13 @@
 mod stand_in;
 
 use offshoot_api::{Moment, RewindTo};
-use offshoot_server::{HttpServer, Token, publish_address};
+use offshoot_server::{HttpServer, Listen, LocalSocket, Token, publish_address};
 use serde_json::Value;
 use stand_in::StandIn;
 use std::io::Read;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -103,6 +105,12 @@ fn run(command: &mut Command) -> Ran {
     Guard(command.spawn().unwrap()).finish()
 }
 
+/// As an engine on this pool listens.
+fn listen(pool: &Path) -> Listen {
+    let local = Some(LocalSocket::of_pool(pool, None).unwrap());
+    Listen { local, ..Listen::from(SocketAddr::from(([127, 0, 0, 1], 0))) }
+}
+
 impl World {
     fn new() -> Self {
         World::with(StandIn::default())
@@ -112,8 +120,7 @@ impl World {
         let pool = tempfile::tempdir().unwrap();
         let token = Token::load_or_create(pool.path()).unwrap();
         let service = Arc::new(stand_in);
-        let listen = "127.0.0.1:0".parse().unwrap();
-        let http = HttpServer::start(listen, service.clone(), token).unwrap();
+        let http = HttpServer::start(listen(pool.path()), service.clone(), token).unwrap();
         publish_address(pool.path(), http.local_addr()).unwrap();
         World { pool, service, http }
     }
@@ -350,9 +357,9 @@ fn an_engine_that_is_not_there_or_does_not_know_us_is_named_with_its_mend() {
         run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");
     assert!(error["hint"].as_str().unwrap().contains(&format!("offshoot serve --pool {dir}")));
 
-    // A killed engine leaves its address behind.
-    let port = offshoot_os::unused_port().unwrap();
-    publish_address(empty.path(), ([127, 0, 0, 1], port).into()).unwrap();
+    // A killed engine leaves its socket behind.
+    let left = empty.path().join("engine.socket");
+    drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
     Token::load_or_create(empty.path()).unwrap();
     let error =
         run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");
@@ -388,7 +395,7 @@ fn something_else_on_the_port_is_not_taken_for_an_engine() {
     let pool = tempfile::tempdir().unwrap();
     Token::load_or_create(pool.path()).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    publish_address(pool.path(), listener.local_addr().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let other = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.read_exact(&mut [0; 16]).unwrap();
@@ -400,11 +407,43 @@ fn something_else_on_the_port_is_not_taken_for_an_engine() {
         // Read to the end, so that closing does not cut off the answer.
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    let dir = pool.path().to_str().unwrap();
-    let error =
-        run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");
+    let token = pool.path().join("token");
+    let mut command = offshoot(&["status", "--json", "--server", &address, "--token-file"]);
+    let error = run(command.arg(token)).fails(1, "engine_unreachable");
     assert!(error["message"].as_str().unwrap().contains("no engine"), "{error}");
     other.join().unwrap();
+}
+
+#[test]
+fn a_program_on_the_port_of_an_engine_that_ended_is_not_even_asked() {
+    let world = World::new();
+    let address = world.http.local_addr();
+    let World { pool, http, .. } = world;
+    http.stop();
+    let stranger = std::net::TcpListener::bind(address).unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    assert!(pool.path().join("engine.address").exists(), "it is still said to be there");
+    let dir = pool.path().to_str().unwrap();
+    run(&mut offshoot(&["status", "--json", "--pool", dir])).fails(1, "engine_unreachable");
+    assert_eq!(stranger.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_pool_of_one_s_own_needs_no_token_and_a_token_that_is_named_counts() {
+    let world = World::new();
+    let token = world.pool.path().join("token");
+    let shown = world.run("status --json").document();
+    assert_eq!(shown["socket"], "/pool/engine.socket");
+    let named = |file: &Path| {
+        let mut command = world.command("status --json --token-file");
+        run(command.arg(file))
+    };
+    named(&token).document();
+    let wrong = world.pool.path().join("wrong");
+    std::fs::write(&wrong, "x".repeat(64)).unwrap();
+    named(&wrong).fails(1, "unauthorized");
+    std::fs::remove_file(&token).unwrap();
+    world.run("status --json").document();
 }
 
 #[test]
@@ -496,8 +535,7 @@ fn waiting_survives_a_restart_of_the_engine_on_another_port() {
     http.stop();
     std::thread::sleep(Duration::from_millis(700));
     let token = Token::load_or_create(pool.path()).unwrap();
-    let listen = "127.0.0.1:0".parse().unwrap();
-    let http = HttpServer::start(listen, service.clone(), token).unwrap();
+    let http = HttpServer::start(listen(pool.path()), service.clone(), token).unwrap();
     publish_address(pool.path(), http.local_addr()).unwrap();
     let world = World { pool, service, http };
     world.run(&format!("job cancel {job}")).ok();

@@ -6,6 +6,7 @@
 
 mod calls;
 mod job;
+mod local;
 mod target;
 mod transport;
 

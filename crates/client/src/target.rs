@@ -1,15 +1,21 @@
 //! Which engine to talk to, and how it is found.
 
-use offshoot_api::rendezvous::{ADDRESS_FILE, TOKEN_FILE};
+use offshoot_api::rendezvous::SOCKET_FILE;
 use offshoot_types::{ErrorKind, Failure};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Which engine to talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The engine of a pool on this host: address and token are read from the pool directory.
-    Pool(PathBuf),
+    /// The engine of a pool on this host, by the Unix socket in the pool directory.
+    Pool {
+        /// The pool directory.
+        dir: PathBuf,
+        /// A file with a token, for others than the engine's user and root.
+        token_file: Option<PathBuf>,
+    },
     /// An engine elsewhere.
     Server {
         /// Its address, as `http://127.0.0.1:7640` or `127.0.0.1:7640`.
@@ -22,22 +28,41 @@ pub enum Target {
 /// Where requests go, and what they show.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
-    /// Scheme, host and port without a trailing slash.
-    pub(crate) base: String,
-    pub(crate) token: String,
+    pub(crate) route: Route,
+    /// None where the kernel tells the engine who asks.
+    pub(crate) token: Option<String>,
+}
+
+/// Where requests go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// To the Unix socket at this path.
+    Socket(PathBuf),
+    /// To this scheme, host and port, without a trailing slash.
+    Url(String),
+}
+
+/// As errors name it.
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Route::Socket(path) => path.display().fmt(f),
+            Route::Url(base) => base.fmt(f),
+        }
+    }
 }
 
 impl Target {
     /// Finds the engine; does not talk to it.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
         match self {
-            Target::Pool(pool) => {
-                let address = read_address(self, pool)?;
-                let token = read_token(&pool.join(TOKEN_FILE))?;
-                Ok(Endpoint { base: format!("http://{address}"), token })
+            Target::Pool { dir, token_file } => {
+                let token = token_file.as_deref().map(read_token).transpose()?;
+                Ok(Endpoint { route: Route::Socket(find_socket(self, dir)?), token })
             }
             Target::Server { url, token_file } => {
-                Ok(Endpoint { base: normal_url(url)?, token: read_token(token_file)? })
+                let token = Some(read_token(token_file)?);
+                Ok(Endpoint { route: Route::Url(normal_url(url)?), token })
             }
         }
     }
@@ -45,9 +70,9 @@ impl Target {
     /// What to do when nothing answers.
     pub(crate) fn start_hint(&self) -> String {
         match self {
-            Target::Pool(pool) => format!(
+            Target::Pool { dir, .. } => format!(
                 "start it with: offshoot serve --pool {}; or name another pool with --pool",
-                pool.display()
+                dir.display()
             ),
             Target::Server { .. } => {
                 "check the address, and that the engine runs there (offshoot serve)".to_owned()
@@ -56,21 +81,16 @@ impl Target {
     }
 }
 
-fn read_address(target: &Target, pool: &Path) -> Result<String, Failure> {
-    let file = pool.join(ADDRESS_FILE);
-    match std::fs::read_to_string(&file) {
-        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        Ok(_) => Err(Failure::new(
-            ErrorKind::EngineUnreachable,
-            format!("{} is empty: no engine runs on this pool", file.display()),
-            target.start_hint(),
-        )),
+fn find_socket(target: &Target, pool: &Path) -> Result<PathBuf, Failure> {
+    let socket = pool.join(SOCKET_FILE);
+    match std::fs::symlink_metadata(&socket) {
+        Ok(_) => Ok(socket),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::new(
             ErrorKind::EngineUnreachable,
             format!("no engine runs on the pool {}", pool.display()),
             target.start_hint(),
         )),
-        Err(error) => Err(unreadable("address of the engine", &file, &error)),
+        Err(error) => Err(unreadable("socket of the engine", &socket, &error)),
     }
 }
 

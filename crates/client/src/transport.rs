@@ -1,7 +1,8 @@
 //! One request and its answer.
 
 use crate::Target;
-use crate::target::Endpoint;
+use crate::local::{LocalConnector, NoLookup, Stranger};
+use crate::target::{Endpoint, Route};
 use offshoot_api::ErrorBody;
 use offshoot_types::{ErrorKind, Failure};
 use serde::Serialize;
@@ -10,42 +11,30 @@ use std::fmt;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use ureq::http::{Response, StatusCode};
+use ureq::http::{Method, Request, Response, StatusCode};
 
 /// How long the engine may take for one answer. Long work is a job, so this is generous.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+/// What requests by the Unix socket call the engine's host.
+const LOCAL: &str = "http://localhost";
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// A typed client of one engine. Cheap to use from several threads.
 pub struct Client {
     target: Target,
-    endpoint: Mutex<Endpoint>,
+    way: Mutex<Way>,
+}
+
+/// Where requests go, and what sends them.
+#[derive(Clone)]
+struct Way {
+    endpoint: Endpoint,
     agent: ureq::Agent,
 }
 
-/// Leaves out the token.
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("target", &self.target).finish_non_exhaustive()
-    }
-}
-
-/// What a request does.
-pub(crate) enum Verb {
-    Get,
-    Post,
-    Delete,
-}
-
-impl Client {
-    /// A client of an engine. Finds its address and token; the first request talks to it.
-    ///
-    /// # Errors
-    /// `engine_unreachable` if the pool has no engine, `unauthorized` if the token cannot be read,
-    /// `invalid_input` for a wrong address.
-    pub fn new(target: Target) -> Result<Self, Failure> {
-        let endpoint = Mutex::new(target.endpoint()?);
+impl Way {
+    fn to(endpoint: Endpoint) -> Way {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(ANSWER_TIMEOUT))
             .http_status_as_error(false)
@@ -55,7 +44,32 @@ impl Client {
             // A kept connection to an engine that has restarted since would fail the next request.
             .max_idle_connections(0)
             .build();
-        Ok(Client { target, endpoint, agent: config.into() })
+        let agent = match &endpoint.route {
+            Route::Url(_) => config.into(),
+            Route::Socket(path) => {
+                ureq::Agent::with_parts(config, LocalConnector::new(path), NoLookup)
+            }
+        };
+        Way { endpoint, agent }
+    }
+}
+
+/// Leaves out the token.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of an engine. Finds where it answers; the first request talks to it.
+    ///
+    /// # Errors
+    /// `engine_unreachable` if the pool has no engine, `unauthorized` if the token cannot be read,
+    /// `invalid_input` for a wrong address.
+    pub fn new(target: Target) -> Result<Self, Failure> {
+        let way = Mutex::new(Way::to(target.endpoint()?));
+        Ok(Client { target, way })
     }
 
     /// The engine this client talks to.
@@ -66,20 +80,20 @@ impl Client {
     /// Finds the engine again, as it may have come back on another port.
     pub(crate) fn find_again(&self) {
         if let Ok(found) = self.target.endpoint() {
-            *self.endpoint.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            *self.way.lock().unwrap_or_else(PoisonError::into_inner) = Way::to(found);
         }
     }
 
     pub(crate) fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
-        self.call(Verb::Get, path, None)
+        self.call(Method::GET, path, None)
     }
 
     pub(crate) fn post<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
-        self.call(Verb::Post, path, None)
+        self.call(Method::POST, path, None)
     }
 
     pub(crate) fn delete<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
-        self.call(Verb::Delete, path, None)
+        self.call(Method::DELETE, path, None)
     }
 
     pub(crate) fn post_json<A: DeserializeOwned>(
@@ -90,38 +104,40 @@ impl Client {
         let body = serde_json::to_vec(body).map_err(|error| {
             Failure::internal(format!("the request cannot be written: {error}"))
         })?;
-        self.call(Verb::Post, path, Some(body))
+        self.call(Method::POST, path, Some(body))
     }
 
     fn call<A: DeserializeOwned>(
         &self,
-        verb: Verb,
+        verb: Method,
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<A, Failure> {
-        let endpoint = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let url = format!("{}{path}", endpoint.base);
-        let bearer = format!("Bearer {}", endpoint.token);
-        let sent = match (verb, body) {
-            (Verb::Get, _) => self.agent.get(&url).header("authorization", bearer).call(),
-            (Verb::Delete, _) => self.agent.delete(&url).header("authorization", bearer).call(),
-            (Verb::Post, None) => {
-                self.agent.post(&url).header("authorization", bearer).send_empty()
-            }
-            (Verb::Post, Some(json)) => self
-                .agent
-                .post(&url)
-                .header("authorization", bearer)
-                .header("content-type", "application/json")
-                .send(&json[..]),
+        let Way { endpoint, agent } =
+            self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Endpoint { route, token } = endpoint;
+        let base = match &route {
+            Route::Url(base) => base,
+            Route::Socket(_) => LOCAL,
         };
-        let answer = sent.map_err(|error| self.unreachable(&endpoint.base, &error))?;
-        self.read_answer(&endpoint.base, answer)
+        let mut request = Request::builder().method(verb).uri(format!("{base}{path}"));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        let sent = request
+            .body(body.unwrap_or_default())
+            .map_err(ureq::Error::from)
+            .and_then(|request| agent.run(request));
+        let answer = sent.map_err(|error| self.unreachable(&route, &error))?;
+        self.read_answer(&route, answer)
     }
 
     fn read_answer<A: DeserializeOwned>(
         &self,
-        base: &str,
+        base: &Route,
         mut answer: Response<ureq::Body>,
     ) -> Result<A, Failure> {
         let status = answer.status();
@@ -142,8 +158,23 @@ impl Client {
         Err(refusal(base, status, &body))
     }
 
-    fn unreachable(&self, base: &str, error: &ureq::Error) -> Failure {
+    fn unreachable(&self, base: &Route, error: &ureq::Error) -> Failure {
         let why = match error {
+            ureq::Error::Io(error) if is_stranger(error) => {
+                return Failure::new(
+                    ErrorKind::Unauthorized,
+                    format!("nothing was sent to {base}: {error}"),
+                    self.target.start_hint(),
+                );
+            }
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Failure::new(
+                    ErrorKind::Unauthorized,
+                    format!("the engine at {base} does not let this user connect"),
+                    "run the command as the user who runs the engine; or have the engine started with \
+                     --socket-group GROUP and join that group",
+                );
+            }
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 "nothing listens there".to_owned()
             }
@@ -160,8 +191,12 @@ impl Client {
     }
 }
 
+fn is_stranger(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Stranger>())
+}
+
 /// The failure that an answer with an error status stands for.
-fn refusal(base: &str, status: StatusCode, body: &[u8]) -> Failure {
+fn refusal(base: &Route, status: StatusCode, body: &[u8]) -> Failure {
     if let Ok(body) = serde_json::from_slice::<ErrorBody>(body) {
         return body.error.into();
     }

@@ -10,6 +10,7 @@ pub mod disk;
 mod exec;
 pub mod files;
 pub mod limits;
+pub mod local_socket;
 mod port;
 mod priority;
 pub mod process;

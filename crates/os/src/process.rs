@@ -20,11 +20,13 @@ use std::time::Duration;
 
 use crate::{Clock, SystemClock};
 
+mod group;
 mod identity;
 mod launch;
 mod user;
 mod writing;
 
+pub use group::lookup_group;
 pub use identity::{ProcessId, boot_id};
 pub use user::User;
 

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! listen           = 127.0.0.1:7640
+//! socket_group     = dba                       # may connect to the Unix socket
+//! host_name        = engine.example            # may be there several times
 //! cache_size       = 4GiB
 //! capacity         = 500GiB
 //! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
@@ -44,7 +46,7 @@ impl ServeOptions {
 
     fn read_line(&mut self, line: &str) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint = "keys are listen, cache_size, capacity, postgres_bin_dir, unconfined, written as key = value";
+            let hint = "keys are listen, socket_group, host_name, cache_size, capacity, postgres_bin_dir, unconfined, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -52,6 +54,8 @@ impl ServeOptions {
         match (key.trim(), value.trim()) {
             (key, "") => return Err(wrong(format!("{key} has no value"))),
             ("listen", value) => self.listen = parse_listen(value)?,
+            ("socket_group", value) => self.socket_group = Some(value.to_owned()),
+            ("host_name", value) => self.host_names.push(value.to_owned()),
             ("capacity", value) => self.capacity_bytes = Some(parse_size(value)?),
             ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),

@@ -2,7 +2,10 @@
 
 use crate::engine_service::LocalEngine;
 use crate::signal::MAKE_ROOM;
-use crate::{HttpServer, ServeOptions, ShutdownSignal, Token, publish_address, withdraw_address};
+use crate::{
+    HttpServer, Listen, LocalSocket, ServeOptions, ShutdownSignal, Token, publish_address,
+    withdraw_address,
+};
 use offshoot_cell::Cells;
 use offshoot_connector::Registry;
 use offshoot_engine::{Engine, EngineOptions};
@@ -32,7 +35,8 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         offshoot_engine::displace(&options.pool)?;
     }
     // A taken port is reported before anything is started.
-    drop(crate::http::bind(options.listen)?);
+    drop(crate::listen::bind_tcp(options.listen)?);
+    let socket = LocalSocket::of_pool(&options.pool, options.socket_group.as_deref())?;
     let launcher = launcher(options.unconfined)?;
     let mut warnings = Vec::from_iter(few_descriptors());
     if options.unconfined {
@@ -51,7 +55,8 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         keeper: std::env::current_exe().ok(),
     })?;
     let service = Arc::new(LocalEngine::new(engine, warnings));
-    let served = serve_until(&options.pool, options.listen, &service, signal);
+    let listen = Listen { tcp: options.listen, local: Some(socket), names: options.host_names };
+    let served = serve_until(&options.pool, listen, &service, signal);
     if served.as_ref().is_ok_and(|signal| *signal == MAKE_ROOM) {
         make_room(service.engine());
     }
@@ -127,13 +132,13 @@ pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
 
 fn serve_until(
     pool: &std::path::Path,
-    listen: std::net::SocketAddr,
+    listen: Listen,
     service: &Arc<LocalEngine>,
     signal: ShutdownSignal,
 ) -> Result<&'static str, Failure> {
     let token = Token::load_or_create(pool)?;
     let http = HttpServer::start(listen, service.clone(), token)?;
-    service.set_address(http.local_addr());
+    service.set_address(http.local_addr(), http.socket());
     publish_address(pool, http.local_addr())?;
     tracing::info!(address = %http.local_addr(), pool = %pool.display(), "ready");
     // The reader of this line may have closed the pipe; that is no reason to stop.

@@ -13,12 +13,13 @@ use offshoot_engine::{
 };
 use offshoot_types::{Failure, JobId, SnapshotId};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// An engine behind an address.
 pub struct LocalEngine {
     engine: Engine,
-    listen: OnceLock<SocketAddr>,
+    listen: OnceLock<(SocketAddr, Option<PathBuf>)>,
     /// What should be known of how it runs.
     warnings: Vec<(String, Failure)>,
 }
@@ -30,9 +31,13 @@ impl LocalEngine {
         LocalEngine { engine, listen: OnceLock::new(), warnings }
     }
 
-    /// Sets the address it is reached at, once that is known.
-    pub fn set_address(&self, listen: SocketAddr) {
-        let _ = self.listen.set(listen);
+    /// Sets where it is reached, once that is known.
+    pub fn set_address(&self, listen: SocketAddr, socket: Option<&Path>) {
+        let _ = self.listen.set((listen, socket.map(Path::to_owned)));
+    }
+
+    fn socket(&self) -> Option<&Path> {
+        self.listen.get()?.1.as_deref()
     }
 
     /// The engine.
@@ -49,7 +54,8 @@ impl EngineService for LocalEngine {
             engine_version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             pool: self.engine.pool_dir().display().to_string(),
-            listen: self.listen.get().map(SocketAddr::to_string).unwrap_or_default(),
+            listen: self.listen.get().map(|(tcp, _)| tcp.to_string()).unwrap_or_default(),
+            socket: self.socket().map(|path| path.display().to_string()).unwrap_or_default(),
             started_at: view.started_at,
             dsources: view.dsources,
             vdbs: view.vdbs,

@@ -3,13 +3,14 @@
 //! [`EngineService`] is the boundary: above it HTTP, below it the engine. No decisions about databases
 //! are made here.
 
+mod access;
 mod config;
-mod connections;
 mod endpoints;
 mod engine_process;
 mod engine_service;
 mod extract;
 mod http;
+mod listen;
 mod openapi;
 mod options;
 mod pool_check;
@@ -21,7 +22,8 @@ mod signal;
 
 pub use config::parse_listen;
 pub use engine_process::{enter_cell, run_engine, run_keeper};
-pub use http::{HttpServer, serve};
+pub use http::HttpServer;
+pub use listen::{Listen, LocalSocket};
 pub use openapi::openapi_json;
 pub use options::{DEFAULT_LISTEN, ServeOptions};
 pub use pool_check::check_pool;

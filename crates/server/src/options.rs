@@ -14,6 +14,10 @@ pub struct ServeOptions {
     pub pool: PathBuf,
     /// Where to listen: loopback only. Port 0 picks a free one.
     pub listen: SocketAddr,
+    /// The group of this host whose members may connect to the Unix socket.
+    pub socket_group: Option<String>,
+    /// Names that this host is called by, besides its addresses.
+    pub host_names: Vec<String>,
     /// What the shared block cache may hold, in bytes; the engine chooses if absent.
     pub cache_size_bytes: Option<u64>,
     /// The most that data may take of the pool's file system, in bytes; all of it if absent.
@@ -32,6 +36,8 @@ impl ServeOptions {
         ServeOptions {
             pool: pool.into(),
             listen: DEFAULT_LISTEN,
+            socket_group: None,
+            host_names: Vec::new(),
             cache_size_bytes: None,
             capacity_bytes: None,
             postgres_bin_dirs: Vec::new(),

@@ -1,13 +1,13 @@
 //! The routes, and what every request passes before its handler.
 
+use crate::access::{self, Access};
 use crate::endpoints::{bookmark, dsource, job, policy, pool, snapshot, timeflow, vdb};
 use crate::reply::Refusal;
-use crate::{EngineService, Token, openapi};
+use crate::{EngineService, openapi};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{Method, StatusCode, Uri, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::extract::DefaultBodyLimit;
+use axum::http::{Method, StatusCode, Uri};
+use axum::middleware;
 use axum::routing::{get, post};
 use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
@@ -15,15 +15,12 @@ use std::sync::Arc;
 use tower_http::classify::StatusInRangeAsFailures;
 use tower_http::trace::TraceLayer;
 
-/// The largest request body, in bytes. Settings of a VDB are the largest thing anyone sends.
-const BODY_BYTES_MAX: usize = 1 << 20;
-
 /// The one status that says that something is wrong with the engine itself. Others above it, as of a full pool or a
 /// source that does not answer, are answers like any other: the log has no error for them.
 const DEFECT: u16 = 500;
 
 /// The whole API over a service.
-pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
+pub(crate) fn router(service: Arc<dyn EngineService>, access: Arc<Access>) -> Router {
     Router::new()
         .route(routes::OPENAPI, get(openapi::document))
         .route(routes::STATUS, get(pool::status))
@@ -59,35 +56,11 @@ pub(crate) fn router(service: Arc<dyn EngineService>, token: Token) -> Router {
         .with_state(service)
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(token, require_token))
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(access, access::admit))
         .layer(TraceLayer::new(
             StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
         ))
-}
-
-/// Admits requests with the pool's token. Runs before any of the body is read.
-async fn require_token(State(token): State<Token>, request: Request, next: Next) -> Response {
-    let shown = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "));
-    let allowed = match shown {
-        Some(shown) => token.matches(shown),
-        None => request.uri().path() == routes::OPENAPI,
-    };
-    if allowed {
-        return next.run(request).await;
-    }
-    let message = match shown {
-        Some(_) => "the token is not that of this engine's pool",
-        None => "the request shows no token",
-    };
-    let hint = "send `Authorization: Bearer TOKEN` with what the file `token` in the engine's pool \
-                directory holds; on the command line name that pool with --pool, or the file with \
-                --token-file";
-    Refusal::from(Failure::new(ErrorKind::Unauthorized, message, hint)).into_response()
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

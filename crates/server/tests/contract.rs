@@ -19,7 +19,7 @@ struct Server {
 
 fn start() -> Server {
     let token = Token::random();
-    let listen = "127.0.0.1:0".parse().unwrap();
+    let listen: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
     let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
     let document = serde_json::from_str(&openapi_json()).unwrap();
     Server { http, token, document }
@@ -278,7 +278,7 @@ fn a_panic_is_answered_and_the_server_goes_on() {
 #[test]
 fn listens_on_loopback_alone_and_says_when_the_port_is_taken() {
     let start = |listen: &str| {
-        let listen = listen.parse().unwrap();
+        let listen: std::net::SocketAddr = listen.parse().unwrap();
         HttpServer::start(listen, Arc::new(StandIn::default()), Token::random())
     };
     for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:7640"] {

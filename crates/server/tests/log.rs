@@ -33,7 +33,7 @@ fn a_full_pool_is_no_error_of_the_engine_but_a_defect_is() {
     let writer = log.clone();
     tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).init();
     let token = Token::random();
-    let listen = "127.0.0.1:0".parse().unwrap();
+    let listen: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
     let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
     let status = |name: &str| {
         let agent: ureq::Agent =

@@ -124,10 +124,17 @@ pub fn engine_status(session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
+fn listens_on(status: &Status) -> String {
+    match status.socket.as_str() {
+        "" => status.listen.clone(),
+        socket => format!("{}, {socket}", status.listen),
+    }
+}
+
 fn status_text(status: &Status) -> String {
     let fields = Fields::default()
         .add("engine", format!("offshoot {}, pid {}", status.engine_version, status.pid))
-        .add("listens on", &status.listen)
+        .add("listens on", listens_on(status))
         .add("started at", status.started_at)
         .add("dSources", status.dsources)
         .add("VDBs", format!("{}, {} running", status.vdbs, status.vdbs_running))

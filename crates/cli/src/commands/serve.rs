@@ -20,6 +20,8 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
         options.read_config(file)?;
     }
     options.listen = args.listen.unwrap_or(options.listen);
+    options.socket_group = args.socket_group.clone().or(options.socket_group);
+    options.host_names.extend(args.host_names.iter().cloned());
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
     options.unconfined |= args.unconfined;

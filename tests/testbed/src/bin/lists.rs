@@ -52,7 +52,7 @@ fn run() -> Result<()> {
     bed.engine.stop()?;
     let made = seconds("made", || fill(&bed, snapshots, vdbs))?;
     seconds("engine started", || bed.engine.restart())?;
-    let client = Client::new(Target::Pool(bed.engine.pool().to_owned()))?;
+    let client = Client::new(Target::Pool { dir: bed.engine.pool().to_owned(), token_file: None })?;
     seconds("ledger complete", || {
         wait_until("the ledger knows all", Duration::from_secs(3_600), || {
             Ok(client.ledger(None)?.objects.iter().all(|entry| entry.as_of.is_some()))

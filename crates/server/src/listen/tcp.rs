@@ -1,0 +1,37 @@
+//! TCP on loopback.
+
+use offshoot_types::{ErrorKind, Failure};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+/// Listens on a loopback address.
+///
+/// # Errors
+/// `invalid_input` for an address that is not loopback; `already_exists` if the port is taken.
+pub(crate) fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
+    if !listen.ip().is_loopback() {
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!("will not listen on {listen}: without TLS the token could be read on the way"),
+            "listen on loopback, as --listen 127.0.0.1:7640, and reach it from elsewhere through an \
+             SSH tunnel",
+        ));
+    }
+    let listener = TcpListener::bind(listen).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("another program listens on {listen} already"),
+            "choose another port with --listen 127.0.0.1:PORT (0 takes a free one), or stop the other \
+             program",
+        ),
+        _ => Failure::new(
+            ErrorKind::HostUnprepared,
+            format!("cannot listen on {listen}: {error}"),
+            "choose another address with --listen",
+        ),
+    })?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| Failure::internal(format!("the listener cannot be set up: {error}")))?;
+    Ok(listener)
+}
