@@ -37,7 +37,7 @@ impl Cells {
     fn try_one(&self) -> Result<(), Failure> {
         let nothing = Spec::new("/bin/true").stdout(Sink::Null).stderr(Sink::Pipe).clear_env();
         let output =
-            run(&self.confined(nothing, self.spec(Vec::new(), Vec::new(), None, false))?, TRY)
+            run(&self.confined(nothing, spec(self.user.clone(), Vec::new(), Vec::new()))?, TRY)
                 .map_err(|error| Failure::internal(format!("a cell cannot be tried: {error}")))?;
         if output.success() {
             return Ok(());
@@ -50,26 +50,17 @@ impl Cells {
         ))
     }
 
-    fn spec(
-        &self,
-        read_only: Vec<PathBuf>,
-        own: Vec<PathBuf>,
-        port: Option<u16>,
-        udp: bool,
-    ) -> CellSpec {
-        let user = self.user.as_ref().map(|user| CellUser {
-            name: user.name.clone(),
-            uid: user.uid,
-            gid: user.gid,
-        });
-        CellSpec { user, read_only, own, port, udp }
-    }
-
     fn confined(&self, command: Spec, cell: CellSpec) -> Result<Spec, Failure> {
         let cell = serde_json::to_string(&cell)
             .map_err(|error| Failure::internal(format!("a cell cannot be written: {error}")))?;
         Ok(command.behind(&self.builder, ["cell", &cell, "--"]).env(HEAP.0, HEAP.1))
     }
+}
+
+/// A cell without network.
+fn spec(user: Option<User>, read_only: Vec<PathBuf>, own: Vec<PathBuf>) -> CellSpec {
+    let user = user.map(|user| CellUser { name: user.name, uid: user.uid, gid: user.gid });
+    CellSpec { user, read_only, own, port: None, udp: false }
 }
 
 impl Launcher for Cells {
@@ -80,8 +71,12 @@ impl Launcher for Cells {
     fn launch(&self, mut launch: Launch) -> Result<Option<Box<dyn Process>>, Failure> {
         let data_dir = launch.data_dir.clone();
         let own = std::iter::once(&data_dir).chain(&launch.own_dirs).cloned().collect();
-        let port = launch.tcp.then_some(launch.port);
-        let cell = self.spec(launch.program_dirs.clone(), own, port, launch.udp);
+        let user = self.user_of(&data_dir)?;
+        let cell = CellSpec {
+            port: launch.tcp.then_some(launch.port),
+            udp: launch.udp,
+            ..spec(user, launch.program_dirs.clone(), own)
+        };
         launch.command = self.confined(launch.command, cell)?;
         let server = self.host.launch(launch)?;
         Ok(server.map(|server| Inhabited::with(server, Some(data_dir))))

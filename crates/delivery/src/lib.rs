@@ -33,6 +33,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A user and a group of this host, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ids {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
+
+/// Whose all files of a delivery are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// Whose they are for clients, whatever the dataset says.
+    pub shown: Ids,
+    /// Whose a file is in the dataset that a client makes or gives away.
+    pub kept: Ids,
+}
+
 /// How one dataset is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
@@ -41,6 +59,9 @@ pub struct Spec {
     pub path: PathBuf,
     /// Allows users other than the one who runs the engine. File modes still apply.
     pub other_users: bool,
+    /// Shows all files as one user's: servers that run as users of their own can have clones of the same
+    /// files. None: as the dataset says.
+    pub owner: Option<Owner>,
     /// Refuses every change.
     pub read_only: bool,
     /// Allows writes to be gathered on the way, so that a crash may tear them: only for data that reveals where
@@ -53,7 +74,14 @@ pub struct Spec {
 impl Spec {
     /// For a database: its pages must not be torn, and it has no extended attributes.
     pub fn database(path: PathBuf) -> Spec {
-        Spec { path, other_users: false, read_only: false, gather_writes: false, xattrs: false }
+        Spec {
+            path,
+            other_users: false,
+            owner: None,
+            read_only: false,
+            gather_writes: false,
+            xattrs: false,
+        }
     }
 }
 
@@ -96,7 +124,7 @@ pub trait Delivery: Debug + Send + Sync {
 
     /// Resumes a delivery that outlived the engine that made it: `descriptors` are those of its
     /// [`Delivered::handover`], in that order, and the dataset has its volatile log. Clients that wait get
-    /// their answers now.
+    /// their answers now. They see the files as the same user's as before, whatever the [`Spec`] says.
     ///
     /// # Errors
     /// If these descriptors are useless; the delivery ends when nobody else holds them.

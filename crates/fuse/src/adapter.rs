@@ -9,6 +9,7 @@ use fuser::{
     ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
     ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
+use offshoot_delivery::{Ids, Owner};
 use offshoot_fs::{
     AllocateMode, Asked, Attr, Error, NewInode, NewKind, RenameMode, RequestId, SeekTarget,
     Session, SetAttr, XattrMode,
@@ -59,6 +60,7 @@ pub(crate) struct Adapter {
     direct_io: bool,
     write_back: bool,
     xattrs: bool,
+    owner: Option<Owner>,
     /// Whether the kernel can resend requests.
     resends: Arc<AtomicBool>,
 }
@@ -66,9 +68,9 @@ pub(crate) struct Adapter {
 impl Adapter {
     pub(crate) fn new(session: Arc<Session>, options: &MountOptions) -> Self {
         let syncs = SyncQueue::new(session.clone());
-        let MountOptions { write_back, xattrs, .. } = *options;
+        let MountOptions { write_back, xattrs, owner, .. } = *options;
         let direct_io = options.fuse.direct_io;
-        Adapter { session, syncs, direct_io, write_back, xattrs, resends: Arc::default() }
+        Adapter { session, syncs, direct_io, write_back, xattrs, owner, resends: Arc::default() }
     }
 
     /// The kernel's first request sets this if it can resend requests.
@@ -137,9 +139,24 @@ impl Adapter {
         kind: NewKind,
         (mode, rdev): (u32, u32),
     ) -> Result<Attr, Errno> {
-        let (uid, gid) = (request.uid(), request.gid());
+        let caller = Ids { uid: request.uid(), gid: request.gid() };
+        let Ids { uid, gid } = self.owner.map_or(caller, |owner| owner.kept);
         let new = NewInode { kind, mode: mode & 0o7777, uid, gid, rdev };
         attempt(|| self.session.create(asked, Ino(parent.0), name.as_bytes(), new))
+    }
+
+    fn reply_entry(&self, reply: ReplyEntry, result: Result<Attr, Errno>) {
+        match result {
+            Ok(attr) => reply.entry(&TTL, &file_attr(&attr, self.owner), GENERATION),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn reply_attr(&self, reply: ReplyAttr, result: Result<Attr, Errno>) {
+        match result {
+            Ok(attr) => reply.attr(&TTL, &file_attr(&attr, self.owner)),
+            Err(errno) => reply.error(errno),
+        }
     }
 }
 
@@ -168,20 +185,6 @@ fn attempt<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Errno> {
 fn reply_empty(reply: ReplyEmpty, result: Result<(), Errno>) {
     match result {
         Ok(()) => reply.ok(),
-        Err(errno) => reply.error(errno),
-    }
-}
-
-fn reply_entry(reply: ReplyEntry, result: Result<Attr, Errno>) {
-    match result {
-        Ok(attr) => reply.entry(&TTL, &file_attr(&attr), GENERATION),
-        Err(errno) => reply.error(errno),
-    }
-}
-
-fn reply_attr(reply: ReplyAttr, result: Result<Attr, Errno>) {
-    match result {
-        Ok(attr) => reply.attr(&TTL, &file_attr(&attr)),
         Err(errno) => reply.error(errno),
     }
 }
@@ -243,11 +246,11 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        reply_entry(reply, attempt(|| self.session.lookup(Ino(parent.0), name.as_bytes())));
+        self.reply_entry(reply, attempt(|| self.session.lookup(Ino(parent.0), name.as_bytes())));
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply_attr(reply, attempt(|| self.session.attributes(Ino(ino.0))));
+        self.reply_attr(reply, attempt(|| self.session.attributes(Ino(ino.0))));
     }
 
     fn setattr(
@@ -271,12 +274,12 @@ impl Filesystem for Adapter {
         let change = SetAttr {
             size,
             mode: mode.map(|mode| mode & 0o7777),
-            uid,
-            gid,
+            uid: uid.map(|uid| self.owner.map_or(uid, |owner| owner.kept.uid)),
+            gid: gid.map(|gid| self.owner.map_or(gid, |owner| owner.kept.gid)),
             atime: atime.map(time),
             mtime: mtime.map(time),
         };
-        reply_attr(
+        self.reply_attr(
             reply,
             attempt(|| self.session.set_attributes(request.uid(), Ino(ino.0), &change)),
         );
@@ -302,7 +305,7 @@ impl Filesystem for Adapter {
         let Some(kind) = new_kind(mode) else { return reply.error(Errno::EINVAL) };
         let asked = self.ask(request);
         let made = self.make(request, &asked, (parent, name), kind, (mode, rdev));
-        reply_entry(reply, made);
+        self.reply_entry(reply, made);
     }
 
     fn mkdir(
@@ -316,7 +319,7 @@ impl Filesystem for Adapter {
     ) {
         let asked = self.ask(request);
         let made = self.make(request, &asked, (parent, name), NewKind::Directory, (mode, 0));
-        reply_entry(reply, made);
+        self.reply_entry(reply, made);
     }
 
     fn symlink(
@@ -330,7 +333,7 @@ impl Filesystem for Adapter {
         let kind = NewKind::Symlink(target.as_os_str().as_bytes().to_vec());
         let asked = self.ask(request);
         let made = self.make(request, &asked, (parent, name), kind, (0o777, 0));
-        reply_entry(reply, made);
+        self.reply_entry(reply, made);
     }
 
     fn link(
@@ -343,7 +346,7 @@ impl Filesystem for Adapter {
     ) {
         let asked = self.ask(request);
         let link = || self.session.link(&asked, Ino(ino.0), Ino(parent.0), name.as_bytes());
-        reply_entry(reply, attempt(link));
+        self.reply_entry(reply, attempt(link));
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -405,7 +408,7 @@ impl Filesystem for Adapter {
         let opened = created.and_then(|attr| Ok((attr, self.open_file(attr.ino, flags)?)));
         match opened {
             Ok((attr, (handle, flags))) => {
-                reply.created(&TTL, &file_attr(&attr), GENERATION, handle, flags);
+                reply.created(&TTL, &file_attr(&attr, self.owner), GENERATION, handle, flags);
             }
             Err(errno) => reply.error(errno),
         }
@@ -551,7 +554,7 @@ impl Filesystem for Adapter {
             for entry in &entries {
                 // Removed since it was listed: leave it out.
                 let Ok(attr) = attempt(|| self.session.attributes(entry.ino)) else { continue };
-                let (name, attr) = (OsStr::from_bytes(&entry.name), file_attr(&attr));
+                let (name, attr) = (OsStr::from_bytes(&entry.name), file_attr(&attr, self.owner));
                 if reply.add(INodeNo(entry.ino.0), entry.cookie, name, &TTL, &attr, GENERATION) {
                     return reply.ok();
                 }

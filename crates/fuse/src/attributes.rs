@@ -1,6 +1,7 @@
 //! Attributes in the kernel's terms, and back.
 
 use fuser::{FileAttr, FileType, INodeNo, TimeOrNow};
+use offshoot_delivery::{Ids, Owner};
 use offshoot_fs::{Attr, FileKind, NewKind};
 use offshoot_os::{Clock, SystemClock};
 use std::time::SystemTime;
@@ -23,8 +24,9 @@ pub(crate) fn file_type(kind: FileKind) -> FileType {
     }
 }
 
-/// The kernel's form of attributes.
-pub(crate) fn file_attr(attr: &Attr) -> FileAttr {
+/// The kernel's form of attributes, of a file that may be shown as another's.
+pub(crate) fn file_attr(attr: &Attr, owner: Option<Owner>) -> FileAttr {
+    let Ids { uid, gid } = owner.map_or(Ids { uid: attr.uid, gid: attr.gid }, |owner| owner.shown);
     FileAttr {
         ino: INodeNo(attr.ino.0),
         size: attr.size,
@@ -36,8 +38,8 @@ pub(crate) fn file_attr(attr: &Attr) -> FileAttr {
         kind: file_type(attr.kind),
         perm: (attr.mode & 0o7777) as u16,
         nlink: attr.nlink,
-        uid: attr.uid,
-        gid: attr.gid,
+        uid,
+        gid,
         rdev: attr.rdev,
         blksize: IO_SIZE,
         flags: 0,

@@ -27,6 +27,7 @@ impl Fuse {
         MountOptions {
             fuse: self.options.clone(),
             allow_other: spec.other_users,
+            owner: spec.owner,
             read_only: spec.read_only,
             write_back: spec.gather_writes,
             xattrs: spec.xattrs,

@@ -3,11 +3,11 @@
 use crate::adapter::Adapter;
 use crate::error::MountError;
 use crate::kernel::KernelCaches;
-use crate::mount_table::{self, Attempt, SOURCE};
+use crate::mount_table::{self, Attempt};
 use crate::options::MountOptions;
 use crate::resume::{ask_again, resume_session};
 use fuser::{Config, MountOption, SessionACL};
-use offshoot_delivery::Ended;
+use offshoot_delivery::{Ended, Owner};
 use offshoot_fs::{FileSystem, Session, VolatileLog, Watch};
 use offshoot_os::{Clock, SystemClock, process};
 use parking_lot::{Condvar, Mutex};
@@ -126,6 +126,10 @@ impl Mount {
         // Resolve the directory above it and append the name: asking about the mount itself would
         // wait for ourselves.
         let path = mount_table::canonical_beside(mountpoint.as_ref());
+        // Servers continue as the user that they are.
+        let shown = mount_table::find(&path)?.and_then(|entry| entry.shown());
+        let owner = options.owner.zip(shown).map(|(owner, shown)| Owner { shown, ..owner });
+        let options = &MountOptions { owner, ..options.clone() };
         let refused = |source| MountError::Refused { path: path.clone(), source };
         let session = Arc::new(Session::taken_over(&fs));
         let adapter = Adapter::new(session.clone(), options);
@@ -286,7 +290,7 @@ fn config(options: &MountOptions) -> Config {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
     let mut config = Config::default();
     config.mount_options = vec![
-        MountOption::FSName(SOURCE.to_owned()),
+        MountOption::FSName(mount_table::source(options.owner.map(|owner| owner.shown))),
         MountOption::DefaultPermissions,
         MountOption::NoAtime,
         if options.read_only { MountOption::RO } else { MountOption::RW },

@@ -1,6 +1,7 @@
 //! The kernel's table of mounts, and removing mounts.
 
 use crate::error::MountError;
+use offshoot_delivery::Ids;
 use offshoot_os::process;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -8,8 +9,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The source that our mounts show in the table of mounts.
-pub(crate) const SOURCE: &str = "offshoot";
+/// The source that our mounts show in the table of mounts. Where all files are shown as one user's, the user
+/// and the group follow: `offshoot:1000:1000`. So the next engine finds it there.
+const SOURCE: &str = "offshoot";
+
+/// The source of a mount whose files are shown as this user's.
+pub(crate) fn source(shown: Option<Ids>) -> String {
+    shown.map_or(SOURCE.to_owned(), |Ids { uid, gid }| format!("{SOURCE}:{uid}:{gid}"))
+}
 
 /// How long `fusermount3` may take before it is killed.
 const FUSERMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,7 +34,14 @@ pub(crate) struct Entry {
 
 impl Entry {
     fn is_ours(&self) -> bool {
-        self.kind.starts_with("fuse") && self.source == SOURCE
+        let rest = self.source.strip_prefix(SOURCE);
+        self.kind.starts_with("fuse") && rest.is_some_and(|it| it.is_empty() || it.starts_with(':'))
+    }
+
+    /// Whose all files are shown as; none: as the dataset says.
+    pub(crate) fn shown(&self) -> Option<Ids> {
+        let (uid, gid) = self.source.strip_prefix(SOURCE)?.strip_prefix(':')?.split_once(':')?;
+        Some(Ids { uid: uid.parse().ok()?, gid: gid.parse().ok()? })
     }
 }
 

@@ -1,5 +1,7 @@
 //! How a dataset is mounted.
 
+use offshoot_delivery::Owner;
+
 /// Settings that only FUSE has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FuseOptions {
@@ -26,6 +28,8 @@ pub(crate) struct MountOptions {
     /// and the database runs as `postgres`; an ordinary user needs `user_allow_other` in
     /// `/etc/fuse.conf` for it.
     pub(crate) allow_other: bool,
+    /// Whose all files are; otherwise as the dataset says.
+    pub(crate) owner: Option<Owner>,
     /// Refuses every change.
     pub(crate) read_only: bool,
     /// Lets the kernel gather writes. Not for a database with `full_page_writes=off`: a page may be

@@ -57,7 +57,8 @@ impl Launcher for ThisHost {
     }
 
     fn launch(&self, launch: Launch) -> Result<Option<Box<dyn Process>>, Failure> {
-        let started = launch.command.user(self.user.clone()).spawn();
+        let user = self.user_of(&launch.data_dir)?;
+        let started = launch.command.user(user).spawn();
         let child = started.map_err(|error| {
             Failure::new(
                 ErrorKind::HostUnprepared,

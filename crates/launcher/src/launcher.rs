@@ -5,6 +5,7 @@ use offshoot_os::process::{ProcessId, Signal, Spec, User};
 use offshoot_types::{ErrorKind, Failure};
 use std::fmt::Debug;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -116,6 +117,25 @@ impl Found {
 pub trait Launcher: Debug + Send + Sync {
     /// The user that servers, and programs that work on their files, run as; none: the engine's own.
     fn user(&self) -> Option<&User>;
+
+    /// The user that works on the files of a data directory: whose it is. Servers whose files are shown as users
+    /// of their own run as these.
+    ///
+    /// # Errors
+    /// `Internal` when the directory cannot be asked.
+    fn user_of(&self, data_dir: &Path) -> Result<Option<User>, Failure> {
+        let Some(user) = self.user() else { return Ok(None) };
+        let found = std::fs::metadata(data_dir).map_err(|error| {
+            let dir = data_dir.display();
+            Failure::internal(format!("cannot tell whose the data directory {dir} is: {error}"))
+        })?;
+        let (uid, gid) = (found.uid(), found.gid());
+        // No server runs as root.
+        if uid == 0 || uid == user.uid {
+            return Ok(Some(user.clone()));
+        }
+        Ok(Some(User { name: user.name.clone(), uid, gid, groups: vec![gid] }))
+    }
 
     /// Starts a server and returns as soon as its process exists.
     ///

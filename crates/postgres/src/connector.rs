@@ -59,7 +59,7 @@ const VITAL: [&str; 13] = [
 const MEMORY_MIN: u64 = 64 << 20;
 
 fn read_control(spec: &LaunchSpec) -> Result<Control, Failure> {
-    control::read(&spec.bin_dir, &spec.data_dir, spec.launcher.user())
+    control::read(&spec.bin_dir, &spec.data_dir, spec.launcher.user_of(&spec.data_dir)?.as_ref())
 }
 
 impl Connector for Postgres {

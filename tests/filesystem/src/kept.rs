@@ -16,6 +16,11 @@ pub struct Kept {
 impl Kept {
     /// Starts `program` (`serve_mount`) on a new pool.
     pub fn start(program: &str) -> Kept {
+        Kept::start_with(program, &[])
+    }
+
+    /// The same with more options.
+    pub fn start_with(program: &str, options: &[&str]) -> Kept {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("keeper");
         let path = socket.clone();
@@ -26,7 +31,7 @@ impl Kept {
             std::thread::sleep(Duration::from_millis(2));
         }
         let option = format!("--keeper={}", socket.display());
-        let server = Server::start(program, &[&option]);
+        let server = Server::start(program, &[&[option.as_str()], options].concat());
         Kept { server, keeper: Some(keeper), _dir: dir }
     }
 

@@ -186,6 +186,13 @@ impl Server {
         assert!(answer.starts_with("ready"), "the server answered: {answer}");
     }
 
+    /// Gives an option `--NAME=VALUE` another value at the next start.
+    pub fn change_option(&mut self, name: &str, value: &str) {
+        let option = format!("--{name}=");
+        self.options.retain(|one| !one.starts_with(&option));
+        self.options.push(option + value);
+    }
+
     /// As [`Server::start_again`], with a mount that dies with the server.
     pub fn start_without_keeper(&mut self) {
         self.options.retain(|option| !option.starts_with("--keeper="));

@@ -236,3 +236,48 @@ fn no_reader_sees_less_than_a_synchronous_write_left_after_a_kill() {
     drop(writer);
     drop(kept.stop());
 }
+
+mod needs_root {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    /// Runs a shell script as a user in a directory; what it printed.
+    fn run_as(uid: u32, dir: &Path, script: &str) -> io::Result<String> {
+        let mut shell = Command::new("sh");
+        let output = shell.args(["-c", script]).current_dir(dir).uid(uid).gid(uid).output()?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+        }
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn files_are_shown_as_one_user_s_who_stays_the_same_after_a_kill() {
+        const SHOWN: u32 = 1_900_000_001;
+        let options = ["--allow-other", &format!("--owner={SHOWN}")];
+        let mut kept = Kept::start_with(env!("CARGO_BIN_EXE_serve_mount"), &options);
+        let mount = kept.server.mount();
+        fs::set_permissions(&mount, fs::Permissions::from_mode(0o700)).unwrap();
+        run_as(SHOWN, &mount, "umask 077; echo one >mine; mkdir dir; chown $(id -u) mine").unwrap();
+        assert!(run_as(SHOWN + 1, &mount, "cat mine").is_err(), "another user reads it");
+        kept.server.change_option("owner", &(SHOWN + 1).to_string());
+        kept.kill_and_start();
+        fs::write("/proc/sys/vm/drop_caches", "3").ok();
+        for name in ["", "mine", "dir"] {
+            let found = fs::metadata(mount.join(name)).unwrap();
+            assert_eq!((found.uid(), found.gid()), (SHOWN, SHOWN), "'{name}'");
+        }
+        run_as(SHOWN, &mount, "echo two >>mine; echo three >dir/new").unwrap();
+        assert_eq!(run_as(SHOWN, &mount, "cat mine dir/new").unwrap(), "one\ntwo\nthree");
+        // The dataset has the user of the engine, for whoever gets a clone.
+        let mut server = kept.stop();
+        server.change_option("owner", "4711");
+        server.start_without_keeper();
+        let found = fs::metadata(server.mount().join("mine")).unwrap();
+        assert_eq!((found.uid(), found.mode() & 0o777), (4711, 0o600));
+        server.stop();
+    }
+}

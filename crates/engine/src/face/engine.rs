@@ -82,7 +82,8 @@ fn warnings(parts: &Parts, dsources: &[Dsource], vdbs: &[Vdb]) -> Vec<(String, F
     let named = |(name, warnings): (String, Vec<Failure>)| {
         warnings.into_iter().map(move |warning| (name.clone(), warning))
     };
-    of_dsources.chain(of_vdbs).flat_map(named).collect()
+    let own = parts.volumes.owners().warning().map(|warning| ("engine".to_owned(), warning));
+    own.into_iter().chain(of_dsources.chain(of_vdbs).flat_map(named)).collect()
 }
 
 impl Engine {

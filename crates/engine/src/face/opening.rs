@@ -22,6 +22,7 @@ use crate::jobs::snapshot;
 use crate::jobs::vdb;
 use crate::parts::Parts;
 use crate::serving::Serving;
+use crate::serving::owners::Owners;
 use crate::serving::servers::stop_leftovers;
 use crate::serving::volumes::Volumes;
 use crate::space::Space;
@@ -94,8 +95,11 @@ pub fn open(
     catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
     let connectors = options.connectors.clone();
     let delivery = options.delivery.clone();
-    let other_users = connectors.all().iter().any(|kind| kind.server_user().is_some());
-    let volumes = Volumes::new(store.clone(), paths.clone(), delivery, other_users, custody);
+    let owners = Owners::of(&connectors, &paths);
+    if let Some(warning) = owners.warning() {
+        tracing::warn!(%warning, hint = warning.hint, "engine");
+    }
+    let volumes = Volumes::new(store.clone(), paths.clone(), delivery, owners, custody);
     let core = Core { paths, store, catalog, clock, connectors };
     let space = Arc::new(Space::new(Arc::new(core)));
     let serving = Arc::new(Serving::new(space, volumes));

@@ -73,6 +73,14 @@ impl Paths {
         ))
     }
 
+    /// The first directory on the way to the pool that others than its owner and group cannot pass through.
+    pub fn closed_to_others(&self) -> Option<PathBuf> {
+        let closed = |dir: &&Path| {
+            std::fs::metadata(dir).map_or(true, |found| found.permissions().mode() & 0o001 == 0)
+        };
+        self.pool.ancestors().filter(closed).last().map(Path::to_owned)
+    }
+
     /// Makes the directory of runtime directories. It may be outside the pool: call this when the
     /// pool is ours, so that a refused engine leaves nothing there.
     ///

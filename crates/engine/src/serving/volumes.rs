@@ -2,6 +2,7 @@
 
 use crate::ground::custody::Custody;
 use crate::ground::paths::Paths;
+use crate::serving::owners::Owners;
 use offshoot_dataset::Store;
 use offshoot_delivery::{Delivered, Delivery, Location, Spec};
 use offshoot_fs::{FileSystem, VolatileLog};
@@ -22,7 +23,7 @@ pub struct Volumes {
     store: Arc<Store>,
     paths: Paths,
     delivery: Arc<dyn Delivery>,
-    other_users: bool,
+    owners: Owners,
     custody: Custody,
     open: Mutex<HashMap<DatasetId, Volume>>,
 }
@@ -33,15 +34,15 @@ struct Volume {
 }
 
 impl Volumes {
-    /// Without volumes yet. With `other_users`, other users may use the files.
+    /// Without volumes yet.
     pub fn new(
         store: Arc<Store>,
         paths: Paths,
         delivery: Arc<dyn Delivery>,
-        other_users: bool,
+        owners: Owners,
         custody: Custody,
     ) -> Self {
-        Volumes { store, paths, delivery, other_users, custody, open: Mutex::default() }
+        Volumes { store, paths, delivery, owners, custody, open: Mutex::default() }
     }
 
     /// How datasets are delivered.
@@ -54,8 +55,17 @@ impl Volumes {
         &self.custody
     }
 
+    /// Whose the files of mounted datasets are.
+    pub fn owners(&self) -> &Owners {
+        &self.owners
+    }
+
     fn spec(&self, dataset: DatasetId) -> Spec {
-        Spec { other_users: self.other_users, ..Spec::database(self.paths.mount(dataset)) }
+        Spec {
+            other_users: self.owners.others(),
+            owner: self.owners.owner_of(dataset),
+            ..Spec::database(self.paths.mount(dataset))
+        }
     }
 
     /// The files of a dataset, mounted or not.

@@ -56,8 +56,14 @@ impl Postgres {
         })
     }
 
+    /// Tools that work on the files of a data directory.
+    pub(super) fn tools_on(&self, spec: &ServerSpec) -> Result<Tools, Failure> {
+        let user = self.launcher.user_of(&spec.data_dir)?;
+        Ok(Tools { user, ..self.tools(&spec.version)? })
+    }
+
     pub(super) fn control(&self, spec: &ServerSpec) -> Result<Control, Failure> {
-        let tools = self.tools(&spec.version)?;
+        let tools = self.tools_on(spec)?;
         control::read(&tools.installation.bin_dir, &spec.data_dir, tools.user.as_ref())
     }
 }

@@ -91,7 +91,7 @@ impl Source for PostgresSource {
     }
 
     fn verify(&self, target: &ServerSpec, cancelled: &dyn Fn() -> bool) -> Result<(), Failure> {
-        verify_base_backup(&self.host.tools(&target.version)?, &target.data_dir, cancelled)
+        verify_base_backup(&self.host.tools_on(target)?, &target.data_dir, cancelled)
     }
 
     fn adopt_settings(&self, target: &ServerSpec) -> Result<Vec<(String, String)>, Failure> {

@@ -146,8 +146,9 @@ fn check_port(port: u16) -> Result<(), Failure> {
 }
 
 fn prepare_dirs(spec: &ServerSpec) -> Result<(), Failure> {
+    let user = spec.launcher.user_of(&spec.data_dir)?;
     make_dir(&spec.runtime_dir, 0o711, None)
-        .and_then(|()| make_dir(&spec.socket_dir(), 0o700, spec.launcher.user()))
+        .and_then(|()| make_dir(&spec.socket_dir(), 0o700, user.as_ref()))
         .map_err(|error| {
             let dir = spec.runtime_dir.display();
             Failure::new(

@@ -13,7 +13,7 @@
 //! `share MOUNTPOINT PATH MOUNTPOINT PATH`, `chmod MOUNTPOINT PATH OCTAL`.
 
 use offshoot_dataset::{DatasetId, SnapshotId, Store, StoreOptions};
-use offshoot_delivery::{Delivered, Delivery, Spec};
+use offshoot_delivery::{Delivered, Delivery, Ids, Owner, Spec};
 use offshoot_filesystem_tests::delivery;
 use offshoot_fs::{FileSystem, NewFile, VolatileLog};
 use offshoot_fuse::FuseOptions;
@@ -157,6 +157,16 @@ fn churn(store: &Store, dataset: DatasetId, stop: &AtomicBool) {
     }
 }
 
+/// The user that all files are shown as, if one is given.
+fn owner(args: &[String]) -> Result<Option<Owner>> {
+    let Some(id) = args.iter().find_map(|arg| arg.strip_prefix("--owner=")) else {
+        return Ok(None);
+    };
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let shown = Ids { uid: id.parse()?, gid: id.parse()? };
+    Ok(Some(Owner { shown, kept: Ids { uid, gid } }))
+}
+
 /// Blocks the signals that end the server in this thread and all it starts.
 fn block_signals() -> libc::sigset_t {
     // SAFETY: the set is initialised by sigemptyset before it is used.
@@ -231,6 +241,7 @@ fn serve(args: &[String]) -> Result<()> {
         spec: Spec {
             path: mountpoint.into(),
             other_users: has("--allow-other"),
+            owner: owner(&args)?,
             gather_writes: has("--write-back"),
             xattrs: !has("--no-xattrs"),
             read_only: has("--read-only"),
