@@ -5,6 +5,7 @@
 //! Requests refuse unknown fields, so that a misspelt one is an error and not a silent default;
 //! responses may carry more than a client knows.
 
+pub mod access;
 pub mod bookmark;
 pub mod dsource;
 pub mod error;
@@ -21,6 +22,9 @@ pub mod status;
 pub mod timeflow;
 pub mod vdb;
 
+pub use access::{
+    AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
+};
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};

@@ -50,6 +50,16 @@ pub const JOBS: &str = "/api/v1/jobs";
 pub const JOB: &str = "/api/v1/jobs/{id}";
 /// POST: cancel.
 pub const JOB_CANCEL: &str = "/api/v1/jobs/{id}/cancel";
+/// GET: all users; POST: add one.
+pub const USERS: &str = "/api/v1/users";
+/// DELETE: remove a user.
+pub const USER: &str = "/api/v1/users/{name}";
+/// GET: all tokens; POST: make one.
+pub const TOKENS: &str = "/api/v1/tokens";
+/// DELETE: revoke a token.
+pub const TOKEN: &str = "/api/v1/tokens/{id}";
+/// GET: who asked for what (`?since=TIME&user=NAME&limit=N`).
+pub const AUDIT: &str = "/api/v1/audit";
 /// GET: what the pool holds.
 pub const POOL: &str = "/api/v1/pool";
 /// GET: what each object holds of the pool (of `?object=NAME`; what `?delete=A,B` would free).

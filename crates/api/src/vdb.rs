@@ -56,10 +56,14 @@ pub struct Vdb {
     pub host: String,
     /// The port it listens on.
     pub port: u16,
-    /// Its superuser.
+    /// The role to connect as.
     pub user: String,
-    /// Opens it with psql as it stands, password included.
+    /// Opens it with psql as it stands. Has the password only where one VDB is shown to its owner or an administrator.
     pub uri: String,
+    /// The user it belongs to; null: the administrators.
+    #[serde(default)]
+    #[schema(required)]
+    pub owner: Option<String>,
     /// The server's version.
     pub server_version: String,
     /// What its files would take outside the pool.

@@ -1,10 +1,11 @@
 //! The catalog: what the engine must remember, in one SQLite file.
 //!
-//! - **Objects** ([`Record`]: dSources, VDBs, timeflows, snapshots, bookmarks) are rows of one table:
+//! - **Objects** ([`Record`]: dSources, VDBs, timeflows, snapshots, bookmarks, users, tokens) are rows of one table:
 //!   kind, id, unique name, owner and a JSON body, so that a new field needs no migration.
 //! - **Jobs** ([`Job`]) are the durable progress of workflows.
 //! - **Faults** and **events** say what is wrong and what happened; **settings** are key and value;
 //!   **secrets** are passwords, never printed.
+//! - The **audit** says who asked for what. Entries are only added; the oldest go when there are many.
 //!
 //! Invariants:
 //! 1. A method that returns `Ok` has made its change durable (WAL mode, `synchronous=FULL`).
@@ -16,6 +17,7 @@
 //! One connection behind one mutex: transactions are short and the catalog is never on the path of
 //! data reads or writes.
 
+mod audit;
 mod error;
 mod event;
 mod job;
@@ -25,6 +27,7 @@ mod secret;
 mod store;
 mod subject;
 
+pub use audit::{AUDIT_KEPT, AuditEntry, AuditFilter};
 pub use error::Error;
 pub use event::{Event, Fault};
 pub use job::{Job, JobState, Progress, StepRecord, StepState};

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 const APPLICATION_ID: i64 = 0x4F46_4653;
 
 /// One script per format, in order. A released script is never changed.
-const MIGRATIONS: [&str; 2] = ["
+const MIGRATIONS: [&str; 3] = ["
     CREATE TABLE object (
         kind      TEXT NOT NULL,
         id        INTEGER NOT NULL,
@@ -47,6 +47,29 @@ const MIGRATIONS: [&str; 2] = ["
 ", "
     -- No table changes. From here on records hold positions of a log as numbers and what is known of a source as
     -- the state of its connector; engines of format 1 cannot read them. Older records are read as they are.
+", "
+    -- Who asked for what. Rows are added; only the oldest are ever removed.
+    CREATE TABLE audit (
+        id      INTEGER PRIMARY KEY AUTOINCREMENT,
+        time_us INTEGER NOT NULL,
+        user    TEXT NOT NULL,
+        origin  TEXT NOT NULL,
+        action  TEXT NOT NULL,
+        object  TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        job     INTEGER,
+        refused INTEGER NOT NULL
+    );
+    CREATE INDEX audit_refused ON audit (refused, id);
+    CREATE TRIGGER audit_unchanged BEFORE UPDATE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
+    CREATE TRIGGER audit_kept BEFORE DELETE ON audit WHEN OLD.id > (SELECT max(id) FROM audit) - 10000
+        BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
+
+    -- Which user began a job; of the others an administrator did, or the engine.
+    CREATE TABLE job_user (job INTEGER PRIMARY KEY, user INTEGER NOT NULL);
+    CREATE TRIGGER job_forgotten AFTER DELETE ON job
+        BEGIN DELETE FROM job_user WHERE job = OLD.id; END;
 "];
 
 /// Refuses a file that is not of the newest format.

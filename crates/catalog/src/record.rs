@@ -1,7 +1,7 @@
 //! What the objects of the catalog have in common.
 
-use offshoot_domain::{Bookmark, Dsource, Owner, Snapshot, Timeflow, Vdb};
-use offshoot_types::{BookmarkId, DsourceId, SnapshotId, TimeflowId, VdbId};
+use offshoot_domain::{AccessToken, Bookmark, Dsource, Owner, Snapshot, Timeflow, User, Vdb};
+use offshoot_types::{BookmarkId, DsourceId, SnapshotId, TimeflowId, TokenId, UserId, VdbId};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
@@ -46,7 +46,7 @@ macro_rules! numbered {
         }
     )*};
 }
-numbered!(DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId);
+numbered!(DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId, UserId, TokenId);
 
 /// dSources and VDBs share one namespace, as `--from NAME` takes either.
 const DATABASES: Option<&str> = Some("database");
@@ -113,5 +113,25 @@ impl Record for Bookmark {
     }
     fn owner(&self) -> Option<Owner> {
         Some(self.owner)
+    }
+}
+
+impl Record for User {
+    type Id = UserId;
+    const KIND: &'static str = "user";
+    const NAMESPACE: Option<&'static str> = Some("user");
+    fn id(&self) -> UserId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+impl Record for AccessToken {
+    type Id = TokenId;
+    const KIND: &'static str = "token";
+    fn id(&self) -> TokenId {
+        self.id
     }
 }

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use jiff::Timestamp;
-use offshoot_catalog::{Catalog, JobState, StepState, Subject};
+use offshoot_catalog::{AuditEntry, AuditFilter, Catalog, JobState, StepState, Subject};
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow, Vdb, VdbState,
+    AccessToken, Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow,
+    User, Vdb, VdbState,
 };
 use offshoot_types::{
     BookmarkId, DatasetId, DsourceId, JobId, LogPosition, SnapshotId, TimeflowId, VdbId,
@@ -13,6 +14,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 const VERSION_1: &str = include_str!("fixtures/version1.sql");
+const VERSION_2: &str = include_str!("fixtures/version2.sql");
 
 fn restored(dump: &str) -> (TempDir, Catalog) {
     let dir = TempDir::new().unwrap();
@@ -176,4 +178,43 @@ fn version_1_keeps_its_jobs_and_faults() {
     assert_eq!((&faults[0].subject, faults[0].topic.as_str()), (&Subject::named("prod"), "source"));
     assert!(!catalog.events(100).unwrap().is_empty());
     assert_eq!(catalog.allocate::<Vdb>().unwrap(), VdbId(8), "no id is given twice");
+}
+
+#[test]
+fn version_2_has_neither_users_nor_an_audit_and_takes_both() {
+    let (_dir, catalog) = restored(VERSION_2);
+    let vdbs = catalog.list::<Vdb>().unwrap();
+    let found: Vec<_> = vdbs
+        .iter()
+        .map(|vdb| (vdb.id.0, vdb.name.as_str(), vdb.parent.name.as_str(), vdb.state, vdb.owner))
+        .collect();
+    let expected = [
+        (1, "first", "sample", VdbState::Running, None),
+        (2, "second", "sample", VdbState::Stopped, None),
+        (3, "branch", "first", VdbState::Running, None),
+    ];
+    assert_eq!(found, expected, "what was there belongs to the administrators");
+    assert!(vdbs.iter().all(|vdb| !vdb.superuser));
+    assert_eq!(catalog.list::<Dsource>().unwrap()[0].state, DsourceState::Active);
+    assert_eq!(catalog.list::<Bookmark>().unwrap()[0].name.as_str(), "before-release");
+    assert_eq!(catalog.jobs(100).unwrap().len(), 10);
+    assert!(catalog.secret("vdb-3/password").unwrap().is_some());
+
+    assert!(catalog.list::<User>().unwrap().is_empty());
+    assert!(catalog.list::<AccessToken>().unwrap().is_empty());
+    let filter = AuditFilter { limit: 10, ..AuditFilter::default() };
+    assert!(catalog.audit(&filter).unwrap().is_empty());
+    let entry = AuditEntry {
+        id: 1,
+        time: time("2026-11-23T21:40:00.5Z"),
+        user: "eve".into(),
+        origin: "127.0.0.1:1".into(),
+        action: "vdb stop".into(),
+        object: "first".into(),
+        outcome: "done".into(),
+        job: Some(JobId(11)),
+        refused: false,
+    };
+    catalog.add_audit(&entry).unwrap();
+    assert_eq!(catalog.audit(&filter).unwrap(), [entry]);
 }

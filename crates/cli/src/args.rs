@@ -1,5 +1,6 @@
 //! The grammar of the command line.
 
+mod access;
 mod bookmark;
 mod dsource;
 mod job;
@@ -9,6 +10,7 @@ mod pool;
 mod snapshot;
 mod vdb;
 
+pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use job::JobCommand;
@@ -119,6 +121,19 @@ pub enum Command {
     /// Look at work in progress
     #[command(subcommand, after_help = "Example:\n  offshoot job list")]
     Job(JobCommand),
+    /// Say who may use the engine, and for what
+    #[command(
+        subcommand,
+        after_help = "Example:\n  offshoot user add eve --role developer --parent prod"
+    )]
+    User(UserCommand),
+    /// Give users what they are known by
+    #[command(
+        subcommand,
+        after_help = "Example:\n  offshoot token create --user eve --expires 30d"
+    )]
+    Token(TokenCommand),
+    Audit(AuditArgs),
     /// Look at the pool
     #[command(subcommand, after_help = "Example:\n  offshoot pool status")]
     Pool(PoolCommand),

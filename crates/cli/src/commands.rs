@@ -1,5 +1,6 @@
 //! What each command does: a request, perhaps a job to wait for, a result.
 
+mod access;
 mod bookmark;
 mod dsource;
 mod job;
@@ -75,6 +76,9 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),
         Command::Job(command) => job::run(session, command),
+        Command::User(command) => access::user(session, command),
+        Command::Token(command) => access::token(session, command),
+        Command::Audit(args) => access::audit(session, &args),
         Command::Pool(command) => pool::run(session, command),
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::Client;
 use offshoot_api::{
-    Bookmark, BookmarkList, CreateBookmark, Dsource, DsourceList, Job, JobAccepted, JobList,
-    Ledger, LinkDsource, Policy, PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, RewindVdb,
-    ScrubPool, ScrubReport, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot,
-    TimeflowList, Vdb, VdbList, routes,
+    AddUser, Audit, Bookmark, BookmarkList, CreateBookmark, CreateToken, CreatedToken, Dsource,
+    DsourceList, Job, JobAccepted, JobList, Ledger, LinkDsource, Policy, PolicyList, PoolStatus,
+    ProvisionVdb, RefreshVdb, RewindVdb, ScrubPool, ScrubReport, SetDsource, SetPolicy, Snapshot,
+    SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb,
+    VdbList, routes,
 };
-use offshoot_types::{Failure, JobId, SnapshotId};
+use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
 /// The engine and its pool.
 impl Client {
@@ -234,6 +235,55 @@ impl Client {
     /// Asks a job to stop and undo what it did; returns the job as it is then.
     pub fn cancel_job(&self, id: JobId) -> Result<Job, Failure> {
         self.post(&routes::fill(routes::JOB_CANCEL, &id.to_string()))
+    }
+}
+
+/// Users, their tokens, and the audit.
+impl Client {
+    /// Adds a user.
+    pub fn add_user(&self, request: &AddUser) -> Result<User, Failure> {
+        self.post_json(routes::USERS, request)
+    }
+
+    /// All users, by name.
+    pub fn list_users(&self) -> Result<UserList, Failure> {
+        self.get(routes::USERS)
+    }
+
+    /// Removes a user and its tokens; returns what it was.
+    pub fn remove_user(&self, name: &str) -> Result<User, Failure> {
+        self.delete(&routes::fill(routes::USER, name))
+    }
+
+    /// Makes a token for a user; this is the only time that it is shown.
+    pub fn create_token(&self, request: &CreateToken) -> Result<CreatedToken, Failure> {
+        self.post_json(routes::TOKENS, request)
+    }
+
+    /// All tokens, oldest first.
+    pub fn list_tokens(&self) -> Result<TokenList, Failure> {
+        self.get(routes::TOKENS)
+    }
+
+    /// Takes a token back; returns what it was.
+    pub fn revoke_token(&self, id: TokenId) -> Result<Token, Failure> {
+        self.delete(&routes::fill(routes::TOKEN, &id.to_string()))
+    }
+
+    /// Who asked for what, newest first: not before `since` (RFC 3339), of a user, at most `limit` entries.
+    pub fn audit(
+        &self,
+        since: Option<&str>,
+        user: Option<&str>,
+        limit: u32,
+    ) -> Result<Audit, Failure> {
+        let mut query = format!("{}?limit={limit}", routes::AUDIT);
+        for (name, value) in [("since", since), ("user", user)] {
+            if let Some(value) = value {
+                query.push_str(&format!("&{name}={}", routes::escape(value)));
+            }
+        }
+        self.get(&query)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The words of Offshoot as types, and its decisions as pure functions: no I/O, no clock.
 //!
-//! Objects ([`Dsource`], [`Vdb`], [`Timeflow`], [`Snapshot`], [`Bookmark`]) are what the catalog
+//! Objects ([`Dsource`], [`Vdb`], [`Timeflow`], [`Snapshot`], [`Bookmark`], [`User`]) are what the catalog
 //! keeps. [`plan`] decides from which snapshot a moment is opened, [`Retention`] what may be
 //! removed.
 
@@ -16,6 +16,7 @@ mod secret;
 mod snapshot;
 mod timeflow;
 mod units;
+mod user;
 mod vdb;
 
 pub use bookmark::Bookmark;
@@ -32,4 +33,5 @@ pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};
 pub use units::{format_duration, format_size, parse_duration, parse_size};
+pub use user::{AccessToken, Role, User};
 pub use vdb::{Opened, Timings, Vdb, VdbState};

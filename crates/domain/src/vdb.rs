@@ -2,7 +2,7 @@
 
 use crate::{ObjectName, Parent, Policy};
 use jiff::Timestamp;
-use offshoot_types::{DatasetId, Failure, LogPosition, SnapshotId, TimeflowId, VdbId};
+use offshoot_types::{DatasetId, Failure, LogPosition, SnapshotId, TimeflowId, UserId, VdbId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -101,6 +101,9 @@ pub struct Vdb {
     /// Whether the source's foreign servers stay, with the passwords for them.
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// Whose it is; none: the administrators', as all of earlier releases and those of users that were removed.
+    #[serde(default)]
+    pub owner: Option<UserId>,
     /// How it is kept.
     #[serde(default = "Policy::of_vdb")]
     pub policy: Policy,

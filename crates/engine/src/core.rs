@@ -45,11 +45,14 @@ impl Core {
             .ok_or_else(|| missing("dSource", name, "list them: offshoot dsource list"))
     }
 
-    /// A VDB by name.
+    /// A VDB by name or id. No name looks like an id, and no id is given twice: whoever has checked whose VDB it is goes
+    /// on by its id, as another one may get the name.
     pub fn vdb(&self, name: &str) -> Result<Vdb, Failure> {
-        self.catalog
-            .find_named(name)?
-            .ok_or_else(|| missing("VDB", name, "list them: offshoot vdb list"))
+        let found = match name.parse() {
+            Ok(id) => self.catalog.find::<Vdb>(id)?,
+            Err(_) => self.catalog.find_named(name)?,
+        };
+        found.ok_or_else(|| missing("VDB", name, "list them: offshoot vdb list"))
     }
 
     /// Deletes a snapshot of the store; one that is gone is no error.

@@ -9,4 +9,5 @@ pub mod policies;
 pub mod pool;
 pub mod snapshots;
 pub mod timeflows;
+pub mod users;
 pub mod vdbs;

@@ -48,6 +48,7 @@ pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};
 pub use face::snapshots::{SnapshotView, Snapshots};
 pub use face::timeflows::{HistoryView, ShownRange, TimeflowView, Timeflows};
+pub use face::users::{UserRequest, UserView, Users};
 pub use face::vdbs::{ProvisionRequest, VdbView, Vdbs};
 pub use ground::custody::Survival;
 pub use history::bookmarks::BookmarkView;

@@ -1,21 +1,40 @@
-//! What every request passes before its handler: is it meant for this engine, who sends it, and is all of it there?
+//! What every request passes before its handler: is it meant for this engine, who sends it, may he, and is all of it
+//! there? And what the audit keeps of it.
+//!
+//! 1. [`host`]: the name by which the engine was reached.
+//! 2. [`Caller`]: who asks. The kernel says so for the Unix socket; others show a token.
+//! 3. [`table`]: whether such a caller may ask for this at all.
+//! 4. The body, all of it. It may take a while, so the caller is looked at once more.
+//! 5. [`Guard`](guard::Guard): what of the engine this caller reaches.
+//! 6. [`record`]: what was changed or refused, before the answer is sent.
 
+pub(crate) mod accounts;
 mod attempts;
+mod caller;
+pub(crate) mod guard;
+mod hash;
 mod host;
+mod record;
+mod settings;
+mod table;
 
-use crate::Token;
+pub(crate) use caller::Caller;
+pub(crate) use hash::token_hash;
+
 use crate::listen::Peer;
 use crate::reply::Refusal;
+use crate::{Accounts, Token};
 use attempts::Attempts;
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
+use record::Pending;
 use std::sync::Arc;
 use std::time::Duration;
+use table::Right;
 
 /// The largest request body, in bytes. Settings of a VDB are the largest thing anyone sends.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -27,68 +46,154 @@ pub(crate) struct Access {
     token: Token,
     /// Names that this host is called by, besides its addresses.
     names: Vec<String>,
+    accounts: Arc<dyn Accounts>,
     failed: Attempts,
 }
 
 impl Access {
-    pub(crate) fn new(token: Token, names: Vec<String>) -> Arc<Access> {
-        Arc::new(Access { token, names, failed: Attempts::default() })
+    pub(crate) fn new(token: Token, names: Vec<String>, accounts: Arc<dyn Accounts>) -> Arc<Self> {
+        Arc::new(Access { token, names, accounts, failed: Attempts::default() })
     }
 
-    /// Whether the request may be answered.
-    fn check(&self, request: &Request) -> Result<(), Refusal> {
-        let peer = request.extensions().get::<Peer>().copied();
-        let Some(peer) = peer else {
-            return Err(Failure::internal("a request came from nowhere").into());
+    /// Who asks. A token that is shown counts, also where none is needed.
+    async fn identify(&self, peer: Peer, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+        let (Some(first), None) = (shown.next(), shown.next()) else {
+            let known = peer.is_owner() && !headers.contains_key(header::AUTHORIZATION);
+            return Ok(if known { Caller::owner(peer, false) } else { Caller::unknown(peer) });
         };
-        if matches!(peer, Peer::Remote(_)) {
-            host::check(request, &self.names)?;
+        let token = first.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
+        let Some(token) = token else { return Ok(Caller::unknown(peer)) };
+        if self.token.matches(token) {
+            return Ok(Caller::owner(peer, true));
         }
-        let shown = request.headers().get(header::AUTHORIZATION);
-        let Some(shown) = shown else {
-            return match peer.is_owner() || request.uri().path() == routes::OPENAPI {
-                true => Ok(()),
-                false => Err(self.unauthorized(&peer, "the request shows no token")),
-            };
-        };
-        let token = shown.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-        match token.is_some_and(|token| self.token.matches(token)) {
-            true => Ok(()),
-            false => Err(self.unauthorized(&peer, "the token is not that of this engine's pool")),
-        }
+        let (accounts, hash) = (self.accounts.clone(), token_hash(token));
+        let found = tokio::task::spawn_blocking(move || accounts.account_of_token(&hash)).await;
+        let found = found.map_err(|panic| Failure::internal(panic.to_string()))??;
+        Ok(match found {
+            Some(account) => Caller::user(peer, account),
+            None => Caller::unknown(peer),
+        })
     }
 
-    /// Refuses one without a token. Who fails often is told so in place of an answer; a right token is never refused
-    /// for it, as others of the same host or network would be locked out with him.
-    fn unauthorized(&self, peer: &Peer, message: &str) -> Refusal {
-        if !self.failed.allow(peer.share()) {
+    /// Refuses one without a token. Who fails often is told so in place of an answer, and is not recorded each time; a
+    /// right token is never refused for it, as others of the same host or network would be locked out with him.
+    fn unauthorized(&self, caller: &Caller, headers: &HeaderMap) -> Refusal {
+        if !self.failed.allow(caller.peer().share()) {
             return Refusal::wrong(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many requests without a right token came from this address",
                 "wait a second, and send the token of this engine",
             );
         }
-        tracing::warn!(%peer, message, "a request was refused");
-        let hint = "send `Authorization: Bearer TOKEN` with what the file `token` in the engine's pool \
-                    directory holds; on the command line name that pool with --pool, or the file with \
-                    --token-file";
+        let message = match headers.contains_key(header::AUTHORIZATION) {
+            true => "the token is not one of this engine's, or has expired",
+            false => "the request shows no token",
+        };
+        tracing::warn!(peer = caller.origin(), message, "a request was refused");
+        let hint = "send `Authorization: Bearer TOKEN`; on the command line name a file with your token by \
+                    --token-file. An administrator makes one: offshoot token create --user NAME";
         Failure::new(ErrorKind::Unauthorized, message, hint).into()
+    }
+
+    /// Whether this caller may ask for this endpoint.
+    fn check(
+        &self,
+        caller: &Caller,
+        method: &Method,
+        route: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Result<(), Refusal> {
+        let row = route.map(|route| table::row(method, route));
+        if matches!(row, Some(Some((Right::Anybody, _))))
+            && !headers.contains_key(header::AUTHORIZATION)
+        {
+            return Ok(());
+        }
+        if !caller.is_known() {
+            return Err(self.unauthorized(caller, headers));
+        }
+        match row {
+            // There is nothing there, or not by this method: the router says so.
+            None | Some(None) => Ok(()),
+            Some(Some((right, _))) if right.is_of(caller.role()) => Ok(()),
+            Some(Some((_, action))) => Err(Failure::new(
+                ErrorKind::Forbidden,
+                format!("'{action}' is not for users of the role {}", caller.role()),
+                "ask an administrator",
+            )
+            .into()),
+        }
+    }
+
+    /// Steps 2 to 4: who asks, and the request with its whole body.
+    async fn admit(
+        &self,
+        peer: Peer,
+        request: Request,
+        route: Option<&str>,
+    ) -> (Caller, Bytes, Result<Request, Refusal>) {
+        let (method, headers) = (request.method().clone(), request.headers().clone());
+        let refused = |caller, refusal| (caller, Bytes::new(), Err(refusal));
+        let caller = match self.identify(peer, &headers).await {
+            Ok(caller) => caller,
+            Err(refusal) => return refused(Caller::unknown(peer), refusal),
+        };
+        if let Err(refusal) = self.check(&caller, &method, route, &headers) {
+            return refused(caller, refusal);
+        }
+        let (parts, body) = request.into_parts();
+        let bytes = match read(body).await {
+            Ok(bytes) => bytes,
+            Err(refusal) => return refused(caller, refusal),
+        };
+        // A token may have been revoked while its bearer sent the body.
+        let caller = match self.identify(peer, &headers).await {
+            Ok(caller) => caller,
+            Err(refusal) => return refused(caller, refusal),
+        };
+        if let Err(refusal) = self.check(&caller, &method, route, &headers) {
+            return refused(caller, refusal);
+        }
+        (caller, bytes.clone(), Ok(Request::from_parts(parts, Body::from(bytes))))
     }
 }
 
-/// Admits requests of those who may ask, with their whole body. Nothing of a body is read before.
+/// Admits requests of those who may ask, and records what they changed. Nothing of a body is read before it is known
+/// that its sender may ask.
 pub(crate) async fn admit(
     State(access): State<Arc<Access>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Err(refusal) = access.check(&request) {
+    let Some(peer) = request.extensions().get::<Peer>().copied() else {
+        return last_answer(Failure::internal("a request came from nowhere").into());
+    };
+    if let Peer::Remote(_) = peer
+        && let Err(refusal) = host::check(&request, &access.names)
+    {
         return last_answer(refusal);
     }
-    match with_body(request).await {
-        Ok(request) => next.run(request).await,
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (caller, body, admitted) = access.admit(peer, request, route.as_deref()).await;
+    let response = match admitted {
+        Ok(mut request) => {
+            request.extensions_mut().insert(caller.clone());
+            next.run(request).await
+        }
         Err(refusal) => last_answer(refusal),
+    };
+    let changes = ![Method::GET, Method::HEAD].contains(&method);
+    let Some(route) = route.filter(|_| changes || Pending::is_refusal(&response)) else {
+        return response;
+    };
+    let Some((_, action)) = table::row(&method, &route) else { return response };
+    if response.status() == StatusCode::TOO_MANY_REQUESTS {
+        return response;
     }
+    let object = record::object_of(&route, &path, &body);
+    Pending::new(&caller, action, object).complete(access.accounts.clone(), response).await
 }
 
 /// The answer to a request of which something may not be read: the connection cannot be used again.
@@ -98,12 +203,10 @@ fn last_answer(refusal: Refusal) -> Response {
     response
 }
 
-/// Reads the body, so that it has one time and one size for everything.
-async fn with_body(request: Request) -> Result<Request, Refusal> {
-    let (parts, body) = request.into_parts();
-    let whole = tokio::time::timeout(BODY_WITHIN, to_bytes(body, BODY_BYTES_MAX)).await;
-    match whole {
-        Ok(Ok(bytes)) => Ok(Request::from_parts(parts, Body::from(bytes))),
+/// Reads a body, so that it has one time and one size for everything.
+async fn read(body: Body) -> Result<Bytes, Refusal> {
+    match tokio::time::timeout(BODY_WITHIN, to_bytes(body, BODY_BYTES_MAX)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_large(&error) => Err(Refusal::wrong(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the body has more than {BODY_BYTES_MAX} bytes"),

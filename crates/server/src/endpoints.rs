@@ -1,5 +1,6 @@
 //! The handlers, one module per noun. Each asks the service one thing.
 
+pub(crate) mod audit;
 pub(crate) mod bookmark;
 pub(crate) mod dsource;
 pub(crate) mod job;
@@ -7,10 +8,36 @@ pub(crate) mod policy;
 pub(crate) mod pool;
 pub(crate) mod snapshot;
 pub(crate) mod timeflow;
+pub(crate) mod token;
+pub(crate) mod user;
 pub(crate) mod vdb;
 
-use crate::EngineService;
+use crate::access::Caller;
+use crate::access::guard::Guard;
+use crate::reply::Refusal;
+use crate::{Accounts, EngineService};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use offshoot_types::Failure;
 use std::sync::Arc;
 
-/// The service, as handlers get it.
-pub(crate) type Service = axum::extract::State<Arc<dyn EngineService>>;
+/// What handlers work with.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) service: Arc<dyn EngineService>,
+    pub(crate) accounts: Arc<dyn Accounts>,
+}
+
+/// The engine as the caller of a request sees it.
+pub(crate) struct Service(pub(crate) Arc<dyn EngineService>);
+
+impl FromRequestParts<App> for Service {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        let caller = caller.ok_or_else(|| Failure::internal("a request of nobody"))?;
+        let App { service, accounts } = app.clone();
+        Ok(Service(Arc::new(Guard { service, accounts, caller })))
+    }
+}

@@ -1,5 +1,6 @@
 //! The engine as the API shows it.
 
+mod accounts;
 mod history;
 pub(crate) mod scrub;
 
@@ -11,7 +12,7 @@ use offshoot_engine::{
     BookmarkRequest, DsourceView, Engine, FollowState, LedgerEntry, LedgerKey, LinkRequest,
     ObjectKind, PolicyView, PoolView, ProvisionRequest, SnapshotView, Survival, VdbView,
 };
-use offshoot_types::{Failure, JobId, SnapshotId};
+use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -126,7 +127,11 @@ impl EngineService for LocalEngine {
         self.engine.snapshots().delete(id)
     }
 
-    fn provision_vdb(&self, request: api::ProvisionVdb) -> Result<JobId, Failure> {
+    fn provision_vdb(
+        &self,
+        request: api::ProvisionVdb,
+        user: Option<UserId>,
+    ) -> Result<JobId, Failure> {
         self.engine.vdbs().provision(ProvisionRequest {
             name: request.name,
             from: request.from,
@@ -137,6 +142,7 @@ impl EngineService for LocalEngine {
             keep_source_logins: request.keep_source_logins,
             superuser: request.superuser,
             keep_foreign_servers: request.keep_foreign_servers,
+            user,
         })
     }
 
@@ -358,7 +364,8 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
 }
 
 fn vdb(view: VdbView) -> api::Vdb {
-    let VdbView { vdb, moment, uri, logical_bytes, unique_bytes, warnings: view_warnings } = view;
+    let VdbView { vdb, owner, moment, uri, logical_bytes, unique_bytes, warnings: view_warnings } =
+        view;
     let moment = moment.map(|at| api::Position {
         snapshot: vdb.moment.map(|moment| moment.snapshot),
         lsn: Some(at.log),
@@ -381,6 +388,7 @@ fn vdb(view: VdbView) -> api::Vdb {
         port: vdb.port,
         user: vdb.user,
         uri,
+        owner,
         server_version: vdb.server_version,
         logical_bytes,
         unique_bytes,

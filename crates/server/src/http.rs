@@ -1,9 +1,10 @@
 //! The HTTP server for the engine's process: its own threads, blocking methods.
 
 use crate::access::Access;
+use crate::endpoints::App;
 use crate::listen::{Listeners, accept_until, bind_tcp};
 use crate::router::router;
-use crate::{EngineService, Listen, LocalSocket, Token};
+use crate::{Accounts, EngineService, Listen, LocalSocket, Token};
 use offshoot_os::local_socket::LocalListener;
 use offshoot_types::Failure;
 use std::io;
@@ -41,7 +42,7 @@ impl HttpServer {
     /// the socket cannot be made.
     pub fn start(
         listen: impl Into<Listen>,
-        service: Arc<dyn EngineService>,
+        service: Arc<impl EngineService + Accounts>,
         token: Token,
     ) -> Result<Self, Failure> {
         let Listen { tcp, local, names } = listen.into();
@@ -62,7 +63,9 @@ impl HttpServer {
             let _inside = runtime.enter();
             Listeners::new(listener, local.as_ref()).map_err(failed)?
         };
-        let app = router(service, Access::new(token, names));
+        let accounts: Arc<dyn Accounts> = service.clone();
+        let access = Access::new(token, names, accounts.clone());
+        let app = router(App { service, accounts }, access);
         let (stop, stopped) = oneshot::channel();
         let serving = runtime.spawn(accept_until(listeners, app, async {
             // An error means that the sender was dropped: that stops the server too.

@@ -20,6 +20,7 @@ mod router;
 mod service;
 mod signal;
 
+pub use access::accounts::{Account, Accounts, AuditQuery, Record, Thing};
 pub use config::parse_listen;
 pub use engine_process::{enter_cell, run_engine, run_keeper};
 pub use http::HttpServer;

@@ -1,6 +1,8 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
-use crate::endpoints::{bookmark, dsource, job, policy, pool, snapshot, timeflow, vdb};
+use crate::endpoints::{
+    audit, bookmark, dsource, job, policy, pool, snapshot, timeflow, token, user, vdb,
+};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use offshoot_api::ErrorBody;
@@ -56,6 +58,13 @@ use utoipa::{Modify, OpenApi};
         job::list_jobs,
         job::show_job,
         job::cancel_job,
+        user::add_user,
+        user::list_users,
+        user::remove_user,
+        token::create_token,
+        token::list_tokens,
+        token::revoke_token,
+        audit::audit,
     ),
     components(schemas(ErrorBody)),
     modifiers(&PoolToken),

@@ -9,6 +9,10 @@ use offshoot_api::{ErrorBody, JobAccepted};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::sync::Arc;
 
+/// Why a request was not done, beside its answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outcome(pub(crate) ErrorKind);
+
 /// A request that was not done.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -26,7 +30,14 @@ pub(crate) async fn ask<T: Send + 'static>(
     service: Arc<dyn EngineService>,
     call: impl FnOnce(&dyn EngineService) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Refusal> {
-    match tokio::task::spawn_blocking(move || call(service.as_ref())).await {
+    ask_of(move || call(service.as_ref())).await
+}
+
+/// Does what may block without holding up other requests.
+async fn ask_of<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Refusal> {
+    match tokio::task::spawn_blocking(call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(failure)) => {
             if failure.code == ErrorKind::Internal {
@@ -47,6 +58,13 @@ pub(crate) async fn answer<T: Send + 'static>(
     call: impl FnOnce(&dyn EngineService) -> Result<T, Failure> + Send + 'static,
 ) -> Answer<T> {
     ask(service, call).await.map(Json)
+}
+
+/// [`ask_of`] for a document.
+pub(crate) async fn answer_of<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Answer<T> {
+    ask_of(call).await.map(Json)
 }
 
 /// [`ask`] for a job.
@@ -70,6 +88,7 @@ pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
     match kind {
         ErrorKind::InvalidInput => StatusCode::BAD_REQUEST,
         ErrorKind::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorKind::Forbidden => StatusCode::FORBIDDEN,
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
         ErrorKind::AlreadyExists
         | ErrorKind::Busy
@@ -112,7 +131,9 @@ impl From<PathRejection> for Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let unauthorized = self.status == StatusCode::UNAUTHORIZED;
+        let outcome = Outcome(self.failure.code);
         let mut response = (self.status, Json(ErrorBody::from(self.failure))).into_response();
+        response.extensions_mut().insert(outcome);
         if unauthorized {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);

@@ -1,14 +1,16 @@
 //! The routes, and what every request passes before its handler.
 
 use crate::access::{self, Access};
-use crate::endpoints::{bookmark, dsource, job, policy, pool, snapshot, timeflow, vdb};
+use crate::endpoints::{
+    App, audit, bookmark, dsource, job, policy, pool, snapshot, timeflow, token, user, vdb,
+};
+use crate::openapi;
 use crate::reply::Refusal;
-use crate::{EngineService, openapi};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use tower_http::trace::TraceLayer;
 const DEFECT: u16 = 500;
 
 /// The whole API over a service.
-pub(crate) fn router(service: Arc<dyn EngineService>, access: Arc<Access>) -> Router {
+pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
     Router::new()
         .route(routes::OPENAPI, get(openapi::document))
         .route(routes::STATUS, get(pool::status))
@@ -49,11 +51,16 @@ pub(crate) fn router(service: Arc<dyn EngineService>, access: Arc<Access>) -> Ro
         .route(routes::JOBS, get(job::list_jobs))
         .route(routes::JOB, get(job::show_job))
         .route(routes::JOB_CANCEL, post(job::cancel_job))
+        .route(routes::USERS, get(user::list_users).post(user::add_user))
+        .route(routes::USER, delete(user::remove_user))
+        .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
+        .route(routes::TOKEN, delete(token::revoke_token))
+        .route(routes::AUDIT, get(audit::audit))
         .route(routes::POOL, get(pool::pool_status))
         .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
         .route(routes::POOL_SCRUB, get(pool::last_scrub).post(pool::scrub_pool))
-        .with_state(service)
+        .with_state(app)
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::disable())

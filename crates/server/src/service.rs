@@ -5,7 +5,7 @@ use offshoot_api::{
     RefreshVdb, RewindVdb, ScrubPool, ScrubReport, SetDsource, SetPolicy, Snapshot, Status,
     TakeSnapshot, TimeflowList, Vdb,
 };
-use offshoot_types::{Failure, JobId, SnapshotId};
+use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
 /// One method for each endpoint of the API.
 ///
@@ -43,8 +43,8 @@ pub trait EngineService: Send + Sync + 'static {
     /// Deletes a snapshot; what was made from it stays.
     fn delete_snapshot(&self, id: SnapshotId) -> Result<JobId, Failure>;
 
-    /// Provisions a VDB.
-    fn provision_vdb(&self, request: ProvisionVdb) -> Result<JobId, Failure>;
+    /// Provisions a VDB, for a user or for the administrators.
+    fn provision_vdb(&self, request: ProvisionVdb, user: Option<UserId>) -> Result<JobId, Failure>;
     /// All VDBs, by name.
     fn list_vdbs(&self) -> Result<Vec<Vdb>, Failure>;
     /// One VDB.

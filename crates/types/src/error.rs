@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Cancelled,
     /// No or a wrong token.
     Unauthorized,
+    /// The caller is known, but may not do this.
+    Forbidden,
     /// The engine cannot be reached.
     EngineUnreachable,
     /// A defect of Offshoot.
@@ -56,6 +58,7 @@ impl ErrorKind {
             ErrorKind::DataDamaged => "data_damaged",
             ErrorKind::Cancelled => "cancelled",
             ErrorKind::Unauthorized => "unauthorized",
+            ErrorKind::Forbidden => "forbidden",
             ErrorKind::EngineUnreachable => "engine_unreachable",
             ErrorKind::Internal => "internal",
         }

@@ -76,6 +76,12 @@ id!(
     /// A named point of a timeflow.
     BookmarkId, "bookmark");
 id!(
+    /// Who may use an engine. Never given twice, also if a name is.
+    UserId, "user");
+id!(
+    /// What a user shows to be known.
+    TokenId, "token");
+id!(
     /// One run of a workflow.
     JobId, "job");
 

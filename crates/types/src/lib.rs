@@ -8,6 +8,7 @@ mod log_position;
 pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
 pub use ids::{
-    BookmarkId, DatasetId, DsourceId, Ino, JobId, ParseIdError, SnapshotId, TimeflowId, Txg, VdbId,
+    BookmarkId, DatasetId, DsourceId, Ino, JobId, ParseIdError, SnapshotId, TimeflowId, TokenId,
+    Txg, UserId, VdbId,
 };
 pub use log_position::LogPosition;

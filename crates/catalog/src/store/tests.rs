@@ -65,6 +65,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         keep_source_logins: false,
         superuser: false,
         keep_foreign_servers: false,
+        owner: None,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

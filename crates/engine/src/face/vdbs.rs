@@ -9,9 +9,9 @@ use crate::parts::Parts;
 use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
-use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, Vdb};
+use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, User, Vdb};
 use offshoot_os::cgroup::Group;
-use offshoot_types::{ErrorKind, Failure, JobId};
+use offshoot_types::{ErrorKind, Failure, JobId, UserId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,6 +36,8 @@ pub struct ProvisionRequest {
     pub superuser: bool,
     /// The source's foreign servers stay, with the passwords for them.
     pub keep_foreign_servers: bool,
+    /// Whose it is; none: the administrators'.
+    pub user: Option<UserId>,
 }
 
 /// A VDB and its present state.
@@ -43,6 +45,8 @@ pub struct ProvisionRequest {
 pub struct VdbView {
     /// Its record.
     pub vdb: Vdb,
+    /// The name of its user; none: the administrators'.
+    pub owner: Option<String>,
     /// The moment it was opened at; none while it is first provisioned.
     pub moment: Option<ShownPosition>,
     /// Opens it with psql as it is; holds the password.
@@ -73,7 +77,7 @@ impl Vdbs<'_> {
         let input = provision::Input {
             vdb: self.parts.catalog.allocate::<Vdb>()?,
             name,
-            parent: Parent { owner, name: request.from.parse()? },
+            parent: Parent { owner, name: names::of(self.parts, owner)?.parse()? },
             moment: request.moment,
             port: request.port,
             settings: request.settings,
@@ -81,6 +85,7 @@ impl Vdbs<'_> {
             keep_source_logins: request.keep_source_logins,
             superuser: request.superuser,
             keep_foreign_servers: request.keep_foreign_servers,
+            user: request.user,
             requested_ms,
         };
         provision::submit(self.parts, input)
@@ -193,7 +198,10 @@ fn view(
         None => None,
     };
     let warnings = warnings(parts, &vdb);
-    Ok(VdbView { uri, moment, logical_bytes, unique_bytes, warnings, vdb })
+    let users = parts.catalog.all::<User>()?;
+    let owner = users.iter().find(|user| vdb.owner == Some(user.id));
+    let owner = owner.map(|user| user.name.to_string());
+    Ok(VdbView { uri, owner, moment, logical_bytes, unique_bytes, warnings, vdb })
 }
 
 /// What the users of a VDB should know.

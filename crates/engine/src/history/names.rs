@@ -22,11 +22,23 @@ impl From<Owner> for ObjectKind {
     }
 }
 
-/// A dSource or VDB by name.
+/// A dSource or VDB by name or id.
 pub fn find(core: &Core, name: &str) -> Result<Owner, Failure> {
-    core.catalog.find_owner(name)?.ok_or_else(|| {
+    let found = match name.parse() {
+        Ok(id) => by_id(core, id)?,
+        Err(_) => core.catalog.find_owner(name)?,
+    };
+    found.ok_or_else(|| {
         missing("dSource or VDB", name, "list them: offshoot dsource list; offshoot vdb list")
     })
+}
+
+fn by_id(core: &Core, id: Owner) -> Result<Option<Owner>, Failure> {
+    let there = match id {
+        Owner::Dsource(id) => core.catalog.find::<Dsource>(id)?.is_some(),
+        Owner::Vdb(id) => core.catalog.find::<Vdb>(id)?.is_some(),
+    };
+    Ok(there.then_some(id))
 }
 
 /// The name of a dSource or VDB; if it is gone, its id.

@@ -15,9 +15,9 @@ use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
     Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret, SnapshotKind,
-    Timeflow, Timings, Vdb, VdbState, format_size,
+    Timeflow, Timings, User, Vdb, VdbState, format_size,
 };
-use offshoot_types::{DatasetId, ErrorKind, Failure, VdbId};
+use offshoot_types::{DatasetId, ErrorKind, Failure, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,9 @@ pub struct Input {
     pub superuser: bool,
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// Whose it is.
+    #[serde(default)]
+    pub user: Option<UserId>,
     pub requested_ms: u64,
 }
 
@@ -69,6 +72,7 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
             "choose another name",
         ));
     }
+    check_share(parts, input.user, input.vdb)?;
     if let Some(port) = input.port {
         choose_port(parts, Some(port))?;
     }
@@ -84,6 +88,26 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
         .exclusive(input.vdb)
         .shared(input.parent.owner);
     parts.submit(submission)
+}
+
+/// Whether its user may have one more VDB. Of those that are being provisioned only one at a time counts itself in.
+fn check_share(parts: &Parts, user: Option<UserId>, id: VdbId) -> Result<(), Failure> {
+    let Some(user) = user else { return Ok(()) };
+    let gone = || {
+        let message = "the user who asked for it has been removed";
+        Failure::new(ErrorKind::Forbidden, message, "ask an administrator")
+    };
+    let user = parts.catalog.find::<User>(user)?.ok_or_else(gone)?;
+    let all = parts.catalog.all::<Vdb>()?;
+    let own = all.iter().filter(|vdb| vdb.owner == Some(user.id) && vdb.id != id).count();
+    match user.vdbs_max {
+        Some(most) if own >= most as usize => Err(Failure::new(
+            ErrorKind::Forbidden,
+            format!("'{}' has {own} VDBs, and may have {most}", user.name),
+            "delete one that is no longer needed: offshoot vdb delete NAME",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn check_memory(kind: &Kind, wanted: Option<u64>) -> Result<(), Failure> {
@@ -111,6 +135,7 @@ fn register(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     let _one_at_a_time = REGISTRATION.lock();
+    check_share(parts, input.user, input.vdb)?;
     let kind = Kind::of(parts, input.parent.owner)?;
     let vdb = Vdb {
         id: input.vdb,
@@ -128,6 +153,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         keep_source_logins: input.keep_source_logins,
         superuser: input.superuser,
         keep_foreign_servers: input.keep_foreign_servers,
+        owner: input.user,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

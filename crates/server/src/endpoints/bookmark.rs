@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
-use axum::extract::State;
 use offshoot_api::{Bookmark, BookmarkList, CreateBookmark, ErrorBody, JobAccepted, routes};
 
 /// Gives a name to a moment of a dSource or VDB, which opens from then on.
@@ -15,7 +14,7 @@ use offshoot_api::{Bookmark, BookmarkList, CreateBookmark, ErrorBody, JobAccepte
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn create_bookmark(
-    State(service): Service,
+    Service(service): Service,
     Body(request): Body<CreateBookmark>,
 ) -> Accepted {
     accept(service, move |service| service.create_bookmark(request)).await
@@ -28,7 +27,7 @@ pub(crate) async fn create_bookmark(
     tag = "bookmarks",
     responses((status = 200, body = BookmarkList, description = "All bookmarks"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn list_bookmarks(State(service): Service) -> Answer<BookmarkList> {
+pub(crate) async fn list_bookmarks(Service(service): Service) -> Answer<BookmarkList> {
     answer(service, move |service| {
         service.list_bookmarks().map(|bookmarks| BookmarkList { bookmarks })
     })
@@ -43,7 +42,7 @@ pub(crate) async fn list_bookmarks(State(service): Service) -> Answer<BookmarkLi
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Bookmark, description = "The bookmark"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn show_bookmark(State(service): Service, Name(name): Name) -> Answer<Bookmark> {
+pub(crate) async fn show_bookmark(Service(service): Service, Name(name): Name) -> Answer<Bookmark> {
     answer(service, move |service| service.show_bookmark(&name)).await
 }
 
@@ -55,6 +54,6 @@ pub(crate) async fn show_bookmark(State(service): Service, Name(name): Name) -> 
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn delete_bookmark(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn delete_bookmark(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.delete_bookmark(&name)).await
 }

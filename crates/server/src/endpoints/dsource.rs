@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
-use axum::extract::State;
 use offshoot_api::{Dsource, DsourceList, ErrorBody, JobAccepted, LinkDsource, SetDsource, routes};
 
 /// Links a source.
@@ -15,7 +14,7 @@ use offshoot_api::{Dsource, DsourceList, ErrorBody, JobAccepted, LinkDsource, Se
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn link_dsource(
-    State(service): Service,
+    Service(service): Service,
     Body(request): Body<LinkDsource>,
 ) -> Accepted {
     accept(service, move |service| service.link_dsource(request)).await
@@ -28,7 +27,7 @@ pub(crate) async fn link_dsource(
     tag = "dsources",
     responses((status = 200, body = DsourceList, description = "All dSources"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn list_dsources(State(service): Service) -> Answer<DsourceList> {
+pub(crate) async fn list_dsources(Service(service): Service) -> Answer<DsourceList> {
     answer(service, move |service| service.list_dsources().map(|dsources| DsourceList { dsources }))
         .await
 }
@@ -41,7 +40,7 @@ pub(crate) async fn list_dsources(State(service): Service) -> Answer<DsourceList
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Dsource, description = "Dsource"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn show_dsource(State(service): Service, Name(name): Name) -> Answer<Dsource> {
+pub(crate) async fn show_dsource(Service(service): Service, Name(name): Name) -> Answer<Dsource> {
     answer(service, move |service| service.show_dsource(&name)).await
 }
 
@@ -55,7 +54,7 @@ pub(crate) async fn show_dsource(State(service): Service, Name(name): Name) -> A
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn set_dsource(
-    State(service): Service,
+    Service(service): Service,
     Name(name): Name,
     Body(request): Body<SetDsource>,
 ) -> Accepted {
@@ -70,7 +69,7 @@ pub(crate) async fn set_dsource(
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn sync_dsource(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn sync_dsource(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.sync_dsource(&name)).await
 }
 
@@ -82,7 +81,7 @@ pub(crate) async fn sync_dsource(State(service): Service, Name(name): Name) -> A
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn pause_dsource(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn pause_dsource(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.pause_dsource(&name)).await
 }
 
@@ -94,7 +93,7 @@ pub(crate) async fn pause_dsource(State(service): Service, Name(name): Name) -> 
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn resume_dsource(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn resume_dsource(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.resume_dsource(&name)).await
 }
 
@@ -106,6 +105,6 @@ pub(crate) async fn resume_dsource(State(service): Service, Name(name): Name) ->
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn unlink_dsource(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn unlink_dsource(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.unlink_dsource(&name)).await
 }

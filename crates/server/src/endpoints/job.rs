@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::Id;
 use crate::reply::{Answer, answer};
-use axum::extract::State;
 use offshoot_api::{ErrorBody, Job, JobList, routes};
 use offshoot_types::JobId;
 
@@ -14,7 +13,7 @@ use offshoot_types::JobId;
     tag = "jobs",
     responses((status = 200, body = JobList, description = "Jobs"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn list_jobs(State(service): Service) -> Answer<JobList> {
+pub(crate) async fn list_jobs(Service(service): Service) -> Answer<JobList> {
     answer(service, move |service| service.list_jobs().map(|jobs| JobList { jobs })).await
 }
 
@@ -26,7 +25,7 @@ pub(crate) async fn list_jobs(State(service): Service) -> Answer<JobList> {
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, body = Job, description = "Job"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn show_job(State(service): Service, Id(id): Id<JobId>) -> Answer<Job> {
+pub(crate) async fn show_job(Service(service): Service, Id(id): Id<JobId>) -> Answer<Job> {
     answer(service, move |service| service.show_job(id)).await
 }
 
@@ -38,6 +37,6 @@ pub(crate) async fn show_job(State(service): Service, Id(id): Id<JobId>) -> Answ
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, body = Job, description = "Job"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn cancel_job(State(service): Service, Id(id): Id<JobId>) -> Answer<Job> {
+pub(crate) async fn cancel_job(Service(service): Service, Id(id): Id<JobId>) -> Answer<Job> {
     answer(service, move |service| service.cancel_job(id)).await
 }

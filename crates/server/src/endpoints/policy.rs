@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Answer, answer};
-use axum::extract::State;
 use offshoot_api::{ErrorBody, Policy, PolicyList, SetPolicy, routes};
 
 /// The policies of all dSources and VDBs.
@@ -13,7 +12,7 @@ use offshoot_api::{ErrorBody, Policy, PolicyList, SetPolicy, routes};
     tag = "policies",
     responses((status = 200, body = PolicyList, description = "Policies"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn list_policies(State(service): Service) -> Answer<PolicyList> {
+pub(crate) async fn list_policies(Service(service): Service) -> Answer<PolicyList> {
     answer(service, move |service| service.list_policies().map(|policies| PolicyList { policies }))
         .await
 }
@@ -26,7 +25,7 @@ pub(crate) async fn list_policies(State(service): Service) -> Answer<PolicyList>
     params(("name" = String, Path, description = "The name of a dSource or VDB")),
     responses((status = 200, body = Policy, description = "The policy"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn show_policy(State(service): Service, Name(name): Name) -> Answer<Policy> {
+pub(crate) async fn show_policy(Service(service): Service, Name(name): Name) -> Answer<Policy> {
     answer(service, move |service| service.show_policy(&name)).await
 }
 
@@ -40,7 +39,7 @@ pub(crate) async fn show_policy(State(service): Service, Name(name): Name) -> An
     responses((status = 200, body = Policy, description = "The policy as it is now"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn set_policy(
-    State(service): Service,
+    Service(service): Service,
     Name(name): Name,
     Body(request): Body<SetPolicy>,
 ) -> Answer<Policy> {

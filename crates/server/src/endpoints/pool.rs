@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Filter};
 use crate::reply::{Accepted, Answer, accept, answer};
-use axum::extract::State;
 use offshoot_api::{
     ErrorBody, JobAccepted, Ledger, PoolStatus, ScrubPool, ScrubReport, Status, routes,
 };
@@ -30,7 +29,7 @@ pub(crate) struct LedgerFilter {
     tag = "engine",
     responses((status = 200, body = Status, description = "The engine"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn status(State(service): Service) -> Answer<Status> {
+pub(crate) async fn status(Service(service): Service) -> Answer<Status> {
     answer(service, move |service| service.status()).await
 }
 
@@ -41,7 +40,7 @@ pub(crate) async fn status(State(service): Service) -> Answer<Status> {
     tag = "pool",
     responses((status = 200, body = PoolStatus, description = "The pool"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn pool_status(State(service): Service) -> Answer<PoolStatus> {
+pub(crate) async fn pool_status(Service(service): Service) -> Answer<PoolStatus> {
     answer(service, move |service| service.pool_status()).await
 }
 
@@ -54,7 +53,7 @@ pub(crate) async fn pool_status(State(service): Service) -> Answer<PoolStatus> {
     responses((status = 200, body = Ledger, description = "The ledger"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn ledger(
-    State(service): Service,
+    Service(service): Service,
     Filter(filter): Filter<LedgerFilter>,
 ) -> Answer<Ledger> {
     answer(service, move |service| match (filter.object, filter.delete) {
@@ -79,7 +78,7 @@ pub(crate) async fn ledger(
     tag = "pool",
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn reclaim_pool(State(service): Service) -> Accepted {
+pub(crate) async fn reclaim_pool(Service(service): Service) -> Accepted {
     accept(service, move |service| service.reclaim_pool()).await
 }
 
@@ -90,7 +89,7 @@ pub(crate) async fn reclaim_pool(State(service): Service) -> Accepted {
     tag = "pool",
     responses((status = 200, body = ScrubReport, description = "The scrub"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn last_scrub(State(service): Service) -> Answer<ScrubReport> {
+pub(crate) async fn last_scrub(Service(service): Service) -> Answer<ScrubReport> {
     answer(service, move |service| service.last_scrub()).await
 }
 
@@ -103,7 +102,7 @@ pub(crate) async fn last_scrub(State(service): Service) -> Answer<ScrubReport> {
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn scrub_pool(
-    State(service): Service,
+    Service(service): Service,
     Body(request): Body<ScrubPool>,
 ) -> Accepted {
     accept(service, move |service| service.scrub_pool(request)).await

@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Filter, Id};
 use crate::reply::{Accepted, Answer, accept, answer};
-use axum::extract::State;
 use offshoot_api::{ErrorBody, JobAccepted, Snapshot, SnapshotList, TakeSnapshot, routes};
 use offshoot_types::SnapshotId;
 use serde::Deserialize;
@@ -27,7 +26,7 @@ pub(crate) struct SnapshotFilter {
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn take_snapshot(
-    State(service): Service,
+    Service(service): Service,
     Body(request): Body<TakeSnapshot>,
 ) -> Accepted {
     accept(service, move |service| service.take_snapshot(request)).await
@@ -42,7 +41,7 @@ pub(crate) async fn take_snapshot(
     responses((status = 200, body = SnapshotList, description = "Snapshots"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn list_snapshots(
-    State(service): Service,
+    Service(service): Service,
     Filter(filter): Filter<SnapshotFilter>,
 ) -> Answer<SnapshotList> {
     answer(service, move |service| {
@@ -60,7 +59,7 @@ pub(crate) async fn list_snapshots(
     responses((status = 200, body = Snapshot, description = "Snapshot"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn show_snapshot(
-    State(service): Service,
+    Service(service): Service,
     Id(id): Id<SnapshotId>,
 ) -> Answer<Snapshot> {
     answer(service, move |service| service.show_snapshot(id)).await
@@ -74,6 +73,6 @@ pub(crate) async fn show_snapshot(
     params(("id" = String, Path, description = "Its id")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn delete_snapshot(State(service): Service, Id(id): Id<SnapshotId>) -> Accepted {
+pub(crate) async fn delete_snapshot(Service(service): Service, Id(id): Id<SnapshotId>) -> Accepted {
     accept(service, move |service| service.delete_snapshot(id)).await
 }

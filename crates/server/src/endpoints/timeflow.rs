@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::Name;
 use crate::reply::{Answer, answer};
-use axum::extract::State;
 use offshoot_api::{ErrorBody, TimeflowList, routes};
 
 /// What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
@@ -15,7 +14,7 @@ use offshoot_api::{ErrorBody, TimeflowList, routes};
     responses((status = 200, body = TimeflowList, description = "The history"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn show_timeflows(
-    State(service): Service,
+    Service(service): Service,
     Name(name): Name,
 ) -> Answer<TimeflowList> {
     answer(service, move |service| service.show_timeflows(&name)).await

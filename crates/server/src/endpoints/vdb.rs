@@ -3,7 +3,6 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
-use axum::extract::State;
 use offshoot_api::{
     ErrorBody, JobAccepted, ProvisionVdb, RefreshVdb, RewindVdb, Vdb, VdbList, routes,
 };
@@ -17,10 +16,10 @@ use offshoot_api::{
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn provision_vdb(
-    State(service): Service,
+    Service(service): Service,
     Body(request): Body<ProvisionVdb>,
 ) -> Accepted {
-    accept(service, move |service| service.provision_vdb(request)).await
+    accept(service, move |service| service.provision_vdb(request, None)).await
 }
 
 /// All VDBs, by name.
@@ -30,7 +29,7 @@ pub(crate) async fn provision_vdb(
     tag = "vdbs",
     responses((status = 200, body = VdbList, description = "All VDBs"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn list_vdbs(State(service): Service) -> Answer<VdbList> {
+pub(crate) async fn list_vdbs(Service(service): Service) -> Answer<VdbList> {
     answer(service, move |service| service.list_vdbs().map(|vdbs| VdbList { vdbs })).await
 }
 
@@ -42,7 +41,7 @@ pub(crate) async fn list_vdbs(State(service): Service) -> Answer<VdbList> {
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Vdb, description = "The VDB"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn show_vdb(State(service): Service, Name(name): Name) -> Answer<Vdb> {
+pub(crate) async fn show_vdb(Service(service): Service, Name(name): Name) -> Answer<Vdb> {
     answer(service, move |service| service.show_vdb(&name)).await
 }
 
@@ -54,7 +53,7 @@ pub(crate) async fn show_vdb(State(service): Service, Name(name): Name) -> Answe
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn start_vdb(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn start_vdb(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.start_vdb(&name)).await
 }
 
@@ -66,7 +65,7 @@ pub(crate) async fn start_vdb(State(service): Service, Name(name): Name) -> Acce
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn stop_vdb(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn stop_vdb(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.stop_vdb(&name)).await
 }
 
@@ -78,7 +77,7 @@ pub(crate) async fn stop_vdb(State(service): Service, Name(name): Name) -> Accep
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn reset_password_of_vdb(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn reset_password_of_vdb(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.reset_password_of_vdb(&name)).await
 }
 
@@ -90,7 +89,7 @@ pub(crate) async fn reset_password_of_vdb(State(service): Service, Name(name): N
     params(("name" = String, Path, description = "Its name")),
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
-pub(crate) async fn delete_vdb(State(service): Service, Name(name): Name) -> Accepted {
+pub(crate) async fn delete_vdb(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.delete_vdb(&name)).await
 }
 
@@ -104,7 +103,7 @@ pub(crate) async fn delete_vdb(State(service): Service, Name(name): Name) -> Acc
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn refresh_vdb(
-    State(service): Service,
+    Service(service): Service,
     Name(name): Name,
     Body(request): Body<RefreshVdb>,
 ) -> Accepted {
@@ -121,7 +120,7 @@ pub(crate) async fn refresh_vdb(
     responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn rewind_vdb(
-    State(service): Service,
+    Service(service): Service,
     Name(name): Name,
     Body(request): Body<RewindVdb>,
 ) -> Accepted {

@@ -5,10 +5,13 @@
 //! is refused for lack of room, and `panic` makes the service panic.
 #![allow(dead_code)]
 
+mod accounts;
+
+use accounts::People;
 use jiff::Timestamp;
 use offshoot_api::*;
 use offshoot_server::EngineService;
-use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -25,6 +28,7 @@ struct State {
     policies: BTreeMap<String, Policy>,
     bookmarks: BTreeMap<String, Bookmark>,
     marked: Vec<CreateBookmark>,
+    people: People,
 }
 
 #[derive(Default)]
@@ -46,6 +50,14 @@ fn taken(name: &str) -> Failure {
 }
 
 impl State {
+    /// The name of an object that is given by its name or id.
+    fn name_of(&self, given: &str) -> String {
+        let vdb = self.vdbs.values().find(|vdb| vdb.id.to_string() == given);
+        let dsource = self.dsources.values().find(|one| one.id.to_string() == given);
+        let found = vdb.map(|one| &one.name).or(dsource.map(|one| &one.name));
+        found.cloned().unwrap_or_else(|| given.to_owned())
+    }
+
     fn job(&mut self, kind: &str, object: &str, result: Option<String>) -> JobId {
         let id = JobId(self.jobs.len() as u64 + 1);
         let step = JobStep {
@@ -152,6 +164,7 @@ impl StandIn {
 
     fn on_vdb(&self, kind: &str, name: &str, to: VdbState) -> Result<JobId, Failure> {
         let mut state = self.lock();
+        let name = &state.name_of(name);
         state.vdbs.get_mut(name).ok_or_else(|| missing("VDB", name))?.state = to;
         Ok(state.job(kind, name, None))
     }
@@ -218,7 +231,7 @@ impl EngineService for StandIn {
             return Err(taken(&request.name));
         }
         let dsource = Dsource {
-            id: offshoot_types::DsourceId(1),
+            id: offshoot_types::DsourceId(state.links.len() as u64 + 1),
             name: request.name.clone(),
             state: DsourceState::Active,
             connector: request.connector.clone(),
@@ -312,8 +325,13 @@ impl EngineService for StandIn {
         Ok(self.lock().job("snapshot_delete", &id.to_string(), None))
     }
 
-    fn provision_vdb(&self, request: ProvisionVdb) -> Result<JobId, Failure> {
+    fn provision_vdb(
+        &self,
+        mut request: ProvisionVdb,
+        user: Option<UserId>,
+    ) -> Result<JobId, Failure> {
         let mut state = self.lock();
+        request.from = state.name_of(&request.from);
         if state.vdbs.contains_key(&request.name) {
             return Err(taken(&request.name));
         }
@@ -322,7 +340,7 @@ impl EngineService for StandIn {
         }
         let uri = "postgresql://offshoot:secret@127.0.0.1:6001/postgres".to_owned();
         let vdb = Vdb {
-            id: offshoot_types::VdbId(1),
+            id: offshoot_types::VdbId(state.provisions.len() as u64 + 1),
             name: request.name.clone(),
             state: VdbState::Running,
             parent: request.from.clone(),
@@ -332,6 +350,7 @@ impl EngineService for StandIn {
             port: request.port.unwrap_or(6001),
             user: "offshoot".into(),
             uri: self.uri.clone().unwrap_or(uri),
+            owner: state.people.name_of(user),
             server_version: "15.20".into(),
             logical_bytes: 3 << 30,
             unique_bytes: 5 << 20,
@@ -356,7 +375,9 @@ impl EngineService for StandIn {
     }
 
     fn show_vdb(&self, name: &str) -> Result<Vdb, Failure> {
-        self.lock().vdbs.get(name).cloned().ok_or_else(|| missing("VDB", name))
+        let state = self.lock();
+        let found = state.vdbs.get(&state.name_of(name)).cloned();
+        found.ok_or_else(|| missing("VDB", name))
     }
 
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
@@ -373,7 +394,8 @@ impl EngineService for StandIn {
 
     fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
         let job = self.on_vdb("vdb_delete", name, VdbState::Stopped)?;
-        self.lock().vdbs.remove(name);
+        let name = self.lock().name_of(name);
+        self.lock().vdbs.remove(&name);
         Ok(job)
     }
 

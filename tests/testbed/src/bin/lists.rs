@@ -142,6 +142,7 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             keep_source_logins: false,
             superuser: false,
             keep_foreign_servers: false,
+            owner: None,
             dataset: Some(dataset),
             timeflow: Some(timeflow.id),
             created_at: now,

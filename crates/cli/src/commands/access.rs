@@ -1,0 +1,128 @@
+//! `offshoot user …`, `offshoot token …` and `offshoot audit`
+
+use super::Session;
+use crate::args::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
+use crate::output::{Fields, or_dash, seconds, table};
+use offshoot_api::{AddUser, Audit, CreateToken, Token, User};
+use offshoot_types::Failure;
+
+/// Runs one command of users.
+pub fn user(session: &Session, command: UserCommand) -> Result<(), Failure> {
+    let (client, output) = (&session.client, session.output);
+    match command {
+        UserCommand::Add(args) => {
+            let UserAddArgs { name, role, parents, vdbs } = args;
+            let request = AddUser { name, role: role.into(), parents, vdbs_max: vdbs };
+            output.print(&client.add_user(&request)?, user_text);
+        }
+        UserCommand::List => output.print(&client.list_users()?, |list| users_text(&list.users)),
+        UserCommand::Remove(args) => {
+            let removed = client.remove_user(&args.name)?;
+            output.print(&removed, |user| match user.vdbs {
+                0 => format!("{} is removed", user.name),
+                vdbs => format!(
+                    "{} is removed; {vdbs} VDBs belong to the administrators now",
+                    user.name
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn limit(user: &User) -> String {
+    user.vdbs_max.map_or(user.vdbs.to_string(), |most| format!("{} of {most}", user.vdbs))
+}
+
+fn user_text(user: &User) -> String {
+    let parents = Some(user.parents.join(", ")).filter(|names| !names.is_empty());
+    Fields::default()
+        .add("name", &user.name)
+        .add("role", user.role.word())
+        .add_some("parents", parents)
+        .add("VDBs", limit(user))
+        .add("id", user.id)
+        .add("created at", user.created_at)
+        .text()
+}
+
+fn users_text(users: &[User]) -> String {
+    if users.is_empty() {
+        return "there is no user; add one with: offshoot user add".to_owned();
+    }
+    let row = |user: &User| {
+        let parents = Some(user.parents.join(",")).filter(|names| !names.is_empty());
+        vec![
+            user.name.clone(),
+            user.role.word().to_owned(),
+            limit(user),
+            or_dash(parents),
+            seconds(user.created_at),
+        ]
+    };
+    table(&["user", "role", "VDBs", "parents", "created at"], users.iter().map(row).collect())
+}
+
+/// Runs one command of tokens.
+pub fn token(session: &Session, command: TokenCommand) -> Result<(), Failure> {
+    let (client, output) = (&session.client, session.output);
+    match command {
+        TokenCommand::Create(TokenCreateArgs { user, expires }) => {
+            let made = client.create_token(&CreateToken { user, expires_in_ms: expires })?;
+            if !output.json {
+                let until = made.expires_at.map_or("it is revoked".to_owned(), seconds);
+                eprintln!(
+                    "{} of {}, good until {until}; it is not shown again",
+                    made.id, made.user
+                );
+            }
+            output.print(&made, |made| made.token.clone());
+        }
+        TokenCommand::List => {
+            output.print(&client.list_tokens()?, |list| tokens_text(&list.tokens))
+        }
+        TokenCommand::Revoke { id } => {
+            let revoked = client.revoke_token(id)?;
+            output.print(&revoked, |token| format!("{} of {} is revoked", token.id, token.user));
+        }
+    }
+    Ok(())
+}
+
+fn tokens_text(tokens: &[Token]) -> String {
+    if tokens.is_empty() {
+        return "there is no token; make one with: offshoot token create --user NAME".to_owned();
+    }
+    let row = |token: &Token| {
+        let end = token.expires_at.map(seconds);
+        let end = if token.expired { Some("expired".to_owned()) } else { end };
+        vec![token.id.to_string(), token.user.clone(), seconds(token.created_at), or_dash(end)]
+    };
+    table(&["token", "user", "created at", "expires at"], tokens.iter().map(row).collect())
+}
+
+/// Shows the audit.
+pub fn audit(session: &Session, args: &AuditArgs) -> Result<(), Failure> {
+    let since = args.since.map(|since| since.to_string());
+    let audit = session.client.audit(since.as_deref(), args.user.as_deref(), args.limit)?;
+    session.output.print(&audit, audit_text);
+    Ok(())
+}
+
+fn audit_text(audit: &Audit) -> String {
+    if audit.entries.is_empty() {
+        return "nothing was asked for".to_owned();
+    }
+    let rows = audit.entries.iter().map(|one| {
+        vec![
+            seconds(one.time),
+            one.user.clone(),
+            one.action.clone(),
+            or_dash(Some(one.object.clone()).filter(|name| !name.is_empty())),
+            one.outcome.clone(),
+            or_dash(one.job.map(|job| job.to_string())),
+            one.origin.clone(),
+        ]
+    });
+    table(&["time", "user", "action", "object", "outcome", "job", "from"], rows.collect())
+}

@@ -1,0 +1,400 @@
+//! An engine as one caller sees it: whose objects it reaches, and which passwords it is shown.
+//!
+//! What a developer may not see does not exist for it: the answer is the one for a name that is not there. A VDB whose
+//! owner was checked is named by its id from there on, as its name may be another one's a moment later.
+
+use super::accounts::{Account, Accounts, Record, Thing};
+use super::caller::Caller;
+use super::settings;
+use crate::EngineService;
+use offshoot_api as api;
+use offshoot_domain::{Owner, Role};
+use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// An engine as one caller sees it.
+pub(crate) struct Guard {
+    pub(crate) service: Arc<dyn EngineService>,
+    pub(crate) accounts: Arc<dyn Accounts>,
+    pub(crate) caller: Caller,
+}
+
+impl Guard {
+    fn developer(&self) -> Option<&Account> {
+        self.caller.account().filter(|account| account.role == Role::Developer)
+    }
+
+    fn user(&self) -> Option<UserId> {
+        self.caller.account().map(|account| account.id)
+    }
+
+    /// Records who began a job.
+    fn began(&self, job: JobId) -> Result<JobId, Failure> {
+        if let Some(user) = self.user() {
+            self.accounts.set_job_user(job, user)?;
+        }
+        Ok(job)
+    }
+
+    /// An object that a developer may see.
+    fn found(&self, user: &Account, name: &str) -> Result<Thing, Failure> {
+        // Whether there is none or it is somebody else's, the answer is the same.
+        let thing = self.accounts.find_thing(name).map_err(|failure| match failure.code {
+            ErrorKind::NotFound => absent(name),
+            _ => failure,
+        })?;
+        let seen = thing.user == Some(user.id) || user.parents.contains(&thing.id);
+        if seen { Ok(thing) } else { Err(absent(name)) }
+    }
+
+    /// Whether the caller may see an object.
+    fn seen(&self, name: &str) -> Result<(), Failure> {
+        self.developer().map_or(Ok(()), |user| self.found(user, name).map(drop))
+    }
+
+    /// The id of a VDB that the caller may change.
+    fn own(&self, name: &str) -> Result<String, Failure> {
+        let Some(user) = self.developer() else { return Ok(name.to_owned()) };
+        let thing = self.found(user, name)?;
+        match thing.id {
+            Owner::Vdb(id) if thing.user == Some(user.id) => Ok(id.to_string()),
+            _ => Err(Failure::new(
+                ErrorKind::Forbidden,
+                format!("'{name}' is not yours"),
+                "provision a VDB of your own from it: offshoot vdb provision NAME --from PARENT",
+            )),
+        }
+    }
+
+    /// The names of what a developer may see; none for others, who see everything.
+    fn visible(&self) -> Result<Option<HashSet<String>>, Failure> {
+        if self.developer().is_none() {
+            return Ok(None);
+        }
+        let dsources = self.list_dsources()?.into_iter().map(|one| one.name);
+        let vdbs = self.list_vdbs()?.into_iter().map(|one| one.name);
+        Ok(Some(dsources.chain(vdbs).collect()))
+    }
+
+    /// Keeps of a list what the caller may see.
+    fn visible_of<T>(&self, all: Vec<T>, object: impl Fn(&T) -> &str) -> Result<Vec<T>, Failure> {
+        Ok(match self.visible()? {
+            Some(visible) => all.into_iter().filter(|one| visible.contains(object(one))).collect(),
+            None => all,
+        })
+    }
+
+    /// A dSource as the caller may see it: where production is, is none of a developer's business.
+    fn shown_dsource(&self, mut dsource: api::Dsource) -> api::Dsource {
+        if self.developer().is_some() {
+            dsource.source.clear();
+            dsource.error = None;
+        }
+        dsource
+    }
+
+    fn is_own_job(&self, id: JobId) -> Result<(), Failure> {
+        let Some(user) = self.developer() else { return Ok(()) };
+        match self.accounts.jobs_of(user.id)?.contains(&id) {
+            true => Ok(()),
+            false => Err(Failure::new(
+                ErrorKind::NotFound,
+                format!("there is no job {id}"),
+                "list yours: offshoot job list",
+            )),
+        }
+    }
+
+    /// What a developer may not have of a VDB, whatever it is made from.
+    fn check_wishes(&self, request: &api::ProvisionVdb) -> Result<(), Failure> {
+        if self.developer().is_none() {
+            return Ok(());
+        }
+        let refused = [
+            ("--superuser", request.superuser),
+            ("--keep-source-logins", request.keep_source_logins),
+            ("--keep foreign-servers", request.keep_foreign_servers),
+        ];
+        if let Some((option, _)) = refused.iter().find(|(_, wished)| *wished) {
+            return Err(Failure::new(
+                ErrorKind::Forbidden,
+                format!("{option} is not for developers"),
+                "ask an operator to provision it",
+            ));
+        }
+        settings::check(&request.settings)
+    }
+
+    /// Who looks at the password of somebody else's VDB is remembered.
+    fn note_password(&self, vdb: &api::Vdb) -> Result<(), Failure> {
+        let own = self.caller.account().map(|account| account.name.as_str());
+        if vdb.owner.is_none() || vdb.owner.as_deref() == own {
+            return Ok(());
+        }
+        self.accounts.record(Record {
+            user: self.caller.name(),
+            origin: self.caller.origin(),
+            action: "vdb show password".to_owned(),
+            object: vdb.name.clone(),
+            outcome: "done".to_owned(),
+            job: None,
+            refused: false,
+        })
+    }
+}
+
+/// As of a name that is not there.
+fn absent(name: &str) -> Failure {
+    let shown: String = name.chars().take(80).collect();
+    Failure::new(
+        ErrorKind::NotFound,
+        format!("there is no dSource or VDB named '{shown}' that you may see"),
+        "list them: offshoot dsource list; offshoot vdb list",
+    )
+}
+
+/// A URI without the password in it.
+fn without_password(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once("://") else { return String::new() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let Some((login, host)) = authority.rsplit_once('@') else { return uri.to_owned() };
+    let user = login.split_once(':').map_or(login, |(user, _)| user);
+    format!("{scheme}://{user}@{host}{path}")
+}
+
+fn concealed(mut vdb: api::Vdb) -> api::Vdb {
+    vdb.uri = without_password(&vdb.uri);
+    vdb
+}
+
+impl EngineService for Guard {
+    fn status(&self) -> Result<api::Status, Failure> {
+        let mut status = self.service.status()?;
+        if let Some(visible) = self.visible()? {
+            status.faults.retain(|fault| visible.contains(&fault.object));
+            status.warnings.retain(|warning| visible.contains(&warning.object));
+            status.pool.clear();
+            status.socket.clear();
+        }
+        Ok(status)
+    }
+
+    fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {
+        self.began(self.service.link_dsource(request)?)
+    }
+
+    fn list_dsources(&self) -> Result<Vec<api::Dsource>, Failure> {
+        let mut all = self.service.list_dsources()?;
+        if let Some(user) = self.developer() {
+            all.retain(|one| user.parents.contains(&Owner::Dsource(one.id)));
+        }
+        Ok(all.into_iter().map(|one| self.shown_dsource(one)).collect())
+    }
+
+    fn show_dsource(&self, name: &str) -> Result<api::Dsource, Failure> {
+        self.seen(name)?;
+        self.service.show_dsource(name).map(|one| self.shown_dsource(one))
+    }
+
+    fn set_dsource(&self, name: &str, request: api::SetDsource) -> Result<JobId, Failure> {
+        self.began(self.service.set_dsource(name, request)?)
+    }
+
+    fn sync_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.sync_dsource(name)?)
+    }
+
+    fn pause_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.pause_dsource(name)?)
+    }
+
+    fn resume_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.resume_dsource(name)?)
+    }
+
+    fn unlink_dsource(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.unlink_dsource(name)?)
+    }
+
+    fn take_snapshot(&self, request: api::TakeSnapshot) -> Result<JobId, Failure> {
+        let object = self.own(&request.object)?;
+        self.began(self.service.take_snapshot(api::TakeSnapshot { object })?)
+    }
+
+    fn list_snapshots(&self, object: Option<&str>) -> Result<Vec<api::Snapshot>, Failure> {
+        if let Some(name) = object {
+            self.seen(name)?;
+        }
+        self.visible_of(self.service.list_snapshots(object)?, |one| &one.object)
+    }
+
+    fn show_snapshot(&self, id: SnapshotId) -> Result<api::Snapshot, Failure> {
+        let snapshot = self.service.show_snapshot(id)?;
+        self.seen(&snapshot.object).map_err(|_| absent(&id.to_string()))?;
+        Ok(snapshot)
+    }
+
+    fn delete_snapshot(&self, id: SnapshotId) -> Result<JobId, Failure> {
+        self.own(&self.show_snapshot(id)?.object)?;
+        self.began(self.service.delete_snapshot(id)?)
+    }
+
+    fn provision_vdb(
+        &self,
+        request: api::ProvisionVdb,
+        _user: Option<UserId>,
+    ) -> Result<JobId, Failure> {
+        self.check_wishes(&request)?;
+        let from = match self.developer() {
+            Some(user) => self.found(user, &request.from)?.id.to_string(),
+            None => request.from,
+        };
+        let request = api::ProvisionVdb { from, ..request };
+        self.began(self.service.provision_vdb(request, self.user())?)
+    }
+
+    fn list_vdbs(&self) -> Result<Vec<api::Vdb>, Failure> {
+        let mut all = self.service.list_vdbs()?;
+        if let Some(user) = self.developer() {
+            let own = |vdb: &api::Vdb| vdb.owner.as_ref() == Some(&user.name);
+            all.retain(|one| own(one) || user.parents.contains(&Owner::Vdb(one.id)));
+        }
+        Ok(all.into_iter().map(concealed).collect())
+    }
+
+    fn show_vdb(&self, name: &str) -> Result<api::Vdb, Failure> {
+        if self.caller.role() == Role::Admin {
+            let vdb = self.service.show_vdb(name)?;
+            self.note_password(&vdb)?;
+            return Ok(vdb);
+        }
+        let thing = match self.developer() {
+            Some(user) => self.found(user, name)?,
+            None => self.accounts.find_thing(name)?,
+        };
+        let vdb = self.service.show_vdb(&thing.id.to_string())?;
+        let own = thing.user.is_some() && thing.user == self.user();
+        Ok(if own { vdb } else { concealed(vdb) })
+    }
+
+    fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.start_vdb(&self.own(name)?)?)
+    }
+
+    fn stop_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.stop_vdb(&self.own(name)?)?)
+    }
+
+    fn reset_password_of_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.reset_password_of_vdb(&self.own(name)?)?)
+    }
+
+    fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.delete_vdb(&self.own(name)?)?)
+    }
+
+    fn refresh_vdb(&self, name: &str, request: api::RefreshVdb) -> Result<JobId, Failure> {
+        self.began(self.service.refresh_vdb(&self.own(name)?, request)?)
+    }
+
+    fn rewind_vdb(&self, name: &str, request: api::RewindVdb) -> Result<JobId, Failure> {
+        self.began(self.service.rewind_vdb(&self.own(name)?, request)?)
+    }
+
+    fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
+        let on = self.own(&request.on)?;
+        self.began(self.service.create_bookmark(api::CreateBookmark { on, ..request })?)
+    }
+
+    fn list_bookmarks(&self) -> Result<Vec<api::Bookmark>, Failure> {
+        self.visible_of(self.service.list_bookmarks()?, |one| &one.object)
+    }
+
+    fn show_bookmark(&self, name: &str) -> Result<api::Bookmark, Failure> {
+        let bookmark = self.service.show_bookmark(name)?;
+        self.seen(&bookmark.object).map_err(|_| absent(name))?;
+        Ok(bookmark)
+    }
+
+    fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
+        self.own(&self.show_bookmark(name)?.object)?;
+        self.began(self.service.delete_bookmark(name)?)
+    }
+
+    fn show_timeflows(&self, name: &str) -> Result<api::TimeflowList, Failure> {
+        self.seen(name)?;
+        self.service.show_timeflows(name)
+    }
+
+    fn list_policies(&self) -> Result<Vec<api::Policy>, Failure> {
+        self.visible_of(self.service.list_policies()?, |one| &one.name)
+    }
+
+    fn show_policy(&self, name: &str) -> Result<api::Policy, Failure> {
+        self.seen(name)?;
+        self.service.show_policy(name)
+    }
+
+    fn set_policy(&self, name: &str, request: api::SetPolicy) -> Result<api::Policy, Failure> {
+        self.service.set_policy(name, request)
+    }
+
+    fn list_jobs(&self) -> Result<Vec<api::Job>, Failure> {
+        let mut jobs = self.service.list_jobs()?;
+        if let Some(user) = self.developer() {
+            let own = self.accounts.jobs_of(user.id)?;
+            jobs.retain(|job| own.contains(&job.id));
+        }
+        Ok(jobs)
+    }
+
+    fn show_job(&self, id: JobId) -> Result<api::Job, Failure> {
+        self.is_own_job(id)?;
+        self.service.show_job(id)
+    }
+
+    fn cancel_job(&self, id: JobId) -> Result<api::Job, Failure> {
+        self.is_own_job(id)?;
+        self.service.cancel_job(id)
+    }
+
+    fn pool_status(&self) -> Result<api::PoolStatus, Failure> {
+        self.service.pool_status()
+    }
+
+    fn ledger(&self, object: Option<&str>) -> Result<api::Ledger, Failure> {
+        match (object, self.developer()) {
+            (None, Some(_)) => Err(Failure::new(
+                ErrorKind::Forbidden,
+                "the whole ledger is not for developers",
+                "name a VDB of yours: offshoot pool ledger NAME",
+            )),
+            (Some(name), Some(_)) => self.service.ledger(Some(&self.own(name)?)),
+            (object, None) => self.service.ledger(object),
+        }
+    }
+
+    fn ledger_deletion(&self, objects: &[String]) -> Result<api::Ledger, Failure> {
+        for name in objects {
+            self.own(name)?;
+        }
+        self.service.ledger_deletion(objects)
+    }
+
+    fn reclaim_pool(&self) -> Result<JobId, Failure> {
+        self.began(self.service.reclaim_pool()?)
+    }
+
+    fn last_scrub(&self) -> Result<api::ScrubReport, Failure> {
+        self.service.last_scrub()
+    }
+
+    fn scrub_pool(&self, request: api::ScrubPool) -> Result<JobId, Failure> {
+        self.began(self.service.scrub_pool(request)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! Settings of a VDB that developers may not choose: those by which a server runs programs, or reads and writes files and
+//! addresses that they name. Being no superuser of the VDB, a developer could not set them there either.
+
+use offshoot_types::{ErrorKind, Failure};
+use std::collections::BTreeMap;
+
+/// How the names of such settings end.
+const ENDINGS: [&str; 8] = [
+    "_command",
+    "_file",
+    "_directory",
+    "_directories",
+    "_path",
+    "_libraries",
+    "_conninfo",
+    "_program",
+];
+
+/// Whether a developer may choose these settings.
+///
+/// # Errors
+/// `forbidden`, naming the first that is not for developers.
+pub(crate) fn check(settings: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let of_host = |(name, value): &(&String, &String)| {
+        let name = name.to_ascii_lowercase();
+        let value = value.trim();
+        ENDINGS.iter().any(|ending| name.ends_with(ending))
+            || value.starts_with(['/', '~', '|', '@'])
+            || value.contains("..")
+    };
+    match settings.iter().find(of_host) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let shown: String = name.chars().take(80).collect();
+            Err(Failure::new(
+                ErrorKind::Forbidden,
+                format!(
+                    "the setting '{shown}' names programs or files of the engine's host: it is not for developers"
+                ),
+                "leave it out, or ask an operator to provision the VDB",
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Who may ask for what: one row for each endpoint. What is not in the table is allowed to nobody.
+//!
+//! The table says which roles; whose objects a developer reaches is [`Guard`](super::guard::Guard)'s to say.
+
+use axum::http::Method;
+use offshoot_api::routes;
+use offshoot_domain::Role;
+
+/// What an endpoint takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// Nothing: it tells nothing of this engine.
+    Anybody,
+    /// Looks at what one may see.
+    Look,
+    /// Looks at what is everybody's at once.
+    Survey,
+    /// Makes and changes VDBs and what belongs to them.
+    Use,
+    /// Runs what VDBs are made from.
+    Operate,
+    /// Decides where data comes from and who gets it.
+    Administer,
+    /// Looks at who did what.
+    Audit,
+}
+
+impl Right {
+    /// Whether a role has it.
+    pub(crate) fn is_of(self, role: Role) -> bool {
+        matches!(
+            (role, self),
+            (Role::Admin, _)
+                | (_, Right::Anybody | Right::Look)
+                | (Role::Operator, Right::Survey | Right::Use | Right::Operate)
+                | (Role::Developer, Right::Use)
+                | (Role::Auditor, Right::Survey | Right::Audit)
+        )
+    }
+}
+
+/// A row: method, route, right, and what the audit calls it.
+type Row = (Method, &'static str, Right, &'static str);
+
+const TABLE: &[Row] = &[
+    (Method::GET, routes::OPENAPI, Right::Anybody, "openapi show"),
+    (Method::GET, routes::STATUS, Right::Look, "status"),
+    (Method::GET, routes::DSOURCES, Right::Look, "dsource list"),
+    (Method::POST, routes::DSOURCES, Right::Administer, "dsource link"),
+    (Method::GET, routes::DSOURCE, Right::Look, "dsource show"),
+    (Method::POST, routes::DSOURCE, Right::Administer, "dsource set"),
+    (Method::DELETE, routes::DSOURCE, Right::Administer, "dsource unlink"),
+    (Method::POST, routes::DSOURCE_SYNC, Right::Operate, "dsource sync"),
+    (Method::POST, routes::DSOURCE_PAUSE, Right::Operate, "dsource pause"),
+    (Method::POST, routes::DSOURCE_RESUME, Right::Operate, "dsource resume"),
+    (Method::GET, routes::SNAPSHOTS, Right::Look, "snapshot list"),
+    (Method::POST, routes::SNAPSHOTS, Right::Use, "snapshot take"),
+    (Method::GET, routes::SNAPSHOT, Right::Look, "snapshot show"),
+    (Method::DELETE, routes::SNAPSHOT, Right::Use, "snapshot delete"),
+    (Method::GET, routes::VDBS, Right::Look, "vdb list"),
+    (Method::POST, routes::VDBS, Right::Use, "vdb provision"),
+    (Method::GET, routes::VDB, Right::Look, "vdb show"),
+    (Method::DELETE, routes::VDB, Right::Use, "vdb delete"),
+    (Method::POST, routes::VDB_START, Right::Use, "vdb start"),
+    (Method::POST, routes::VDB_STOP, Right::Use, "vdb stop"),
+    (Method::POST, routes::VDB_RESET_PASSWORD, Right::Use, "vdb reset-password"),
+    (Method::POST, routes::VDB_REFRESH, Right::Use, "vdb refresh"),
+    (Method::POST, routes::VDB_REWIND, Right::Use, "vdb rewind"),
+    (Method::GET, routes::BOOKMARKS, Right::Look, "bookmark list"),
+    (Method::POST, routes::BOOKMARKS, Right::Use, "bookmark create"),
+    (Method::GET, routes::BOOKMARK, Right::Look, "bookmark show"),
+    (Method::DELETE, routes::BOOKMARK, Right::Use, "bookmark delete"),
+    (Method::GET, routes::TIMEFLOWS, Right::Look, "timeflow show"),
+    (Method::GET, routes::POLICIES, Right::Look, "policy list"),
+    (Method::GET, routes::POLICY, Right::Look, "policy show"),
+    (Method::POST, routes::POLICY, Right::Operate, "policy set"),
+    (Method::GET, routes::JOBS, Right::Look, "job list"),
+    (Method::GET, routes::JOB, Right::Look, "job show"),
+    (Method::POST, routes::JOB_CANCEL, Right::Use, "job cancel"),
+    (Method::GET, routes::USERS, Right::Audit, "user list"),
+    (Method::POST, routes::USERS, Right::Administer, "user add"),
+    (Method::DELETE, routes::USER, Right::Administer, "user remove"),
+    (Method::GET, routes::TOKENS, Right::Audit, "token list"),
+    (Method::POST, routes::TOKENS, Right::Administer, "token create"),
+    (Method::DELETE, routes::TOKEN, Right::Administer, "token revoke"),
+    (Method::GET, routes::AUDIT, Right::Audit, "audit"),
+    (Method::GET, routes::POOL, Right::Look, "pool status"),
+    (Method::GET, routes::POOL_LEDGER, Right::Look, "pool ledger"),
+    (Method::POST, routes::POOL_RECLAIM, Right::Operate, "pool reclaim"),
+    (Method::GET, routes::POOL_SCRUB, Right::Survey, "pool scrub show"),
+    (Method::POST, routes::POOL_SCRUB, Right::Operate, "pool scrub"),
+];
+
+/// The row of an endpoint: what it takes, and what the audit calls it. `HEAD` is answered as `GET` is.
+pub(crate) fn row(method: &Method, route: &str) -> Option<(Right, &'static str)> {
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let found = TABLE.iter().find(|(verb, path, ..)| verb == method && *path == route);
+    found.map(|(_, _, right, action)| (*right, *action))
+}
+
+#[cfg(test)]
+mod tests;

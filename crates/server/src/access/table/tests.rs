@@ -1,0 +1,49 @@
+use super::*;
+use serde_json::Value;
+
+#[test]
+fn every_endpoint_of_the_document_has_one_row_and_no_row_is_left() {
+    let document: Value = serde_json::from_str(&crate::openapi_json()).unwrap();
+    let mut rows = vec![(Method::GET, routes::OPENAPI.to_owned())];
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            assert!(row(&method, path).is_some(), "{method} {path} is in no row");
+            rows.push((method, path.clone()));
+        }
+    }
+    for (method, route, ..) in TABLE {
+        let count = TABLE.iter().filter(|(m, r, ..)| (m, r) == (method, route)).count();
+        assert_eq!(count, 1, "{method} {route}");
+        assert!(rows.contains(&(method.clone(), (*route).to_owned())), "{method} {route} is gone");
+    }
+}
+
+#[test]
+fn roles_have_the_rights_that_their_names_say() {
+    let of = |role: Role| {
+        let all = [
+            Right::Look,
+            Right::Survey,
+            Right::Use,
+            Right::Operate,
+            Right::Administer,
+            Right::Audit,
+        ];
+        all.map(|right| right.is_of(role))
+    };
+    assert_eq!(of(Role::Admin), [true; 6]);
+    assert_eq!(of(Role::Operator), [true, true, true, true, false, false]);
+    assert_eq!(of(Role::Developer), [true, false, true, false, false, false]);
+    assert_eq!(of(Role::Auditor), [true, true, false, false, false, true]);
+}
+
+#[test]
+fn what_changes_something_takes_more_than_looking() {
+    for (method, route, right, _) in TABLE {
+        let looks = matches!(right, Right::Anybody | Right::Look | Right::Survey | Right::Audit);
+        assert_eq!(looks, *method == Method::GET, "{method} {route}");
+    }
+    let open: Vec<_> = TABLE.iter().filter(|(_, _, right, _)| *right == Right::Anybody).collect();
+    assert_eq!(open.len(), 1, "only the document is everybody's");
+}

@@ -1,0 +1,353 @@
+//! Who may ask for what: every endpoint with every role.
+#![allow(clippy::unwrap_used)]
+
+mod stand_in;
+
+use offshoot_server::{HttpServer, Token, openapi_json};
+use serde_json::{Value, json};
+use stand_in::StandIn;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+struct Server {
+    http: HttpServer,
+    token: String,
+}
+
+fn start() -> Server {
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let token = Token::random();
+    let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
+    let server = Server { http, token: token.reveal().to_owned() };
+    for name in ["prod", "other"] {
+        let body = json!({"name": name, "connector": "postgres", "source": "postgresql://a@b/c"});
+        assert_eq!(server.owner("POST", "/api/v1/dsources", body).0, 202);
+    }
+    let body = json!({"name": "theirs", "from": "prod"});
+    assert_eq!(server.owner("POST", "/api/v1/vdbs", body).0, 202);
+    server
+}
+
+impl Server {
+    fn send(&self, token: &str, method: &str, path: &str, body: Value) -> (u16, Value) {
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build().into();
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.http.local_addr()))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .body(body)
+            .unwrap();
+        let request = agent.configure_request(request).allow_non_standard_methods(true).build();
+        let mut answer = agent.run(request).unwrap();
+        let text = answer.body_mut().read_to_string().unwrap();
+        (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    fn owner(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+        self.send(&self.token, method, path, body)
+    }
+
+    /// A token of a new user.
+    fn user(&self, name: &str, role: &str, parents: &[&str]) -> String {
+        let body = json!({"name": name, "role": role, "parents": parents});
+        assert_eq!(self.owner("POST", "/api/v1/users", body).0, 200);
+        let (status, made) = self.owner("POST", "/api/v1/tokens", json!({"user": name}));
+        assert_eq!(status, 200, "{made}");
+        made["token"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Which roles may ask for what: `a`dmin, `o`perator, `d`eveloper, a`u`ditor. Beside the engine's own table on purpose.
+const MAY: &[(&str, &str)] = &[
+    ("get openapi.json", "aodu"),
+    ("get status", "aodu"),
+    ("get dsources", "aodu"),
+    ("post dsources", "a"),
+    ("get dsources/{name}", "aodu"),
+    ("post dsources/{name}", "a"),
+    ("delete dsources/{name}", "a"),
+    ("post dsources/{name}/sync", "ao"),
+    ("post dsources/{name}/pause", "ao"),
+    ("post dsources/{name}/resume", "ao"),
+    ("get snapshots", "aodu"),
+    ("post snapshots", "aod"),
+    ("get snapshots/{id}", "aodu"),
+    ("delete snapshots/{id}", "aod"),
+    ("get vdbs", "aodu"),
+    ("post vdbs", "aod"),
+    ("get vdbs/{name}", "aodu"),
+    ("delete vdbs/{name}", "aod"),
+    ("post vdbs/{name}/start", "aod"),
+    ("post vdbs/{name}/stop", "aod"),
+    ("post vdbs/{name}/reset-password", "aod"),
+    ("post vdbs/{name}/refresh", "aod"),
+    ("post vdbs/{name}/rewind", "aod"),
+    ("get bookmarks", "aodu"),
+    ("post bookmarks", "aod"),
+    ("get bookmarks/{name}", "aodu"),
+    ("delete bookmarks/{name}", "aod"),
+    ("get timeflows/{name}", "aodu"),
+    ("get policies", "aodu"),
+    ("get policies/{name}", "aodu"),
+    ("post policies/{name}", "ao"),
+    ("get jobs", "aodu"),
+    ("get jobs/{id}", "aodu"),
+    ("post jobs/{id}/cancel", "aod"),
+    ("get users", "au"),
+    ("post users", "a"),
+    ("delete users/{name}", "a"),
+    ("get tokens", "au"),
+    ("post tokens", "a"),
+    ("delete tokens/{id}", "a"),
+    ("get audit", "au"),
+    ("get pool", "aodu"),
+    ("get pool/ledger", "aodu"),
+    ("post pool/reclaim", "ao"),
+    ("get pool/scrub", "aou"),
+    ("post pool/scrub", "ao"),
+];
+
+#[test]
+fn every_endpoint_is_for_the_roles_that_are_meant_and_no_others() {
+    let server = start();
+    let roles = [('a', "admin"), ('o', "operator"), ('d', "developer"), ('u', "auditor")];
+    let tokens = roles.map(|(letter, role)| (letter, role, server.user(role, role, &["prod"])));
+    let may: BTreeMap<&str, &str> = MAY.iter().copied().collect();
+    let document: Value = serde_json::from_str(&openapi_json()).unwrap();
+    let mut seen = 1;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let endpoint = format!("{method} {}", path.trim_start_matches("/api/v1/"));
+            let allowed = may.get(endpoint.as_str());
+            let allowed = allowed.unwrap_or_else(|| panic!("say who may: {endpoint}"));
+            // Nothing is there by these names, so nothing is changed by those who may.
+            let address = path.replace("{name}", "nothing").replace("{id}", "token-99");
+            for (letter, role, token) in &tokens {
+                let (status, body) =
+                    server.send(token, &method.to_uppercase(), &address, Value::Null);
+                let message = body["error"]["message"].as_str().unwrap_or_default();
+                let by_role = status == 403 && message.contains("of the role");
+                assert_eq!(
+                    !by_role,
+                    allowed.contains(*letter),
+                    "{endpoint} {role}: {status} {body}"
+                );
+                assert_ne!(status, 401, "{endpoint} {role}");
+            }
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, MAY.len());
+    server.http.stop();
+}
+
+#[test]
+fn a_developer_reaches_nothing_of_others() {
+    let server = start();
+    let (eve, bob) =
+        (server.user("eve", "developer", &["prod"]), server.user("bob", "developer", &[]));
+    let made = json!({"name": "eves", "from": "prod"});
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdbs", made).0, 202);
+    for vdb in ["theirs", "eves", "vdb-1", "vdb-2", "nothing"] {
+        for (method, path, body) in [
+            ("GET", format!("/api/v1/vdbs/{vdb}"), Value::Null),
+            ("DELETE", format!("/api/v1/vdbs/{vdb}"), Value::Null),
+            ("POST", format!("/api/v1/vdbs/{vdb}/stop"), Value::Null),
+            ("POST", format!("/api/v1/vdbs/{vdb}/start"), Value::Null),
+            ("POST", format!("/api/v1/vdbs/{vdb}/reset-password"), Value::Null),
+            ("POST", format!("/api/v1/vdbs/{vdb}/refresh"), json!({})),
+            ("POST", format!("/api/v1/vdbs/{vdb}/rewind"), json!({"to": {"kind": "undo"}})),
+            ("POST", "/api/v1/snapshots".into(), json!({"object": vdb})),
+            ("POST", "/api/v1/bookmarks".into(), json!({"name": "b", "on": vdb})),
+            ("POST", "/api/v1/vdbs".into(), json!({"name": "mine", "from": vdb})),
+            ("GET", format!("/api/v1/snapshots?object={vdb}"), Value::Null),
+            ("GET", format!("/api/v1/timeflows/{vdb}"), Value::Null),
+            ("GET", format!("/api/v1/policies/{vdb}"), Value::Null),
+            ("GET", format!("/api/v1/pool/ledger?object={vdb}"), Value::Null),
+            ("GET", format!("/api/v1/pool/ledger?delete={vdb}"), Value::Null),
+        ] {
+            let (status, answer) = server.send(&bob, method, &path, body);
+            assert_eq!(status, 404, "{method} {path} {vdb}: {answer}");
+            // Nothing tells what is there from what is not.
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains("that you may see"), "{method} {path}: {message}");
+        }
+    }
+    for (list, key) in [
+        ("vdbs", "vdbs"),
+        ("dsources", "dsources"),
+        ("snapshots", "snapshots"),
+        ("jobs", "jobs"),
+        ("bookmarks", "bookmarks"),
+        ("policies", "policies"),
+    ] {
+        let (status, shown) = server.send(&bob, "GET", &format!("/api/v1/{list}"), Value::Null);
+        assert_eq!((status, &shown[key]), (200, &json!([])), "{list}");
+    }
+    for job in 1..=4 {
+        assert_eq!(
+            server.send(&bob, "GET", &format!("/api/v1/jobs/job-{job}"), Value::Null).0,
+            404
+        );
+        let cancel = format!("/api/v1/jobs/job-{job}/cancel");
+        assert_eq!(server.send(&bob, "POST", &cancel, Value::Null).0, 404);
+    }
+    assert_eq!(server.send(&bob, "GET", "/api/v1/pool/ledger", Value::Null).0, 403);
+    let (_, still) = server.owner("GET", "/api/v1/vdbs", Value::Null);
+    assert_eq!(still["vdbs"].as_array().unwrap().len(), 2);
+    server.http.stop();
+}
+
+#[test]
+fn a_parent_may_be_used_but_not_changed_and_wishes_have_an_end() {
+    let server = start();
+    let eve = server.user("eve", "developer", &["prod", "theirs"]);
+    let (_, shown) = server.send(&eve, "GET", "/api/v1/dsources/prod", Value::Null);
+    assert_eq!(shown["source"], "", "where production is, is not told");
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdbs/theirs/stop", Value::Null).0, 403);
+    assert_eq!(server.send(&eve, "POST", "/api/v1/snapshots", json!({"object": "prod"})).0, 403);
+    for wish in [
+        json!({"superuser": true}),
+        json!({"keep_source_logins": true}),
+        json!({"keep_foreign_servers": true}),
+        json!({"settings": {"archive_command": "id"}}),
+        json!({"settings": {"log_directory": "/etc"}}),
+    ] {
+        let mut body = json!({"name": "mine", "from": "prod"});
+        body.as_object_mut().unwrap().extend(wish.as_object().unwrap().clone());
+        let (status, answer) = server.send(&eve, "POST", "/api/v1/vdbs", body);
+        assert_eq!(status, 403, "{wish}: {answer}");
+    }
+    assert_eq!(
+        server.send(&eve, "POST", "/api/v1/vdbs", json!({"name": "no", "from": "other"})).0,
+        404
+    );
+    let (status, _) =
+        server.send(&eve, "POST", "/api/v1/vdbs", json!({"name": "mine", "from": "prod"}));
+    assert_eq!(status, 202);
+    let (_, jobs) = server.send(&eve, "GET", "/api/v1/jobs", Value::Null);
+    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 1, "its own");
+    server.http.stop();
+}
+
+#[test]
+fn passwords_are_for_owners_and_administrators_and_in_no_list() {
+    let server = start();
+    let eve = server.user("eve", "developer", &["prod", "theirs"]);
+    let [admin, operator, auditor] =
+        ["admin", "operator", "auditor"].map(|role| server.user(role, role, &[]));
+    let made = json!({"name": "eves", "from": "prod"});
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdbs", made).0, 202);
+    let shows = |token: &str, vdb: &str| {
+        let (status, shown) =
+            server.send(token, "GET", &format!("/api/v1/vdbs/{vdb}"), Value::Null);
+        assert_eq!(status, 200, "{shown}");
+        let uri = shown["uri"].as_str().unwrap();
+        assert!(uri.starts_with("postgresql://offshoot") && uri.contains("@127.0.0.1"), "{uri}");
+        uri.contains(":secret@")
+    };
+    assert!(shows(&eve, "eves") && shows(&admin, "eves") && shows(&server.token, "eves"));
+    assert!(!shows(&operator, "eves") && !shows(&auditor, "eves"));
+    assert!(!shows(&eve, "theirs"), "a parent's");
+    for token in [&server.token, &admin, &operator, &auditor, &eve] {
+        let (_, list) = server.send(token, "GET", "/api/v1/vdbs", Value::Null);
+        assert_eq!(list["vdbs"].as_array().unwrap().len(), 2);
+        assert!(!list.to_string().contains("secret"), "{list}");
+    }
+    server.http.stop();
+}
+
+#[test]
+fn a_token_that_was_revoked_and_one_of_a_user_who_left_are_good_for_nothing() {
+    let server = start();
+    let (eve, bob) = (server.user("eve", "admin", &[]), server.user("bob", "admin", &[]));
+    assert_eq!(server.send(&eve, "GET", "/api/v1/users", Value::Null).0, 200);
+    let (_, tokens) = server.owner("GET", "/api/v1/tokens", Value::Null);
+    assert!(!tokens.to_string().contains(&eve), "it is shown once");
+    assert_eq!(server.owner("DELETE", "/api/v1/tokens/token-1", Value::Null).0, 200);
+    assert_eq!(server.send(&eve, "GET", "/api/v1/users", Value::Null).0, 401);
+    assert_eq!(server.owner("DELETE", "/api/v1/users/bob", Value::Null).0, 200);
+    assert_eq!(server.send(&bob, "GET", "/api/v1/users", Value::Null).0, 401);
+    server.http.stop();
+}
+
+#[test]
+fn the_audit_knows_who_asked_for_what_and_no_secrets() {
+    let server = start();
+    let eve = server.user("eve", "developer", &["prod"]);
+    let auditor = server.user("auditor", "auditor", &[]);
+    let body = json!({"name": "eves", "from": "prod"});
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdbs", body).0, 202);
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdbs/theirs/stop", Value::Null).0, 404);
+    assert_eq!(server.send(&eve, "GET", "/api/v1/users", Value::Null).0, 403);
+    let link = json!({"name": "new", "connector": "postgres", "source": "postgresql://a@b/c",
+        "password": "hunter2"});
+    assert_eq!(server.send(&eve, "POST", "/api/v1/dsources", link.clone()).0, 403);
+    assert_eq!(server.owner("POST", "/api/v1/dsources", link).0, 202);
+    assert_eq!(server.send("guessed", "GET", "/api/v1/users", Value::Null).0, 401);
+    assert_eq!(server.owner("GET", "/api/v1/vdbs/eves", Value::Null).0, 200);
+    let (status, audit) = server.send(&auditor, "GET", "/api/v1/audit?limit=7", Value::Null);
+    assert_eq!(status, 200);
+    let lines: Vec<String> = audit["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let field = |name: &str| one[name].as_str().unwrap_or("-").to_owned();
+            assert!(field("origin").starts_with("127.0.0.1:"), "{one}");
+            ["user", "action", "object", "outcome", "job"].map(field).join(" ")
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "(pool token) vdb show password eves done -",
+            "(unknown) user list  unauthorized -",
+            "(pool token) dsource link new done job-5",
+            "eve dsource link  forbidden -",
+            "eve user list  forbidden -",
+            "eve vdb stop theirs not_found -",
+            "eve vdb provision eves done job-4",
+        ]
+    );
+    let (_, all) = server.send(&auditor, "GET", "/api/v1/audit", Value::Null);
+    for secret in ["hunter2", &eve, &server.token] {
+        assert!(!all.to_string().contains(secret));
+    }
+    let (_, eves) = server.send(&auditor, "GET", "/api/v1/audit?user=eve", Value::Null);
+    assert_eq!(eves["entries"].as_array().unwrap().len(), 4);
+    server.http.stop();
+}
+
+#[test]
+fn paths_that_look_like_others_reach_nothing_more() {
+    let server = start();
+    let eve = server.user("eve", "developer", &[]);
+    for path in [
+        "/api/v1/users/",
+        "/api/v1//users",
+        "/api/v1/./users",
+        "/api/v1/vdbs/../users",
+        "/api/v1/vdbs/%2e%2e/users",
+        "/api/v1/vdbs/..%2fusers",
+        "/API/v1/users",
+        "/api/v1/users%2f",
+        "/api/v1/users;x",
+        "/api/v1/%75sers",
+    ] {
+        for method in ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"] {
+            let (status, answer) =
+                server.send(&eve, method, path, json!({"name": "x", "role": "admin"}));
+            assert!(
+                [400, 403, 404, 405, 422].contains(&status),
+                "{method} {path}: {status} {answer}"
+            );
+        }
+    }
+    assert_eq!(server.send(&eve, "HEAD", "/api/v1/users", Value::Null).0, 403);
+    server.http.stop();
+}

@@ -1,0 +1,200 @@
+//! Users of a real engine: developers with VDBs of their own, an operator, an auditor, and what the audit says of them.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::Result;
+use offshoot_rig::{CommandError, EngineOptions, SourceOptions, find_newest};
+use offshoot_testbed::{Testbed, binary, wait_until};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct World {
+    bed: Testbed,
+}
+
+/// A user, by a file with its token.
+struct Person<'a> {
+    world: &'a World,
+    file: PathBuf,
+}
+
+fn start() -> World {
+    let mut options = EngineOptions::new(binary());
+    options.cache_size = "64MiB".into();
+    let source = SourceOptions { bin_dir: find_newest().unwrap(), scale: 1, settings: vec![] };
+    let bed = Testbed::with_engine(source, options).unwrap();
+    bed.link("prod").unwrap();
+    World { bed }
+}
+
+impl World {
+    fn owner(&self, line: &str) -> Result<Value, CommandError> {
+        self.bed.engine.command(line.split(' '))
+    }
+
+    fn person(&self, name: &str, arguments: &str) -> Person<'_> {
+        self.owner(&format!("user add {name} {arguments}")).unwrap();
+        let made = self.owner(&format!("token create --user {name} --expires 1h")).unwrap();
+        let file = self.bed.scratch.path().join(name);
+        std::fs::write(&file, made["token"].as_str().unwrap()).unwrap();
+        Person { world: self, file }
+    }
+}
+
+impl Person<'_> {
+    fn runs(&self, line: &str) -> Result<Value, CommandError> {
+        let file = self.file.to_str().unwrap();
+        let arguments = line.split(' ').chain(["--token-file", file]);
+        self.world.bed.engine.command(arguments)
+    }
+
+    #[track_caller]
+    fn is_refused(&self, line: &str, code: &str) -> CommandError {
+        let refused = self.runs(line).expect_err(line);
+        assert_eq!(refused.code, code, "{line}: {refused}");
+        refused
+    }
+}
+
+fn names(list: &Value, key: &str) -> Vec<String> {
+    let all = list[key].as_array().unwrap().iter();
+    all.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn developers_have_vdbs_of_their_own_and_the_audit_says_what_they_did() {
+    let world = start();
+    let eve = world.person("eve", "--role developer --parent prod --vdbs 1");
+    let bob = world.person("bob", "--role developer --parent prod");
+    let olga = world.person("olga", "--role operator");
+    let ada = world.person("ada", "--role auditor");
+
+    // Each has its own, and a limit.
+    let made = eve.runs("vdb provision eves --from prod").unwrap();
+    assert_eq!(made["owner"], "eve");
+    assert!(made["uri"].as_str().unwrap().contains("postgresql://offshoot:"), "with the password");
+    let uri = made["uri"].as_str().unwrap().to_owned();
+    assert_eq!(world.bed.open("eves").unwrap().number("SELECT 1").unwrap(), 1);
+    let refused = eve.is_refused("vdb provision more --from eves", "forbidden");
+    assert!(refused.message.contains("may have 1"), "{refused}");
+    bob.runs("vdb provision bobs --from prod").unwrap();
+    assert_eq!(names(&bob.runs("vdb list").unwrap(), "vdbs"), ["bobs"]);
+    assert_eq!(names(&olga.runs("vdb list").unwrap(), "vdbs"), ["bobs", "eves"]);
+
+    // What is another's does not exist, by name or by id.
+    let id = made["id"].as_str().unwrap();
+    for name in ["eves", id] {
+        for verb in ["show", "stop", "start", "delete", "refresh", "reset-password"] {
+            bob.is_refused(&format!("vdb {verb} {name}"), "not_found");
+        }
+        bob.is_refused(&format!("vdb provision copy --from {name}"), "not_found");
+        bob.is_refused(&format!("snapshot take {name}"), "not_found");
+        bob.is_refused(&format!("timeflow show {name}"), "not_found");
+        bob.is_refused(&format!("pool ledger {name}"), "not_found");
+    }
+    for job in names_of_jobs(&eve.runs("job list").unwrap()) {
+        bob.is_refused(&format!("job show {job}"), "not_found");
+        bob.is_refused(&format!("job cancel {job}"), "not_found");
+    }
+    eve.runs("vdb stop eves").unwrap();
+    eve.runs("vdb start eves").unwrap();
+
+    // Whoever runs the engine's objects sees no passwords; whoever reads changes nothing.
+    for person in [&olga, &ada] {
+        let shown = person.runs("vdb show eves").unwrap()["uri"].as_str().unwrap().to_owned();
+        assert!(shown.starts_with("postgresql://offshoot@"), "{shown}");
+    }
+    olga.runs("dsource sync prod").unwrap();
+    olga.is_refused("dsource unlink prod", "forbidden");
+    olga.is_refused("dsource link more --source postgresql://a@127.0.0.1:1/b", "forbidden");
+    eve.is_refused("dsource sync prod", "forbidden");
+    ada.is_refused("vdb stop eves", "forbidden");
+    eve.is_refused("user list", "forbidden");
+    eve.is_refused("audit", "forbidden");
+    assert_eq!(eve.runs("dsource show prod").unwrap()["source"], "");
+    eve.is_refused("vdb provision root --from prod --superuser", "forbidden");
+    eve.is_refused("vdb provision root --from prod --set archive_command=id", "forbidden");
+
+    // The audit knows who, what and how, and nothing that is secret.
+    let audit = ada.runs("audit --since 1h --limit 1000").unwrap();
+    let lines: Vec<String> = audit["entries"].as_array().unwrap().iter().map(line_of).collect();
+    for expected in [
+        "eve vdb provision eves done",
+        "bob vdb stop eves not_found",
+        "olga dsource link  forbidden",
+        "eve vdb provision root forbidden",
+        "eve user list  forbidden",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:#?}");
+    }
+    assert!(lines.iter().any(|line| line.starts_with("(uid ")), "{lines:#?}");
+    let password = uri.split(':').nth(2).unwrap().split('@').next().unwrap();
+    assert!(!audit.to_string().contains(password));
+    let entries = audit["entries"].as_array().unwrap();
+    let provision =
+        entries.iter().find(|one| line_of(one) == "eve vdb provision eves done").unwrap();
+    assert!(provision["job"].as_str().unwrap().starts_with("job-"), "{provision}");
+}
+
+fn names_of_jobs(list: &Value) -> Vec<String> {
+    let jobs = list["jobs"].as_array().unwrap().iter();
+    jobs.map(|job| job["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn line_of(entry: &Value) -> String {
+    let field = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+    ["user", "action", "object", "outcome"].map(field).join(" ")
+}
+
+#[test]
+fn tokens_end_and_outlive_the_engine_and_nobody_inherits() {
+    let mut world = start();
+    let kept = {
+        let eve = world.person("eve", "--role developer --parent prod");
+        eve.runs("vdb provision eves --from prod").unwrap();
+        let short = world.owner("token create --user eve --expires 1s").unwrap();
+        let file = world.bed.scratch.path().join("short");
+        std::fs::write(&file, short["token"].as_str().unwrap()).unwrap();
+        let short = Person { world: &world, file };
+        wait_until("the token to end", PATIENCE, || Ok(short.runs("status").is_err())).unwrap();
+        short.is_refused("status", "unauthorized");
+        let catalog = std::fs::read(world.bed.engine.pool().join("catalog.db")).unwrap();
+        let token = std::fs::read(&eve.file).unwrap();
+        assert!(!catalog.windows(token.len()).any(|bytes| bytes == token), "only its hash is kept");
+        eve.file
+    };
+    world.bed.engine.kill().unwrap();
+    world.bed.engine.restart().unwrap();
+    let eve = Person { world: &world, file: kept.clone() };
+    assert_eq!(names(&eve.runs("vdb list").unwrap(), "vdbs"), ["eves"]);
+
+    let removed = world.owner("user remove eve").unwrap();
+    assert_eq!(removed["vdbs"], 1);
+    eve.is_refused("vdb list", "unauthorized");
+    assert_eq!(world.owner("vdb show eves").unwrap()["owner"], Value::Null);
+    // Another one by the same name is somebody else.
+    let again = world.person("eve", "--role developer --parent prod");
+    assert_eq!(names(&again.runs("vdb list").unwrap(), "vdbs"), [] as [&str; 0]);
+    again.is_refused("vdb show eves", "not_found");
+    let tokens = world.owner("token list").unwrap();
+    let id = tokens["tokens"][0]["id"].as_str().unwrap().to_owned();
+    world.owner(&format!("token revoke {id}")).unwrap();
+    again.is_refused("vdb list", "unauthorized");
+}
+
+#[test]
+fn a_limit_holds_for_requests_at_once() {
+    let world = start();
+    let eve = world.person("eve", "--role developer --parent prod --vdbs 2");
+    let made: usize = std::thread::scope(|scope| {
+        let eve = &eve;
+        let provision =
+            move |n: u32| eve.runs(&format!("vdb provision eves-{n} --from prod")).is_ok();
+        let asked: Vec<_> = (0..6).map(|n| scope.spawn(move || provision(n))).collect();
+        asked.into_iter().map(|one| usize::from(one.join().unwrap())).sum()
+    });
+    assert_eq!(made, 2);
+    assert_eq!(eve.runs("vdb list").unwrap()["vdbs"].as_array().unwrap().len(), 2);
+}
