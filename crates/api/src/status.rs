@@ -58,6 +58,10 @@ pub struct Status {
     #[serde(default)]
     #[schema(example = "/data/pool/engine.socket", required)]
     pub socket: String,
+    /// What clients pin of its certificate, where it answers by TLS.
+    #[serde(default)]
+    #[schema(required, example = "sha256:…")]
+    pub tls_fingerprint: Option<String>,
     /// When it was started.
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,

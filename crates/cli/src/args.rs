@@ -90,6 +90,7 @@ pub enum Command {
     /// Show engine, pool, cache and faults at a glance
     #[command(after_help = "Example:\n  offshoot status")]
     Status,
+    Login(LoginArgs),
     Demo(DemoArgs),
     /// Link sources and follow them
     #[command(
@@ -149,15 +150,22 @@ pub enum Command {
 /// clients wait until then.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot serve --pool /data/pool --cache-size 4GiB\n  \
-                        offshoot serve --pool /data/pool --socket-group developers\n\n\
+                        offshoot serve --pool /data/pool --socket-group developers\n  \
+                        offshoot serve --pool /data/pool --listen 0.0.0.0:7640 --host-name engine.example\n\n\
                         Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
 pub struct ServeArgs {
-    /// Listen here, on loopback; port 0 picks a free one [default: 127.0.0.1:7640]
+    /// Listen here; by TLS, if it is not on loopback. Port 0 picks a free one [default: 127.0.0.1:7640]
     #[arg(long, overrides_with = "listen", value_name = "ADDRESS", value_parser = listen)]
     pub listen: Option<SocketAddr>,
     /// Let members of this group of the host connect to the pool's Unix socket; they still need a token
     #[arg(long, overrides_with = "socket_group", value_name = "GROUP")]
     pub socket_group: Option<String>,
+    /// Answer by TLS with this certificate, in PEM [default: one that the engine makes where it needs one]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// A name that this host is called by, besides its addresses; may be given several times
     #[arg(long = "host-name", value_name = "NAME")]
     pub host_names: Vec<String>,
@@ -176,6 +184,23 @@ pub struct ServeArgs {
     /// Replace the engine that serves the pool; running VDBs and their clients continue
     #[arg(long)]
     pub takeover: bool,
+}
+
+/// Remember the certificate of an engine on another host, so that nobody else is taken for it
+///
+/// The engine shows its fingerprint in `offshoot status` there. Without --fingerprint, the one that the engine shows is
+/// asked about on the terminal.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  offshoot login https://engine.example:7640 --fingerprint sha256:…\n  \
+                        offshoot vdb list --server https://engine.example:7640 --token-file eve.token"
+)]
+pub struct LoginArgs {
+    /// The address of the engine, as https://HOST:PORT
+    pub url: String,
+    /// What the certificate must be
+    #[arg(long, value_name = "SHA256")]
+    pub fingerprint: Option<String>,
 }
 
 /// Show what Offshoot does: a sample source, a dSource linked to it, three VDBs, a tour

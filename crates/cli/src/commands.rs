@@ -4,6 +4,7 @@ mod access;
 mod bookmark;
 mod dsource;
 mod job;
+mod login;
 mod policy;
 mod pool;
 mod removal;
@@ -30,6 +31,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Serve(args) => serve::run(&cli.target, &args)?,
         Command::Keeper => serve::run_keeper(&cli.target)?,
+        Command::Login(args) => login::run(&args, output)?,
         Command::Cell { spec, command } => match offshoot_server::enter_cell(&spec, &command)? {},
         Command::Demo(args) => return Ok(demo(&args, output)),
         Command::Bench(command) => return Ok(bench(&command, output)),
@@ -66,6 +68,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Serve(_)
         | Command::Keeper
         | Command::Cell { .. }
+        | Command::Login(_)
         | Command::Demo(_)
         | Command::Bench(_) => Ok(()),
         Command::Status => pool::engine_status(session),

@@ -62,7 +62,20 @@ fn server(args: &TargetArgs, url: String) -> Result<Target, Failure> {
              the engine's pool",
         )
     })?;
-    Ok(Target::Server { url, token_file })
+    Ok(Target::Server { url, token_file, known: known_engines()? })
+}
+
+/// The file of what certificates engines of other hosts are known by.
+pub fn known_engines() -> Result<PathBuf, Failure> {
+    let config = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")));
+    config.map(|config| config.join("offshoot/known_engines")).ok_or_else(|| {
+        Failure::new(
+            ErrorKind::InvalidInput,
+            "neither XDG_CONFIG_HOME nor HOME is set, so there is no place for what engines are known by",
+            "set HOME",
+        )
+    })
 }
 
 fn variable(name: &str) -> Option<String> {

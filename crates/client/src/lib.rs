@@ -6,9 +6,13 @@
 
 mod calls;
 mod job;
+mod known;
 mod local;
 mod target;
+mod tls;
 mod transport;
 
+pub use known::{KnownEngine, KnownEngines};
 pub use target::Target;
+pub use tls::shown_fingerprint;
 pub use transport::Client;

@@ -1,5 +1,6 @@
 //! Which engine to talk to, and how it is found.
 
+use crate::KnownEngines;
 use offshoot_api::rendezvous::SOCKET_FILE;
 use offshoot_types::{ErrorKind, Failure};
 use std::fmt;
@@ -18,10 +19,12 @@ pub enum Target {
     },
     /// An engine elsewhere.
     Server {
-        /// Its address, as `http://127.0.0.1:7640` or `127.0.0.1:7640`.
+        /// Its address, as `https://engine.example:7640`; `http://127.0.0.1:7640` or `127.0.0.1:7640` in the clear.
         url: String,
-        /// A file with the token of its pool.
+        /// A file with a token.
         token_file: PathBuf,
+        /// The file of what certificates engines are known by.
+        known: PathBuf,
     },
 }
 
@@ -40,6 +43,8 @@ pub(crate) enum Route {
     Socket(PathBuf),
     /// To this scheme, host and port, without a trailing slash.
     Url(String),
+    /// By TLS to this scheme, host and port, and to nobody but the owner of this certificate.
+    Tls { base: String, fingerprint: String },
 }
 
 /// As errors name it.
@@ -47,7 +52,7 @@ impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Route::Socket(path) => path.display().fmt(f),
-            Route::Url(base) => base.fmt(f),
+            Route::Url(base) | Route::Tls { base, .. } => base.fmt(f),
         }
     }
 }
@@ -60,9 +65,17 @@ impl Target {
                 let token = token_file.as_deref().map(read_token).transpose()?;
                 Ok(Endpoint { route: Route::Socket(find_socket(self, dir)?), token })
             }
-            Target::Server { url, token_file } => {
-                let token = Some(read_token(token_file)?);
-                Ok(Endpoint { route: Route::Url(normal_url(url)?), token })
+            Target::Server { url, token_file, known } => {
+                let base = normal_url(url)?;
+                let route = match base.strip_prefix("https://") {
+                    None => Route::Url(base),
+                    Some(host) => {
+                        let found = KnownEngines::new(known.clone()).find(host)?;
+                        let fingerprint = found.ok_or_else(|| unknown(&base))?;
+                        Route::Tls { base, fingerprint }
+                    }
+                };
+                Ok(Endpoint { route, token: Some(read_token(token_file)?) })
             }
         }
     }
@@ -79,6 +92,16 @@ impl Target {
             }
         }
     }
+}
+
+fn unknown(base: &str) -> Failure {
+    Failure::new(
+        ErrorKind::Unauthorized,
+        format!("the certificate of {base} is not known"),
+        format!(
+            "offshoot login {base} --fingerprint sha256:…, with what `offshoot status` says on its host"
+        ),
+    )
 }
 
 fn find_socket(target: &Target, pool: &Path) -> Result<PathBuf, Failure> {
@@ -120,7 +143,7 @@ fn unreadable(what: &str, file: &Path, error: &io::Error) -> Failure {
     )
 }
 
-fn normal_url(url: &str) -> Result<String, Failure> {
+pub(crate) fn normal_url(url: &str) -> Result<String, Failure> {
     let wrong = |why: &str| {
         Failure::new(
             ErrorKind::InvalidInput,
@@ -128,21 +151,21 @@ fn normal_url(url: &str) -> Result<String, Failure> {
             "write it as http://127.0.0.1:7640",
         )
     };
-    let host = match url.split_once("://") {
-        None => url,
-        Some(("http", host)) => host,
-        Some(("https", _)) => {
-            return Err(wrong(
-                "engines listen on loopback without TLS; reach one through a tunnel",
-            ));
-        }
-        Some(_) => return Err(wrong("only http:// is spoken")),
+    let (scheme, host) = match url.split_once("://") {
+        None => ("http", url),
+        Some((scheme @ ("http" | "https"), host)) => (scheme, host),
+        Some(_) => return Err(wrong("only https:// and http:// are spoken")),
     };
     let host = host.trim_end_matches('/');
     if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
         return Err(wrong("it must be a host and a port"));
     }
-    Ok(format!("http://{host}"))
+    if scheme == "https"
+        && host.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err())
+    {
+        return Err(wrong("it has no port"));
+    }
+    Ok(format!("{scheme}://{}", host.to_lowercase()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::Target;
 use crate::local::{LocalConnector, NoLookup, Stranger};
 use crate::target::{Endpoint, Route};
+use crate::tls::{OtherCertificate, TlsConnector};
 use offshoot_api::ErrorBody;
 use offshoot_types::{ErrorKind, Failure};
 use serde::Serialize;
@@ -12,6 +13,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use ureq::http::{Method, Request, Response, StatusCode};
+use ureq::unversioned::resolver::DefaultResolver;
 
 /// How long the engine may take for one answer. Long work is a job, so this is generous.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
@@ -34,7 +36,7 @@ struct Way {
 }
 
 impl Way {
-    fn to(endpoint: Endpoint) -> Way {
+    fn to(endpoint: Endpoint) -> Result<Way, Failure> {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(ANSWER_TIMEOUT))
             .http_status_as_error(false)
@@ -49,8 +51,12 @@ impl Way {
             Route::Socket(path) => {
                 ureq::Agent::with_parts(config, LocalConnector::new(path), NoLookup)
             }
+            Route::Tls { fingerprint, .. } => {
+                let connector = TlsConnector::new(fingerprint)?;
+                ureq::Agent::with_parts(config, connector, DefaultResolver::default())
+            }
         };
-        Way { endpoint, agent }
+        Ok(Way { endpoint, agent })
     }
 }
 
@@ -68,7 +74,7 @@ impl Client {
     /// `engine_unreachable` if the pool has no engine, `unauthorized` if the token cannot be read,
     /// `invalid_input` for a wrong address.
     pub fn new(target: Target) -> Result<Self, Failure> {
-        let way = Mutex::new(Way::to(target.endpoint()?));
+        let way = Mutex::new(Way::to(target.endpoint()?)?);
         Ok(Client { target, way })
     }
 
@@ -79,8 +85,8 @@ impl Client {
 
     /// Finds the engine again, as it may have come back on another port.
     pub(crate) fn find_again(&self) {
-        if let Ok(found) = self.target.endpoint() {
-            *self.way.lock().unwrap_or_else(PoisonError::into_inner) = Way::to(found);
+        if let Ok(found) = self.target.endpoint().and_then(Way::to) {
+            *self.way.lock().unwrap_or_else(PoisonError::into_inner) = found;
         }
     }
 
@@ -117,7 +123,7 @@ impl Client {
             self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Endpoint { route, token } = endpoint;
         let base = match &route {
-            Route::Url(base) => base,
+            Route::Url(base) | Route::Tls { base, .. } => base,
             Route::Socket(_) => LOCAL,
         };
         let mut request = Request::builder().method(verb).uri(format!("{base}{path}"));
@@ -159,6 +165,11 @@ impl Client {
     }
 
     fn unreachable(&self, base: &Route, error: &ureq::Error) -> Failure {
+        if let ureq::Error::Io(error) = error
+            && let Some(other) = OtherCertificate::of(error)
+        {
+            return changed(base, other);
+        }
         let why = match error {
             ureq::Error::Io(error) if is_stranger(error) => {
                 return Failure::new(
@@ -189,6 +200,17 @@ impl Client {
             self.target.start_hint(),
         )
     }
+}
+
+fn changed(base: &Route, other: &OtherCertificate) -> Failure {
+    Failure::new(
+        ErrorKind::Unauthorized,
+        format!("nothing was sent to {base}: {other}, which is not what the engine is known by"),
+        format!(
+            "if the engine was given another certificate, compare with `offshoot status` on its host: \
+             offshoot login {base} --fingerprint sha256:…"
+        ),
+    )
 }
 
 fn is_stranger(error: &io::Error) -> bool {

@@ -4,6 +4,8 @@
 //! listen           = 127.0.0.1:7640
 //! socket_group     = dba                       # may connect to the Unix socket
 //! host_name        = engine.example            # may be there several times
+//! tls_cert         = /etc/offshoot/cert.pem    # with tls_key
+//! tls_key          = /etc/offshoot/key.pem
 //! cache_size       = 4GiB
 //! capacity         = 500GiB
 //! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
@@ -29,10 +31,11 @@ impl ServeOptions {
                 "name a readable file with --config, or leave the option out",
             )
         })?;
+        let mut tls = (None, None);
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             if !line.is_empty() {
-                self.read_line(line).map_err(|why| {
+                self.read_line(line, &mut tls).map_err(|why| {
                     Failure::new(
                         ErrorKind::InvalidInput,
                         format!("{} line {}: {}", file.display(), index + 1, why.message),
@@ -41,12 +44,27 @@ impl ServeOptions {
                 })?;
             }
         }
+        match tls {
+            (Some(certificate), Some(key)) => self.tls_files = Some((certificate, key)),
+            (None, None) => {}
+            _ => {
+                return Err(Failure::new(
+                    ErrorKind::InvalidInput,
+                    format!("{} has only one of tls_cert and tls_key", file.display()),
+                    "name both, or neither: the engine makes a certificate where it needs one",
+                ));
+            }
+        }
         Ok(())
     }
 
-    fn read_line(&mut self, line: &str) -> Result<(), Failure> {
+    fn read_line(
+        &mut self,
+        line: &str,
+        tls: &mut (Option<PathBuf>, Option<PathBuf>),
+    ) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint = "keys are listen, socket_group, host_name, cache_size, capacity, postgres_bin_dir, unconfined, written as key = value";
+            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, postgres_bin_dir, unconfined, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -56,6 +74,8 @@ impl ServeOptions {
             ("listen", value) => self.listen = parse_listen(value)?,
             ("socket_group", value) => self.socket_group = Some(value.to_owned()),
             ("host_name", value) => self.host_names.push(value.to_owned()),
+            ("tls_cert", value) => tls.0 = Some(value.into()),
+            ("tls_key", value) => tls.1 = Some(value.into()),
             ("capacity", value) => self.capacity_bytes = Some(parse_size(value)?),
             ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),

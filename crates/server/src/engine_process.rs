@@ -3,8 +3,8 @@
 use crate::engine_service::LocalEngine;
 use crate::signal::MAKE_ROOM;
 use crate::{
-    HttpServer, Listen, LocalSocket, ServeOptions, ShutdownSignal, Token, publish_address,
-    withdraw_address,
+    HttpServer, Identity, Listen, LocalSocket, ServeOptions, ShutdownSignal, Token,
+    publish_address, withdraw_address,
 };
 use offshoot_cell::Cells;
 use offshoot_connector::Registry;
@@ -35,7 +35,10 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         offshoot_engine::displace(&options.pool)?;
     }
     // A taken port is reported before anything is started.
-    drop(crate::listen::bind_tcp(options.listen)?);
+    let by_tls = options.tls_files.is_some() || !options.listen.ip().is_loopback();
+    drop(crate::listen::bind_tcp(options.listen, by_tls)?);
+    let given = options.tls_files.as_ref().map(|(cert, key)| Identity::of_files(cert, key));
+    let given = given.transpose()?;
     let socket = LocalSocket::of_pool(&options.pool, options.socket_group.as_deref())?;
     let launcher = launcher(options.unconfined)?;
     let mut warnings = Vec::from_iter(few_descriptors());
@@ -55,8 +58,15 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         keeper: std::env::current_exe().ok(),
     })?;
     let service = Arc::new(LocalEngine::new(engine, warnings));
-    let listen = Listen { tcp: options.listen, local: Some(socket), names: options.host_names };
-    let served = serve_until(&options.pool, listen, &service, signal);
+    let (pool, names) = (&options.pool, options.host_names);
+    let tls = match given {
+        None if by_tls => Identity::of_pool(pool, &names).map(Some),
+        given => Ok(given),
+    };
+    let served = tls.and_then(|tls| {
+        let listen = Listen { tcp: options.listen, tls, local: Some(socket), names };
+        serve_until(pool, listen, &service, signal)
+    });
     if served.as_ref().is_ok_and(|signal| *signal == MAKE_ROOM) {
         make_room(service.engine());
     }
@@ -137,8 +147,12 @@ fn serve_until(
     signal: ShutdownSignal,
 ) -> Result<&'static str, Failure> {
     let token = Token::load_or_create(pool)?;
+    let fingerprint = listen.tls.as_ref().map(|tls| tls.fingerprint().to_owned());
+    if let Some(fingerprint) = &fingerprint {
+        tracing::info!(fingerprint, "clients of other hosts pin this certificate");
+    }
     let http = HttpServer::start(listen, service.clone(), token)?;
-    service.set_address(http.local_addr(), http.socket());
+    service.set_address(http.local_addr(), http.socket(), fingerprint);
     publish_address(pool, http.local_addr())?;
     tracing::info!(address = %http.local_addr(), pool = %pool.display(), "ready");
     // The reader of this line may have closed the pipe; that is no reason to stop.

@@ -20,9 +20,17 @@ use std::sync::OnceLock;
 /// An engine behind an address.
 pub struct LocalEngine {
     engine: Engine,
-    listen: OnceLock<(SocketAddr, Option<PathBuf>)>,
+    listen: OnceLock<Address>,
     /// What should be known of how it runs.
     warnings: Vec<(String, Failure)>,
+}
+
+/// Where it is reached.
+struct Address {
+    tcp: SocketAddr,
+    socket: Option<PathBuf>,
+    /// Of the certificate, where it answers by TLS.
+    fingerprint: Option<String>,
 }
 
 impl LocalEngine {
@@ -33,12 +41,13 @@ impl LocalEngine {
     }
 
     /// Sets where it is reached, once that is known.
-    pub fn set_address(&self, listen: SocketAddr, socket: Option<&Path>) {
-        let _ = self.listen.set((listen, socket.map(Path::to_owned)));
+    pub fn set_address(&self, tcp: SocketAddr, socket: Option<&Path>, fingerprint: Option<String>) {
+        let socket = socket.map(Path::to_owned);
+        let _ = self.listen.set(Address { tcp, socket, fingerprint });
     }
 
     fn socket(&self) -> Option<&Path> {
-        self.listen.get()?.1.as_deref()
+        self.listen.get()?.socket.as_deref()
     }
 
     /// The engine.
@@ -55,8 +64,9 @@ impl EngineService for LocalEngine {
             engine_version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             pool: self.engine.pool_dir().display().to_string(),
-            listen: self.listen.get().map(|(tcp, _)| tcp.to_string()).unwrap_or_default(),
+            listen: self.listen.get().map(|at| at.tcp.to_string()).unwrap_or_default(),
             socket: self.socket().map(|path| path.display().to_string()).unwrap_or_default(),
+            tls_fingerprint: self.listen.get().and_then(|at| at.fingerprint.clone()),
             started_at: view.started_at,
             dsources: view.dsources,
             vdbs: view.vdbs,

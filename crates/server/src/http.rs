@@ -35,21 +35,21 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens on a loopback address, and perhaps on a Unix socket, and answers for a service.
+    /// Listens on an address, and perhaps on a Unix socket, and answers for a service.
     ///
     /// # Errors
-    /// `invalid_input` for an address that is not loopback; `already_exists` if the port is taken; `host_unprepared` if
+    /// `invalid_input` for an address that is not loopback, without TLS; `already_exists` if the port is taken; `host_unprepared` if
     /// the socket cannot be made.
     pub fn start(
         listen: impl Into<Listen>,
         service: Arc<impl EngineService + Accounts>,
         token: Token,
     ) -> Result<Self, Failure> {
-        let Listen { tcp, local, names } = listen.into();
+        let Listen { tcp, tls, local, names } = listen.into();
         let failed = |error: io::Error| {
             Failure::internal(format!("the HTTP server on {tcp} cannot be started: {error}"))
         };
-        let listener = bind_tcp(tcp)?;
+        let listener = bind_tcp(tcp, tls.is_some())?;
         let address = listener.local_addr().map_err(failed)?;
         let local = local.as_ref().map(LocalSocket::bind).transpose()?;
         let runtime = Builder::new_multi_thread()
@@ -61,7 +61,7 @@ impl HttpServer {
             .map_err(failed)?;
         let listeners = {
             let _inside = runtime.enter();
-            Listeners::new(listener, local.as_ref()).map_err(failed)?
+            Listeners::new(listener, tls, local.as_ref()).map_err(failed)?
         };
         let accounts: Arc<dyn Accounts> = service.clone();
         let access = Access::new(token, names, accounts.clone());

@@ -19,6 +19,7 @@ mod reply;
 mod router;
 mod service;
 mod signal;
+mod tls;
 
 pub use access::accounts::{Account, Accounts, AuditQuery, Record, Thing};
 pub use config::parse_listen;
@@ -31,3 +32,4 @@ pub use pool_check::check_pool;
 pub use rendezvous::{Token, publish_address, withdraw_address};
 pub use service::EngineService;
 pub use signal::ShutdownSignal;
+pub use tls::Identity;

@@ -12,10 +12,12 @@ pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCA
 pub struct ServeOptions {
     /// The pool directory; created if there is none.
     pub pool: PathBuf,
-    /// Where to listen: loopback only. Port 0 picks a free one.
+    /// Where to listen: by TLS, if it is not on loopback. Port 0 picks a free one.
     pub listen: SocketAddr,
     /// The group of this host whose members may connect to the Unix socket.
     pub socket_group: Option<String>,
+    /// The certificate to answer with by TLS, and its key; the engine makes one where it needs one.
+    pub tls_files: Option<(PathBuf, PathBuf)>,
     /// Names that this host is called by, besides its addresses.
     pub host_names: Vec<String>,
     /// What the shared block cache may hold, in bytes; the engine chooses if absent.
@@ -37,6 +39,7 @@ impl ServeOptions {
             pool: pool.into(),
             listen: DEFAULT_LISTEN,
             socket_group: None,
+            tls_files: None,
             host_names: Vec::new(),
             cache_size_bytes: None,
             capacity_bytes: None,

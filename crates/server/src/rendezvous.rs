@@ -101,7 +101,7 @@ pub fn withdraw_address(pool: &Path) -> Result<(), Failure> {
     }
 }
 
-fn replace(file: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+pub(crate) fn replace(file: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     let beside = file.with_extension("new");
     let write = || -> io::Result<()> {
         match fs::remove_file(&beside) {

@@ -4,7 +4,7 @@
 
 mod stand_in;
 
-use offshoot_server::{HttpServer, Listen, LocalSocket, Token};
+use offshoot_server::{HttpServer, Identity, Listen, LocalSocket, Token};
 use stand_in::StandIn;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -117,6 +117,20 @@ fn connections_that_do_nothing_or_next_to_nothing_are_ended() {
             _ => assert!(!said.contains("200"), "{said}"),
         }
     }
+    server.http.stop();
+}
+
+#[test]
+fn a_handshake_that_is_not_done_is_ended_and_the_clear_is_not_answered() {
+    let pool = tempfile::tempdir().unwrap();
+    let tls = Some(Identity::of_pool(pool.path(), &[]).unwrap());
+    let listen = Listen { tls, ..Listen::from(SocketAddr::from(([127, 0, 0, 1], 0))) };
+    let http = HttpServer::start(listen, Arc::new(StandIn::default()), Token::random()).unwrap();
+    let server = Server { http, token: Token::random(), pool };
+    let (silent, clear) = (server.connect(), server.connect());
+    assert_eq!(server.status_by_tcp(clear), 0);
+    let (said, after) = wait_closed(silent);
+    assert!(said.is_empty() && after < Duration::from_secs(40), "{after:?}: {said}");
     server.http.stop();
 }
 

@@ -196,6 +196,21 @@ fn a_developer_reaches_nothing_of_others() {
         let cancel = format!("/api/v1/jobs/job-{job}/cancel");
         assert_eq!(server.send(&bob, "POST", &cancel, Value::Null).0, 404);
     }
+    // Neither is it told on what a bookmark of others is, nor whether there is one.
+    let mark = json!({"name": "mark", "on": "eves"});
+    assert_eq!(server.send(&eve, "POST", "/api/v1/bookmarks", mark).0, 202);
+    let said = ["mark", "nothing"].map(|name| {
+        let moment = json!({"kind": "bookmark", "name": name});
+        let body = json!({"name": "mine", "from": "vdb-2", "moment": moment});
+        let (status, answer) = server.send(&bob, "POST", "/api/v1/vdbs", body);
+        assert_eq!(status, 404, "{answer}");
+        assert_eq!(
+            server.send(&bob, "GET", &format!("/api/v1/bookmarks/{name}"), Value::Null).0,
+            404
+        );
+        answer.to_string().replace(name, "NAME")
+    });
+    assert_eq!(said[0], said[1]);
     assert_eq!(server.send(&bob, "GET", "/api/v1/pool/ledger", Value::Null).0, 403);
     let (_, still) = server.owner("GET", "/api/v1/vdbs", Value::Null);
     assert_eq!(still["vdbs"].as_array().unwrap().len(), 2);

@@ -135,6 +135,7 @@ fn status_text(status: &Status) -> String {
     let fields = Fields::default()
         .add("engine", format!("offshoot {}, pid {}", status.engine_version, status.pid))
         .add("listens on", listens_on(status))
+        .add_some("certificate", status.tls_fingerprint.as_ref())
         .add("started at", status.started_at)
         .add("dSources", status.dsources)
         .add("VDBs", format!("{}, {} running", status.vdbs, status.vdbs_running))

@@ -22,6 +22,7 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.listen = args.listen.unwrap_or(options.listen);
     options.socket_group = args.socket_group.clone().or(options.socket_group);
     options.host_names.extend(args.host_names.iter().cloned());
+    options.tls_files = args.tls_cert.clone().zip(args.tls_key.clone()).or(options.tls_files);
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
     options.unconfined |= args.unconfined;

@@ -31,7 +31,8 @@ fn the_engine_of_a_pool_is_found_by_its_socket_and_needs_no_token() {
 fn a_token_is_read_from_its_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("token");
-    let target = Target::Server { url: "127.0.0.1:4000".into(), token_file: file.clone() };
+    let known = dir.path().join("known");
+    let target = Target::Server { url: "127.0.0.1:4000".into(), token_file: file.clone(), known };
     assert_eq!(target.endpoint().err().unwrap().code, ErrorKind::Unauthorized);
     std::fs::write(&file, "two words\n").unwrap();
     assert_eq!(target.endpoint().err().unwrap().code, ErrorKind::Unauthorized);
@@ -46,7 +47,16 @@ fn server_addresses_are_checked_before_a_token_is_sent_there() {
     for good in ["http://127.0.0.1:7640/", "127.0.0.1:7640"] {
         assert_eq!(normal_url(good).unwrap(), "http://127.0.0.1:7640");
     }
-    for bad in ["https://127.0.0.1:1", "ftp://x", "http://", "http://a/b", "http://a@b", "a b"] {
+    assert_eq!(normal_url("https://Engine:1/").unwrap(), "https://engine:1");
+    for bad in [
+        "https://127.0.0.1",
+        "https://a:x",
+        "ftp://x",
+        "http://",
+        "http://a/b",
+        "http://a@b",
+        "a b",
+    ] {
         assert_eq!(normal_url(bad).unwrap_err().code, ErrorKind::InvalidInput, "{bad}");
     }
 }

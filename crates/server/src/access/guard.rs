@@ -89,6 +89,7 @@ impl Guard {
     fn shown_dsource(&self, mut dsource: api::Dsource) -> api::Dsource {
         if self.developer().is_some() {
             dsource.source.clear();
+            dsource.warnings.clear();
             dsource.error = None;
         }
         dsource
@@ -104,6 +105,18 @@ impl Guard {
                 "list yours: offshoot job list",
             )),
         }
+    }
+
+    /// Whether a moment is named by what the caller may see: an error would say on whose object a bookmark is.
+    fn seen_moment(&self, moment: &api::Moment) -> Result<(), Failure> {
+        match moment {
+            api::Moment::Bookmark { name } => self.seen_bookmark(name),
+            _ => Ok(()),
+        }
+    }
+
+    fn seen_bookmark(&self, name: &str) -> Result<(), Failure> {
+        self.developer().map_or(Ok(()), |_| self.show_bookmark(name).map(drop))
     }
 
     /// What a developer may not have of a VDB, whatever it is made from.
@@ -247,6 +260,7 @@ impl EngineService for Guard {
         _user: Option<UserId>,
     ) -> Result<JobId, Failure> {
         self.check_wishes(&request)?;
+        self.seen_moment(&request.moment)?;
         let from = match self.developer() {
             Some(user) => self.found(user, &request.from)?.id.to_string(),
             None => request.from,
@@ -296,14 +310,19 @@ impl EngineService for Guard {
     }
 
     fn refresh_vdb(&self, name: &str, request: api::RefreshVdb) -> Result<JobId, Failure> {
+        self.seen_moment(&request.moment)?;
         self.began(self.service.refresh_vdb(&self.own(name)?, request)?)
     }
 
     fn rewind_vdb(&self, name: &str, request: api::RewindVdb) -> Result<JobId, Failure> {
+        if let api::RewindTo::Bookmark { name } = &request.to {
+            self.seen_bookmark(name)?;
+        }
         self.began(self.service.rewind_vdb(&self.own(name)?, request)?)
     }
 
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
+        self.seen_moment(&request.moment)?;
         let on = self.own(&request.on)?;
         self.began(self.service.create_bookmark(api::CreateBookmark { on, ..request })?)
     }
@@ -313,7 +332,14 @@ impl EngineService for Guard {
     }
 
     fn show_bookmark(&self, name: &str) -> Result<api::Bookmark, Failure> {
-        let bookmark = self.service.show_bookmark(name)?;
+        let bookmark = self.service.show_bookmark(name);
+        if self.developer().is_none() {
+            return bookmark;
+        }
+        let bookmark = bookmark.map_err(|failure| match failure.code {
+            ErrorKind::NotFound => absent(name),
+            _ => failure,
+        })?;
         self.seen(&bookmark.object).map_err(|_| absent(name))?;
         Ok(bookmark)
     }

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::peer::Peer;
 use super::places::{Place, Places};
+use crate::tls::Identity;
 use axum::Router;
 use axum::extract::Request;
 use hyper::body::Incoming;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio_rustls::TlsAcceptor;
 
 /// How long the headers of a request may take, from the first moment that the connection has nothing else to do. So
 /// idle connections end after it, too.
@@ -30,6 +32,7 @@ const SHORTAGE_PAUSE: Duration = Duration::from_millis(200);
 /// What listens, within a runtime.
 pub(crate) struct Listeners {
     tcp: TcpListener,
+    tls: Option<Identity>,
     local: Option<UnixListener>,
 }
 
@@ -37,13 +40,14 @@ impl Listeners {
     /// Takes over what listens already. Called within a runtime.
     pub(crate) fn new(
         tcp: std::net::TcpListener,
+        tls: Option<Identity>,
         local: Option<&LocalListener>,
     ) -> io::Result<Listeners> {
         let local = match local {
             Some(local) => Some(UnixListener::from_std(local.socket()?)?),
             None => None,
         };
-        Ok(Listeners { tcp: TcpListener::from_std(tcp)?, local })
+        Ok(Listeners { tcp: TcpListener::from_std(tcp)?, tls, local })
     }
 
     async fn accept(&self) -> io::Result<(Stream, Peer)> {
@@ -85,7 +89,10 @@ pub(crate) async fn accept_until(
             () = &mut stop => break,
         };
         match accepted {
-            Ok((stream, peer)) => admit(stream, peer, &app, [&remote, &local], ending.watcher()),
+            Ok((stream, peer)) => {
+                let tls = listeners.tls.as_ref();
+                admit(stream, peer, tls, &app, [&remote, &local], ending.watcher());
+            }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "no connection can be accepted");
@@ -106,6 +113,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 fn admit(
     stream: Stream,
     peer: Peer,
+    tls: Option<&Identity>,
     app: &Router,
     [remote, local]: [&Arc<Places>; 2],
     watcher: Watcher,
@@ -116,12 +124,34 @@ fn admit(
             let Some(place) = remote.take(&peer) else { return };
             // Answers are short: nothing is gained by waiting for more of them.
             let _ = stream.set_nodelay(true);
-            tokio::spawn(speak(stream, peer, place, app, watcher));
+            match tls {
+                None => tokio::spawn(speak(stream, peer, place, app, watcher)),
+                Some(identity) => {
+                    let acceptor = identity.acceptor.clone();
+                    tokio::spawn(speak_by_tls(acceptor, stream, peer, place, app, watcher))
+                }
+            };
         }
         Stream::Local(stream) => {
             let Some(place) = local.take(&peer) else { return };
             tokio::spawn(speak(stream, peer, place, app, watcher));
         }
+    }
+}
+
+/// As [`speak`], once the other end has done its part of the handshake.
+async fn speak_by_tls(
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    peer: Peer,
+    place: Place,
+    app: Router,
+    watcher: Watcher,
+) {
+    match tokio::time::timeout(HEADERS_WITHIN, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => speak(stream, peer, place, app, watcher).await,
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
+        Err(_) => tracing::debug!(%peer, "no TLS in time"),
     }
 }
 

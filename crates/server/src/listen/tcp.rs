@@ -1,15 +1,15 @@
-//! TCP on loopback.
+//! TCP: in the clear on loopback alone.
 
 use offshoot_types::{ErrorKind, Failure};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-/// Listens on a loopback address.
+/// Listens on an address: one of loopback, unless by TLS.
 ///
 /// # Errors
 /// `invalid_input` for an address that is not loopback; `already_exists` if the port is taken.
-pub(crate) fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
-    if !listen.ip().is_loopback() {
+pub(crate) fn bind(listen: SocketAddr, by_tls: bool) -> Result<TcpListener, Failure> {
+    if !by_tls && !listen.ip().is_loopback() {
         return Err(Failure::new(
             ErrorKind::InvalidInput,
             format!("will not listen on {listen}: without TLS the token could be read on the way"),

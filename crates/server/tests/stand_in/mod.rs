@@ -211,6 +211,7 @@ impl EngineService for StandIn {
             pool: "/pool".into(),
             listen: "127.0.0.1:1".into(),
             socket: "/pool/engine.socket".into(),
+            tls_fingerprint: None,
             started_at: time(),
             dsources: state.dsources.len() as u64,
             vdbs: state.vdbs.len() as u64,

@@ -241,7 +241,7 @@ fn serve(args: &[String]) -> Result<()> {
         spec: Spec {
             path: mountpoint.into(),
             other_users: has("--allow-other"),
-            owner: owner(&args)?,
+            owner: owner(args)?,
             gather_writes: has("--write-back"),
             xattrs: !has("--no-xattrs"),
             read_only: has("--read-only"),
