@@ -277,6 +277,20 @@ fn passwords_are_for_owners_and_administrators_and_in_no_list() {
 }
 
 #[test]
+fn a_user_links_no_source_with_passwords_of_the_engine_s_own_user() {
+    let server = start();
+    let admin = server.user("admin", "admin", &[]);
+    let link =
+        |name: &str| json!({"name": name, "connector": "postgres", "source": "postgresql://a@b/c"});
+    assert_eq!(server.send(&admin, "POST", "/api/v1/dsources", link("new")).0, 403);
+    let mut with = link("new");
+    with["password"] = "its own".into();
+    assert_eq!(server.send(&admin, "POST", "/api/v1/dsources", with).0, 202);
+    assert_eq!(server.owner("POST", "/api/v1/dsources", link("third")).0, 202);
+    server.http.stop();
+}
+
+#[test]
 fn a_token_that_was_revoked_and_one_of_a_user_who_left_are_good_for_nothing() {
     let server = start();
     let (eve, bob) = (server.user("eve", "admin", &[]), server.user("bob", "admin", &[]));

@@ -119,6 +119,18 @@ impl Guard {
         self.developer().map_or(Ok(()), |_| self.show_bookmark(name).map(drop))
     }
 
+    /// Where no password is given, the engine looks for one in its own user's files: those are not for others.
+    fn check_password(&self, request: &api::LinkDsource) -> Result<(), Failure> {
+        if self.caller.account().is_none() || request.password.is_some() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ErrorKind::Forbidden,
+            "a user links a source with a password of its own, not with those of the engine's user",
+            "give it by --password-file or PGPASSWORD; a source that needs none is linked by the engine's own user",
+        ))
+    }
+
     /// What a developer may not have of a VDB, whatever it is made from.
     fn check_wishes(&self, request: &api::ProvisionVdb) -> Result<(), Failure> {
         if self.developer().is_none() {
@@ -195,6 +207,7 @@ impl EngineService for Guard {
     }
 
     fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {
+        self.check_password(&request)?;
         self.began(self.service.link_dsource(request)?)
     }
 
