@@ -280,6 +280,43 @@ mod needs_root {
         Ok(users)
     }
 
+    /// The same attacks on the engine of an ordinary user, who confines by a user namespace.
+    #[test]
+    #[ignore = "needs root"]
+    fn an_ordinary_user_s_engine_holds_too() -> Result<()> {
+        const ATTACKS: [&str; 2] = [
+            "programs_of_a_vdb_reach_nothing_but_it",
+            "the_login_handed_out_is_an_owner_with_one_password",
+        ];
+        let scratch = offshoot_rig::Scratch::new("u")?;
+        let at = |name: &str| scratch.path().join(name);
+        std::fs::copy(std::env::current_exe()?, at("attacks"))?;
+        std::fs::copy(binary(), at("offshoot"))?;
+        std::fs::create_dir(at("s"))?;
+        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755))?;
+        let user = User::lookup("nobody")?.context("the user nobody")?;
+        chown(at("s"), Some(user.uid), Some(user.gid))?;
+        // Whatever this host has set up, in the test's own mount namespace everybody may use FUSE.
+        let script = "set -eu; mknod fuse c 10 229; chmod 666 fuse; mount --bind fuse /dev/fuse; cd s; \
+                      exec setpriv --reuid=\"$1\" --regid=\"$1\" --clear-groups ../attacks --exact \
+                      --test-threads=1 \"$2\" \"$3\"";
+        let spec = Spec::new("unshare")
+            .args(["--mount", "sh", "-c", script, "sh"])
+            .arg(user.uid.to_string())
+            .args(ATTACKS)
+            .env("OFFSHOOT_BIN", at("offshoot"))
+            .env("OFFSHOOT_SCRATCH_DIR", at("s"))
+            .env("TMPDIR", at("s"))
+            .env("HOME", at("s"))
+            .cwd(scratch.path())
+            .stdout(Sink::Pipe)
+            .stderr(Sink::Pipe);
+        let output = run(&spec, Duration::from_secs(400))?;
+        let text = output.stdout_text() + &output.stderr_text();
+        ensure!(output.success() && text.contains("2 passed"), "{text}");
+        Ok(())
+    }
+
     /// Also once the engine was killed, and after a restart of the server.
     #[test]
     #[ignore = "needs root"]
