@@ -30,6 +30,10 @@ fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
         ("production's files", reach(format!("ls {}", source_data.display()))),
         ("another VDB's files", reach(format!("cat {data}/PG_VERSION"))),
         ("the engine as a process", reach(format!("ls /proc/{pid}/cmdline"))),
+        (
+            "the engine's socket",
+            reach(format!("test -S {}/engine.socket", bed.engine.pool().display())),
+        ),
         ("UDP", reach("(exec 3<>/dev/udp/127.0.0.1/53)".into())),
         ("files of others", reach("cat /etc/shells".into())),
         ("a file outside", reach("touch /var/tmp/offshoot-was-here".into())),
