@@ -305,6 +305,33 @@ fn a_token_that_was_revoked_and_one_of_a_user_who_left_are_good_for_nothing() {
 }
 
 #[test]
+fn a_token_that_is_revoked_while_the_body_is_sent_does_nothing_more() {
+    use std::io::{Read, Write};
+    let server = start();
+    let eve = server.user("eve", "admin", &[]);
+    let body = json!({"name": "late", "role": "admin"}).to_string();
+    let mut stream = std::net::TcpStream::connect(server.http.local_addr()).unwrap();
+    let head = format!(
+        "POST /api/v1/users HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {eve}\r\nconnection: close\r\n\
+         content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // The body is asked for: the token was good until here.
+    let mut asked = [0; 25];
+    stream.read_exact(&mut asked).unwrap();
+    assert!(asked.starts_with(b"HTTP/1.1 100"));
+    assert_eq!(server.owner("DELETE", "/api/v1/tokens/token-1", Value::Null).0, 200);
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    let (_, users) = server.owner("GET", "/api/v1/users", Value::Null);
+    assert_eq!(users["users"].as_array().unwrap().len(), 1);
+    server.http.stop();
+}
+
+#[test]
 fn the_audit_knows_who_asked_for_what_and_no_secrets() {
     let server = start();
     let eve = server.user("eve", "developer", &["prod"]);
