@@ -17,6 +17,7 @@ pub mod pool;
 pub mod rendezvous;
 pub mod routes;
 pub mod secret;
+pub mod secrets;
 pub mod snapshot;
 pub mod status;
 pub mod timeflow;
@@ -37,6 +38,7 @@ pub use pool::{
     ScrubReport,
 };
 pub use secret::Secret;
+pub use secrets::{RotateSecrets, Secrets};
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
 pub use status::{Fault, Status, Survival, Warning};
 pub use timeflow::{TimePoint, TimeRange, Timeflow, TimeflowList};

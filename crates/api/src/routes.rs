@@ -60,6 +60,10 @@ pub const TOKENS: &str = "/api/v1/tokens";
 pub const TOKEN: &str = "/api/v1/tokens/{id}";
 /// GET: who asked for what (`?since=TIME&user=NAME&limit=N`).
 pub const AUDIT: &str = "/api/v1/audit";
+/// GET: how the passwords of the pool are sealed.
+pub const SECRETS: &str = "/api/v1/secrets";
+/// POST: seal them with a new key.
+pub const SECRETS_ROTATE: &str = "/api/v1/secrets/rotate";
 /// GET: what the pool holds.
 pub const POOL: &str = "/api/v1/pool";
 /// GET: what each object holds of the pool (of `?object=NAME`; what `?delete=A,B` would free).

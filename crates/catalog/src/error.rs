@@ -1,5 +1,6 @@
 //! What can go wrong in the catalog.
 
+use crate::KeyId;
 use offshoot_types::{ErrorKind, Failure};
 
 /// An error of the catalog. It turns into a [`Failure`] with `?`.
@@ -24,6 +25,9 @@ pub enum Error {
         /// The newest format known.
         known: u32,
     },
+    /// Its secrets are sealed with a key that was not given.
+    #[error("the catalog's secrets are sealed with the key {0}, which is not there")]
+    NoKey(KeyId),
     /// The file is not a catalog, or its content is invalid.
     #[error("the catalog is damaged: {0}")]
     Damaged(String),
@@ -64,6 +68,10 @@ impl From<Error> for Failure {
             Error::Newer { .. } => (
                 ErrorKind::HostUnprepared,
                 "run the Offshoot version that wrote it, or a newer one",
+            ),
+            Error::NoKey(_) => (
+                ErrorKind::HostUnprepared,
+                "bring the key file back from where it is kept safe, or name it with --secret-key",
             ),
             Error::Damaged(_) => {
                 (ErrorKind::DataDamaged, "restore catalog.db of the pool from a backup")

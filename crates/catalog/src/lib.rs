@@ -4,7 +4,7 @@
 //!   kind, id, unique name, owner and a JSON body, so that a new field needs no migration.
 //! - **Jobs** ([`Job`]) are the durable progress of workflows.
 //! - **Faults** and **events** say what is wrong and what happened; **settings** are key and value;
-//!   **secrets** are passwords, never printed.
+//!   **secrets** are passwords, never printed, and in the file only sealed, under keys kept elsewhere.
 //! - The **audit** says who asked for what. Entries are only added; the oldest go when there are many.
 //!
 //! Invariants:
@@ -12,7 +12,8 @@
 //! 2. Several changes that belong together go through [`Catalog::transaction`]: all or nothing.
 //! 3. An id is never given twice, not even after a deletion or a crash.
 //! 4. A name is unique among dSources and VDBs together, and among bookmarks.
-//! 5. Invalid bytes in the file are [`Error::Damaged`], never a panic.
+//! 5. What is secret is in no table but `sealed`, and there only as [`Keyring`] sealed it.
+//! 6. Invalid bytes in the file are [`Error::Damaged`], never a panic.
 //!
 //! One connection behind one mutex: transactions are short and the catalog is never on the path of
 //! data reads or writes.
@@ -21,8 +22,11 @@ mod audit;
 mod error;
 mod event;
 mod job;
+mod key_id;
 mod migration;
 mod record;
+mod seal;
+mod sealed;
 mod secret;
 mod store;
 mod subject;
@@ -31,6 +35,8 @@ pub use audit::{AUDIT_KEPT, AuditEntry, AuditFilter};
 pub use error::Error;
 pub use event::{Event, Fault};
 pub use job::{Job, JobState, Progress, StepRecord, StepState};
+pub use key_id::KeyId;
 pub use record::Record;
+pub use seal::{Keyring, SecretKey};
 pub use store::{Catalog, Transaction};
 pub use subject::Subject;

@@ -1,13 +1,13 @@
 //! The schema and its history.
 
-use crate::Error;
+use crate::{Error, Keyring, sealed};
 use rusqlite::Connection;
 
 /// Marks the file as ours (`OFFS`).
 const APPLICATION_ID: i64 = 0x4F46_4653;
 
 /// One script per format, in order. A released script is never changed.
-const MIGRATIONS: [&str; 3] = ["
+const MIGRATIONS: [&str; 4] = ["
     CREATE TABLE object (
         kind      TEXT NOT NULL,
         id        INTEGER NOT NULL,
@@ -70,7 +70,28 @@ const MIGRATIONS: [&str; 3] = ["
     CREATE TABLE job_user (job INTEGER PRIMARY KEY, user INTEGER NOT NULL);
     CREATE TRIGGER job_forgotten AFTER DELETE ON job
         BEGIN DELETE FROM job_user WHERE job = OLD.id; END;
+", "
+    -- From here on secrets are sealed; those of the table before this one are moved by what runs this script.
+    CREATE TABLE sealed (
+        name  TEXT PRIMARY KEY,
+        key   TEXT NOT NULL,
+        value BLOB NOT NULL
+    ) WITHOUT ROWID;
 "];
+
+/// The first format whose secrets are sealed.
+const SEALED: u32 = 4;
+
+/// Whether this is a catalog whose secrets are sealed.
+pub fn is_sealed(db: &Connection) -> Result<bool, Error> {
+    let known = MIGRATIONS.len() as u32;
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    match application == APPLICATION_ID {
+        true if found > known => Err(Error::Newer { found, known }),
+        ours => Ok(ours && found >= SEALED),
+    }
+}
 
 /// Refuses a file that is not of the newest format.
 pub fn check_newest(db: &Connection) -> Result<(), Error> {
@@ -84,7 +105,7 @@ pub fn check_newest(db: &Connection) -> Result<(), Error> {
 }
 
 /// Brings a file to the newest format, each step in its own transaction.
-pub fn migrate(db: &mut Connection) -> Result<(), Error> {
+pub fn migrate(db: &mut Connection, keys: &Keyring) -> Result<(), Error> {
     let known = MIGRATIONS.len() as u32;
     let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -98,6 +119,9 @@ pub fn migrate(db: &mut Connection) -> Result<(), Error> {
     for (script, version) in MIGRATIONS.iter().zip(1_u32..).skip(found as usize) {
         let step = db.transaction()?;
         step.execute_batch(script)?;
+        if version == SEALED {
+            sealed::seal_plain(&step, keys)?;
+        }
         step.pragma_update(None, "application_id", APPLICATION_ID)?;
         step.pragma_update(None, "user_version", version)?;
         step.commit()?;

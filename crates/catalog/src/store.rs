@@ -1,7 +1,7 @@
 //! The file, transactions, and the operations on objects.
 
 use crate::record::{From64, Record};
-use crate::{Error, migration};
+use crate::{Error, KeyId, Keyring, migration, sealed};
 use offshoot_domain::Owner;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -12,15 +12,20 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Pages after which the log is written back into the file.
 const WAL_PAGES: i64 = 128;
+/// How long another process may have the file locked.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 type MakeRoom = dyn Fn() -> bool + Send + Sync;
 
 /// The open catalog. Threads share it.
 pub struct Catalog {
     db: Mutex<Connection>,
+    /// None where nothing secret can be read. Locked after `db`, or alone.
+    keys: Mutex<Option<Arc<Keyring>>>,
     /// All objects of a kind, decoded, until one of them changes. Locked after `db`, or alone.
     lists: Mutex<HashMap<&'static str, Arc<dyn Any + Send + Sync>>>,
     on_full: Mutex<Option<Box<MakeRoom>>>,
@@ -29,18 +34,21 @@ pub struct Catalog {
 /// Changes that become durable together, or not at all.
 pub struct Transaction<'a> {
     sql: &'a Connection,
+    keys: Option<Arc<Keyring>>,
     /// Kinds of objects that were changed.
     changed: RefCell<Vec<&'static str>>,
 }
 
 impl Catalog {
     /// Opens the catalog, creating it (readable by its owner only) or bringing an older format up to
-    /// date. Only one process at a time may have it open; the pool's lock ensures that.
+    /// date. Only one process at a time may have it open; the pool's lock ensures that. All secrets are
+    /// sealed with the first of the keys when this returns.
     ///
     /// # Errors
-    /// [`Error::Newer`] for a newer format, [`Error::Damaged`] if the file is not a sound catalog,
-    /// [`Error::Unusable`] if it cannot be opened.
-    pub fn open(path: &Path) -> Result<Catalog, Error> {
+    /// [`Error::Newer`] for a newer format, [`Error::NoKey`] if its secrets are sealed with another key,
+    /// [`Error::Damaged`] if the file is not a sound catalog, [`Error::Unusable`] if it cannot be opened.
+    pub fn open(path: &Path, keys: impl Into<Arc<Keyring>>) -> Result<Catalog, Error> {
+        let keys = keys.into();
         let unusable = |error| Error::Unusable(format!("{}: {error}", path.display()));
         let file = OpenOptions::new()
             .create(true)
@@ -50,7 +58,7 @@ impl Catalog {
             .mode(0o600)
             .open(path)
             .map_err(unusable)?;
-        // It holds passwords: tighten a file that was copied here with wider permissions.
+        // It is nobody else's: tighten a file that was copied here with wider permissions.
         file.set_permissions(PermissionsExt::from_mode(0o600)).map_err(unusable)?;
         drop(file);
         // SQLite makes the names of its own files durable; this one is ours to do.
@@ -58,7 +66,7 @@ impl Catalog {
             std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
         }
         let mut db = Connection::open(path)?;
-        db.busy_timeout(std::time::Duration::from_secs(5))?;
+        db.busy_timeout(PATIENCE)?;
         let sound: String = db.pragma_query_value(None, "quick_check", |row| row.get(0))?;
         if sound != "ok" {
             return Err(Error::Damaged(sound));
@@ -70,18 +78,42 @@ impl Catalog {
         db.pragma_update(None, "journal_size_limit", WAL_PAGES * 4096)?;
         // A deleted password must not stay in free pages of the file.
         db.pragma_update(None, "secure_delete", "ON")?;
-        migration::migrate(&mut db)?;
-        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default(), on_full: Mutex::default() })
+        // Rebuilding the file makes a copy; it is in memory.
+        db.pragma_update(None, "temp_store", "MEMORY")?;
+        migration::migrate(&mut db, &keys)?;
+        let catalog = Catalog::of(db, Some(keys.clone()));
+        catalog.seal_with(keys)?;
+        Ok(catalog)
     }
 
-    /// Opens the catalog of a pool that nobody has open, read-only.
+    fn of(db: Connection, keys: Option<Arc<Keyring>>) -> Catalog {
+        let (db, keys) = (Mutex::new(db), Mutex::new(keys));
+        Catalog { db, keys, lists: Mutex::default(), on_full: Mutex::default() }
+    }
+
+    /// The keys that the secrets of a catalog are sealed with, which nobody needs to have open. None where there is no
+    /// catalog yet, or one whose secrets are still plain. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`].
+    pub fn keys_needed(path: &Path) -> Result<Vec<KeyId>, Error> {
+        // An empty file is what a crash at the first start leaves.
+        if std::fs::metadata(path).map_or(true, |found| found.len() == 0) {
+            return Ok(Vec::new());
+        }
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        db.busy_timeout(PATIENCE)?;
+        if migration::is_sealed(&db)? { sealed::keys_of(&db) } else { Ok(Vec::new()) }
+    }
+
+    /// Opens the catalog of a pool that nobody has open, read-only. Its secrets stay closed.
     ///
     /// # Errors
     /// As [`Catalog::open`]; also for an older format, which only an engine migrates.
     pub fn look(path: &Path) -> Result<Catalog, Error> {
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         migration::check_newest(&db)?;
-        Ok(Catalog { db: Mutex::new(db), lists: Mutex::default(), on_full: Mutex::default() })
+        Ok(Catalog::of(db, None))
     }
 
     /// Runs `work`; its changes become durable together if it returns `Ok`; otherwise none do.
@@ -118,6 +150,24 @@ impl Catalog {
         *self.on_full.lock() = Some(Box::new(make_room));
     }
 
+    /// The keys that secrets are sealed and opened with; None where they stay closed.
+    pub(crate) fn keys(&self) -> Option<Arc<Keyring>> {
+        self.keys.lock().clone()
+    }
+
+    /// Seals and opens with these from now on.
+    pub(crate) fn set_keys(&self, keys: Arc<Keyring>) {
+        *self.keys.lock() = Some(keys);
+    }
+
+    /// Works on the file outside of any transaction.
+    pub(crate) fn outside<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        work(&self.db.lock())
+    }
+
     fn make_room(&self) -> bool {
         self.on_full.lock().as_ref().is_some_and(|make_room| make_room())
     }
@@ -129,7 +179,8 @@ impl Catalog {
         let mut db = self.db.lock();
         let sql = db.transaction()?;
         // Dropped without a commit (an error, a panic), SQLite rolls back.
-        let transaction = Transaction { sql: &sql, changed: RefCell::default() };
+        let keys = self.keys.lock().clone();
+        let transaction = Transaction { sql: &sql, keys, changed: RefCell::default() };
         let result = work(&transaction)?;
         let changed = transaction.changed.into_inner();
         let committed = sql.commit();
@@ -181,7 +232,8 @@ impl Catalog {
         }
         let mut db = self.db.lock();
         let sql = db.transaction()?;
-        let list = Arc::new(Transaction { sql: &sql, changed: RefCell::default() }.list::<R>()?);
+        let reader = Transaction { sql: &sql, keys: None, changed: RefCell::default() };
+        let list = Arc::new(reader.list::<R>()?);
         // Under the lock of the file: no change can happen between reading and caching.
         self.lists.lock().insert(R::KIND, list.clone());
         Ok(list)
@@ -226,6 +278,11 @@ impl Catalog {
 impl Transaction<'_> {
     pub(crate) fn sql(&self) -> &Connection {
         self.sql
+    }
+
+    pub(crate) fn keys(&self) -> Result<&Keyring, Error> {
+        let closed = || Error::Unusable("its secrets are closed to who only looks".to_owned());
+        self.keys.as_deref().ok_or_else(closed)
     }
 
     /// The next number of a sequence, from 1.

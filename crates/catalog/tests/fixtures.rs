@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use jiff::Timestamp;
-use offshoot_catalog::{AuditEntry, AuditFilter, Catalog, JobState, StepState, Subject};
+use offshoot_catalog::{
+    AuditEntry, AuditFilter, Catalog, JobState, Keyring, SecretKey, StepState, Subject,
+};
 use offshoot_domain::{
     AccessToken, Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow,
     User, Vdb, VdbState,
@@ -15,12 +17,19 @@ use tempfile::TempDir;
 
 const VERSION_1: &str = include_str!("fixtures/version1.sql");
 const VERSION_2: &str = include_str!("fixtures/version2.sql");
+/// The same with sealed secrets.
+const VERSION_4: &str = include_str!("fixtures/version4.sql");
+
+/// The key of the fixtures that are sealed.
+fn keys() -> Keyring {
+    SecretKey::of([7; 32]).into()
+}
 
 fn restored(dump: &str) -> (TempDir, Catalog) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("catalog.db");
     Connection::open(&path).unwrap().execute_batch(dump).unwrap();
-    let catalog = Catalog::open(&path).expect("a catalog of an earlier engine opens");
+    let catalog = Catalog::open(&path, keys()).expect("a catalog of an earlier engine opens");
     (dir, catalog)
 }
 
@@ -217,4 +226,21 @@ fn version_2_has_neither_users_nor_an_audit_and_takes_both() {
     };
     catalog.add_audit(&entry).unwrap();
     assert_eq!(catalog.audit(&filter).unwrap(), [entry]);
+}
+
+#[test]
+fn version_4_keeps_its_secrets() {
+    let (_dir, catalog) = restored(VERSION_4);
+    let (_old_dir, old) = restored(VERSION_1);
+    assert_eq!(catalog.secrets().unwrap(), 9);
+    for name in ["dsource-1/source-password", "dsource-2/source-password", "vdb-1/database"] {
+        let kept = catalog.secret(name).unwrap().expect("it is there");
+        assert_eq!(Some(kept), old.secret(name).unwrap());
+    }
+    let password = catalog.secret("vdb-7/password").unwrap().expect("it is there");
+    assert_eq!(password.reveal(), "qwbsmxc9r5sq54avn4wj87vgzcr673jb");
+    assert_eq!(catalog.list::<Vdb>().unwrap(), old.list::<Vdb>().unwrap());
+    assert_eq!(catalog.list::<Dsource>().unwrap(), old.list::<Dsource>().unwrap());
+    assert_eq!(catalog.list::<Snapshot>().unwrap(), old.list::<Snapshot>().unwrap());
+    assert_eq!(catalog.allocate::<Vdb>().unwrap(), VdbId(8), "no id is given twice");
 }

@@ -7,6 +7,7 @@ mod job;
 mod moment;
 mod policy;
 mod pool;
+mod secret;
 mod snapshot;
 mod vdb;
 
@@ -17,6 +18,7 @@ pub use job::JobCommand;
 pub use moment::MomentArgs;
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
+pub use secret::SecretCommand;
 pub use snapshot::SnapshotCommand;
 pub use vdb::{ConnectArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
 
@@ -135,6 +137,9 @@ pub enum Command {
     )]
     Token(TokenCommand),
     Audit(AuditArgs),
+    /// Look after the key that passwords in the pool are sealed with
+    #[command(subcommand, after_help = "Example:\n  offshoot secret rotate")]
+    Secret(SecretCommand),
     /// Look at the pool
     #[command(subcommand, after_help = "Example:\n  offshoot pool status")]
     Pool(PoolCommand),
@@ -175,6 +180,10 @@ pub struct ServeArgs {
     /// The most that data may take of the pool's file system [default: all of it]
     #[arg(long, overrides_with = "capacity", value_name = "SIZE", value_parser = size)]
     pub capacity: Option<u64>,
+    /// The file with the key that passwords in the pool are sealed with; made where missing [env:
+    /// OFFSHOOT_SECRET_KEY_FILE] [default: one made outside of the pool]
+    #[arg(long, overrides_with = "secret_key", value_name = "FILE")]
+    pub secret_key: Option<PathBuf>,
     /// Read settings from this file; options on the command line override them
     #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -9,6 +9,7 @@ mod policy;
 mod pool;
 mod removal;
 mod scrub;
+mod secret;
 mod serve;
 mod snapshot;
 mod timeflow;
@@ -82,6 +83,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::User(command) => access::user(session, command),
         Command::Token(command) => access::token(session, command),
         Command::Audit(args) => access::audit(session, &args),
+        Command::Secret(command) => secret::run(session, command),
         Command::Pool(command) => pool::run(session, command),
     }
 }

@@ -4,9 +4,9 @@ use crate::Client;
 use offshoot_api::{
     AddUser, Audit, Bookmark, BookmarkList, CreateBookmark, CreateToken, CreatedToken, Dsource,
     DsourceList, Job, JobAccepted, JobList, Ledger, LinkDsource, Policy, PolicyList, PoolStatus,
-    ProvisionVdb, RefreshVdb, RewindVdb, ScrubPool, ScrubReport, SetDsource, SetPolicy, Snapshot,
-    SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb,
-    VdbList, routes,
+    ProvisionVdb, RefreshVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport, Secrets,
+    SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token,
+    TokenList, User, UserList, Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -51,6 +51,19 @@ impl Client {
     /// Gives space that nothing needs back to the filesystem.
     pub fn reclaim_pool(&self) -> Result<JobId, Failure> {
         self.post(routes::POOL_RECLAIM).map(accepted)
+    }
+}
+
+/// Secrets.
+impl Client {
+    /// How the passwords of the pool are sealed.
+    pub fn secrets(&self) -> Result<Secrets, Failure> {
+        self.get(routes::SECRETS)
+    }
+
+    /// Seals them with a new key.
+    pub fn rotate_secrets(&self, request: &RotateSecrets) -> Result<JobId, Failure> {
+        self.post_json(routes::SECRETS_ROTATE, request).map(accepted)
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod job_kind;
 pub mod keys;
 pub mod kind;
+pub mod secret_keys;
 pub mod topic;
 
 use crate::ground::paths::Paths;
@@ -14,6 +15,7 @@ use offshoot_dataset::Store;
 use offshoot_domain::{Dsource, Vdb};
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, SnapshotId};
+use secret_keys::KeyPlaces;
 use std::sync::Arc;
 use topic::Topic;
 
@@ -22,6 +24,8 @@ pub struct Core {
     pub paths: Paths,
     pub store: Arc<Store>,
     pub catalog: Arc<Catalog>,
+    /// Where the keys of its secrets are kept.
+    pub key_places: KeyPlaces,
     pub clock: Arc<dyn Clock>,
     /// The kinds of databases there are.
     pub connectors: Registry,

@@ -7,6 +7,7 @@ pub mod jobs;
 pub mod opening;
 pub mod policies;
 pub mod pool;
+pub mod secrets;
 pub mod snapshots;
 pub mod timeflows;
 pub mod users;

@@ -8,5 +8,6 @@ pub mod provision;
 pub mod resync;
 pub mod retention;
 pub mod scrub;
+pub mod secrets;
 pub mod snapshot;
 pub mod vdb;

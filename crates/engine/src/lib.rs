@@ -39,6 +39,7 @@ mod space;
 
 pub use core::job_kind::JobKind;
 pub use core::kind::ShownPosition;
+pub use core::secret_keys::KeyPlaces;
 pub use face::bookmarks::{BookmarkRequest, Bookmarks};
 pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};
 pub use face::engine::{Engine, EngineView, run_keeper};
@@ -46,6 +47,7 @@ pub use face::jobs::{Jobs, snapshot_taken};
 pub use face::opening::EngineOptions;
 pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};
+pub use face::secrets::{Secrets, SecretsView};
 pub use face::snapshots::{SnapshotView, Snapshots};
 pub use face::timeflows::{HistoryView, ShownRange, TimeflowView, Timeflows};
 pub use face::users::{UserRequest, UserView, Users};

@@ -131,6 +131,8 @@ impl Engine {
             .args(arguments)
             .stdout(Sink::Pipe)
             .stderr(Sink::File(self.log.clone()))
+            // Not where the engines of this user have theirs.
+            .env("OFFSHOOT_SECRET_KEY_FILE", self.pool.with_extension("key"))
             .die_with_parent(true);
         for (name, value) in &self.options.env {
             spec = spec.env(name, value);

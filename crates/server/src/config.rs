@@ -8,6 +8,7 @@
 //! tls_key          = /etc/offshoot/key.pem
 //! cache_size       = 4GiB
 //! capacity         = 500GiB
+//! secret_key       = /etc/offshoot/key         # seals passwords in the catalog
 //! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
 //! unconfined       = no                        # yes: servers run as plain processes
 //! ```
@@ -64,7 +65,7 @@ impl ServeOptions {
         tls: &mut (Option<PathBuf>, Option<PathBuf>),
     ) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, postgres_bin_dir, unconfined, written as key = value";
+            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, secret_key, postgres_bin_dir, unconfined, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -78,6 +79,7 @@ impl ServeOptions {
             ("tls_key", value) => tls.1 = Some(value.into()),
             ("capacity", value) => self.capacity_bytes = Some(parse_size(value)?),
             ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
+            ("secret_key", value) => self.secret_key = Some(PathBuf::from(value)),
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),
             ("unconfined", "yes") => self.unconfined = true,
             ("unconfined", "no") => self.unconfined = false,

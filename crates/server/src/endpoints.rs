@@ -6,6 +6,7 @@ pub(crate) mod dsource;
 pub(crate) mod job;
 pub(crate) mod policy;
 pub(crate) mod pool;
+pub(crate) mod secret;
 pub(crate) mod snapshot;
 pub(crate) mod timeflow;
 pub(crate) mod token;

@@ -53,6 +53,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         pool: options.pool.clone(),
         cache_size: options.cache_size_bytes,
         capacity: options.capacity_bytes,
+        secret_keys: crate::secret_keys::places(options.secret_key),
         connectors: Registry::new(vec![Arc::new(postgres)]),
         delivery: Arc::new(Fuse::default()),
         keeper: std::env::current_exe().ok(),

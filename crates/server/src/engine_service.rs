@@ -10,7 +10,8 @@ use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
     BookmarkRequest, DsourceView, Engine, FollowState, LedgerEntry, LedgerKey, LinkRequest,
-    ObjectKind, PolicyView, PoolView, ProvisionRequest, SnapshotView, Survival, VdbView,
+    ObjectKind, PolicyView, PoolView, ProvisionRequest, SecretsView, SnapshotView, Survival,
+    VdbView,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 use std::net::SocketAddr;
@@ -261,6 +262,16 @@ impl EngineService for LocalEngine {
     fn ledger_deletion(&self, objects: &[String]) -> Result<api::Ledger, Failure> {
         let deletion = self.engine.pool().deletion(objects)?;
         Ok(ledger(deletion.entries, Some(deletion.freed_if_deleted_bytes)))
+    }
+
+    fn secrets(&self) -> Result<api::Secrets, Failure> {
+        let view = self.engine.secrets().view()?;
+        let SecretsView { sealed, keys, place, changeable } = view;
+        Ok(api::Secrets { sealed, keys, place, changeable })
+    }
+
+    fn rotate_secrets(&self, request: api::RotateSecrets) -> Result<JobId, Failure> {
+        self.engine.secrets().rotate(request.forget_old)
     }
 
     fn reclaim_pool(&self) -> Result<JobId, Failure> {

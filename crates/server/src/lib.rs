@@ -17,6 +17,7 @@ mod pool_check;
 mod rendezvous;
 mod reply;
 mod router;
+mod secret_keys;
 mod service;
 mod signal;
 mod tls;

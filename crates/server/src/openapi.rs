@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, dsource, job, policy, pool, snapshot, timeflow, token, user, vdb,
+    audit, bookmark, dsource, job, policy, pool, secret, snapshot, timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -26,6 +26,8 @@ use utoipa::{Modify, OpenApi};
         pool::reclaim_pool,
         pool::last_scrub,
         pool::scrub_pool,
+        secret::secrets,
+        secret::rotate_secrets,
         dsource::link_dsource,
         dsource::list_dsources,
         dsource::show_dsource,

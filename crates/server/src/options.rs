@@ -24,6 +24,8 @@ pub struct ServeOptions {
     pub cache_size_bytes: Option<u64>,
     /// The most that data may take of the pool's file system, in bytes; all of it if absent.
     pub capacity_bytes: Option<u64>,
+    /// The file with the key that secrets are sealed with.
+    pub secret_key: Option<PathBuf>,
     /// Directories with PostgreSQL's programs, searched before the usual places.
     pub postgres_bin_dirs: Vec<PathBuf>,
     /// Whether servers run as plain processes, without cells around them.
@@ -43,6 +45,7 @@ impl ServeOptions {
             host_names: Vec::new(),
             cache_size_bytes: None,
             capacity_bytes: None,
+            secret_key: None,
             postgres_bin_dirs: Vec::new(),
             unconfined: false,
             takeover: false,

@@ -2,7 +2,7 @@
 
 use crate::access::{self, Access};
 use crate::endpoints::{
-    App, audit, bookmark, dsource, job, policy, pool, snapshot, timeflow, token, user, vdb,
+    App, audit, bookmark, dsource, job, policy, pool, secret, snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -59,6 +59,8 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::POOL, get(pool::pool_status))
         .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
+        .route(routes::SECRETS, get(secret::secrets))
+        .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))
         .route(routes::POOL_SCRUB, get(pool::last_scrub).post(pool::scrub_pool))
         .with_state(app)
         .fallback(no_such_route)

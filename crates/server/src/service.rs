@@ -2,8 +2,8 @@
 
 use offshoot_api::{
     Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Policy, PoolStatus, ProvisionVdb,
-    RefreshVdb, RewindVdb, ScrubPool, ScrubReport, SetDsource, SetPolicy, Snapshot, Status,
-    TakeSnapshot, TimeflowList, Vdb,
+    RefreshVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
+    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -95,6 +95,12 @@ pub trait EngineService: Send + Sync + 'static {
     fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure>;
     /// Gives space that nothing needs back to the filesystem.
     fn reclaim_pool(&self) -> Result<JobId, Failure>;
+
+    /// How passwords are sealed.
+    fn secrets(&self) -> Result<Secrets, Failure>;
+
+    /// Seals them with a new key.
+    fn rotate_secrets(&self, request: RotateSecrets) -> Result<JobId, Failure>;
     /// The last scrub, and the known damage.
     fn last_scrub(&self) -> Result<ScrubReport, Failure>;
     /// Reads and verifies everything in the pool.

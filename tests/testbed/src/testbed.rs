@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Status, Vdb};
+use offshoot_catalog::{Catalog, Keyring, SecretKey};
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{
@@ -251,6 +252,16 @@ impl Testbed {
             ensure!(servers.is_empty(), "left running: {servers:?}");
             Ok(true)
         })
+    }
+
+    /// The catalog, while there is no engine.
+    ///
+    /// # Errors
+    /// When it does not open.
+    pub fn catalog(&self) -> Result<Catalog> {
+        let key = std::fs::read_to_string(self.engine.pool().with_extension("key"))?;
+        let key = key.lines().find_map(SecretKey::parse).context("a key")?;
+        Ok(Catalog::open(&self.engine.pool().join("catalog.db"), Keyring::from(key))?)
     }
 
     /// Servers and tools of PostgreSQL that run below the pool, as their arguments.

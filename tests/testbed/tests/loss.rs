@@ -4,7 +4,6 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{DsourceState, Fault, JobState, Status, Vdb, VdbList, VdbState};
-use offshoot_catalog::Catalog;
 use offshoot_domain as domain;
 use offshoot_postgres::Lsn;
 use offshoot_rig::{Database, SourceOptions, Writer, find_newest};
@@ -27,10 +26,6 @@ const ROUNDS: u32 = 6;
 fn testbed() -> Testbed {
     let options = SourceOptions { bin_dir: find_newest().unwrap(), scale: 0, settings: vec![] };
     Testbed::with(options).unwrap()
-}
-
-fn catalog(bed: &Testbed) -> Result<Catalog> {
-    Ok(Catalog::open(&bed.engine.pool().join("catalog.db"))?)
 }
 
 fn faults(bed: &Testbed, object: &str) -> Result<Vec<Fault>> {
@@ -84,7 +79,7 @@ fn lose(bed: &mut Testbed) -> Result<BTreeMap<&'static str, Before>> {
         bed.kill_all()?;
         for (name, writer) in writers {
             before.get_mut(name).context("known")?.acknowledged = writer.stop().last_value();
-            let vdb: Option<domain::Vdb> = catalog(bed)?.find_named(name)?;
+            let vdb: Option<domain::Vdb> = bed.catalog()?.find_named(name)?;
             let dataset = vdb.and_then(|vdb| vdb.dataset).context("a dataset")?;
             damage_record(bed.engine.pool(), dataset, BEHIND)?;
         }
@@ -195,7 +190,7 @@ fn vdbs_that_lost_commits_are_refused_until_somebody_decides() {
 
 /// The received log of `prod` and its staging.
 fn datasets(bed: &Testbed) -> Result<[DatasetId; 2]> {
-    let prod: domain::Dsource = catalog(bed)?.find_named("prod")?.context("a dSource")?;
+    let prod: domain::Dsource = bed.catalog()?.find_named("prod")?.context("a dSource")?;
     Ok([prod.log_dataset.context("a log")?, prod.staging_dataset.context("staging")?])
 }
 
@@ -281,7 +276,7 @@ fn synced_to(bed: &Testbed) -> Result<Lsn> {
 fn pause_offline(bed: &Testbed) -> Result<Lsn> {
     let source = bed.source.connect("postgres")?;
     let lsn: Lsn = source.text("SELECT pg_current_wal_flush_lsn()")?.parse()?;
-    let catalog = catalog(bed)?;
+    let catalog = bed.catalog()?;
     let prod: domain::Dsource = catalog.find_named("prod")?.context("a dSource")?;
     catalog.update::<domain::Dsource>(prod.id, |prod| {
         prod.state = domain::DsourceState::Paused;
@@ -373,7 +368,7 @@ fn lose_in_refresh(bed: &mut Testbed) -> Result<i64> {
     ensure!(bed.engine.wait_end(PATIENCE), "the engine never came there: {asked:?}");
     bed.kill_all()?;
     let acknowledged = writer.stop().last_value();
-    let vdb: domain::Vdb = catalog(bed)?.find_named("dev")?.context("a VDB")?;
+    let vdb: domain::Vdb = bed.catalog()?.find_named("dev")?.context("a VDB")?;
     damage_record(bed.engine.pool(), vdb.dataset.context("a dataset")?, BEHIND)?;
     bed.engine.options.env.clear();
     bed.engine.restart()?;

@@ -1,9 +1,11 @@
 use super::*;
-use crate::{Job, JobState, Progress, Subject};
+use crate::{Job, JobState, Keyring, Progress, SecretKey, Subject};
 
 fn open() -> (tempfile::TempDir, Catalog) {
     let dir = tempfile::tempdir().unwrap();
-    let catalog = Catalog::open(&dir.path().join("catalog.db")).unwrap();
+    let catalog =
+        Catalog::open(&dir.path().join("catalog.db"), Keyring::from(SecretKey::of([7; 32])))
+            .unwrap();
     (dir, catalog)
 }
 

@@ -1,10 +1,15 @@
-use crate::{Catalog, Error, Job, JobState, Progress, StepRecord, StepState, Subject};
+use crate::{Catalog, Error, Job, JobState, Keyring, Progress, SecretKey};
+use crate::{StepRecord, StepState, Subject};
 use jiff::Timestamp;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
+
+fn keys() -> Keyring {
+    SecretKey::of([7; 32]).into()
+}
 
 fn job(id: JobId, settled: bool) -> Job {
     Job {
@@ -35,7 +40,7 @@ fn job(id: JobId, settled: bool) -> Job {
 fn jobs_survive_a_reopen_unchanged() {
     let dir = TempDir::new().expect("a directory");
     let path = dir.path().join("catalog.db");
-    let catalog = Catalog::open(&path).expect("opened");
+    let catalog = Catalog::open(&path, keys()).expect("opened");
     let mut first = catalog.add_job(|id| job(id, false)).expect("kept");
     let second = catalog.add_job(|id| job(id, false)).expect("kept");
     assert!(second.id > first.id);
@@ -43,7 +48,7 @@ fn jobs_survive_a_reopen_unchanged() {
     catalog.save_job(&first).expect("saved");
     drop(catalog);
 
-    let catalog = Catalog::open(&path).expect("opened");
+    let catalog = Catalog::open(&path, keys()).expect("opened");
     assert_eq!(catalog.job(first.id).expect("there"), first);
     assert_eq!(catalog.unsettled_jobs().expect("readable"), [first.clone(), second.clone()]);
     (first.settled, first.state) = (true, JobState::Done);
@@ -67,7 +72,7 @@ fn limit_pages(catalog: &Catalog, more: u32) {
 #[test]
 fn the_end_of_a_job_is_recorded_once_room_was_made() {
     let dir = TempDir::new().expect("a directory");
-    let catalog = Arc::new(Catalog::open(&dir.path().join("catalog.db")).expect("opened"));
+    let catalog = Arc::new(Catalog::open(&dir.path().join("catalog.db"), keys()).expect("opened"));
     let mut ended = catalog.add_job(|id| job(id, false)).expect("kept");
     (ended.settled, ended.state) = (true, JobState::Failed);
     ended.bag.insert("long".to_owned(), json!("x".repeat(100_000)));
@@ -87,7 +92,7 @@ fn the_end_of_a_job_is_recorded_once_room_was_made() {
 #[test]
 fn only_old_settled_jobs_are_forgotten() {
     let dir = TempDir::new().expect("a directory");
-    let catalog = Catalog::open(&dir.path().join("catalog.db")).expect("opened");
+    let catalog = Catalog::open(&dir.path().join("catalog.db"), keys()).expect("opened");
     let stuck = catalog.add_job(|id| job(id, false)).expect("kept");
     // One transaction for the bulk: a disk flush for each would take long.
     catalog
@@ -114,7 +119,7 @@ fn only_old_settled_jobs_are_forgotten() {
 #[test]
 fn jobs_of_the_engine_push_out_only_each_other() {
     let dir = TempDir::new().expect("a directory");
-    let catalog = Catalog::open(&dir.path().join("catalog.db")).expect("opened");
+    let catalog = Catalog::open(&dir.path().join("catalog.db"), keys()).expect("opened");
     let of_user = catalog.add_job(|id| job(id, true)).expect("added");
     let insert = |settled: bool| {
         let add = |tx: &crate::Transaction<'_>| {

@@ -1,5 +1,5 @@
 use super::Catalog;
-use crate::{Error, Fault, Subject};
+use crate::{Error, Fault, Keyring, SecretKey, Subject};
 use jiff::Timestamp;
 use offshoot_domain::{
     Bookmark, ConnectorState, Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness,
@@ -18,8 +18,12 @@ fn scratch() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
+fn keys() -> Keyring {
+    SecretKey::of([7; 32]).into()
+}
+
 fn open(path: &Path) -> Catalog {
-    Catalog::open(path).expect("the catalog opens")
+    Catalog::open(path, keys()).expect("the catalog opens")
 }
 
 fn now() -> Timestamp {
@@ -306,7 +310,7 @@ fn a_newer_format_is_refused() {
     let sql = rusqlite::Connection::open(&path).expect("opened");
     sql.pragma_update(None, "user_version", 99).expect("set");
     drop(sql);
-    let Err(error) = Catalog::open(&path) else { panic!("opened a newer format") };
+    let Err(error) = Catalog::open(&path, keys()) else { panic!("opened a newer format") };
     assert!(matches!(error, Error::Newer { found: 99, .. }), "{error}");
     assert!(Failure::from(error).hint.contains("version"));
 }
@@ -317,7 +321,7 @@ fn another_programs_database_is_left_alone() {
     let sql = rusqlite::Connection::open(&path).expect("opened");
     sql.execute_batch("CREATE TABLE precious (x)").expect("made");
     drop(sql);
-    assert!(matches!(Catalog::open(&path), Err(Error::Damaged(_))));
+    assert!(matches!(Catalog::open(&path, keys()), Err(Error::Damaged(_))));
     let sql = rusqlite::Connection::open(&path).expect("opened");
     let tables: u64 =
         sql.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).expect("counted");
@@ -340,7 +344,7 @@ fn damage_is_an_error_and_never_a_panic() {
             *byte ^= 0xA5;
         }
         std::fs::write(&path, &damaged).expect("written");
-        let result = Catalog::open(&path).and_then(|catalog| {
+        let result = Catalog::open(&path, keys()).and_then(|catalog| {
             catalog.list::<Dsource>()?;
             catalog.put(&dsource(DsourceId(99), "another"))
         });
@@ -351,10 +355,10 @@ fn damage_is_an_error_and_never_a_panic() {
     }
     assert!(refused > 5, "only {refused} damages were noticed");
     std::fs::write(&path, &sound[..sound.len() / 2]).expect("written");
-    assert!(matches!(Catalog::open(&path), Err(Error::Damaged(_))), "half a file");
+    assert!(matches!(Catalog::open(&path, keys()), Err(Error::Damaged(_))), "half a file");
     std::fs::write(&path, b"this is not a database at all, but long enough to be read as one")
         .expect("written");
-    assert!(matches!(Catalog::open(&path), Err(Error::Damaged(_))), "no database");
+    assert!(matches!(Catalog::open(&path, keys()), Err(Error::Damaged(_))), "no database");
 }
 
 #[test]
@@ -373,7 +377,9 @@ fn a_body_that_makes_no_sense_is_named() {
 
 #[test]
 fn a_place_that_cannot_be_written_is_named() {
-    let Err(error) = Catalog::open(Path::new("/nonexistent/catalog.db")) else { panic!("opened") };
+    let Err(error) = Catalog::open(Path::new("/nonexistent/catalog.db"), keys()) else {
+        panic!("opened")
+    };
     assert!(error.to_string().contains("/nonexistent/catalog.db"), "{error}");
 }
 

@@ -4,7 +4,11 @@ use crate::args::{ServeArgs, TargetArgs};
 use crate::target;
 use offshoot_server::ServeOptions;
 use offshoot_types::{ErrorKind, Failure};
+use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
+
+/// Names the file with the key of secrets.
+const KEY_VARIABLE: &str = "OFFSHOOT_SECRET_KEY_FILE";
 
 /// Runs the engine of a pool in this process until it is told to stop.
 pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
@@ -25,6 +29,9 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.tls_files = args.tls_cert.clone().zip(args.tls_key.clone()).or(options.tls_files);
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
+    let named =
+        || std::env::var_os(KEY_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from);
+    options.secret_key = args.secret_key.clone().or_else(named).or(options.secret_key);
     options.unconfined |= args.unconfined;
     options.takeover = args.takeover;
     log_to_stderr()?;

@@ -53,6 +53,8 @@ pub enum JobKind {
     PoolReclaim,
     /// Reads and verifies everything.
     PoolScrub,
+    /// Seals the secrets with another key.
+    SecretRotate,
 }
 
 impl JobKind {
@@ -83,6 +85,7 @@ impl JobKind {
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",
+            JobKind::SecretRotate => "secret_rotate",
         }
     }
 

@@ -7,6 +7,7 @@ use crate::face::jobs::Jobs;
 use crate::face::opening::{self, EngineOptions};
 use crate::face::policies::Policies;
 use crate::face::pool::Pool;
+use crate::face::secrets::Secrets;
 use crate::face::snapshots::Snapshots;
 use crate::face::timeflows::Timeflows;
 use crate::face::vdbs::{self, Vdbs};
@@ -232,6 +233,11 @@ impl Engine {
     /// Jobs, those at work and those that have ended.
     pub fn jobs(&self) -> Jobs<'_> {
         Jobs { parts: &self.parts }
+    }
+
+    /// How secrets are sealed.
+    pub fn secrets(&self) -> Secrets<'_> {
+        Secrets { parts: &self.parts }
     }
 
     /// The pool and its ledger.

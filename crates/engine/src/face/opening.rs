@@ -2,6 +2,7 @@
 //! undone, what should run started.
 
 use crate::core::Core;
+use crate::core::secret_keys::KeyPlaces;
 use crate::core::topic::Topic;
 use crate::following::Following;
 use crate::ground::custody::Custody;
@@ -18,6 +19,7 @@ use crate::jobs::provision;
 use crate::jobs::resync;
 use crate::jobs::retention;
 use crate::jobs::scrub;
+use crate::jobs::secrets;
 use crate::jobs::snapshot;
 use crate::jobs::vdb;
 use crate::parts::Parts;
@@ -62,6 +64,8 @@ pub struct EngineOptions {
     pub cache_size: Option<u64>,
     /// The most the pool's blocks may take of its file system, in bytes; all of it if absent.
     pub capacity: Option<u64>,
+    /// Where the keys of the catalog's secrets are kept.
+    pub secret_keys: KeyPlaces,
     /// The kinds of databases it works with.
     pub connectors: Registry,
     /// How datasets reach the servers that work in them.
@@ -82,6 +86,7 @@ pub fn open(
     for user in options.connectors.all().iter().filter_map(|kind| kind.server_user()) {
         paths.check_way(user)?;
     }
+    options.secret_keys.check(&paths)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let custody = Custody::connect(options.keeper.clone(), &paths);
     let survivors = Survivors::of(&custody);
@@ -90,9 +95,7 @@ pub fn open(
     paths.make_runtime()?;
     paths.remove_deserted_runtimes();
     custody.start();
-    let catalog = Arc::new(Catalog::open(&paths.catalog())?);
-    let ballast = Arc::downgrade(&store);
-    catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
+    let catalog = open_catalog(&paths, &options.secret_keys, &store)?;
     let connectors = options.connectors.clone();
     let delivery = options.delivery.clone();
     let owners = Owners::of(&connectors, &paths);
@@ -100,7 +103,8 @@ pub fn open(
         tracing::warn!(%warning, hint = warning.hint, "engine");
     }
     let volumes = Volumes::new(store.clone(), paths.clone(), delivery, owners, custody);
-    let core = Core { paths, store, catalog, clock, connectors };
+    let key_places = options.secret_keys.clone();
+    let core = Core { paths, store, catalog, key_places, clock, connectors };
     let space = Arc::new(Space::new(Arc::new(core)));
     let serving = Arc::new(Serving::new(space, volumes));
     let parts = Arc::new(Parts::new(Following::new(serving)));
@@ -141,6 +145,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
         restart::workflow(),
         pool::reclaim_workflow(),
         scrub::workflow(),
+        secrets::workflow(),
     ];
     all.extend(dsource::workflows());
     all.extend(snapshot::workflows());
@@ -180,6 +185,20 @@ fn clean_up(parts: &Arc<Parts>, survivors: Survivors) -> Result<(), Failure> {
     }
     offshoot_os::cgroup::remove_empty("offshoot-");
     Ok(())
+}
+
+fn open_catalog(
+    paths: &Paths,
+    keys: &KeyPlaces,
+    store: &Arc<Store>,
+) -> Result<Arc<Catalog>, Failure> {
+    let catalog = Arc::new(Catalog::open(&paths.catalog(), keys.prepare(paths)?)?);
+    let ballast = Arc::downgrade(store);
+    catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
+    if let Err(error) = catalog.remove_traces() {
+        tracing::warn!(%error, "passwords of earlier releases may be left in the catalog until the next start");
+    }
+    Ok(catalog)
 }
 
 fn open_store(

@@ -426,6 +426,14 @@ impl EngineService for Guard {
         self.began(self.service.reclaim_pool()?)
     }
 
+    fn secrets(&self) -> Result<api::Secrets, Failure> {
+        self.service.secrets()
+    }
+
+    fn rotate_secrets(&self, request: api::RotateSecrets) -> Result<JobId, Failure> {
+        self.began(self.service.rotate_secrets(request)?)
+    }
+
     fn last_scrub(&self) -> Result<api::ScrubReport, Failure> {
         self.service.last_scrub()
     }

@@ -84,6 +84,8 @@ const TABLE: &[Row] = &[
     (Method::POST, routes::TOKENS, Right::Administer, "token create"),
     (Method::DELETE, routes::TOKEN, Right::Administer, "token revoke"),
     (Method::GET, routes::AUDIT, Right::Audit, "audit"),
+    (Method::GET, routes::SECRETS, Right::Audit, "secret show"),
+    (Method::POST, routes::SECRETS_ROTATE, Right::Administer, "secret rotate"),
     (Method::GET, routes::POOL, Right::Look, "pool status"),
     (Method::GET, routes::POOL_LEDGER, Right::Look, "pool ledger"),
     (Method::POST, routes::POOL_RECLAIM, Right::Operate, "pool reclaim"),

@@ -533,6 +533,19 @@ impl EngineService for StandIn {
         Ok(self.lock().job("pool_reclaim", "pool", None))
     }
 
+    fn secrets(&self) -> Result<Secrets, Failure> {
+        Ok(Secrets {
+            sealed: self.lock().dsources.len() as u64,
+            keys: vec!["371c5242b4ad4fe5".into()],
+            place: "/etc/offshoot/keys".into(),
+            changeable: true,
+        })
+    }
+
+    fn rotate_secrets(&self, _: RotateSecrets) -> Result<JobId, Failure> {
+        Ok(self.lock().job("secret_rotate", "engine", None))
+    }
+
     fn last_scrub(&self) -> Result<ScrubReport, Failure> {
         Ok(scrub_report())
     }

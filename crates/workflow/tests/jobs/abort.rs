@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use crate::world::{PATIENCE, scratch};
+use crate::world::{PATIENCE, keys, scratch};
 
 /// Tells the process where to die: `KIND/STEP:POINT`.
 const CRASH_AT: &str = "OFFSHOOT_TEST_CRASH_AT";
@@ -66,7 +66,8 @@ fn a_killed_process_leaves_all_or_nothing() {
         use std::os::unix::process::ExitStatusExt;
         assert_eq!(child.status.signal(), Some(6), "{at}: {child:?}");
 
-        let catalog = Catalog::open(&dir.path().join("catalog.db")).expect("the catalog opens");
+        let catalog =
+            Catalog::open(&dir.path().join("catalog.db"), keys()).expect("the catalog opens");
         let app = Arc::new(Files(dir.path().join("files")));
         let runner = Runner::new(Arc::new(catalog), Arc::new(SystemClock), vec![workflow()]);
         let ids = runner.resume(&app).expect("resumed");
@@ -80,7 +81,7 @@ fn a_killed_process_leaves_all_or_nothing() {
 /// Runs the job until it dies; returns only if it does not.
 fn die(at: &str) {
     let dir = PathBuf::from(std::env::var(DIRECTORY).expect("a directory is named"));
-    let catalog = Catalog::open(&dir.join("catalog.db")).expect("the catalog opens");
+    let catalog = Catalog::open(&dir.join("catalog.db"), keys()).expect("the catalog opens");
     let app = Arc::new(Files(dir.join("files")));
     let runner = Runner::with_crash_points(
         Arc::new(catalog),

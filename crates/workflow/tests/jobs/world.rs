@@ -1,6 +1,6 @@
 //! The outside world of the tests, and workflows that build something in it.
 
-use offshoot_catalog::{Catalog, Subject};
+use offshoot_catalog::{Catalog, Keyring, SecretKey, Subject};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use offshoot_workflow::{CrashPoint, CrashPoints, Key, Runner, StepContext, Submission, Workflow};
@@ -232,8 +232,14 @@ pub fn scratch() -> TempDir {
     TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a directory")
 }
 
+/// Where there are no secrets, any will do.
+pub fn keys() -> Keyring {
+    SecretKey::of([0; 32]).into()
+}
+
 pub fn engine(dir: &Path, crashes: Arc<Crashes>) -> (Runner<World>, Arc<Catalog>) {
-    let catalog = Arc::new(Catalog::open(&dir.join("catalog.db")).expect("the catalog opens"));
+    let catalog =
+        Arc::new(Catalog::open(&dir.join("catalog.db"), keys()).expect("the catalog opens"));
     let clock = Arc::new(Hasty::default());
     (Runner::with_crash_points(catalog.clone(), clock, workflows(), crashes), catalog)
 }

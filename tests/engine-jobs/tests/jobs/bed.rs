@@ -1,5 +1,6 @@
 //! A source, a pool, and engines on it.
 
+use offshoot_catalog::{Keyring, SecretKey};
 use offshoot_os::process::{Child, Output, Sink, Spec, run};
 use offshoot_toy::{Client, create};
 use serde_json::Value;
@@ -47,6 +48,16 @@ impl Bed {
 
     pub fn pool(&self) -> PathBuf {
         self.root.path().join("pool")
+    }
+
+    /// The key that the engine made for secrets.
+    pub fn key(&self) -> Keyring {
+        let keys = std::fs::read_dir(self.pool().with_extension("keys")).unwrap();
+        let [key] = &keys.map(|one| one.unwrap().path()).collect::<Vec<_>>()[..] else {
+            panic!("one key")
+        };
+        let text = std::fs::read_to_string(key).unwrap();
+        text.lines().find_map(SecretKey::parse).expect("a key").into()
     }
 
     fn uri(&self) -> String {

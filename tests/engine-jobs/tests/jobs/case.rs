@@ -198,6 +198,14 @@ pub const RECLAIM: Case = Case { action: "reclaim", works: REFRESHED, ..PLAIN };
 
 pub const SCRUB: Case = Case { action: "scrub", works: REFRESHED, ..PLAIN };
 
+/// What was sealed with the old key opens: the password of the source, and that of a VDB.
+const SECRETS: &[&str] =
+    &["sync shop", "put dev more changes", "refresh dev", "password dev", "put dev it lives"];
+
+pub const ROTATE: Case = Case { action: "rotate", works: SECRETS, ..PLAIN };
+
+pub const ROTATE_AND_FORGET: Case = Case { action: "rotate forget", works: SECRETS, ..PLAIN };
+
 /// Puts everything in its place; the kind of the job, and its steps.
 pub fn prepare(bed: &Bed, case: &Case) -> (String, Vec<String>) {
     let begin: Vec<&str> = [case.setup, case.before, &[case.action]].concat();
@@ -237,6 +245,8 @@ macro_rules! each_case {
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,
             scrub: SCRUB,
+            another_key: ROTATE,
+            another_key_alone: ROTATE_AND_FORGET,
         }
     };
     ($run:ident: $($name:ident: $case:ident,)+) => {

@@ -29,7 +29,7 @@ fn a_vdb_named_pool_leaves_the_faults_of_the_pool_alone() {
         let fault = json!({
             "subject": "pool", "topic": topic, "time": "2026-11-23T10:00:00Z", "message": topic, "hint": "",
         });
-        let catalog = Catalog::open(&bed.pool().join("catalog.db")).unwrap();
+        let catalog = Catalog::open(&bed.pool().join("catalog.db"), bed.key()).unwrap();
         catalog.raise_fault(&serde_json::from_value(fault).unwrap()).unwrap();
     }
     let answers = bed.answers(&["rest", "delete pool", "rest"]);

@@ -111,7 +111,7 @@ fn measure(bed: &Testbed, client: &Client, made: &[SnapshotId]) -> Result<()> {
 fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
     let disk: Arc<dyn Disk> = Arc::new(LinuxDisk::new(bed.engine.pool())?);
     let store = Store::open(disk, &StoreOptions::default(), Arc::new(SystemClock))?;
-    let catalog = Catalog::open(&bed.engine.pool().join("catalog.db"))?;
+    let catalog = bed.catalog()?;
     let prod: Dsource = catalog.find_named("prod")?.context("prod is linked")?;
     let made = make_snapshots(&store, &catalog, &prod, snapshots)?;
     let now = Timestamp::now();

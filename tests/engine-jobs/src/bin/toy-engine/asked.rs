@@ -29,6 +29,8 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["mark", name, on] => bookmark(engine, name, on)?,
         ["unmark", name] => engine.bookmarks().delete(name)?,
         ["reclaim"] => engine.pool().reclaim()?,
+        ["rotate"] => engine.secrets().rotate(false)?,
+        ["rotate", "forget"] => engine.secrets().rotate(true)?,
         ["scrub"] => engine.pool().scrub(None)?,
         _ => return Ok(None),
     }))

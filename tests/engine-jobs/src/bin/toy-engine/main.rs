@@ -7,7 +7,7 @@ mod world;
 
 use crate::actions::Session;
 use offshoot_connector::Registry;
-use offshoot_engine::{Engine, EngineOptions};
+use offshoot_engine::{Engine, EngineOptions, KeyPlaces};
 use offshoot_fuse::Fuse;
 use offshoot_toy::Toy;
 use offshoot_types::Failure;
@@ -64,6 +64,10 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         pool: pool.clone(),
         cache_size: Some(64 << 20),
         capacity: None,
+        secret_keys: KeyPlaces {
+            directory: Some(pool.with_extension("keys")),
+            ..KeyPlaces::default()
+        },
         connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
         delivery: Arc::new(Fuse::default()),
         keeper,

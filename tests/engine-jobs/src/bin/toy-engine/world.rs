@@ -24,7 +24,7 @@ pub fn look(engine: &Engine, pool: &Path) -> Result<Value, Failure> {
     )
     .map_err(told)?;
     let records = rows(&catalog, "SELECT kind || ' ' || id, body FROM object")?;
-    let secrets = rows(&catalog, "SELECT key, '' FROM secret")?;
+    let secrets = rows(&catalog, "SELECT name, '' FROM sealed")?;
     let records: BTreeMap<String, Value> = (records.into_iter())
         .map(|(key, body)| Ok((key, serde_json::from_str(&body).map_err(told)?)))
         .collect::<Result<_, Failure>>()?;

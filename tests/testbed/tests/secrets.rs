@@ -1,0 +1,123 @@
+//! Passwords: whoever has the pool has none of them, and whoever has the key loses none.
+
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{Secrets, Vdb};
+use offshoot_os::process::{Spec, run};
+use offshoot_rig::{Database, SourceOptions, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, with_log};
+use std::path::Path;
+
+fn testbed() -> Result<Testbed> {
+    Testbed::with(SourceOptions { bin_dir: find_newest()?, scale: 0, settings: vec![] })
+}
+
+/// Files below a directory that have one of these texts in them. Mounts are left out: nobody answers there when the
+/// engine was killed.
+fn holders(directory: &Path, texts: &[&str]) -> Result<Vec<String>> {
+    let patterns = texts.iter().flat_map(|text| ["-e", text]);
+    let grep = Spec::new("grep")
+        .args(["-rlaF", "--devices=skip", "--exclude-dir=mnt"])
+        .args(patterns)
+        .arg(directory);
+    let output = run(&grep, PATIENCE)?;
+    // Two: it failed, unless it only met files that vanished.
+    Ok(output.stdout_text().lines().map(str::to_owned).collect())
+}
+
+fn password(vdb: &Vdb) -> Result<String> {
+    let login = vdb.uri.split('@').next().context("a login")?;
+    Ok(login.rsplit(':').next().context("a password")?.to_owned())
+}
+
+fn check_absent(bed: &Testbed, when: &str, texts: &[&str]) -> Result<()> {
+    let found = holders(bed.engine.pool(), texts)?;
+    ensure!(found.is_empty(), "{when}: a password is in {found:?}");
+    let log = std::fs::read_to_string(bed.engine.pool().with_extension("log"))?;
+    ensure!(!texts.iter().any(|text| log.contains(text)), "{when}: a password was logged");
+    Ok(())
+}
+
+fn works(bed: &Testbed) -> Result<()> {
+    let result = bed.engine.command(["dsource", "sync", "prod"]).map(drop);
+    with_log(&bed.engine, result.map_err(Into::into))?;
+    ensure!(bed.open("dev")?.number("SELECT 1")? == 1);
+    Ok(())
+}
+
+#[test]
+fn no_password_is_in_the_pool() -> Result<()> {
+    let mut bed = testbed()?;
+    bed.link("prod")?;
+    let of_source = bed.source.link_password().to_owned();
+    let first = password(&bed.provision("dev", "prod", &[])?)?;
+    // The search finds what is there: the name of a secret in the catalog or its log.
+    let catalog = holders(bed.engine.pool(), &["vdb-1/password"])?;
+    ensure!(catalog.iter().any(|file| file.contains("catalog.db")), "{catalog:?}");
+    check_absent(&bed, "running", &[&of_source, &first])?;
+    bed.engine.command(["vdb", "reset-password", "dev"])?;
+    let second = password(&bed.vdb("dev")?)?;
+    ensure!(second != first);
+    check_absent(&bed, "another password", &[&of_source, &first, &second])?;
+    bed.engine.kill()?;
+    check_absent(&bed, "killed", &[&of_source, &first, &second])?;
+    bed.engine.restart()?;
+    works(&bed)?;
+    bed.engine.command(["vdb", "delete", "dev"])?;
+    bed.engine.command(["dsource", "unlink", "prod"])?;
+    check_absent(&bed, "deleted", &[&of_source, &first, &second])?;
+    bed.engine.stop()?;
+    check_absent(&bed, "stopped", &[&of_source, &first, &second])
+}
+
+#[test]
+fn without_the_key_nothing_starts_and_nothing_is_lost() -> Result<()> {
+    let mut bed = testbed()?;
+    bed.link("prod")?;
+    bed.provision("dev", "prod", &[])?;
+    bed.engine.stop()?;
+    let pool = bed.engine.pool().to_owned();
+    let (key, away) = (pool.with_extension("key"), pool.with_extension("away"));
+    let before = std::fs::read(pool.join("catalog.db"))?;
+    std::fs::rename(&key, &away)?;
+    for other in [None, Some("00".repeat(32))] {
+        if let Some(other) = other {
+            std::fs::write(&key, other)?;
+        }
+        let refused = bed.engine.restart().err().context("it started with another key")?;
+        let said = format!("{refused:#}");
+        ensure!(said.contains("sealed with the key") && said.contains("--secret-key"), "{said}");
+        ensure!(std::fs::read(pool.join("catalog.db"))? == before, "the catalog was changed");
+    }
+    std::fs::rename(&away, &key)?;
+    bed.engine.restart()?;
+    works(&bed)
+}
+
+#[test]
+fn another_key_opens_everything() -> Result<()> {
+    let mut bed = testbed()?;
+    bed.link("prod")?;
+    let dev = bed.provision("dev", "prod", &[])?;
+    let key = bed.engine.pool().with_extension("key");
+    let before: Secrets = bed.engine.ask(["secret", "show"])?;
+    ensure!(before.keys.len() == 1 && before.changeable, "{before:?}");
+    ensure!(before.place == key.display().to_string(), "{before:?}");
+    ensure!(before.sealed == 3, "of the source; the VDB's, and its database: {before:?}");
+
+    let after: Secrets = bed.engine.ask(["secret", "rotate"])?;
+    ensure!(after.keys.len() == 2 && after.keys[1] == before.keys[0], "{after:?}");
+    ensure!(after.sealed == before.sealed, "{after:?}");
+    bed.engine.kill()?;
+    bed.engine.restart()?;
+    works(&bed)?;
+    let alone: Secrets = bed.engine.ask(["secret", "rotate", "--forget-old"])?;
+    ensure!(alone.keys.len() == 1 && !after.keys.contains(&alone.keys[0]), "{alone:?}");
+    let lines = std::fs::read_to_string(&key)?;
+    ensure!(lines.lines().filter(|line| !line.starts_with('#')).count() == 1, "one key");
+    bed.engine.stop()?;
+    bed.engine.restart()?;
+    works(&bed)?;
+    // The passwords are what they were.
+    ensure!(Database::connect(&dev.uri)?.number("SELECT 1")? == 1);
+    Ok(())
+}
