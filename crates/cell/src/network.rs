@@ -10,7 +10,8 @@ use std::io;
 /// it knows.
 const VERSION: ABI = ABI::V6;
 
-/// Only this port can be listened on and connected to; signals and abstract sockets end at the cell.
+/// Only this port can be listened on, and none connected to: Landlock knows no addresses, and a server of
+/// production may have the same port on its own host. Signals and abstract sockets end at the cell.
 pub(crate) fn restrict(port: Option<u16>) -> io::Result<()> {
     rule(port).map_err(io::Error::other)
 }
@@ -21,7 +22,7 @@ fn rule(port: Option<u16>) -> Result<(), landlock::RulesetError> {
         .handle_access(AccessNet::from_all(VERSION))?
         .scope(Scope::from_all(VERSION))?
         .create()?;
-    let port = port.map(|port| NetPort::new(port, AccessNet::from_all(VERSION)));
+    let port = port.map(|port| NetPort::new(port, AccessNet::BindTcp));
     let rules = match port {
         Some(port) => rules.add_rule(port)?,
         None => rules,

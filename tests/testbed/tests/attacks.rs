@@ -7,8 +7,10 @@ use offshoot_os::process::{ProcessId, Sink, Spec, User, run};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, binary, wait_until, with_log};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// An attempt: what it is, and a script that prints `reached` where it succeeds.
@@ -22,10 +24,17 @@ fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
     let socket = bed.open("other")?.text("SHOW unix_socket_directories")?;
     let data = bed.open("other")?.text("SHOW data_directory")?;
     let reach = |test: String| format!("if {test}; then echo reached; fi");
-    let tcp = |port: u16| reach(format!("(exec 3<>/dev/tcp/127.0.0.1/{port})"));
+    let tcp_of = |host: &str, port: u16| reach(format!("(exec 3<>/dev/tcp/{host}/{port})"));
+    let tcp = |port: u16| tcp_of("127.0.0.1", port);
+    let own = bed.vdb("dev")?.port;
+    // Another host's, as far as the server can tell.
+    static ELSEWHERE: OnceLock<Option<TcpListener>> = OnceLock::new();
+    let elsewhere = ELSEWHERE.get_or_init(|| TcpListener::bind(("127.0.0.2", own)).ok());
+    ensure!(elsewhere.is_some(), "something listens on 127.0.0.2 at port {own}");
     Ok(vec![
         ("production by TCP", tcp(source)),
         ("another VDB by TCP", tcp(other)),
+        ("another host at its own port", tcp_of("127.0.0.2", own)),
         ("another server's socket", reach(format!("ls {socket}"))),
         ("production's files", reach(format!("ls {}", source_data.display()))),
         ("another VDB's files", reach(format!("cat {data}/PG_VERSION"))),
