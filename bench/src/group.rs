@@ -6,7 +6,7 @@ use crate::server::Server;
 use crate::stage::Stage;
 use crate::volume::{Filesystem, Volume, run};
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{CacheStatus, VdbList};
+use offshoot_api::{CacheStatus, Vdb};
 use offshoot_os::process::Spec;
 use offshoot_rig::bytes_below;
 use serde::Serialize;
@@ -186,12 +186,9 @@ impl Origin {
             self.stage.engine.command(["vdb", "stop", name])?;
             self.stage.engine.command(["vdb", "start", name])?;
         }
-        let list: VdbList = self.stage.engine.ask(["vdb", "list"])?;
-        let uri_of = |name: &String| {
-            let found = list.vdbs.iter().find(|vdb| vdb.name == *name);
-            found.map(|vdb| vdb.uri.clone()).with_context(|| format!("{name} is not listed"))
-        };
-        names.iter().map(uri_of).collect()
+        // A list has no passwords.
+        let show = |name: &String| self.stage.engine.ask::<Vdb, _>(["vdb", "show", name]);
+        names.iter().map(|name| Ok(show(name)?.uri)).collect()
     }
 
     fn start_servers(&self, group: &mut Group, cage: &Cage) -> Result<Vec<String>> {

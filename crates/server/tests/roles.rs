@@ -104,6 +104,8 @@ const MAY: &[(&str, &str)] = &[
     ("post tokens", "a"),
     ("delete tokens/{id}", "a"),
     ("get audit", "au"),
+    ("get secrets", "au"),
+    ("post secrets/rotate", "a"),
     ("get pool", "aodu"),
     ("get pool/ledger", "aodu"),
     ("post pool/reclaim", "ao"),

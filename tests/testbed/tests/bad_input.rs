@@ -185,7 +185,10 @@ fn serve_refused(pool: &Path, more: &[&str]) -> CommandError {
     let engine = Engine::prepare(pool.to_owned(), EngineOptions::new(binary()));
     let mut arguments = vec!["serve", "--listen", "127.0.0.1:0"];
     arguments.extend(more);
-    let error = engine.command_within(arguments, &[], PATIENCE);
+    // Where the engines of tests have it, not where this user's other engines have theirs.
+    let key = pool.with_extension("key");
+    let key = [("OFFSHOOT_SECRET_KEY_FILE", key.to_str().unwrap())];
+    let error = engine.command_within(arguments, &key, PATIENCE);
     check_refusal(error)
 }
 
@@ -207,9 +210,6 @@ fn an_engine_that_cannot_start_says_why() {
     let file = scratch.path().join("file");
     std::fs::write(&file, "x").unwrap();
     serve_refused(&file, &[]);
-
-    let error = serve_refused(&scratch.path().join("pool"), &["--listen", "0.0.0.0:0"]);
-    assert!(format!("{error}").contains("loopback"), "{error}");
 }
 
 /// Everything below a directory, with what changes when it is written to, renamed, or given another mode or owner.
