@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use offshoot_api::Vdb;
 use offshoot_os::process::Child;
 use offshoot_os::{Clock, SystemClock};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// How long the loud VDB is loud before the other is measured.
@@ -104,12 +104,11 @@ fn start_loud(
     arguments: &Arguments,
     bulk: &Path,
 ) -> Result<Option<Child>> {
-    let script: PathBuf = bulk.to_owned();
     let spec = match what {
         Loud::Silent => return Ok(None),
         Loud::Reads => stage.source.pgbench_on(&loud.uri, &["--select-only"]),
         Loud::Writes => stage.source.pgbench_on(&loud.uri, &[]),
-        Loud::Bulk => stage.source.pgbench_on(&loud.uri, &[]).arg("--file").arg(script),
+        Loud::Bulk => stage.source.pgbench_on(&loud.uri, &[]).arg("--file").arg(bulk),
     };
     let spec = spec
         .args(["--no-vacuum", "--jobs=2", "--time=100000"])

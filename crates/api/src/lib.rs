@@ -7,6 +7,7 @@
 
 pub mod access;
 pub mod bookmark;
+pub mod digest;
 pub mod dsource;
 pub mod error;
 pub mod job;

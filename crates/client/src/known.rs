@@ -1,10 +1,11 @@
 //! What certificates engines of other hosts are known by: a file of lines `HOST:PORT sha256:…`, mode 0600.
 
+use offshoot_os::files;
 use offshoot_types::{ErrorKind, Failure};
 use serde::Serialize;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 /// An engine, and what it is known by.
@@ -64,13 +65,7 @@ impl KnownEngines {
         if let Some(dir) = self.file.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
-        let beside = self.file.with_extension(format!("new.{}", std::process::id()));
-        let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        let written = new.write_all(text.as_bytes()).and_then(|()| new.sync_all());
-        written.and_then(|()| fs::rename(&beside, &self.file)).inspect_err(|_| {
-            // The first error is the one to tell.
-            let _ = fs::remove_file(&beside);
-        })
+        files::replace(&self.file, 0o600, |new| new.write_all(text.as_bytes()))
     }
 
     fn unusable(&self, error: &io::Error) -> Failure {

@@ -8,6 +8,7 @@ mod calls;
 mod job;
 mod known;
 mod local;
+mod stream;
 mod target;
 mod tls;
 mod transport;

@@ -1,6 +1,8 @@
 //! Requests by TLS to an engine that is known by its certificate: whatever else answers is sent nothing.
 
 use crate::known::KnownEngine;
+use crate::stream::StreamTransport;
+use offshoot_api::digest::fingerprint;
 use offshoot_types::{ErrorKind, Failure};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
@@ -10,18 +12,17 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, OtherError,
     PeerIncompatible, SignatureScheme, StreamOwned,
 };
-use sha2::{Digest, Sha256};
-use std::fmt::{self, Write as _};
-use std::io::{self, Read, Write};
+use std::fmt;
+use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
-};
+use ureq::unversioned::transport::{ConnectionDetails, Connector};
 
 /// How long a connection may take to be made.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 /// What answers shows another certificate than the engine's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,15 +99,6 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-fn fingerprint(certificate: &CertificateDer<'_>) -> String {
-    let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(certificate) {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 fn config(fingerprint: &str) -> Result<Arc<ClientConfig>, Failure> {
     let provider = aws_lc_rs::default_provider();
     let verifier = Pinned { fingerprint: fingerprint.to_lowercase(), provider: provider.clone() };
@@ -131,11 +123,7 @@ impl TlsConnector {
     }
 }
 
-fn handshake(
-    config: Arc<ClientConfig>,
-    host: &str,
-    stream: TcpStream,
-) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+fn handshake(config: Arc<ClientConfig>, host: &str, stream: TcpStream) -> io::Result<TlsStream> {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let name = ServerName::try_from(host).map_err(io::Error::other)?;
     let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
@@ -195,76 +183,17 @@ pub fn shown_fingerprint(url: &str) -> Result<KnownEngine, Failure> {
 }
 
 impl Connector for TlsConnector {
-    type Out = TlsTransport;
+    type Out = StreamTransport<TlsStream>;
 
     fn connect(
         &self,
         details: &ConnectionDetails,
         _chained: Option<()>,
-    ) -> Result<Option<TlsTransport>, ureq::Error> {
+    ) -> Result<Option<StreamTransport<TlsStream>>, ureq::Error> {
         let host = details.uri.host().unwrap_or_default();
         let stream = connect(details.addrs.iter().copied())?;
         stream.set_nodelay(true)?;
         let stream = handshake(self.config.clone(), host, stream)?;
-        let sizes = details.config;
-        let buffers = LazyBuffers::new(sizes.input_buffer_size(), sizes.output_buffer_size());
-        Ok(Some(TlsTransport { stream, buffers }))
-    }
-}
-
-/// A connection to the engine.
-pub(crate) struct TlsTransport {
-    stream: StreamOwned<ClientConnection, TcpStream>,
-    buffers: LazyBuffers,
-}
-
-impl fmt::Debug for TlsTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TlsTransport")
-    }
-}
-
-impl Transport for TlsTransport {
-    fn buffers(&mut self) -> &mut dyn Buffers {
-        &mut self.buffers
-    }
-
-    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
-        self.stream.sock.set_write_timeout(limit(timeout))?;
-        let output = &self.buffers.output()[..amount];
-        let written = self.stream.write_all(output).and_then(|()| self.stream.flush());
-        written.map_err(|error| of_io(error, timeout))
-    }
-
-    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
-        self.stream.sock.set_read_timeout(limit(timeout))?;
-        let got = loop {
-            match self.stream.read(self.buffers.input_append_buf()) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                got => break got.map_err(|error| of_io(error, timeout))?,
-            }
-        };
-        self.buffers.input_appended(got);
-        Ok(got > 0)
-    }
-
-    fn is_open(&mut self) -> bool {
-        // Connections are not kept.
-        false
-    }
-
-    fn is_tls(&self) -> bool {
-        true
-    }
-}
-
-fn limit(timeout: NextTimeout) -> Option<Duration> {
-    timeout.not_zero().map(|limit| *limit)
-}
-
-fn of_io(error: io::Error, timeout: NextTimeout) -> ureq::Error {
-    match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ureq::Error::Timeout(timeout.reason),
-        _ => error.into(),
+        Ok(Some(StreamTransport::new(stream, details)))
     }
 }

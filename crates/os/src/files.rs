@@ -1,8 +1,10 @@
-//! Files whose names, kinds or sizes somebody else chose.
+//! Files whose names, kinds or sizes somebody else chose, and files that are replaced as a whole.
 
+use crate::random_bytes;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Opens a directory, to see what it is. A link in its place is an error.
@@ -45,6 +47,32 @@ pub fn read_beneath(directory: &Path, path: &str, bytes_max: u64) -> io::Result<
         }
     }
     Err(too_large(path, bytes_max))
+}
+
+/// Puts a file in the place of another one, or of none. Durable when this returns; at any time there is a whole one of
+/// the two. `mode` is subject to the umask; what `write` is given is not yet seen by anybody.
+///
+/// # Errors
+/// File system errors, those of `write` too: the file that was there stays then.
+pub fn replace(
+    file: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let directory = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let number = u64::from_le_bytes(random_bytes());
+    let beside = directory.join(format!(".offshoot-new-{number:016x}"));
+    let mut new = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+    // The content MUST be durable before its name is, or a loss of power leaves an empty file.
+    let written = write(&mut new).and_then(|()| new.sync_all());
+    written.and_then(|()| std::fs::rename(&beside, file)).inspect_err(|_| {
+        // The first error is the one to tell.
+        let _ = std::fs::remove_file(&beside);
+    })?;
+    File::open(directory)?.sync_all()
 }
 
 /// Says that a file is larger than it should be.

@@ -12,14 +12,12 @@ pub(crate) mod accounts;
 mod attempts;
 mod caller;
 pub(crate) mod guard;
-mod hash;
 mod host;
 mod record;
 mod settings;
 mod table;
 
 pub(crate) use caller::Caller;
-pub(crate) use hash::token_hash;
 
 use crate::listen::Peer;
 use crate::reply::Refusal;
@@ -30,6 +28,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use offshoot_api::digest::sha256_hex;
 use offshoot_types::{ErrorKind, Failure};
 use record::Pending;
 use std::sync::Arc;
@@ -67,7 +66,7 @@ impl Access {
         if self.token.matches(token) {
             return Ok(Caller::owner(peer, true));
         }
-        let (accounts, hash) = (self.accounts.clone(), token_hash(token));
+        let (accounts, hash) = (self.accounts.clone(), sha256_hex(token.as_bytes()));
         let found = tokio::task::spawn_blocking(move || accounts.account_of_token(&hash)).await;
         let found = found.map_err(|panic| Failure::internal(panic.to_string()))??;
         Ok(match found {

@@ -22,11 +22,12 @@ mod service;
 mod signal;
 mod tls;
 
-pub use access::accounts::{Account, Accounts, AuditQuery, Record, Thing};
+pub use access::accounts::{Account, Accounts, Record, Thing};
 pub use config::parse_listen;
 pub use engine_process::{enter_cell, run_engine, run_keeper};
 pub use http::HttpServer;
 pub use listen::{Listen, LocalSocket};
+pub use offshoot_catalog::AuditFilter;
 pub use openapi::openapi_json;
 pub use options::{DEFAULT_LISTEN, ServeOptions};
 pub use pool_check::check_pool;

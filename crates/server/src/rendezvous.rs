@@ -5,13 +5,13 @@
 //! a whole file or none.
 
 use offshoot_api::rendezvous::{ADDRESS_FILE, TOKEN_FILE};
-use offshoot_os::random_bytes;
+use offshoot_os::{files, random_bytes};
 use offshoot_types::{ErrorKind, Failure};
-use std::fmt::{self, Write as _};
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fmt;
+use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Fewer characters than this can be guessed.
@@ -60,11 +60,7 @@ impl Token {
 
     /// A token nobody can guess.
     pub fn random() -> Self {
-        let mut text = String::with_capacity(64);
-        for byte in random_bytes::<32>() {
-            write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        }
-        Token(text)
+        Token(random_bytes::<32>().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Whether a client showed this token. Takes the same time wherever the first difference is, so
@@ -102,19 +98,8 @@ pub fn withdraw_address(pool: &Path) -> Result<(), Failure> {
 }
 
 pub(crate) fn replace(file: &Path, text: &str, mode: u32) -> Result<(), Failure> {
-    let beside = file.with_extension("new");
-    let write = || -> io::Result<()> {
-        match fs::remove_file(&beside) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut new = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
-        new.write_all(text.as_bytes())?;
-        new.sync_all()?;
-        fs::rename(&beside, file)?;
-        file.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
-    };
-    write().map_err(|error| unusable(file, &error))
+    files::replace(file, mode, |new| new.write_all(text.as_bytes()))
+        .map_err(|error| unusable(file, &error))
 }
 
 fn unusable(file: &Path, error: &io::Error) -> Failure {

@@ -2,6 +2,7 @@
 //! Clients pin the fingerprint of either (`offshoot login`).
 
 use crate::rendezvous::replace;
+use offshoot_api::digest::fingerprint;
 use offshoot_api::rendezvous::{TLS_CERTIFICATE_FILE, TLS_KEY_FILE};
 use offshoot_types::{ErrorKind, Failure};
 use rustls::ServerConfig;
@@ -9,8 +10,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
-use sha2::{Digest, Sha256};
-use std::fmt::{self, Write};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
@@ -71,15 +71,6 @@ impl Identity {
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
-}
-
-fn fingerprint(certificate: &CertificateDer<'_>) -> String {
-    let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(certificate) {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 fn unusable(file: &Path, why: &dyn fmt::Display) -> Failure {

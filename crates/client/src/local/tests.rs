@@ -1,4 +1,5 @@
 use super::*;
+use std::io::Read;
 
 #[test]
 fn the_user_s_own_programs_are_spoken_to() {

@@ -6,11 +6,11 @@
 
 use crate::ground::paths::Paths;
 use offshoot_catalog::{Catalog, KeyId, Keyring, SecretKey};
-use offshoot_os::random_bytes;
+use offshoot_os::files;
 use offshoot_types::{ErrorKind, Failure};
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind as Io, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -317,23 +317,13 @@ fn replace(file: &Path, text: &str) -> Result<(), Failure> {
 fn replace_file(file: &Path, text: &str) -> io::Result<()> {
     // A link stays a link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let number = u64::from_le_bytes(random_bytes());
-    let new = file.with_file_name(format!(".offshoot-key-{number:016x}"));
-    let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    let written = (|| {
+    files::replace(&file, 0o600, |new| {
         if let Ok(before) = std::fs::metadata(&file) {
             let mode = before.permissions().mode() & 0o640;
-            opened.set_permissions(Permissions::from_mode(mode | 0o600))?;
+            new.set_permissions(Permissions::from_mode(mode | 0o600))?;
         }
-        opened.write_all(text.as_bytes())?;
-        opened.sync_all()?;
-        std::fs::rename(&new, &file)
-    })();
-    if written.is_err() {
-        let _ = std::fs::remove_file(&new);
-    }
-    written?;
-    sync_directory(file.parent().unwrap_or(Path::new("/")))
+        new.write_all(text.as_bytes())
+    })
 }
 
 fn sync_directory(directory: &Path) -> io::Result<()> {

@@ -10,6 +10,7 @@ use crate::face::pool::Pool;
 use crate::face::secrets::Secrets;
 use crate::face::snapshots::Snapshots;
 use crate::face::timeflows::Timeflows;
+use crate::face::users::Users;
 use crate::face::vdbs::{self, Vdbs};
 use crate::ground::custody::Survival;
 use crate::ground::paths::{Paths, keeper_socket};
@@ -238,6 +239,11 @@ impl Engine {
     /// How secrets are sealed.
     pub fn secrets(&self) -> Secrets<'_> {
         Secrets { parts: &self.parts }
+    }
+
+    /// Users, their tokens, and the audit.
+    pub fn users(&self) -> Users<'_> {
+        Users { parts: &self.parts }
     }
 
     /// The pool and its ledger.

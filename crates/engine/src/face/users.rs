@@ -1,7 +1,6 @@
 //! What can be asked of users, of what they are known by, and of the audit.
 
 use crate::core::missing;
-use crate::face::engine::Engine;
 use crate::history::names;
 use crate::parts::Parts;
 use jiff::Timestamp;
@@ -43,11 +42,10 @@ pub struct Users<'a> {
     pub(super) parts: &'a Arc<Parts>,
 }
 
-impl Engine {
-    /// Users, their tokens, and the audit.
-    pub fn users(&self) -> Users<'_> {
-        Users { parts: self.pool().parts }
-    }
+/// The name of a user; none if there is no such user.
+pub(super) fn name(parts: &Parts, id: UserId) -> Result<Option<String>, Failure> {
+    let all = parts.catalog.all::<User>()?;
+    Ok(all.iter().find(|user| user.id == id).map(|user| user.name.to_string()))
 }
 
 impl Users<'_> {
@@ -112,8 +110,7 @@ impl Users<'_> {
     /// # Errors
     /// The catalog's.
     pub fn name(&self, id: UserId) -> Result<Option<String>, Failure> {
-        let all = self.parts.catalog.all::<User>()?;
-        Ok(all.iter().find(|user| user.id == id).map(|user| user.name.to_string()))
+        name(self.parts, id)
     }
 
     /// Gives a user a token of this hash.

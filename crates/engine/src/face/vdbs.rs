@@ -2,6 +2,7 @@
 
 use crate::core::keys::{database_key, password_key, vdb_key};
 use crate::core::kind::{Kind, PositionWriters, ShownPosition};
+use crate::face::users;
 use crate::history::names;
 use crate::jobs::provision;
 use crate::jobs::vdb;
@@ -9,7 +10,7 @@ use crate::parts::Parts;
 use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
-use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, User, Vdb};
+use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, Vdb};
 use offshoot_os::cgroup::Group;
 use offshoot_types::{ErrorKind, Failure, JobId, UserId};
 use std::collections::BTreeMap;
@@ -198,9 +199,7 @@ fn view(
         None => None,
     };
     let warnings = warnings(parts, &vdb);
-    let users = parts.catalog.all::<User>()?;
-    let owner = users.iter().find(|user| vdb.owner == Some(user.id));
-    let owner = owner.map(|user| user.name.to_string());
+    let owner = vdb.owner.map(|owner| users::name(parts, owner)).transpose()?.flatten();
     Ok(VdbView { uri, owner, moment, logical_bytes, unique_bytes, warnings, vdb })
 }
 

@@ -1,7 +1,7 @@
 //! What the HTTP layer asks of an engine about those who ask.
 
-use jiff::Timestamp;
 use offshoot_api::{AddUser, AuditEntry, Token, User};
+use offshoot_catalog::AuditFilter;
 use offshoot_domain::{Owner, Role};
 use offshoot_types::{Failure, JobId, TokenId, UserId};
 use std::collections::HashSet;
@@ -27,17 +27,6 @@ pub struct Thing {
     pub id: Owner,
     /// Whose it is; none: the administrators'. dSources are theirs.
     pub user: Option<UserId>,
-}
-
-/// Which entries of the audit.
-#[derive(Debug, Clone, Default)]
-pub struct AuditQuery {
-    /// Not older.
-    pub since: Option<Timestamp>,
-    /// Of this user.
-    pub user: Option<String>,
-    /// The newest so many.
-    pub limit: u32,
 }
 
 /// A request, as the audit keeps it.
@@ -92,5 +81,5 @@ pub trait Accounts: Send + Sync + 'static {
     /// Adds to the audit.
     fn record(&self, record: Record) -> Result<(), Failure>;
     /// The audit, newest first.
-    fn audit(&self, query: AuditQuery) -> Result<Vec<AuditEntry>, Failure>;
+    fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, Failure>;
 }

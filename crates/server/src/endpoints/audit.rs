@@ -1,12 +1,12 @@
 //! Who did what.
 
-use crate::access::accounts::AuditQuery;
 use crate::endpoints::App;
 use crate::extract::Filter;
 use crate::reply::{Answer, answer_of};
 use axum::extract::State;
 use jiff::Timestamp;
 use offshoot_api::{Audit, ErrorBody, routes};
+use offshoot_catalog::AuditFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -18,7 +18,7 @@ const ENTRIES_MAX: u32 = 20_000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct AuditFilter {
+pub(crate) struct AuditQuery {
     /// Not older than this.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
@@ -33,14 +33,14 @@ pub(crate) struct AuditFilter {
     get,
     path = routes::AUDIT,
     tag = "users",
-    params(AuditFilter),
+    params(AuditQuery),
     responses((status = 200, body = Audit, description = "The audit"), (status = "default", body = ErrorBody, description = "Not done")),
 )]
 pub(crate) async fn audit(
     State(app): State<App>,
-    Filter(filter): Filter<AuditFilter>,
+    Filter(query): Filter<AuditQuery>,
 ) -> Answer<Audit> {
-    let AuditFilter { since, user, limit } = filter;
-    let query = AuditQuery { since, user, limit: limit.unwrap_or(ENTRIES).min(ENTRIES_MAX) };
-    answer_of(move || app.accounts.audit(query).map(|entries| Audit { entries })).await
+    let AuditQuery { since, user, limit } = query;
+    let filter = AuditFilter { since, user, limit: limit.unwrap_or(ENTRIES).min(ENTRIES_MAX) };
+    answer_of(move || app.accounts.audit(&filter).map(|entries| Audit { entries })).await
 }

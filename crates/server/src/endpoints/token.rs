@@ -1,11 +1,11 @@
 //! Tokens of users.
 
 use crate::Token as Secret;
-use crate::access::token_hash;
 use crate::endpoints::App;
 use crate::extract::{Body, Id};
 use crate::reply::{Answer, answer_of};
 use axum::extract::State;
+use offshoot_api::digest::sha256_hex;
 use offshoot_api::{CreateToken, CreatedToken, ErrorBody, Token, TokenList, routes};
 use offshoot_types::TokenId;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) async fn create_token(
     answer_of(move || {
         let secret = Secret::random();
         let expires_in = request.expires_in_ms.map(Duration::from_millis);
-        let hash = token_hash(secret.reveal());
+        let hash = sha256_hex(secret.reveal().as_bytes());
         let Token { id, user, expires_at, .. } =
             app.accounts.add_token(&request.user, hash, expires_in)?;
         Ok(CreatedToken { id, user, expires_at, token: secret.reveal().to_owned() })

@@ -1,7 +1,7 @@
 //! Users, their tokens and the audit, as the API shows them.
 
 use super::LocalEngine;
-use crate::access::accounts::{Account, Accounts, AuditQuery, Record, Thing};
+use crate::access::accounts::{Account, Accounts, Record, Thing};
 use jiff::Timestamp;
 use offshoot_api as api;
 use offshoot_catalog::{AuditEntry, AuditFilter};
@@ -85,9 +85,8 @@ impl Accounts for LocalEngine {
         self.engine().users().record(&entry)
     }
 
-    fn audit(&self, query: AuditQuery) -> Result<Vec<api::AuditEntry>, Failure> {
-        let AuditQuery { since, user, limit } = query;
-        let entries = self.engine().users().audit(&AuditFilter { since, user, limit })?;
+    fn audit(&self, filter: &AuditFilter) -> Result<Vec<api::AuditEntry>, Failure> {
+        let entries = self.engine().users().audit(filter)?;
         Ok(entries.into_iter().map(entry).collect())
     }
 }

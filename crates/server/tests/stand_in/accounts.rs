@@ -2,8 +2,9 @@
 
 use super::{StandIn, missing, taken, time};
 use offshoot_api::{AddUser, AuditEntry, Role, Token, User};
+
 use offshoot_domain::Owner;
-use offshoot_server::{Account, Accounts, AuditQuery, Record, Thing};
+use offshoot_server::{Account, Accounts, AuditFilter, Record, Thing};
 use offshoot_types::{Failure, JobId, TokenId, UserId};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -123,11 +124,12 @@ impl Accounts for StandIn {
         Ok(())
     }
 
-    fn audit(&self, query: AuditQuery) -> Result<Vec<AuditEntry>, Failure> {
+    fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, Failure> {
         let state = self.lock();
         let all = state.people.records.iter().enumerate().rev();
-        let asked = all.filter(|(_, one)| query.user.as_ref().is_none_or(|user| *user == one.user));
-        let entries = asked.take(query.limit as usize).map(|(index, one)| {
+        let asked =
+            all.filter(|(_, one)| filter.user.as_ref().is_none_or(|user| *user == one.user));
+        let entries = asked.take(filter.limit as usize).map(|(index, one)| {
             let id = index as u64 + 1;
             let Record { user, origin, action, object, outcome, job, refused: _ } = one.clone();
             AuditEntry { id, time: time(), user, origin, action, object, outcome, job }
