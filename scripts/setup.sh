@@ -42,6 +42,7 @@ command -v psql >/dev/null || [ -n "$(server_bin)" ] || missing+=(postgresql-cli
 if [ "$purpose" = test ]; then
   command -v python3 >/dev/null || missing+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+  command -v ip >/dev/null || missing+=(iproute2)
   command -v c++ >/dev/null || missing+=(g++)
 fi
 if [ "$purpose" = bench ]; then

@@ -1,10 +1,12 @@
 //! VDBs: virtual databases.
 
 use crate::{ErrorDetail, Moment, ObjectKind, Position, Warning};
+use ipnet::IpNet;
 use jiff::Timestamp;
 use offshoot_types::{SnapshotId, VdbId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use utoipa::ToSchema;
 
 /// What a VDB is doing.
@@ -78,6 +80,10 @@ pub struct Vdb {
     pub keep_source_logins: bool,
     /// Whether foreign servers of the source have their addresses and passwords on it.
     pub keep_foreign_servers: bool,
+    /// How other hosts reach it; null: not at all.
+    #[serde(default)]
+    #[schema(required)]
+    pub network: Option<VdbNetwork>,
     /// The limit of its memory, where one was given.
     #[schema(required)]
     pub memory_bytes: Option<u64>,
@@ -92,6 +98,19 @@ pub struct Vdb {
     /// What is not wrong, but should be known.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+}
+
+/// How other hosts reach a VDB: by TLS, with a SCRAM password.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VdbNetwork {
+    /// The addresses that it listens on beside loopback.
+    #[schema(value_type = Vec<String>)]
+    pub listen: Vec<IpAddr>,
+    /// The networks that may connect.
+    #[schema(value_type = Vec<String>)]
+    pub allow: Vec<IpNet>,
+    /// What it is known by, in PEM: `sslrootcert` of its clients.
+    pub certificate: String,
 }
 
 /// All VDBs.
@@ -131,6 +150,14 @@ pub struct ProvisionVdb {
     /// Whether the source's foreign servers keep their addresses, and the passwords for them.
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// Addresses of the engine's host to listen on beside loopback, by TLS alone; needs `allow`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, example = json!(["10.1.0.5"]))]
+    pub listen: Vec<IpAddr>,
+    /// Networks that may connect to those addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, example = json!(["10.1.0.0/16"]))]
+    pub allow: Vec<IpNet>,
 }
 
 /// Opens a newer (or any) moment of the parent under the same name, port, credentials and settings.

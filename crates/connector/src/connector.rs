@@ -94,6 +94,12 @@ pub trait Connector: Send + Sync {
         settings: &BTreeMap<String, String>,
     ) -> Result<(), Failure>;
 
+    /// Whether servers of a version can listen to other hosts, as [`Network`](crate::Network) says.
+    ///
+    /// # Errors
+    /// `InvalidInput` if they cannot.
+    fn check_network(&self, version: &str) -> Result<(), Failure>;
+
     /// The position from which a data directory needs log: anything that begins at or after it may not be
     /// in its files.
     ///

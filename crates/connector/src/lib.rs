@@ -46,6 +46,7 @@ pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, S
 pub use masking::{Masked, Masker, Masking};
 pub use registry::Registry;
 pub use server::{
-    Grant, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode, TiesCut, VdbOptions,
+    Grant, Network, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode, TiesCut,
+    VdbOptions,
 };
 pub use source::{CheckedSource, Copied, CopyRequest, Source, SourceUri, StreamRequest};

@@ -2,7 +2,7 @@
 
 use crate::{DataDir, LogTarget, ReceivedLog};
 use jiff::Timestamp;
-use offshoot_domain::Secret;
+use offshoot_domain::{Exposure, Secret};
 use offshoot_os::process::ProcessId;
 use offshoot_types::{Failure, LogPosition};
 use std::any::Any;
@@ -55,6 +55,19 @@ pub struct VdbOptions {
     pub memory_bytes: Option<u64>,
     /// Whether the logins of the source's roles stay.
     pub keep_source_logins: bool,
+    /// How other hosts reach it; none: not at all.
+    pub network: Option<Network>,
+}
+
+/// How other hosts reach a VDB: by TLS and a password, and only those that may.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// Where it listens, and who may connect.
+    pub exposure: Exposure,
+    /// What the server shows, in PEM.
+    pub certificate: String,
+    /// The certificate's key, in PEM.
+    pub key: Secret,
 }
 
 /// How to stop.

@@ -7,6 +7,7 @@
 mod bookmark;
 mod connector_state;
 mod dsource;
+mod exposure;
 mod moment;
 mod name;
 mod owner;
@@ -22,6 +23,7 @@ mod vdb;
 pub use bookmark::Bookmark;
 pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
+pub use exposure::Exposure;
 pub use moment::{Moment, ParsedTime, Position, parse_time};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};

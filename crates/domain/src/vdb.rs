@@ -1,6 +1,6 @@
 //! Virtual databases.
 
-use crate::{ObjectName, Parent, Policy};
+use crate::{Exposure, ObjectName, Parent, Policy};
 use jiff::Timestamp;
 use offshoot_types::{DatasetId, Failure, LogPosition, SnapshotId, TimeflowId, UserId, VdbId};
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,12 @@ pub struct Vdb {
     /// Whether the source's foreign servers stay, with the passwords for them.
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// How other hosts reach it; none: not at all.
+    #[serde(default)]
+    pub exposure: Option<Exposure>,
+    /// What other hosts know it by, in PEM; empty before it listened to them first.
+    #[serde(default)]
+    pub certificate: String,
     /// Whose it is; none: the administrators', as all of earlier releases and those of users that were removed.
     #[serde(default)]
     pub owner: Option<UserId>,

@@ -1,6 +1,7 @@
 //! Datasets as directories that servers use, and the servers.
 
 pub mod data_files;
+pub mod exposure;
 pub mod owners;
 pub mod servers;
 pub mod vdb;

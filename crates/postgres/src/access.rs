@@ -2,9 +2,11 @@
 //!
 //! The Unix socket is the engine's: the server asks the kernel who calls (`peer`), and lets the
 //! operating-system user in that the engine runs as. The socket's directory has mode 0700 besides, and
-//! no other server's cell contains it. TCP is for a VDB's users, on loopback, by SCRAM password.
+//! no other server's cell contains it. TCP is for a VDB's users, by SCRAM password: on loopback, and by TLS from
+//! the networks that may.
 
 use offshoot_connector::DataDir;
+use offshoot_domain::Exposure;
 use offshoot_launcher::OWN_ACCOUNT;
 use offshoot_os::process::User;
 use offshoot_types::Failure;
@@ -26,12 +28,16 @@ pub fn write_private(dir: &dyn DataDir) -> Result<(), Failure> {
     write(dir, &format!("{HEADER}{PRIVATE_SOCKET}host all all all reject\n"))
 }
 
-/// Rules of a VDB: the private socket, and password logins on loopback. With `source_logins`,
-/// passwords that the source stored as MD5 are accepted as well.
+/// Rules of a VDB: the private socket, password logins on loopback, and from the networks of `exposure` those by
+/// TLS and SCRAM. With `source_logins`, passwords that the source stored as MD5 are accepted on loopback as well.
 ///
 /// # Errors
 /// `Internal` when a file cannot be written.
-pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> {
+pub fn write_vdb(
+    dir: &dyn DataDir,
+    source_logins: bool,
+    exposure: Option<&Exposure>,
+) -> Result<(), Failure> {
     // The method called md5 uses SCRAM if the stored password is SCRAM.
     let method = if source_logins { "md5" } else { "scram-sha-256" };
     let mut rules = format!("{HEADER}{PRIVATE_SOCKET}");
@@ -40,6 +46,10 @@ pub fn write_vdb(dir: &dyn DataDir, source_logins: bool) -> Result<(), Failure> 
         rules += &format!("host all {VDB_ROLE} {address} scram-sha-256\n");
         rules += &format!("host all all {address} {method}\n");
         rules += &format!("host replication all {address} {method}\n");
+    }
+    for network in exposure.iter().flat_map(|exposure| &exposure.allow) {
+        rules += &format!("host all {ENGINE_ROLE} {network} reject\n");
+        rules += &format!("hostssl all all {network} scram-sha-256\n");
     }
     write(dir, &rules)
 }

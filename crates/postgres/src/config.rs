@@ -112,6 +112,24 @@ pub fn adopt(
     Ok(adopted)
 }
 
+/// Checks that servers of this installation were built to speak TLS.
+///
+/// # Errors
+/// `InvalidInput` if they were not.
+pub fn check_tls(bin_dir: &Path, user: Option<&User>) -> Result<(), Failure> {
+    if verify::accepts(bin_dir, user, &Settings::from([("ssl".to_owned(), "on".to_owned())]))? {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidInput,
+        format!(
+            "the servers in {} were built without TLS: they listen on loopback alone",
+            bin_dir.display()
+        ),
+        "install the programs of a distribution or of postgresql.org, or leave --listen out",
+    ))
+}
+
 /// Checks settings a user gives for a VDB: known to this version, valid, and not reserved for the
 /// engine.
 ///

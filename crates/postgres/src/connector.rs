@@ -22,7 +22,7 @@ use crate::recovery::{self, Target, Timeline};
 use crate::server::{ServerSpec as LaunchSpec, adopt, start_vacated, stop_leftover, vacate};
 use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
-use crate::{access, base_backup, standby, superuser, vdb_role};
+use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
     Connector, DataDir, ImageChecker, Layout, ReceivedLog, Replay, Replayed, Role, Server,
     ServerSpec, Source, SourceUri, StopMode,
@@ -132,6 +132,11 @@ impl Connector for Postgres {
         config::validate(&tools.installation.bin_dir, tools.user.as_ref(), settings)
     }
 
+    fn check_network(&self, version: &str) -> Result<(), Failure> {
+        let tools = self.tools(version)?;
+        config::check_tls(&tools.installation.bin_dir, tools.user.as_ref())
+    }
+
     fn replay_begins(&self, spec: &ServerSpec) -> Result<LogPosition, Failure> {
         // The control file of a copy that was never started may give a later position than its label.
         let labelled = base_backup::recovery_start(&*spec.files)?;
@@ -163,7 +168,10 @@ impl Connector for Postgres {
                 launch.memory_bytes = configured.memory_bytes;
                 config::write_vdb(&*files, &control, &configured)?;
                 launch.processes_max = config::processes_of(&*files);
-                access::write_vdb(&*files, options.keep_source_logins)?;
+                let exposure = options.network.as_ref().map(|network| &network.exposure);
+                access::write_vdb(&*files, options.keep_source_logins, exposure)?;
+                tls::write(&*files, options.network.as_ref())?;
+                launch.exposure = options.network.map(|network| network.exposure);
             }
         }
         Ok(Arc::new(RunningServer::new(start_vacated(launch)?, files)))

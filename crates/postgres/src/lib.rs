@@ -24,6 +24,7 @@ pub mod slot;
 pub mod source;
 pub mod standby;
 pub mod superuser;
+mod tls;
 pub mod vdb_role;
 
 pub use connector::Postgres;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot_domain::Exposure;
 use offshoot_launcher::{Launcher, Mark, Process};
 use offshoot_os::bounded_log::LogPlace;
 use offshoot_os::process::{ProcessId, Signal};
@@ -59,6 +60,8 @@ pub struct ServerSpec {
     pub processes_max: u64,
     /// Port on 127.0.0.1; `None`: no TCP at all.
     pub tcp_port: Option<u16>,
+    /// How other hosts reach it; none: not at all.
+    pub exposure: Option<Exposure>,
     /// Roles to connect as, in the order to try; see [`crate::superuser::candidates`]. The VDB role
     /// and `postgres` are tried after them, so a settled image needs none.
     pub superusers: Vec<String>,

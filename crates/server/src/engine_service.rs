@@ -153,6 +153,7 @@ impl EngineService for LocalEngine {
             keep_source_logins: request.keep_source_logins,
             superuser: request.superuser,
             keep_foreign_servers: request.keep_foreign_servers,
+            exposure: domain::Exposure::asked(request.listen, request.allow)?,
             user,
         })
     }
@@ -417,6 +418,11 @@ fn vdb(view: VdbView) -> api::Vdb {
         superuser: vdb.superuser,
         keep_source_logins: vdb.keep_source_logins,
         keep_foreign_servers: vdb.keep_foreign_servers,
+        network: vdb.exposure.map(|exposure| api::VdbNetwork {
+            listen: exposure.listen,
+            allow: exposure.allow,
+            certificate: vdb.certificate,
+        }),
         memory_bytes: vdb.memory_bytes,
         created_at: vdb.created_at,
         timings: api::ProvisionTimings {

@@ -137,6 +137,11 @@ impl Connector for Toy {
         conf::validate(settings)
     }
 
+    fn check_network(&self, _version: &str) -> Result<(), Failure> {
+        let message = "this kind of database listens on loopback alone";
+        Err(Failure::new(ErrorKind::InvalidInput, message, "leave --listen out"))
+    }
+
     fn replay_begins(&self, spec: &ServerSpec) -> Result<LogPosition, Failure> {
         Ok(LogPosition(State::read(&*spec.files)?.position))
     }

@@ -9,12 +9,14 @@
 mod intent_log;
 mod kills;
 mod outcome;
+mod own_network;
 mod small_disk;
 mod testbed;
 
 pub use intent_log::{damage_record, logged_records};
 pub use kills::{Kills, check_pages, kill_under_load};
 pub use outcome::{Outcome, Step, final_job, steps_of};
+pub use own_network::enter_own_network;
 pub use small_disk::SmallDisk;
 pub use testbed::{
     PATIENCE, Testbed, binary, check_refusal, in_database, other_server, wait_until, with_log,

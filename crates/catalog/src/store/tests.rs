@@ -69,6 +69,8 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         keep_source_logins: false,
         superuser: false,
         keep_foreign_servers: false,
+        exposure: None,
+        certificate: String::new(),
         owner: None,
         policy: Policy::of_vdb(),
         dataset: None,

@@ -2,7 +2,9 @@
 
 use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, size};
 use clap::{Args, Subcommand};
+use ipnet::IpNet;
 use offshoot_types::SnapshotId;
+use std::net::IpAddr;
 
 #[derive(Debug, Subcommand)]
 pub enum VdbCommand {
@@ -14,6 +16,11 @@ pub enum VdbCommand {
     #[command(after_help = "Example:\n  offshoot vdb show dev --json")]
     Show(NameArgs),
     Connect(ConnectArgs),
+    /// Print what a VDB shows clients of other hosts, in PEM
+    #[command(after_help = "Example:\n  offshoot vdb certificate dev > dev.crt\n  \
+                            psql \"host=10.1.0.5 port=6500 user=offshoot dbname=shop \\\n    \
+                            sslmode=verify-full sslrootcert=dev.crt\"")]
+    Certificate(NameArgs),
     /// Start a stopped VDB
     #[command(after_help = "Example:\n  offshoot vdb start dev")]
     Start(NameJobArgs),
@@ -36,7 +43,8 @@ pub enum VdbCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  \
                         offshoot vdb provision before --from prod --at '2026-11-21 14:03:27+00' \
-                        --set work_mem=64MB")]
+                        --set work_mem=64MB\n  \
+                        offshoot vdb provision shared --from prod --listen 10.1.0.5 --allow 10.1.0.0/16")]
 pub struct ProvisionArgs {
     /// The name to give it
     pub name: String,
@@ -63,6 +71,12 @@ pub struct ProvisionArgs {
     /// What else stays as in production: addresses of other databases and the passwords for them
     #[arg(long, value_name = "WHAT")]
     pub keep: Vec<KeepArg>,
+    /// An address of the engine's host to listen on, too: by TLS, for those that --allow names
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    pub listen: Vec<IpAddr>,
+    /// A network, or an address, that may connect from elsewhere; may be given several times
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
+    pub allow: Vec<IpNet>,
     #[command(flatten)]
     pub job: JobArgs,
 }
@@ -126,6 +140,13 @@ pub struct RewindToArgs {
     /// The state before the last rewind or refresh
     #[arg(long)]
     pub undo: bool,
+}
+
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = || text.parse::<IpAddr>().map(IpNet::from);
+    text.parse()
+        .or_else(|_| address())
+        .map_err(|_| format!("'{text}' is no network: write it as 10.1.0.0/16, or as one address"))
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -5,7 +5,7 @@ use crate::args::{ConnectArgs, JobArgs, KeepArg, ProvisionArgs, RewindArgs, VdbC
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use crate::psql;
 use offshoot_api::{ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb};
-use offshoot_types::{Failure, JobId};
+use offshoot_types::{ErrorKind, Failure, JobId};
 
 /// Runs one command.
 pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
@@ -18,6 +18,7 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         }
         VdbCommand::Show(args) => show(session, &args.name),
         VdbCommand::Connect(args) => connect(session, &args),
+        VdbCommand::Certificate(args) => certificate(session, &args.name),
         VdbCommand::Start(args) => {
             change(session, &args.name, args.job, client.start_vdb(&args.name)?)
         }
@@ -54,6 +55,8 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         keep_source_logins: args.keep_source_logins,
         superuser: args.superuser,
         keep_foreign_servers: args.keep.contains(&KeepArg::ForeignServers),
+        listen: args.listen,
+        allow: args.allow,
     };
     let job = session.client.provision_vdb(&request)?;
     change(session, &args.name, args.job, job)
@@ -77,6 +80,19 @@ fn connect(session: &Session, args: &ConnectArgs) -> Result<(), Failure> {
         return Ok(());
     }
     psql::open(&vdb, &args.psql)
+}
+
+fn certificate(session: &Session, name: &str) -> Result<(), Failure> {
+    let vdb = session.client.show_vdb(name)?;
+    let network = vdb.network.as_ref().ok_or_else(|| {
+        Failure::new(
+            ErrorKind::WrongState,
+            format!("'{name}' listens on loopback alone, without TLS"),
+            "give it --listen and --allow when it is provisioned",
+        )
+    })?;
+    session.output.print(&vdb.network, |_| network.certificate.trim_end().to_owned());
+    Ok(())
 }
 
 /// Waits for a job that leaves a VDB, and shows it.
@@ -110,6 +126,8 @@ fn show_text(vdb: &Vdb) -> String {
         .add("user", &vdb.user)
         .add("rights", rights(vdb))
         .add("uri", &vdb.uri)
+        .add_some("reached at", vdb.network.as_ref().map(|network| joined(&network.listen)))
+        .add_some("reached from", vdb.network.as_ref().map(|network| joined(&network.allow)))
         .add("server version", &vdb.server_version)
         .add("logical size", size(vdb.logical_bytes))
         .add("unique", size(vdb.unique_bytes))
@@ -124,6 +142,10 @@ fn show_text(vdb: &Vdb) -> String {
         .add_some("hint", vdb.error.as_ref().map(|error| &error.hint))
         .add_warnings(&vdb.warnings)
         .text()
+}
+
+fn joined<T: ToString>(all: &[T]) -> String {
+    all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What its user may do, and what of production is still in it.

@@ -37,6 +37,11 @@ pub fn next_password_key(id: VdbId) -> String {
     format!("{id}/next-password")
 }
 
+/// Of the key of the certificate that a VDB shows other hosts.
+pub fn tls_key(id: VdbId) -> String {
+    format!("{id}/tls-key")
+}
+
 /// The key of the name of the database that a VDB's URI opens.
 pub fn database_key(id: VdbId) -> String {
     format!("{id}/database")

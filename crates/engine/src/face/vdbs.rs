@@ -10,7 +10,7 @@ use crate::parts::Parts;
 use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
-use offshoot_domain::{Moment, ObjectName, Opened, Parent, Position, Vdb};
+use offshoot_domain::{Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb};
 use offshoot_os::cgroup::Group;
 use offshoot_types::{ErrorKind, Failure, JobId, UserId};
 use std::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub struct ProvisionRequest {
     pub superuser: bool,
     /// The source's foreign servers stay, with the passwords for them.
     pub keep_foreign_servers: bool,
+    /// How other hosts reach it; none: not at all.
+    pub exposure: Option<Exposure>,
     /// Whose it is; none: the administrators'.
     pub user: Option<UserId>,
 }
@@ -74,6 +76,7 @@ impl Vdbs<'_> {
         let requested_ms = self.parts.elapsed_ms();
         let name: ObjectName = request.name.parse()?;
         let owner = names::find(self.parts, &request.from)?;
+        check_rights(&request)?;
         room::check_takes_on(self.parts, "a new VDB")?;
         let input = provision::Input {
             vdb: self.parts.catalog.allocate::<Vdb>()?,
@@ -86,6 +89,7 @@ impl Vdbs<'_> {
             keep_source_logins: request.keep_source_logins,
             superuser: request.superuser,
             keep_foreign_servers: request.keep_foreign_servers,
+            exposure: request.exposure,
             user: request.user,
             requested_ms,
         };
@@ -201,6 +205,18 @@ fn view(
     let warnings = warnings(parts, &vdb);
     let owner = vdb.owner.map(|owner| users::name(parts, owner)).transpose()?.flatten();
     Ok(VdbView { uri, owner, moment, logical_bytes, unique_bytes, warnings, vdb })
+}
+
+/// A superuser could let in whom it likes, as it writes the server's files.
+fn check_rights(request: &ProvisionRequest) -> Result<(), Failure> {
+    if !request.superuser || request.exposure.is_none() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidInput,
+        "a VDB whose user is a superuser listens on loopback alone: its user could let in anybody",
+        "leave --superuser or --listen out",
+    ))
 }
 
 /// What the users of a VDB should know.

@@ -2,7 +2,7 @@
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
-use crate::core::keys::{database_key, password_key};
+use crate::core::keys::{database_key, password_key, tls_key};
 use crate::core::kind::Kind;
 use crate::ground::ports;
 use crate::history::moments::{Resolved, resolve};
@@ -14,14 +14,15 @@ use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
-    Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret, SnapshotKind,
-    Timeflow, Timings, User, Vdb, VdbState, format_size,
+    Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
+    SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_size,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::sync::Arc;
 
 /// How many ports to try if none was requested.
@@ -44,6 +45,8 @@ pub struct Input {
     pub superuser: bool,
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    #[serde(default)]
+    pub exposure: Option<Exposure>,
     /// Whose it is.
     #[serde(default)]
     pub user: Option<UserId>,
@@ -80,6 +83,7 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
     check_memory(&kind, input.memory_bytes)?;
     kind.connector.check_programs(&kind.version)?;
     kind.connector.validate_settings(&kind.version, &input.settings)?;
+    check_exposure(&kind, input.exposure.as_ref())?;
     if !is_present_of_vdb(input.parent.owner, &input.moment) {
         resolve(parts, input.parent.owner, &input.moment)?;
     }
@@ -122,6 +126,20 @@ fn check_memory(kind: &Kind, wanted: Option<u64>) -> Result<(), Failure> {
     ))
 }
 
+fn check_exposure(kind: &Kind, wanted: Option<&Exposure>) -> Result<(), Failure> {
+    let Some(exposure) = wanted else { return Ok(()) };
+    for address in &exposure.listen {
+        TcpListener::bind((*address, 0)).map_err(|error| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                format!("nothing can listen on {address}: {error}"),
+                "name an address of the engine's host; ip address lists them",
+            )
+        })?;
+    }
+    kind.connector.check_network(&kind.version)
+}
+
 fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {
     ports::choose(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), wanted)
 }
@@ -153,6 +171,8 @@ fn register(context: &Context) -> Result<(), Failure> {
         keep_source_logins: input.keep_source_logins,
         superuser: input.superuser,
         keep_foreign_servers: input.keep_foreign_servers,
+        exposure: input.exposure,
+        certificate: String::new(),
         owner: input.user,
         policy: Policy::of_vdb(),
         dataset: None,
@@ -175,6 +195,7 @@ pub fn forget_vdb(parts: &Parts, id: VdbId) -> Result<(), Failure> {
     parts.catalog.delete::<Vdb>(id)?;
     parts.catalog.delete_secret(&password_key(id))?;
     parts.catalog.delete_secret(&database_key(id))?;
+    parts.catalog.delete_secret(&tls_key(id))?;
     Ok(())
 }
 

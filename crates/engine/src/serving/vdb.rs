@@ -2,7 +2,7 @@
 
 use crate::core::keys::{database_key, next_password_key, password_key, vdb_key};
 use crate::core::kind::{self, Kind};
-use crate::serving::{Serving, servers};
+use crate::serving::{Serving, exposure, servers};
 use offshoot_connector::{Grant, Layout, Role, Server, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
@@ -32,6 +32,7 @@ pub fn open_vdb(
         settings: vdb.settings.clone(),
         memory_bytes: vdb.memory_bytes,
         keep_source_logins: vdb.keep_source_logins,
+        network: exposure::network(serving, vdb)?,
     };
     let server = kind.connector.start(spec, Role::Vdb(options))?;
     let opened = match fresh {

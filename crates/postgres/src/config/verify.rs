@@ -61,6 +61,15 @@ pub(super) fn refuse_invalid(
     }
 }
 
+/// Whether this host's server accepts settings.
+pub(super) fn accepts(
+    bin_dir: &Path,
+    user: Option<&User>,
+    settings: &Settings,
+) -> Result<bool, Failure> {
+    Ok(complaints(bin_dir, user, settings)?.is_none())
+}
+
 fn names(complaints: &[String], name: &str) -> bool {
     let quoted = format!("\"{name}\"");
     complaints.iter().any(|line| line.to_lowercase().contains(&quoted))

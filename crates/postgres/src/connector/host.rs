@@ -51,6 +51,7 @@ impl Postgres {
             memory_bytes: None,
             processes_max: config::PROCESSES_MAX,
             tcp_port: spec.tcp_port,
+            exposure: None,
             superusers: Vec::new(),
             forced: Vec::new(),
         })

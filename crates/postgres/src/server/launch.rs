@@ -1,14 +1,17 @@
 //! Starting the postmaster.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use offshoot_domain::Exposure;
 use offshoot_launcher::Launch;
 use offshoot_os::bounded_log::LogPlace;
 use offshoot_os::process::{Sink, Spec, User};
 use offshoot_types::{ErrorKind, Failure};
+
+use crate::tls::{CERTIFICATE_FILE, KEY_FILE};
 
 use super::{PROGRAM, Server, ServerSpec, log, mark};
 
@@ -18,7 +21,7 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
     check_socket_path(&spec)?;
     if let Some(port) = spec.tcp_port {
-        check_port(port)?;
+        addresses(&spec).into_iter().try_for_each(|address| check_port(address, port))?;
     }
     prepare_dirs(&spec)?;
     let log_start = LogPlace::end_of(&spec.log_file);
@@ -71,7 +74,7 @@ fn command(spec: &ServerSpec) -> Spec {
     let data = spec.data_dir.display();
     let port = spec.socket_port().to_string();
     let mut settings: Vec<(&str, String)> = vec![
-        ("listen_addresses", spec.tcp_port.map_or("", |_| "127.0.0.1").to_owned()),
+        ("listen_addresses", listen_addresses(spec)),
         ("port", port),
         socket_setting(&spec.socket_dir()),
         ("unix_socket_permissions", "0700".to_owned()),
@@ -86,9 +89,9 @@ fn command(spec: &ServerSpec) -> Spec {
         ("cluster_name", cluster_name(&spec.name)),
         ("update_process_title", "on".to_owned()),
         ("archive_mode", "off".to_owned()),
-        ("ssl", "off".to_owned()),
         ("bonjour", "off".to_owned()),
     ];
+    settings.extend(tls_settings(spec));
     settings.extend(spec.forced.iter().map(|(name, value)| (name.as_str(), value.clone())));
     let mut command = Spec::new(spec.bin_dir.join(PROGRAM)).arg("-D").arg(&spec.data_dir);
     for (name, value) in settings {
@@ -131,16 +134,40 @@ fn check_socket_path(spec: &ServerSpec) -> Result<(), Failure> {
     ))
 }
 
+fn addresses(spec: &ServerSpec) -> Vec<IpAddr> {
+    let loopback = || vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
+    spec.exposure.as_ref().map_or_else(loopback, Exposure::addresses)
+}
+
+fn listen_addresses(spec: &ServerSpec) -> String {
+    let addresses = spec.tcp_port.map_or_else(Vec::new, |_| addresses(spec));
+    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn tls_settings(spec: &ServerSpec) -> Vec<(&'static str, String)> {
+    if spec.exposure.is_none() {
+        return vec![("ssl", "off".to_owned())];
+    }
+    vec![
+        ("ssl", "on".to_owned()),
+        ("ssl_cert_file", CERTIFICATE_FILE.to_owned()),
+        ("ssl_key_file", KEY_FILE.to_owned()),
+        ("ssl_ca_file", String::new()),
+        ("ssl_crl_file", String::new()),
+        ("ssl_min_protocol_version", "TLSv1.2".to_owned()),
+    ]
+}
+
 /// Asks before the server does, for an error that can be understood. Listening is the test itself,
 /// with the option the server uses too, so that sessions that just closed do not count.
-fn check_port(port: u16) -> Result<(), Failure> {
-    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+fn check_port(address: IpAddr, port: u16) -> Result<(), Failure> {
+    match TcpListener::bind((address, port)) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(log::port_taken(port)),
         Err(error) => Err(Failure::new(
             ErrorKind::InvalidInput,
-            format!("cannot listen on 127.0.0.1:{port}: {error}"),
-            "choose another port with --port",
+            format!("cannot listen on {}: {error}", SocketAddr::new(address, port)),
+            "choose another port with --port, or an address of this host with --listen",
         )),
     }
 }

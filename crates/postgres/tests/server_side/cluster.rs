@@ -92,6 +92,7 @@ impl Scratch {
             memory_bytes: None,
             processes_max: 1000,
             tcp_port: None,
+            exposure: None,
             superusers: Vec::new(),
             forced: Vec::new(),
         }

@@ -81,7 +81,7 @@ fn a_hostile_source_configuration_does_not_get_through() {
             memory_bytes: None,
         };
         config::write_vdb(&dir, &control, &options).unwrap();
-        access::write_vdb(&dir, false).unwrap();
+        access::write_vdb(&dir, false, None).unwrap();
         let mut spec = scratch.spec(&bin, &data, "vdb");
         spec.tcp_port = Some(offshoot_os::unused_port().unwrap());
         spec.superusers = vec![BOSS.to_owned()];

@@ -233,7 +233,7 @@ fn make_vdb(scratch: &Scratch, bin: &Path, mut recovered: Recovered, rows: u64) 
     assert_eq!(control(bin, &data).state, control::ClusterState::ShutDown);
 
     config::write_vdb(&dir, &control(bin, &data), &VdbOptions::default()).unwrap();
-    access::write_vdb(&dir, false).unwrap();
+    access::write_vdb(&dir, false, None).unwrap();
     let mut spec = scratch.spec(bin, &data, "vdb");
     let port = offshoot_os::unused_port().unwrap();
     spec.tcp_port = Some(port);

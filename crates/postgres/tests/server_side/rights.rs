@@ -83,7 +83,7 @@ impl<'a> Vdb<'a> {
     fn of(scratch: &Scratch, bin: &'a Path, data: &Path, superuser: bool, keep: Keep) -> Vdb<'a> {
         let dir = plain(data);
         config::write_vdb(&dir, &control(bin, data), &VdbOptions::default()).unwrap();
-        access::write_vdb(&dir, keep.logins).unwrap();
+        access::write_vdb(&dir, keep.logins, None).unwrap();
         let name = data.file_name().unwrap().to_str().unwrap();
         let mut spec = scratch.spec(bin, data, name);
         let port = offshoot_os::unused_port().unwrap();

@@ -142,6 +142,8 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             keep_source_logins: false,
             superuser: false,
             keep_foreign_servers: false,
+            exposure: None,
+            certificate: String::new(),
             owner: None,
             dataset: Some(dataset),
             timeflow: Some(timeflow.id),
