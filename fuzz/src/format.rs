@@ -5,14 +5,16 @@ use offshoot_format::Reader;
 use offshoot_format::directory::{
     DatasetRecord, DirectoryKey, SnapshotRecord, StoreExtra, TreeState, dataset_key, snapshot_key,
 };
+use offshoot_format::encryption::{self, Encryption};
 use offshoot_format::inode::{self, InodeRecord, Timestamp};
 use offshoot_format::label::Label;
 use offshoot_format::log::version1::RecordHeader;
 use offshoot_format::log::{FileHeaderState, LogFileHeader, SECTOR_LEN, Sector, SectorHeader};
 use offshoot_format::operation::{Batch, Operation, encode_batch_header};
 use offshoot_format::root::{self, LogExtent, RootSlot};
+use offshoot_format::seal::{DataKey, Purpose, Seals};
 use offshoot_format::segment::{
-    BlockKind, Codec, Frame, Layout, decode_segment_header, encode_segment_header,
+    BlockKind, Codec, Frame, Layout, SealedFrame, decode_segment_header, encode_segment_header,
 };
 use offshoot_format::table::{self, Record, TableEntry};
 use offshoot_format::tree::{
@@ -24,6 +26,7 @@ use offshoot_types::{BlockHash, DatasetId, Ino, SnapshotId, Txg};
 pub(crate) const TARGETS: &[Target] = &[
     Target { name: "label", run: label, seeds: label_seeds },
     Target { name: "root", run: root, seeds: root_seeds },
+    Target { name: "sealed", run: sealed_structures, seeds: sealed_seeds },
     Target { name: "segment", run: segment, seeds: segment_seeds },
     Target { name: "table", run: table, seeds: table_seeds },
     Target { name: "node", run: node, seeds: node_seeds },
@@ -56,15 +59,64 @@ fn root(bytes: &[u8]) {
     }
 }
 
-fn root_seeds() -> Vec<Vec<u8>> {
+fn root_slot() -> RootSlot {
     let extra = StoreExtra { next_dataset: 3, next_snapshot: 9 }.encode();
     let logs = vec![LogExtent { number: 4, len: 4096 }, LogExtent { number: 5, len: 20 }];
     let (hash, checkpoint) = (BlockHash([5; 32]), 3);
-    let slot =
-        RootSlot { txg: Txg(8), hash, checkpoint, logs, zero_saved: 1, dedup_saved: 2, extra };
-    let slot = slot.encode().expect("it fits");
+    RootSlot { txg: Txg(8), hash, checkpoint, logs, zero_saved: 1, dedup_saved: 2, extra }
+}
+
+fn root_seeds() -> Vec<Vec<u8>> {
+    let slot = root_slot().encode().expect("it fits");
     let end = slot.iter().rposition(|byte| *byte != 0).expect("it is not empty");
     vec![slot[..=end].to_vec()]
+}
+
+/// What seals and opens for targets: the key is always the same.
+fn seals() -> Seals {
+    Seals::new(Some(&DataKey::of([7; 32]))).expect("there is a source of randomness")
+}
+
+/// What an encrypted pool has on its device: damaged, it does not open; it never panics.
+fn sealed_structures(bytes: &[u8]) {
+    let seals = seals();
+    for bytes in [bytes.to_vec(), sealed(bytes, 0..encryption::LEN - 4, encryption::LEN - 4)] {
+        if let Ok(file) = Encryption::decode(&bytes) {
+            assert_eq!(Encryption::decode(&file.encode()), Ok(file));
+        }
+    }
+    let mut slot = bytes.to_vec();
+    slot.resize(root::LEN, 0);
+    for slot in [slot.clone(), sealed(&slot, 12..root::LEN, 8)] {
+        if let Ok(plain) = root::open(&seals, &slot) {
+            let _ = RootSlot::decode(&plain);
+        }
+    }
+    for bytes in [bytes.to_vec(), sealed(bytes, 4..48, 0)] {
+        if let Ok(frame) = SealedFrame::decode(&bytes) {
+            let stored = bytes.get(48..).unwrap_or_default();
+            let _ = frame.open(&seals, stored);
+        }
+    }
+    let _ = seals.open(Purpose::Table, b"", bytes);
+}
+
+fn sealed_seeds() -> Vec<Vec<u8>> {
+    let seals = seals();
+    let mut content = vec![9; 60];
+    let (hash, kind, codec) = (BlockHash([3; 32]), BlockKind::Data, Codec::Raw);
+    let frame = Frame { hash, kind, codec, stored_len: 60, raw_len: 60 };
+    let header = frame.seal(&seals, &mut content).expect("it can be sealed");
+    let slot =
+        root::seal(&seals, root_slot().encode().expect("it fits")).expect("it can be sealed");
+    let file = Encryption { key_id: *b"0123456789abcdef", wrapped: [1; encryption::WRAPPED_LEN] };
+    let message = seals.seal(Purpose::Table, b"", b"records").expect("it can be sealed");
+    vec![
+        [&header[..], &content].concat(),
+        slot[..512].to_vec(),
+        file.encode().to_vec(),
+        message.into_owned(),
+    ]
 }
 
 fn segment(bytes: &[u8]) {

@@ -78,7 +78,7 @@ impl Plan {
             marked.push((info.id, new.ino));
         }
         drop(store);
-        let report = check_offline(&disk).expect("a check can begin");
+        let report = check_offline(&disk, &self.run.options).expect("a check can begin");
         assert_eq!(report.findings, [], "{context}: the offline check");
         let store = self.recover(&disk, &mut dice, &mut tally, &context);
         for (id, ino) in marked {

@@ -47,7 +47,8 @@ impl Plan {
             "power lost at operation {at} of {}, {flipped} (--flip {index})",
             self.operations
         );
-        let sound = check_offline(&disk).is_ok_and(|report| report.findings.is_empty());
+        let sound =
+            check_offline(&disk, &self.run.options).is_ok_and(|report| report.findings.is_empty());
         let harmless = self.look_at(&disk, crashed, &mut dice, &context);
         assert!(harmless || !sound, "{context}: the offline check has found nothing");
         tally.disk_operations += disk.operations();

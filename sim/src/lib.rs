@@ -22,4 +22,4 @@ pub mod weaknesses;
 mod world;
 
 pub use dice::{Dice, seeds};
-pub use world::{create, open, small_options};
+pub use world::{ENCRYPTED, create, open, small_options};

@@ -6,6 +6,8 @@
 
 use crate::Dice;
 use crate::tally::Tally;
+use crate::world::data_key;
+use offshoot_dataset::Seals;
 use offshoot_intent_log::IntentLog;
 use offshoot_os::disk::sim::SimDisk;
 use std::io::IoSlice;
@@ -35,10 +37,11 @@ pub fn run_seed(seed: u64, prepare: &dyn Fn(&SimDisk)) -> Tally {
     let disk = SimDisk::new(seed);
     IntentLog::create(&*disk, FILE_LEN, 3).expect("a log is made on a sound disk");
     prepare(&disk);
+    let seals = Seals::new(data_key(seed).as_ref()).expect("there is a source of randomness");
     let (mut before, mut done) = (Vec::new(), Done::default());
     let mut tally = Tally::default();
     for opening in 0..OPENINGS {
-        let found = replay(&disk);
+        let found = replay(&disk, &seals);
         // An opening that acknowledged nothing may not have begun on the medium: its predecessor's
         // records, which are durable elsewhere, are there then.
         let unbegun = done.synced == 0 && found == before;
@@ -47,7 +50,7 @@ pub fn run_seed(seed: u64, prepare: &dyn Fn(&SimDisk)) -> Tally {
         }
         before = found;
         disk.crash_after(1 + dice.roll(24));
-        done = work(&disk, opening, &mut dice, &mut tally);
+        done = work(&disk, &seals, opening, &mut dice, &mut tally);
         disk.crash();
         tally.crashes += 1;
     }
@@ -56,16 +59,16 @@ pub fn run_seed(seed: u64, prepare: &dyn Fn(&SimDisk)) -> Tally {
     tally
 }
 
-fn replay(disk: &SimDisk) -> Vec<(u64, Vec<u8>)> {
-    let replay = IntentLog::replay(disk).expect("the log is there");
+fn replay(disk: &SimDisk, seals: &Seals) -> Vec<(u64, Vec<u8>)> {
+    let replay = IntentLog::replay_sealed(disk, seals).expect("the log is there");
     assert_eq!((&replay.damage[..], replay.mended), (&[][..], 0), "nothing was damaged");
     replay.records.into_iter().map(|record| (record.sequence, record.payload)).collect()
 }
 
 /// One opening, until power is lost or the log is full.
-fn work(disk: &SimDisk, opening: u64, dice: &mut Dice, tally: &mut Tally) -> Done {
+fn work(disk: &SimDisk, seals: &Seals, opening: u64, dice: &mut Dice, tally: &mut Tally) -> Done {
     let mut done = Done::default();
-    let Ok(log) = IntentLog::open(disk) else { return done };
+    let Ok(log) = IntentLog::open_sealed(disk, seals.clone()) else { return done };
     let len = dice.pick(&[100, 700, 5000, 20_000]);
     for _ in 0..60 {
         tally.steps += 1;

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use offshoot_os::{Clock, SystemClock};
+use offshoot_sim::ENCRYPTED;
 use offshoot_sim::course::Plan;
 use offshoot_sim::seed::run_seed;
 use offshoot_sim::tally::Tally;
@@ -138,7 +139,11 @@ impl<'a> Campaign<'a> {
     /// The next seed: the given ones, then fresh ones as long as there is time.
     fn next_seed(&self) -> Option<u64> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
-        let fresh = || self.first_fresh + (index - self.given.len() as u64);
+        let fresh = || {
+            let number = index - self.given.len() as u64;
+            let encrypted = if number % 4 == 3 { ENCRYPTED } else { 0 };
+            (self.first_fresh + number) | encrypted
+        };
         let in_time = SystemClock.elapsed() < self.until;
         self.given.get(index as usize).copied().or_else(|| in_time.then(fresh))
     }

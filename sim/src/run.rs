@@ -4,6 +4,7 @@ use crate::Dice;
 use crate::choice::choose_op;
 use crate::model::{Dump, Model, Partial, check, dump};
 use crate::small_options;
+use crate::world::data_key;
 use crate::world::{Step, World};
 use offshoot_dataset::{Dataset, DatasetId, Error, SnapshotId, Store, StoreOptions};
 use std::collections::BTreeMap;
@@ -71,6 +72,7 @@ impl Run {
         options.log_files_max = dice.pick(&[3, 5]);
         options.pool.checkpoint_log_min = dice.pick(&[2 << 10, 16 << 10]);
         options.pool.segment_size = dice.pick(&[256 << 10, 1 << 20]);
+        options.pool.data_key = data_key(seed);
         options.pool.spare = dice.pick(&[Some(0), Some(64 << 10), Some(1 << 20)]);
         Run {
             steps: Vec::new(),

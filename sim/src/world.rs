@@ -2,7 +2,7 @@
 
 use crate::model::{Op, apply_real};
 use offshoot_dataset::{
-    CheckReport, DatasetId, Error, ScrubState, SnapshotId, Store, StoreOptions,
+    CheckReport, DataKey, DatasetId, Error, ScrubState, SnapshotId, Store, StoreOptions,
 };
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
@@ -55,6 +55,14 @@ pub fn small_options() -> StoreOptions {
     options
 }
 
+/// Seeds with this bit are of runs on encrypted pools.
+pub const ENCRYPTED: u64 = 1 << 48;
+
+/// The key of the pool in the run of a seed, if it has one.
+pub(crate) fn data_key(seed: u64) -> Option<DataKey> {
+    (seed & ENCRYPTED != 0).then(|| DataKey::of([7; 32]))
+}
+
 /// What small stores reserve, in bytes.
 const RESERVE: u64 = 1 << 20;
 
@@ -65,9 +73,10 @@ pub fn create(disk: &Arc<SimDisk>, options: &StoreOptions) -> Result<(), Error> 
 }
 
 /// What an offline check of the store on a simulated disk finds.
-pub fn check_offline(disk: &Arc<SimDisk>) -> Result<CheckReport, Error> {
+pub fn check_offline(disk: &Arc<SimDisk>, options: &StoreOptions) -> Result<CheckReport, Error> {
     let disk: Arc<dyn Disk> = disk.clone();
-    offshoot_dataset::check(disk, &mut |_, _| {})
+    let data_key = options.pool.data_key.as_ref();
+    offshoot_dataset::check_encrypted(disk, data_key, &mut |_, _| {})
 }
 
 /// Opens a store on a simulated disk.

@@ -116,9 +116,11 @@ impl From<offshoot_pool::Error> for Error {
             Pool::Damaged { hash, .. } => Error::Damaged(hash),
             Pool::Missing(hash) => Error::Missing(hash),
             Pool::DamagedStructure { .. } | Pool::Decode(_) => Error::Corrupt(error.to_string()),
-            Pool::NoPool | Pool::Exists | Pool::UnknownFormat(_) => {
-                Error::Unusable(error.to_string())
-            }
+            Pool::NoPool
+            | Pool::Exists
+            | Pool::UnknownFormat(_)
+            | Pool::NoKey
+            | Pool::NotEncrypted => Error::Unusable(error.to_string()),
             Pool::InUse => Error::InUse(error.to_string()),
             Pool::Io { .. } | Pool::Failed(_) | Pool::TooLarge { .. } => {
                 Error::Io(error.to_string())

@@ -10,7 +10,7 @@ use offshoot_format::directory::{
 use offshoot_format::operation::{Batch, Operation};
 use offshoot_intent_log::{Damage, IntentLog};
 use offshoot_os::disk::Disk;
-use offshoot_pool::{BlockData, Finding, PoolCheck};
+use offshoot_pool::{BlockData, DataKey, Finding, PoolCheck};
 use offshoot_types::{BlockHash, DatasetId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -46,7 +46,19 @@ pub struct CheckReport {
 /// # Errors
 /// If it cannot begin: no store, in use, another version, or no valid root.
 pub fn check(disk: Arc<dyn Disk>, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
-    let mut pool = PoolCheck::open(disk, Arc::new(StoreNodes))?;
+    check_encrypted(disk, None, progress)
+}
+
+/// As [`check`], with the key of an encrypted pool.
+///
+/// # Errors
+/// As [`check`]; also where the key is missing.
+pub fn check_encrypted(
+    disk: Arc<dyn Disk>,
+    data_key: Option<&DataKey>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<CheckReport> {
+    let mut pool = PoolCheck::open(disk, Arc::new(StoreNodes), data_key)?;
     pool.verify_segments(progress);
     pool.count_references();
     let mut report =
@@ -147,7 +159,7 @@ fn holders_of(pool: &PoolCheck, states: &[(StateId, TreeState)]) -> Vec<(BlockHa
 /// Decodes what waits in the intent log, and checks that it continues from what is applied.
 fn check_log(pool: &mut PoolCheck, applied: &BTreeMap<DatasetId, u64>, report: &mut CheckReport) {
     const OBJECT: &str = "intent log";
-    let replay = match IntentLog::replay(pool.disk()) {
+    let replay = match IntentLog::replay_sealed(pool.disk(), pool.seals()) {
         Ok(replay) => replay,
         // A creation that was cut short leaves none; the first opening makes it.
         Err(_) if pool.root().is_zero() => return,

@@ -32,12 +32,12 @@ pub use attributes::{
     AllocateMode, Attr, DirEntry, FileKind, NewInode, NewKind, RenameMode, SeekTarget, SetAttr,
     SpaceUse, XattrMode,
 };
-pub use check::{CheckReport, check};
+pub use check::{CheckReport, check, check_encrypted};
 pub use dataset::{Dataset, FILE_SIZE_MAX, Requested};
 pub use error::{Error, Result};
 pub use holders::{HeldFile, Holder, Holders, StateId};
 pub use offshoot_intent_log::{Request, RequestId, VolatileLog};
-pub use offshoot_pool::{Fault, Finding, Purpose, ScrubState};
+pub use offshoot_pool::{DataKey, Fault, Finding, Purpose, ScrubState, Seals};
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use options::StoreOptions;
 pub use store::{DatasetInfo, Holding, SnapshotInfo, Store, StoredBytes};

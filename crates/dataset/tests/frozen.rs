@@ -14,7 +14,7 @@
 use offshoot_dataset::{
     CheckReport, Dataset, DatasetId, Ino, NewInode, SnapshotId, Store, StoreOptions, XattrMode,
 };
-use offshoot_format::label::{KNOWN_FEATURES, Label};
+use offshoot_format::label::{BASE_FEATURES, Label};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::{Disk, LinuxDisk};
 use std::path::{Path, PathBuf};
@@ -208,7 +208,7 @@ fn assert_opens(name: &str, flags_then: u64) {
     }
     assert_eq!(
         label_of(path).features,
-        KNOWN_FEATURES,
+        BASE_FEATURES,
         "older engines must not open what this one has written"
     );
     assert_eq!(checked(path).findings, [], "{name}: after this version wrote to it");

@@ -5,12 +5,16 @@ use crate::{DecodeError, Reader};
 /// The version this engine writes; it reads no other.
 pub const VERSION: u32 = 1;
 /// Feature flags this engine knows. A pool with any other is refused.
-pub const KNOWN_FEATURES: u64 = LOG_SECTORS | PAGE_SEGMENTS;
+pub const KNOWN_FEATURES: u64 = LOG_SECTORS | PAGE_SEGMENTS | ENCRYPTED;
+/// Those that every pool of this engine has.
+pub const BASE_FEATURES: u64 = LOG_SECTORS | PAGE_SEGMENTS;
 /// The intent log consists of sectors that distinguish damage from a torn write; a dataset can be marked as
 /// having lost operations.
 pub const LOG_SECTORS: u64 = 1;
 /// There may be segments of pages.
 pub const PAGE_SEGMENTS: u64 = 2;
+/// Blocks, table, roots, intent log and catalog are sealed with the data key of the file `encryption`.
+pub const ENCRYPTED: u64 = 4;
 /// Length of an encoded label in bytes.
 pub const LEN: usize = 40;
 
@@ -30,7 +34,17 @@ pub struct Label {
 impl Label {
     /// The label of a new pool.
     pub fn new(pool_id: [u8; 16]) -> Label {
-        Label { version: VERSION, features: KNOWN_FEATURES, pool_id }
+        Label { version: VERSION, features: BASE_FEATURES, pool_id }
+    }
+
+    /// The label of a new encrypted pool.
+    pub fn new_encrypted(pool_id: [u8; 16]) -> Label {
+        Label { features: BASE_FEATURES | ENCRYPTED, ..Label::new(pool_id) }
+    }
+
+    /// Whether the pool is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.features & ENCRYPTED != 0
     }
 
     /// The bytes of the file.

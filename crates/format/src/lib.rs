@@ -3,9 +3,11 @@
 //! The byte maps are in `docs/on-disk-format.md`.
 
 mod decode;
+pub mod encryption;
 pub mod label;
 pub mod log;
 pub mod root;
+pub mod seal;
 pub mod segment;
 pub mod table;
 

@@ -1,7 +1,10 @@
 //! Root slots: which tree and which block table are the pool's state.
 
+use crate::log::SECTOR_LEN;
+use crate::seal::{Purpose, SEAL_LEN, Seals};
 use crate::{DecodeError, Reader};
 use offshoot_types::{BlockHash, Txg};
+use std::borrow::Cow;
 
 /// Length of a copy of a slot in bytes.
 pub const LEN: usize = 4096;
@@ -13,11 +16,14 @@ pub const EXTRA_LEN_MAX: usize = 128;
 pub const LOGS_MAX: usize = 16;
 /// What comes before the names of the logs.
 const FIXED_LEN: usize = 80;
-// Everything in a copy that can be other than zeros is in one sector: overwriting a root cannot
-// tear it.
-const _: () = assert!(FIXED_LEN + LOGS_MAX * 16 + EXTRA_LEN_MAX <= crate::log::SECTOR_LEN);
+/// Where what is sealed begins: after magic number and checksum.
+const BODY: usize = 12;
+// Everything in a copy that can be other than zeros is in one sector, with its seal: overwriting a root
+// cannot tear it.
+const _: () = assert!(FIXED_LEN + LOGS_MAX * 16 + EXTRA_LEN_MAX + SEAL_LEN <= SECTOR_LEN);
 
 const MAGIC: &[u8; 8] = b"OFSROOT1";
+const SEALED_MAGIC: &[u8; 8] = b"OFSROOTS";
 
 /// A delta log and how much of it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +62,7 @@ impl RootSlot {
         if self.extra.len() > EXTRA_LEN_MAX || self.logs.len() > LOGS_MAX {
             return Err(DecodeError::new("root slot", "more than a slot holds"));
         }
-        let mut bytes = vec![0; 12];
-        bytes[..8].copy_from_slice(MAGIC);
+        let mut bytes = Vec::with_capacity(SECTOR_LEN);
         bytes.extend_from_slice(&self.txg.0.to_le_bytes());
         bytes.extend_from_slice(&self.hash.0);
         bytes.extend_from_slice(&self.checkpoint.to_le_bytes());
@@ -70,24 +75,12 @@ impl RootSlot {
             bytes.extend_from_slice(&log.len.to_le_bytes());
         }
         bytes.extend_from_slice(&self.extra);
-        bytes.resize(LEN, 0);
-        let crc = crc32c::crc32c(&bytes[12..]);
-        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-        Ok(bytes)
+        Ok(encode_copy(MAGIC, &bytes))
     }
 
     /// Reads a slot.
     pub fn decode(bytes: &[u8]) -> Result<RootSlot, DecodeError> {
-        let mut reader = Reader::new("root slot", bytes);
-        if bytes.len() != LEN {
-            return Err(reader.error(format!("{} bytes instead of {LEN}", bytes.len())));
-        }
-        if &reader.array()? != MAGIC {
-            return Err(reader.error("it does not begin with OFSROOT1"));
-        }
-        if reader.u32()? != crc32c::crc32c(&bytes[12..]) {
-            return Err(reader.error("wrong checksum"));
-        }
+        let mut reader = Reader::new("root slot", check_copy(bytes, MAGIC)?);
         let mut slot = RootSlot {
             txg: Txg(reader.count()?),
             hash: reader.hash()?,
@@ -104,6 +97,51 @@ impl RootSlot {
         slot.extra = reader.bytes(usize::from(extra_len))?.to_vec();
         Ok(slot)
     }
+}
+
+/// A slot's bytes as the pool has them on its device: all but magic number and checksum is sealed.
+pub fn seal(seals: &Seals, slot: Vec<u8>) -> Result<Vec<u8>, DecodeError> {
+    if !seals.are_on() {
+        return Ok(slot);
+    }
+    let body = slot.get(BODY..SECTOR_LEN - SEAL_LEN).unwrap_or_default();
+    let sealed = seals.seal(Purpose::Root, SEALED_MAGIC, body)?;
+    Ok(encode_copy(SEALED_MAGIC, &sealed))
+}
+
+/// The bytes that [`RootSlot::decode`] reads.
+pub fn open<'a>(seals: &Seals, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, DecodeError> {
+    if !seals.are_on() {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let sealed = check_copy(bytes, SEALED_MAGIC)?.get(..SECTOR_LEN - BODY).unwrap_or_default();
+    let body = seals.open(Purpose::Root, SEALED_MAGIC, sealed)?;
+    Ok(Cow::Owned(encode_copy(MAGIC, &body)))
+}
+
+fn encode_copy(magic: &[u8; 8], body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; BODY];
+    bytes[..8].copy_from_slice(magic);
+    bytes.extend_from_slice(body);
+    bytes.resize(LEN, 0);
+    let crc = crc32c::crc32c(&bytes[BODY..]);
+    bytes[8..BODY].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// What follows magic number and checksum, if these are right.
+fn check_copy<'a>(bytes: &'a [u8], magic: &[u8; 8]) -> Result<&'a [u8], DecodeError> {
+    let mut reader = Reader::new("root slot", bytes);
+    if bytes.len() != LEN {
+        return Err(reader.error(format!("{} bytes instead of {LEN}", bytes.len())));
+    }
+    if &reader.array()? != magic {
+        return Err(reader.error(format!("it does not begin with {}", magic.escape_ascii())));
+    }
+    if reader.u32()? != crc32c::crc32c(&bytes[BODY..]) {
+        return Err(reader.error("wrong checksum"));
+    }
+    Ok(reader.rest())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Segment files: a header, then blocks one after another, each after a frame header; or whole pages
 //! without headers, so that the room of each can be given back to the device on its own.
 
+use crate::seal::{Purpose, Seal, Seals};
 use crate::{DecodeError, Reader};
 use offshoot_types::BlockHash;
 
@@ -22,6 +23,9 @@ pub const SEGMENT_MAX: u32 = u32::MAX - 1;
 const FRAMES_MAGIC: &[u8; 8] = b"OFSSEGM1";
 const PAGES_MAGIC: &[u8; 8] = b"OFSSEGP1";
 const FRAME_MAGIC: u16 = 0x0FB1;
+const SEALED_FRAME_MAGIC: u16 = 0x0FB2;
+/// What the seal of a frame also covers: magic number, kind, codec, lengths.
+const SEALED_WITH: std::ops::Range<usize> = 4..16;
 
 /// What a block is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,26 +157,95 @@ pub struct Frame {
 impl Frame {
     /// The header's bytes.
     pub fn encode(&self) -> [u8; FRAME_LEN as usize] {
+        let (kind, codec) = (self.kind, self.codec);
+        let (stored_len, raw_len) = (self.stored_len, self.raw_len);
+        Head { kind, codec, stored_len, raw_len }.encode(FRAME_MAGIC, &self.hash.0)
+    }
+
+    /// Reads a header; a place without one (a hole, the end) is an error.
+    pub fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
+        let (head, mut reader) = Head::decode(bytes, FRAME_MAGIC)?;
+        let Head { kind, codec, stored_len, raw_len } = head;
+        Ok(Frame { hash: reader.hash()?, kind, codec, stored_len, raw_len })
+    }
+
+    /// Seals stored content where it is; returns the header that goes before it.
+    pub fn seal(
+        &self,
+        seals: &Seals,
+        stored: &mut [u8],
+    ) -> Result<[u8; FRAME_LEN as usize], DecodeError> {
+        let (kind, codec) = (self.kind, self.codec);
+        let (stored_len, raw_len) = (self.stored_len, self.raw_len);
+        let head = Head { kind, codec, stored_len, raw_len };
+        let blank = head.encode(SEALED_FRAME_MAGIC, &[0; 32]);
+        let seal = seals.seal_apart(Purpose::Block, &blank[SEALED_WITH], stored)?;
+        Ok(head.encode(SEALED_FRAME_MAGIC, &seal.encode()))
+    }
+}
+
+/// What precedes a block in an encrypted pool: not its name, which says what the content is. Whoever
+/// opens the content knows the name from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SealedFrame {
+    /// Data or node.
+    pub kind: BlockKind,
+    /// How it is stored.
+    pub codec: Codec,
+    /// Bytes stored, 1 to 65,536.
+    pub stored_len: u32,
+    /// Bytes before compression, 1 to 65,536.
+    pub raw_len: u32,
+    sealed_with: [u8; SEALED_WITH.end - SEALED_WITH.start],
+    seal: Seal,
+}
+
+impl SealedFrame {
+    /// Reads a header.
+    pub fn decode(bytes: &[u8]) -> Result<SealedFrame, DecodeError> {
+        let (head, mut reader) = Head::decode(bytes, SEALED_FRAME_MAGIC)?;
+        let Head { kind, codec, stored_len, raw_len } = head;
+        let seal = Seal::decode(&mut reader)?;
+        let sealed_with = Reader::new("frame", &bytes[SEALED_WITH]).array()?;
+        Ok(SealedFrame { kind, codec, stored_len, raw_len, sealed_with, seal })
+    }
+
+    /// The stored content that was sealed.
+    pub fn open(&self, seals: &Seals, sealed: &[u8]) -> Result<Vec<u8>, DecodeError> {
+        seals.open_apart(Purpose::Block, &self.sealed_with, &self.seal, sealed)
+    }
+}
+
+/// What every frame's header says.
+struct Head {
+    kind: BlockKind,
+    codec: Codec,
+    stored_len: u32,
+    raw_len: u32,
+}
+
+impl Head {
+    fn encode(&self, magic: u16, rest: &[u8; 32]) -> [u8; FRAME_LEN as usize] {
         let mut bytes = [0; FRAME_LEN as usize];
-        bytes[4..6].copy_from_slice(&FRAME_MAGIC.to_le_bytes());
+        bytes[4..6].copy_from_slice(&magic.to_le_bytes());
         bytes[6] = self.kind as u8;
         bytes[7] = self.codec as u8;
         bytes[8..12].copy_from_slice(&self.stored_len.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.raw_len.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.hash.0);
+        bytes[16..].copy_from_slice(rest);
         let crc = crc32c::crc32c(&bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
 
-    /// Reads a header; a place without one (a hole, the end) is an error.
-    pub fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
+    /// Reads it; what follows it is left to the reader.
+    fn decode(bytes: &[u8], magic: u16) -> Result<(Head, Reader<'_>), DecodeError> {
         let mut reader = Reader::new("frame", bytes);
         let crc = reader.u32()?;
         if bytes.get(4..FRAME_LEN as usize).map(crc32c::crc32c) != Some(crc) {
             return Err(reader.error("wrong checksum"));
         }
-        if reader.u16()? != FRAME_MAGIC {
+        if reader.u16()? != magic {
             return Err(reader.error("wrong magic number"));
         }
         let (kind, codec) = (reader.u8()?, reader.u8()?);
@@ -184,7 +257,7 @@ impl Frame {
         if !(1..=1 << 16).contains(&stored_len) || !(1..=1 << 16).contains(&raw_len) {
             return Err(reader.error("impossible length"));
         }
-        Ok(Frame { hash: reader.hash()?, kind, codec, stored_len, raw_len })
+        Ok((Head { kind, codec, stored_len, raw_len }, reader))
     }
 }
 

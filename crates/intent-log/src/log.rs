@@ -1,14 +1,17 @@
 //! The files and their reuse, group commit and replay.
 
-use crate::files::{FILES_MIN, file_path};
+use crate::files::{FILES_MIN, file_path, record_context};
 use crate::replay::Replay;
 use crate::scan::scan;
 use crate::{Error, Result};
+use offshoot_format::DecodeError;
 use offshoot_format::log::{
     LOG_HEADER_LEN, LogFileHeader, SECTOR_BODY_LEN, SECTOR_LEN, SectorHeader,
 };
+use offshoot_format::seal::{Purpose, Seals};
 use offshoot_os::disk::{Disk, DiskFile};
 use parking_lot::{Condvar, Mutex};
+use std::borrow::Cow;
 use std::io::IoSlice;
 use std::sync::Arc;
 
@@ -86,6 +89,7 @@ pub struct IntentLog {
     file_size: u64,
     generation: u64,
     growth: Option<Growth>,
+    seals: Seals,
 }
 
 /// A file that is not part of the log yet.
@@ -108,14 +112,25 @@ impl IntentLog {
     /// torn, and which of it is damaged. Changes nothing on disk; call it as often as needed before
     /// [`IntentLog::open`].
     pub fn replay(disk: &dyn Disk) -> Result<Replay> {
-        Ok(scan(disk)?.replay)
+        IntentLog::replay_sealed(disk, &Seals::default())
+    }
+
+    /// As [`IntentLog::replay`], with what opens the records of an encrypted pool. A record that does
+    /// not open is damaged.
+    pub fn replay_sealed(disk: &dyn Disk, seals: &Seals) -> Result<Replay> {
+        Ok(scan(disk, seals)?.replay)
     }
 
     /// Starts a new generation after the last valid record. The caller has made everything that
     /// [`IntentLog::replay`] returned durable elsewhere: from here on old records are gone, and
     /// damage is forgotten.
     pub fn open(disk: &dyn Disk) -> Result<IntentLog> {
-        let scan = scan(disk)?;
+        IntentLog::open_sealed(disk, Seals::default())
+    }
+
+    /// As [`IntentLog::open`]; the payloads of all records are sealed, if the pool is encrypted.
+    pub fn open_sealed(disk: &dyn Disk, seals: Seals) -> Result<IntentLog> {
+        let scan = scan(disk, &seals)?;
         let generation = scan.generation + 1;
         let first = scan.next_sequence;
         for (number, handle) in scan.unusable() {
@@ -153,7 +168,7 @@ impl IntentLog {
         };
         let flushed = Condvar::new();
         let (state, file_size) = (Mutex::new(state), scan.file_size);
-        Ok(IntentLog { state, flushed, file_size, generation, growth: None })
+        Ok(IntentLog { state, flushed, file_size, generation, growth: None, seals })
     }
 
     /// The same log, with more files whenever none is free, up to `size_max` bytes in all, as long as there are `room`
@@ -170,6 +185,7 @@ impl IntentLog {
     /// The longest payload of a record, in bytes.
     pub fn payload_max(&self) -> usize {
         (self.file_size - LOG_HEADER_LEN) as usize / SECTOR_LEN * SECTOR_BODY_LEN
+            - self.seals.overhead()
     }
 
     /// Adds a record, in memory; the parts are its payload. Returns its sequence for
@@ -183,6 +199,12 @@ impl IntentLog {
         if length > self.payload_max() {
             return Err(Error::TooLarge { len: length, max: self.payload_max() });
         }
+        // Before the lock is taken.
+        let sealed = match self.seals.are_on() {
+            false => None,
+            true => Some(self.seal(stream, position, parts)?),
+        };
+        let length = sealed.as_ref().map_or(length, Vec::len);
         let stored = SectorHeader::stored_len(length);
         let mut state = self.state.lock();
         if state.refused_len > self.file_size {
@@ -210,11 +232,23 @@ impl IntentLog {
         };
         let (current, offset) = (state.current, state.offset);
         let bytes = state.pending_bytes(current, offset);
-        header.encode_record(parts.iter().map(|part| &**part), bytes);
+        match &sealed {
+            None => header.encode_record(parts.iter().map(|part| &**part), bytes),
+            Some(sealed) => header.encode_record(std::iter::once(&**sealed), bytes),
+        }
         state.offset += stored;
         state.next_sequence += 1;
         state.files[current].last_sequence = sequence;
         Ok(sequence)
+    }
+
+    /// Seals a payload, for this place of its stream in this opening of the log.
+    fn seal(&self, stream: u64, position: u64, parts: &[IoSlice<'_>]) -> Result<Vec<u8>> {
+        let payload = parts.iter().map(|part| &**part).collect::<Vec<_>>().concat();
+        let context = record_context(self.generation as u32, stream, position);
+        let sealed = self.seals.seal(Purpose::Log, &context, &payload);
+        let failed = |error: DecodeError| Error::Failed(error.to_string());
+        sealed.map(Cow::into_owned).map_err(failed)
     }
 
     /// Continues in the file that has been free for longest, or in a new one.

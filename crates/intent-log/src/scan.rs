@@ -13,17 +13,19 @@
 
 mod version1;
 
-use crate::files::{FILES_MIN, file_path, read_file};
+use crate::files::{FILES_MIN, file_path, read_file, record_context};
 use crate::replay::{Damage, LogFile, Record, Replay, Scan};
 use crate::{Error, Result};
 use offshoot_format::log::{
     FileHeaderState, LOG_HEADER_LEN, LogFileHeader, SECTOR_LEN, Sector, SectorHeader,
 };
+use offshoot_format::seal::{Purpose, Seals};
 use offshoot_os::disk::Disk;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads all headers and the chain of records from the latest trim on.
-pub(crate) fn scan(disk: &dyn Disk) -> Result<Scan> {
+pub(crate) fn scan(disk: &dyn Disk, seals: &Seals) -> Result<Scan> {
     let names = disk.list("log").map_err(|error| Error::io("list log/", &error))?;
     let mut files = Vec::new();
     let mut file_size = u64::MAX;
@@ -54,7 +56,7 @@ pub(crate) fn scan(disk: &dyn Disk) -> Result<Scan> {
         if is_old {
             version1::read_chain(&mut scan, start, trimmed)?
         } else {
-            read_chain(&mut scan, start, trimmed)?
+            read_chain(&mut scan, seals, start, trimmed)?
         }
     }
     if damaged > 0 && !is_old {
@@ -81,15 +83,22 @@ enum Found {
 
 /// The part of a file that is still to be read.
 struct Chain {
+    seals: Seals,
     bytes: Vec<u8>,
     offset: usize,
     expected: u64,
     generation: u32,
 }
 
-fn read_chain(scan: &mut Scan, start: (usize, LogFileHeader), trimmed: u64) -> Result<()> {
+fn read_chain(
+    scan: &mut Scan,
+    seals: &Seals,
+    start: (usize, LogFileHeader),
+    trimmed: u64,
+) -> Result<()> {
     let (mut current, header) = start;
     let mut chain = Chain {
+        seals: seals.clone(),
         bytes: Vec::new(),
         offset: 0,
         expected: header.first_sequence,
@@ -193,7 +202,16 @@ impl Chain {
         match (damaged, torn) {
             (true, _) => Found::Damaged(Some(bytes.len())),
             (false, true) => Found::Torn,
-            (false, false) => Found::Whole { header: first, payload, mended },
+            (false, false) => {
+                let len = bytes.len();
+                let context = record_context(first.generation, first.stream, first.position);
+                match self.seals.open(Purpose::Log, &context, &payload) {
+                    Ok(Cow::Borrowed(_)) => Found::Whole { header: first, payload, mended },
+                    Ok(Cow::Owned(payload)) => Found::Whole { header: first, payload, mended },
+                    // Its checksums are right: somebody changed it.
+                    Err(_) => Found::Damaged(Some(len)),
+                }
+            }
         }
     }
 

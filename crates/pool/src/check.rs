@@ -1,16 +1,17 @@
 //! Verifying a pool that no engine has open, without changing it.
 
 use crate::block::{NodeChildren, verify};
+use crate::frames;
 use crate::journal::read_table;
 use crate::rebuild::rebuild;
-use crate::recovery::{read_label, take_lock};
+use crate::recovery::{read_label, seals_of, take_lock};
 use crate::roots::{Newest, Roots};
 use crate::segments;
 use crate::table::{Entry, LOST, Table};
-use crate::{Error, Result};
+use crate::{DataKey, Error, Result, Seals};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::root::RootSlot;
-use offshoot_format::segment::{BlockKind, Frame, HEADER_LEN, Layout, decode_segment_header};
+use offshoot_format::segment::{BlockKind, HEADER_LEN, Layout, decode_segment_header};
 use offshoot_os::disk::{Disk, DiskFile, DiskLock, read_exact_at};
 use offshoot_types::BlockHash;
 use parking_lot::Mutex;
@@ -32,6 +33,7 @@ pub struct Finding {
 /// A pool open for verification, and locked. Nothing is written, not even what an opening would fix.
 pub struct PoolCheck {
     disk: Arc<dyn Disk>,
+    seals: Seals,
     nodes: Arc<dyn NodeChildren>,
     pool_id: [u8; 16],
     root: RootSlot,
@@ -52,20 +54,25 @@ impl PoolCheck {
     /// # Errors
     /// `NoPool`, `InUse`, `UnknownFormat`; `DamagedStructure` if nothing can be checked without it:
     /// the label, both roots.
-    pub fn open(disk: Arc<dyn Disk>, nodes: Arc<dyn NodeChildren>) -> Result<PoolCheck> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        nodes: Arc<dyn NodeChildren>,
+        data_key: Option<&DataKey>,
+    ) -> Result<PoolCheck> {
         let label = read_label(&*disk)?;
+        let seals = seals_of(&label, data_key)?;
         let lock = take_lock(&*disk)?;
-        let Newest { root, damage } = Roots::open(&*disk)?.read()?;
+        let Newest { root, damage } = Roots::open(&*disk, &seals)?.read()?;
         let table = Table::new();
         let finding = |detail| Finding { object: "root".to_owned(), detail };
         let mut findings: Vec<Finding> = damage.into_iter().map(finding).collect();
-        match read_table(&*disk, &root, &table) {
+        match read_table(&*disk, &seals, &root, &table) {
             Ok(_) => {}
             Err(Error::DamagedStructure { what, detail }) => {
                 let detail = format!("{detail}; the next start rebuilds it from the segments");
                 findings.push(Finding { object: what.to_owned(), detail });
                 table.retain(|_, _| false);
-                rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)?;
+                rebuild(&*disk, &label.pool_id, &seals, &*nodes, root.hash, &table)?;
             }
             Err(other) => return Err(other),
         }
@@ -73,6 +80,7 @@ impl PoolCheck {
         table.retain(|_, entry| entry.refs > 0 || entry.kind() == BlockKind::Node);
         Ok(PoolCheck {
             disk,
+            seals,
             nodes,
             pool_id: label.pool_id,
             root,
@@ -89,6 +97,11 @@ impl PoolCheck {
     /// The pool's files.
     pub fn disk(&self) -> &dyn Disk {
         &*self.disk
+    }
+
+    /// What opens the other structures of the pool.
+    pub fn seals(&self) -> &Seals {
+        &self.seals
     }
 
     /// The root node; zero when the pool is empty.
@@ -120,12 +133,9 @@ impl PoolCheck {
         if self.damaged.contains(hash) {
             return Err(Error::Damaged { hash: *hash, detail: "it was found damaged".into() });
         }
-        let place = entry.place();
-        let mut stored = vec![0; place.stored_len as usize];
-        self.file(place.segment)
-            .and_then(|file| read_exact_at(&*file, u64::from(place.content()), &mut stored))
+        self.file(entry.place().segment)
             .map_err(|error| error.to_string())
-            .and_then(|()| verify(hash, &entry, stored))
+            .and_then(|file| Ok(read_verified(&self.seals, &*file, hash, &entry)?.1))
             .map_err(|detail| Error::Damaged { hash: *hash, detail })
     }
 
@@ -198,7 +208,7 @@ impl PoolCheck {
             end = end.max(place.end());
             self.blocks += 1;
             self.bytes += u64::from(place.room());
-            if let Err(detail) = verify_frame(&*file, hash, entry) {
+            if let Err(detail) = verify_frame(&self.seals, &*file, hash, entry) {
                 let detail = format!("block {hash} at byte {}: {detail}", place.offset);
                 self.add(&object, detail);
                 self.damaged.insert(*hash);
@@ -221,37 +231,29 @@ impl PoolCheck {
 
 /// Compares a frame with what the table says of it, and its content with its name.
 fn verify_frame(
+    seals: &Seals,
     file: &dyn DiskFile,
     hash: &BlockHash,
     entry: &Entry,
 ) -> std::result::Result<(), String> {
+    let (frame, _) = read_verified(seals, file, hash, entry)?;
+    frames::check(seals, &frame, hash, entry)
+}
+
+/// A block's frame and its content, which has its name.
+fn read_verified(
+    seals: &Seals,
+    file: &dyn DiskFile,
+    hash: &BlockHash,
+    entry: &Entry,
+) -> std::result::Result<(Vec<u8>, Vec<u8>), String> {
     let place = entry.place();
     let frame_len = place.layout.frame_len();
     let mut bytes = vec![0; (frame_len + place.stored_len) as usize];
     read_exact_at(file, u64::from(place.offset), &mut bytes).map_err(|error| error.to_string())?;
     let stored = bytes.split_off(frame_len as usize);
-    verify(hash, entry, stored)?;
-    check_frame(&bytes, hash, entry)
-}
-
-/// Compares a frame with what the table says of it; a page has none.
-pub(crate) fn check_frame(
-    bytes: &[u8],
-    hash: &BlockHash,
-    entry: &Entry,
-) -> std::result::Result<(), String> {
-    if entry.place().layout == Layout::Pages {
-        return Ok(());
-    }
-    let frame = Frame::decode(bytes).map_err(|error| error.to_string())?;
-    let place = entry.place();
-    let (kind, codec) = (entry.kind(), entry.codec());
-    let (stored_len, raw_len) = (place.stored_len, entry.raw_len());
-    if frame == (Frame { hash: *hash, kind, codec, stored_len, raw_len }) {
-        Ok(())
-    } else {
-        Err("its frame says another thing than the block table".to_owned())
-    }
+    let content = verify(hash, entry, frames::open(seals, &bytes, &stored)?)?;
+    Ok((bytes, content))
 }
 
 /// Differences between a table and a walk from the root: references, blocks missing, blocks left

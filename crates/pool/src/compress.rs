@@ -20,9 +20,10 @@ thread_local! {
         const { RefCell::new(None) };
 }
 
-/// The codec to store `content` with, and the bytes when that is not the content itself.
-pub(crate) fn compress(kind: BlockKind, content: &[u8]) -> (Codec, Option<Vec<u8>>) {
-    let page = kind == BlockKind::Data && content.len() == PAGE_LEN as usize;
+/// The codec to store `content` with, and the bytes when that is not the content itself. `pages`:
+/// whether there may be segments of pages.
+pub(crate) fn compress(kind: BlockKind, content: &[u8], pages: bool) -> (Codec, Option<Vec<u8>>) {
+    let page = pages && kind == BlockKind::Data && content.len() == PAGE_LEN as usize;
     let as_it_is = if page { Codec::Page } else { Codec::Raw };
     if looks_random(content) {
         return (as_it_is, None);

@@ -18,6 +18,12 @@ pub enum Error {
     /// The pool was written by a newer version.
     #[error("the pool has a format this engine does not know: {0}")]
     UnknownFormat(String),
+    /// The pool is encrypted, and opened without its key.
+    #[error("the pool is encrypted, and its key is not there")]
+    NoKey,
+    /// A key was given for a pool that is not encrypted.
+    #[error("the pool is not encrypted")]
+    NotEncrypted,
     /// Writers have used up the room they may take.
     #[error("{}", describe_full(*needed, *available))]
     Full {
@@ -92,6 +98,14 @@ impl From<Error> for Failure {
             Error::UnknownFormat(_) => {
                 (ErrorKind::HostUnprepared, "open the pool with the version that wrote it")
             }
+            Error::NoKey => (
+                ErrorKind::HostUnprepared,
+                "bring back its file 'encryption' and the key that this names",
+            ),
+            Error::NotEncrypted => (
+                ErrorKind::InvalidInput,
+                "only a new pool can be encrypted: make another and link again",
+            ),
             Error::Full { .. } => (
                 ErrorKind::PoolFull,
                 "delete snapshots or VDBs, or give the pool's file system more room",

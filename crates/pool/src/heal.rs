@@ -1,10 +1,11 @@
 //! Replaces the damaged copy of a block with a sound one.
 
 use crate::block::{name_of, verify};
+use crate::frames;
 use crate::pool::Pool;
 use crate::table::{Entry, Move, Place};
-use crate::{BlockData, Purpose, Result};
-use offshoot_format::segment::{BlockKind, FRAME_ALIGN, FRAME_LEN, Frame, Layout, PAGE_LEN};
+use crate::{BLOCK_LEN_MAX, BlockData, Purpose, Result};
+use offshoot_format::segment::{BlockKind, FRAME_ALIGN, FRAME_LEN, Layout, PAGE_LEN};
 use offshoot_types::BlockHash;
 use std::ops::ControlFlow;
 
@@ -46,9 +47,10 @@ impl Pool {
             let mut at = begin.max(layout.begin()).next_multiple_of(FRAME_ALIGN);
             while at < end && self.faults.len() > 0 {
                 let until = end.min(at + WINDOW_LEN);
-                // With the whole of a frame that begins at the end.
-                let bytes =
-                    self.segments.read_run(segment, at, end.min(until + layout.frame_len()));
+                // With the whole of a frame that begins at the end; of a sealed one the content, too.
+                let beyond = if self.seals.are_on() { BLOCK_LEN_MAX as u32 } else { 0 };
+                let read_to = end.min(until + layout.frame_len() + beyond);
+                let bytes = self.segments.read_run(segment, at, read_to);
                 let bytes = bytes.unwrap_or_default();
                 // Given back to the device already, most often.
                 let empty = bytes.iter().all(|byte| *byte == 0);
@@ -84,7 +86,11 @@ impl Pool {
         let mut healed = 0;
         let frames = bytes.windows(FRAME_LEN as usize).step_by(FRAME_ALIGN as usize);
         for (offset, header) in (begin..).step_by(FRAME_ALIGN as usize).zip(frames) {
-            let Ok(frame) = Frame::decode(header) else { continue };
+            let stored = |len| {
+                let content = bytes.get((offset - begin + FRAME_LEN) as usize..)?;
+                content.get(..len as usize)
+            };
+            let Some(frame) = frames::identify(&self.seals, header, stored) else { continue };
             if !self.faults.contains(&frame.hash) {
                 continue;
             }

@@ -7,13 +7,16 @@
 //! commit an entry was copied), and a root then names the new checkpoint and the new log alone.
 
 use crate::invariants;
-use crate::load::{Chunks, TABLE, damaged, load, open_file};
+use crate::load::{Chunks, TABLE, context, damaged, load, open_file};
 use crate::roots::{self, CommitError, FILES_LEN, Newest, Roots};
 use crate::table::Table;
-use crate::{Error, Result};
+use crate::{Error, Result, Seals};
+use offshoot_format::DecodeError;
 use offshoot_format::root::{self, LogExtent, RootSlot};
-use offshoot_format::table::{CHUNK_LEN_MAX, Record, encode_chunk_header};
+use offshoot_format::seal;
+use offshoot_format::table::{CHUNK_HEADER_LEN, CHUNK_LEN_MAX, Record, encode_chunk_header};
 use offshoot_os::disk::{Disk, DiskFile};
+use std::borrow::Cow;
 use std::io::IoSlice;
 use std::sync::Arc;
 
@@ -43,6 +46,7 @@ pub(crate) struct CheckpointTicket {
 /// Writes the table's files and the root slots.
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
+    seals: Seals,
     roots: Roots,
     log: Arc<dyn DiskFile>,
     /// What the last durable root says.
@@ -55,9 +59,9 @@ pub(crate) struct Journal {
 }
 
 /// Makes the files of an empty pool.
-pub(crate) fn create(disk: &dyn Disk) -> Result<()> {
+pub(crate) fn create(disk: &dyn Disk, seals: &Seals) -> Result<()> {
     let write = || -> std::io::Result<()> {
-        roots::create(disk, 1)?;
+        roots::create(disk, seals, 1)?;
         disk.create(&log_path(1))?.sync_data()?;
         disk.sync_dir(DIR)
     };
@@ -100,10 +104,11 @@ impl Journal {
     /// empty one with what the root reaches. Also returns what was found damaged.
     pub(crate) fn open(
         disk: &Arc<dyn Disk>,
+        seals: &Seals,
         table: &Table,
         rebuild: impl FnOnce(&RootSlot) -> Result<()>,
     ) -> Result<(Journal, Vec<String>)> {
-        let roots = Roots::open(&**disk)?;
+        let roots = Roots::open(&**disk, seals)?;
         let Newest { mut root, damage } = roots.read()?;
         let mut damage = Vec::from_iter(damage);
         // ORDER 3 for a root whose writer did not see its flush succeed: it is written again, because
@@ -115,7 +120,7 @@ impl Journal {
             false => roots.write(&root, root.txg.0 + 1).map_err(CommitError::into_error)?,
         }
         let mut next_number = unused_number(&**disk, &root)?;
-        let (log, checkpoint_len, rebuilt) = match load_table(&**disk, &root, table) {
+        let (log, checkpoint_len, rebuilt) = match load_table(&**disk, seals, &root, table) {
             Ok((log, checkpoint_len)) => (log, checkpoint_len, false),
             Err(Error::DamagedStructure { what, detail }) => {
                 tracing::error!(what, detail, "the table is rebuilt from the segments");
@@ -130,6 +135,7 @@ impl Journal {
         };
         let mut journal = Journal {
             disk: disk.clone(),
+            seals: seals.clone(),
             roots,
             log,
             root,
@@ -149,7 +155,7 @@ impl Journal {
         let (number, first_log) = (self.next_number, self.next_number - 1);
         let ticket = CheckpointTicket { number, first_log };
         self.next_number += 1;
-        let len = write_checkpoint(&*self.disk, ticket, table)?;
+        let len = write_checkpoint(&*self.disk, &self.seals, ticket, table)?;
         self.finish_checkpoint(ticket, len).map_err(CommitError::into_error)
     }
 
@@ -190,7 +196,7 @@ impl Journal {
         mut next: RootSlot,
         records: &[u8],
     ) -> std::result::Result<(), CommitError> {
-        if records.len() > CHUNK_LEN_MAX {
+        if records.len() + self.seals.overhead() > CHUNK_LEN_MAX {
             let (what, len) = ("a commit's table changes", records.len());
             return Err(CommitError::Undone(Error::TooLarge { what, len, max: CHUNK_LEN_MAX }));
         }
@@ -202,8 +208,9 @@ impl Journal {
             && let Some(last) = next.logs.last_mut()
         {
             let path = log_path(last.number);
-            let header = encode_chunk_header(next.txg.0, records);
-            let parts = [IoSlice::new(&header), IoSlice::new(records)];
+            let chunk = Chunk::of(&self.seals, &path, next.txg.0, records)
+                .map_err(|error| CommitError::Undone(error.into()))?;
+            let parts = [IoSlice::new(&chunk.header), IoSlice::new(&chunk.records)];
             self.log.write_vectored_at(last.len, &parts).map_err(|error| {
                 CommitError::Undone(Error::io(format!("write '{path}'"), &error))
             })?;
@@ -211,7 +218,7 @@ impl Journal {
             self.log
                 .sync_data()
                 .map_err(|error| unflushed(Error::io(format!("sync '{path}'"), &error)))?;
-            last.len += (header.len() + records.len()) as u64;
+            last.len += (chunk.header.len() + chunk.records.len()) as u64;
         }
         self.write_root(next)
     }
@@ -298,9 +305,29 @@ impl Journal {
     }
 }
 
+/// What is written of some records.
+struct Chunk<'a> {
+    header: [u8; CHUNK_HEADER_LEN],
+    records: Cow<'a, [u8]>,
+}
+
+impl Chunk<'_> {
+    /// `number`: the commit's, or that of the chunk in its checkpoint.
+    fn of<'a>(
+        seals: &Seals,
+        path: &str,
+        number: u64,
+        records: &'a [u8],
+    ) -> std::result::Result<Chunk<'a>, DecodeError> {
+        let records = seals.seal(seal::Purpose::Table, &context(path, number), records)?;
+        Ok(Chunk { header: encode_chunk_header(number, &records), records })
+    }
+}
+
 /// Writes the committed entries of the table to a new, durable checkpoint file; returns its length.
 pub(crate) fn write_checkpoint(
     disk: &dyn Disk,
+    seals: &Seals,
     ticket: CheckpointTicket,
     table: &Table,
 ) -> Result<u64> {
@@ -311,9 +338,11 @@ pub(crate) fn write_checkpoint(
         let mut chunks = 0;
         let mut payload = Vec::new();
         let mut put = |payload: &mut Vec<u8>| {
-            let header = encode_chunk_header(chunks, payload);
-            file.write_vectored_at(len, &[IoSlice::new(&header), IoSlice::new(payload)])?;
-            len += (header.len() + payload.len()) as u64;
+            let chunk = Chunk::of(seals, &path, chunks, payload);
+            let Chunk { header, records } = chunk.map_err(std::io::Error::other)?;
+            file.write_vectored_at(len, &[IoSlice::new(&header), IoSlice::new(&records)])?;
+            len += (header.len() + records.len()) as u64;
+            drop(records);
             chunks += 1;
             payload.clear();
             Ok::<_, std::io::Error>(())
@@ -346,6 +375,7 @@ pub(crate) fn write_checkpoint(
 /// Loads what a root names; returns the last log, its length, and the checkpoint's length.
 pub(crate) fn read_table(
     disk: &dyn Disk,
+    seals: &Seals,
     root: &RootSlot,
     table: &Table,
 ) -> Result<(Arc<dyn DiskFile>, u64, u64)> {
@@ -366,14 +396,19 @@ pub(crate) fn read_table(
         root.logs.last().and(files.last()).ok_or_else(|| damaged("the root names no log"))?;
     let (log, len) = (last.file.clone(), last.len);
     table.reserve(checkpoint_len / RECORD_LEN);
-    load(&files, table)?;
+    load(seals, &files, table)?;
     Ok((log, len, checkpoint_len))
 }
 
 /// The same, to continue with: what follows the last log's committed length is left over from a commit
 /// that was cut off.
-fn load_table(disk: &dyn Disk, root: &RootSlot, table: &Table) -> Result<(Arc<dyn DiskFile>, u64)> {
-    let (log, len, checkpoint_len) = read_table(disk, root, table)?;
+fn load_table(
+    disk: &dyn Disk,
+    seals: &Seals,
+    root: &RootSlot,
+    table: &Table,
+) -> Result<(Arc<dyn DiskFile>, u64)> {
+    let (log, len, checkpoint_len) = read_table(disk, seals, root, table)?;
     log.set_len(len).map_err(|error| Error::io("cut the block table's log", &error))?;
     Ok((log, checkpoint_len))
 }

@@ -6,10 +6,12 @@
 
 use crate::table::{PARTS, Table};
 use crate::threads::threads_for;
-use crate::{Error, Result};
+use crate::{Error, Result, Seals};
+use offshoot_format::seal::Purpose;
 use offshoot_format::table::{CHUNK_HEADER_LEN, Record, check_chunk, decode_chunk_header};
 use offshoot_format::{DecodeError, Reader};
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -46,19 +48,24 @@ pub(crate) struct Chunks {
     pub(crate) len: u64,
 }
 
+/// Where a chunk belongs: it opens nowhere else.
+pub(crate) fn context(path: &str, number: u64) -> Vec<u8> {
+    [&number.to_le_bytes(), path.as_bytes()].concat()
+}
+
 /// Applies the records of all files, one file after the other, to the table.
-pub(crate) fn load(files: &[Chunks], table: &Table) -> Result<()> {
+pub(crate) fn load(seals: &Seals, files: &[Chunks], table: &Table) -> Result<()> {
     let bytes: u64 = files.iter().map(|file| file.len).sum();
     match threads_for(bytes / BATCH_LEN as u64) {
         1 => {
             let mut worker = Worker::new(table, 0, 1);
-            read(files, |batch| worker.apply(&batch))
+            read(seals, files, |batch| worker.apply(&batch))
         }
-        threads => load_on(threads, files, table),
+        threads => load_on(threads, seals, files, table),
     }
 }
 
-fn load_on(threads: usize, files: &[Chunks], table: &Table) -> Result<()> {
+fn load_on(threads: usize, seals: &Seals, files: &[Chunks], table: &Table) -> Result<()> {
     std::thread::scope(|scope| {
         let start = |share| {
             let (sender, batches) = sync_channel::<Arc<Batch>>(BATCHES_WAITING);
@@ -69,7 +76,7 @@ fn load_on(threads: usize, files: &[Chunks], table: &Table) -> Result<()> {
             (sender, scope.spawn(work))
         };
         let (senders, workers): (Vec<_>, Vec<_>) = (0..threads).map(start).unzip();
-        let mut result = read(files, |batch| {
+        let mut result = read(seals, files, |batch| {
             let batch = Arc::new(batch);
             // A thread that has met an error takes no more, and reports it in the end.
             senders.iter().for_each(|sender| drop(sender.send(batch.clone())));
@@ -93,7 +100,7 @@ struct Batch {
 }
 
 /// Reads files batch by batch.
-fn read(files: &[Chunks], mut done: impl FnMut(Batch) -> Result<()>) -> Result<()> {
+fn read(seals: &Seals, files: &[Chunks], mut done: impl FnMut(Batch) -> Result<()>) -> Result<()> {
     for chunks in files {
         let path = &chunks.path;
         let there = chunks.file.len();
@@ -107,7 +114,7 @@ fn read(files: &[Chunks], mut done: impl FnMut(Batch) -> Result<()>) -> Result<(
             let records = Vec::with_capacity(room);
             let mut batch = Batch { path: path.clone(), at, records };
             while at < chunks.len && batch.records.len() < BATCH_LEN {
-                at = read_chunk(chunks, at, &mut batch.records)?;
+                at = read_chunk(seals, chunks, at, &mut batch.records)?;
             }
             done(batch)?;
         }
@@ -116,7 +123,7 @@ fn read(files: &[Chunks], mut done: impl FnMut(Batch) -> Result<()>) -> Result<(
 }
 
 /// Appends the records of the chunk that begins at `at`; returns where the next one does.
-fn read_chunk(chunks: &Chunks, at: u64, records: &mut Vec<u8>) -> Result<u64> {
+fn read_chunk(seals: &Seals, chunks: &Chunks, at: u64, records: &mut Vec<u8>) -> Result<u64> {
     let Chunks { path, file, len } = chunks;
     let read = |offset: u64, bytes: &mut [u8]| {
         read_exact_at(&**file, offset, bytes).map_err(|error| match error.kind() {
@@ -127,7 +134,7 @@ fn read_chunk(chunks: &Chunks, at: u64, records: &mut Vec<u8>) -> Result<u64> {
     let explain = |error| damaged(format!("'{path}' at byte {at}: {error}"));
     let mut header = [0; CHUNK_HEADER_LEN];
     read(at, &mut header)?;
-    let (_, payload_len, checksum) = decode_chunk_header(&header).map_err(explain)?;
+    let (number, payload_len, checksum) = decode_chunk_header(&header).map_err(explain)?;
     let end = at + (CHUNK_HEADER_LEN + payload_len) as u64;
     if end > *len {
         return Err(damaged(format!("'{path}' at byte {at}: a chunk passes the end")));
@@ -137,6 +144,12 @@ fn read_chunk(chunks: &Chunks, at: u64, records: &mut Vec<u8>) -> Result<u64> {
     let payload = &mut records[begin..];
     read(at + CHUNK_HEADER_LEN as u64, payload)?;
     check_chunk(&header, payload, checksum).map_err(explain)?;
+    if let Cow::Owned(opened) =
+        seals.open(Purpose::Table, &context(path, number), payload).map_err(explain)?
+    {
+        records.truncate(begin);
+        records.extend_from_slice(&opened);
+    }
     Ok(end)
 }
 

@@ -1,5 +1,7 @@
 //! The settings of a pool.
 
+use offshoot_format::seal::DataKey;
+
 /// Settings of a pool. None of them is stored: a pool may be opened with others each time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolOptions {
@@ -30,6 +32,8 @@ pub struct PoolOptions {
     /// Whether each commit first checks all invariants, also those that take time: in debug builds and in
     /// the simulation.
     pub check_invariants: bool,
+    /// The key of an encrypted pool; a pool that is created with one is encrypted.
+    pub data_key: Option<DataKey>,
 }
 
 impl Default for PoolOptions {
@@ -46,6 +50,7 @@ impl Default for PoolOptions {
             checkpoint_log_min: 4 << 20,
             open_segments_max: 256,
             check_invariants: cfg!(debug_assertions),
+            data_key: None,
         }
     }
 }

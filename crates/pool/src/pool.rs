@@ -10,7 +10,7 @@ use crate::reads::Reads;
 use crate::segments::Segments;
 use crate::space::Space;
 use crate::table::{Entry, LOST, Table};
-use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Purpose, Result};
+use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Purpose, Result, Seals};
 use offshoot_cache::BlockCache;
 use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, DiskLock};
@@ -43,6 +43,7 @@ pub(crate) struct Compaction {
 /// part of the table, the appender, a segment. A read that hits the cache takes none of them.
 pub struct Pool {
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) seals: Seals,
     pub(crate) options: PoolOptions,
     pub(crate) nodes: Arc<dyn NodeChildren>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -64,6 +65,11 @@ impl Pool {
     /// The last durable root.
     pub fn root(&self) -> Root {
         self.durable.root()
+    }
+
+    /// What seals and opens whatever else belongs to the pool.
+    pub fn seals(&self) -> &Seals {
+        &self.seals
     }
 
     /// A block's content, verified against its name when it comes from disk. `owner` is the
@@ -103,7 +109,9 @@ impl Pool {
                     Err(detail) => Error::Damaged { hash: *hash, detail },
                 },
                 Err(error) => match error.kind() {
-                    std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::NotFound => {
+                    std::io::ErrorKind::UnexpectedEof
+                    | std::io::ErrorKind::NotFound
+                    | std::io::ErrorKind::InvalidData => {
                         Error::Damaged { hash: *hash, detail: error.to_string() }
                     }
                     _ => Error::io(format!("read block {hash}"), &error),

@@ -180,7 +180,8 @@ impl Pool {
                 self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {
                     self.reads.note(began);
                     for ((hash, entry), (at, claim)) in run.blocks.iter().zip(claims.drain(..)) {
-                        let Some((_, stored)) = run.cut(bytes, entry.place()) else { continue };
+                        let Some((frame, stored)) = run.cut(bytes, entry.place()) else { continue };
+                        let Ok(stored) = self.segments.open(frame, stored) else { continue };
                         // A block that does not verify was moved or is damaged: the read will show.
                         if let Ok(content) = verify(hash, entry, stored) {
                             take(at, &content);

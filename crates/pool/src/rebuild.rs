@@ -6,12 +6,13 @@
 //! but found nowhere stays in the table as lost, with its references.
 
 use crate::block::{NodeChildren, name_of, verify};
+use crate::frames;
 use crate::segments;
 use crate::table::{Entry, Place, Table};
-use crate::{Error, Result};
+use crate::{Error, Result, Seals};
 use offshoot_cache::BlockHashBuilder;
 use offshoot_format::segment::{
-    BlockKind, Codec, FRAME_ALIGN, FRAME_LEN, Frame, Layout, PAGE_LEN, SEGMENT_LEN_MAX,
+    BlockKind, Codec, FRAME_ALIGN, FRAME_LEN, Layout, PAGE_LEN, SEGMENT_LEN_MAX,
     decode_segment_header,
 };
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
@@ -25,6 +26,7 @@ type Found = HashMap<BlockHash, Entry, BlockHashBuilder>;
 pub(crate) fn rebuild(
     disk: &dyn Disk,
     pool_id: &[u8; 16],
+    seals: &Seals,
     nodes: &dyn NodeChildren,
     root: BlockHash,
     table: &Table,
@@ -42,7 +44,7 @@ pub(crate) fn rebuild(
         read_exact_at(&*file, 0, &mut bytes).map_err(io)?;
         match decode_segment_header(&bytes) {
             Ok((pool, of, _)) if (pool, of) != (*pool_id, number) => continue,
-            Ok((_, _, Layout::Frames)) => find_frames(number, &bytes, &mut found),
+            Ok((_, _, Layout::Frames)) => find_frames(number, seals, &bytes, &mut found),
             Ok((_, _, Layout::Pages)) => find_pages(number, &bytes, &mut found),
             Err(_) => continue,
         }
@@ -65,7 +67,7 @@ pub(crate) fn rebuild(
                 let path = files.get(&entry.place().segment).map_or("", String::as_str);
                 let file = disk.open_uncached(path);
                 let file = file.map_err(|error| Error::io(format!("open '{path}'"), &error))?;
-                match read_block(&file, &hash, entry)
+                match read_block(&file, seals, &hash, entry)
                     .and_then(|node| nodes.children(&node).map_err(|error| error.to_string()))
                 {
                     Ok(children) => stack.extend(children),
@@ -85,14 +87,17 @@ pub(crate) fn rebuild(
 
 fn read_block(
     file: &Arc<dyn DiskFile>,
+    seals: &Seals,
     hash: &BlockHash,
     entry: &Entry,
 ) -> std::result::Result<Vec<u8>, String> {
     let place = entry.place();
-    let mut stored = vec![0; place.stored_len as usize];
-    read_exact_at(&**file, u64::from(place.content()), &mut stored)
+    let frame_len = place.layout.frame_len();
+    let mut bytes = vec![0; (frame_len + place.stored_len) as usize];
+    read_exact_at(&**file, u64::from(place.offset), &mut bytes)
         .map_err(|error| error.to_string())?;
-    verify(hash, entry, stored)
+    let (header, stored) = bytes.split_at(frame_len as usize);
+    verify(hash, entry, frames::open(seals, header, stored)?)
 }
 
 /// Takes each page of a segment for a block, named by its hash.
@@ -111,16 +116,17 @@ fn find_pages(segment: u32, bytes: &[u8], found: &mut Found) {
 }
 
 /// Finds the sound blocks of a segment of frames.
-fn find_frames(segment: u32, bytes: &[u8], found: &mut Found) {
+fn find_frames(segment: u32, seals: &Seals, bytes: &[u8], found: &mut Found) {
     let mut at = Layout::Frames.begin();
     while let Some(header) = bytes.get(at as usize..(at + FRAME_LEN) as usize) {
-        let block = Frame::decode(header).ok().and_then(|frame| {
-            let begin = (at + FRAME_LEN) as usize;
-            let stored = bytes.get(begin..begin + frame.stored_len as usize)?;
+        let begin = (at + FRAME_LEN) as usize;
+        let stored = |len: u32| bytes.get(begin..begin + len as usize);
+        let block = frames::identify(seals, header, stored).and_then(|frame| {
+            let stored = frames::open(seals, header, stored(frame.stored_len)?).ok()?;
             let (stored_len, layout) = (frame.stored_len, Layout::Frames);
             let place = Place { segment, offset: at, stored_len, layout };
             let entry = Entry::uncommitted(place, frame.raw_len, frame.kind, frame.codec);
-            verify(&frame.hash, &entry, stored.to_vec()).ok()?;
+            verify(&frame.hash, &entry, stored).ok()?;
             Some((frame.hash, entry))
         });
         match block {

@@ -2,12 +2,13 @@
 
 use crate::background::{Next, REST};
 use crate::block::{name_of, verify};
+use crate::frames;
 use crate::journal::{RECORD_LEN, write_checkpoint};
 use crate::pool::Pool;
 use crate::segments::SegmentSummary;
 use crate::table::{Move, Place};
 use crate::{Error, Purpose, Result};
-use offshoot_format::segment::{BlockKind, Codec, Frame, Layout, PAGE_LEN};
+use offshoot_format::segment::{BlockKind, Codec, FRAME_LEN, Frame, Layout, PAGE_LEN};
 use offshoot_types::BlockHash;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -147,7 +148,7 @@ impl Pool {
             }
             journal.begin_checkpoint()?
         };
-        let len = write_checkpoint(&*self.disk, ticket, &self.table)?;
+        let len = write_checkpoint(&*self.disk, &self.seals, ticket, &self.table)?;
         let mut journal = self.durable.begin()?;
         let outcome = journal.finish_checkpoint(ticket, len);
         self.durable.publish_txg(journal.root.txg);
@@ -250,8 +251,18 @@ impl Pool {
             let (stored_len, layout) = (frame.stored_len, of.layout);
             let place = Place { segment: of.number, offset: at, stored_len, layout };
             at = place.end();
-            let Some(stored) = window.get(self, of, place.content(), stored_len) else { continue };
-            if let Some(to) = self.copy_block(&frame, place, stored)? {
+            let frame_len = layout.frame_len();
+            let block = window.get(self, of, place.offset, frame_len + stored_len);
+            let Some((header, stored)) = block.map(|block| block.split_at(frame_len as usize))
+            else {
+                continue;
+            };
+            let Ok(stored) = self.segments.open(header, stored) else {
+                // Reading it by its name, which nobody knows here, reports it as damaged.
+                self.segments.mark_damaged(of.number);
+                continue;
+            };
+            if let Some(to) = self.copy_block(&frame, place, &stored)? {
                 moves.push((frame.hash, Move { from: place, to, codec: frame.codec }));
                 batch += u64::from(place.room());
             }
@@ -326,8 +337,11 @@ impl Window {
     fn frame(&mut self, pool: &Pool, of: &SegmentSummary, at: u32) -> Option<Frame> {
         match of.layout {
             Layout::Frames => {
-                let bytes = self.get(pool, of, at, Layout::Frames.frame_len())?;
-                Frame::decode(bytes).ok()
+                let header: [u8; FRAME_LEN as usize] =
+                    self.get(pool, of, at, FRAME_LEN)?.try_into().ok()?;
+                frames::identify(&pool.seals, &header, |len| {
+                    self.get(pool, of, at + FRAME_LEN, len)
+                })
             }
             Layout::Pages => {
                 let (kind, codec) = (BlockKind::Data, Codec::Page);

@@ -17,7 +17,7 @@ use crate::segments::{self, Segments};
 use crate::space::Space;
 use crate::table::{Entry, LOST, Sums, Table};
 use crate::threads::{in_parallel, threads_for};
-use crate::{Error, PoolOptions, Result};
+use crate::{DataKey, Error, PoolOptions, Result, Seals};
 use offshoot_cache::BlockCache;
 use offshoot_format::label::{self, Label};
 use offshoot_format::segment::{BlockKind, Layout};
@@ -63,12 +63,16 @@ impl Pool {
     /// # Errors
     /// `Exists` when there is a pool already, `InUse` when another engine is making one.
     pub fn create(disk: &dyn Disk, options: &PoolOptions) -> Result<()> {
-        let _ = options;
+        let seals = Seals::new(options.data_key.as_ref())?;
         let lock = take_lock(disk)?;
         if disk.open(LABEL).is_ok() {
             return Err(Error::Exists);
         }
-        let label = Label::new(offshoot_os::random_bytes());
+        let pool_id = offshoot_os::random_bytes();
+        let label = match seals.are_on() {
+            true => Label::new_encrypted(pool_id),
+            false => Label::new(pool_id),
+        };
         let io = |error: std::io::Error| Error::io("create a pool", &error);
         for dir in DIRS {
             disk.create_dir(dir).map_err(io)?;
@@ -82,7 +86,7 @@ impl Pool {
                 disk.remove(&name).map_err(io)?;
             }
         }
-        journal::create(disk)?;
+        journal::create(disk, &seals)?;
         // The label is written last, and whole: without it there is no pool.
         write_label(disk, &label).map_err(io)?;
         drop(lock);
@@ -92,7 +96,8 @@ impl Pool {
     /// Opens a pool at its last durable commit and locks it.
     ///
     /// # Errors
-    /// `NoPool`, `InUse`, `UnknownFormat`, `DamagedStructure`.
+    /// `NoPool`, `InUse`, `UnknownFormat`, `DamagedStructure`; `NoKey`, `NotEncrypted` where the key is missing or
+    /// too much.
     pub fn open(
         disk: Arc<dyn Disk>,
         options: &PoolOptions,
@@ -100,13 +105,14 @@ impl Pool {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Pool>> {
         let label = read_label(&*disk)?;
+        let seals = seals_of(&label, options.data_key.as_ref())?;
         let lock = take_lock(&*disk)?;
         make_durable(&*disk)?;
         let table = Table::new();
-        let (journal, damage) = Journal::open(&disk, &table, |root| {
-            rebuild(&*disk, &label.pool_id, &*nodes, root.hash, &table)
+        let (journal, damage) = Journal::open(&disk, &seals, &table, |root| {
+            rebuild(&*disk, &label.pool_id, &seals, &*nodes, root.hash, &table)
         })?;
-        let segments = Segments::new(disk.clone(), label.pool_id, options);
+        let segments = Segments::new(disk.clone(), label.pool_id, &seals, options);
         let Settled { dead, uses, lost, .. } = settle_table(&table);
         let missing = adopt_segments(&*disk, &segments, &uses)?;
         find_dead_ranges(&table, &segments, &uses);
@@ -127,6 +133,7 @@ impl Pool {
             lock: Mutex::new(Some(lock)),
             background: Background::default(),
             disk,
+            seals,
             nodes,
             clock,
             table,
@@ -158,11 +165,21 @@ impl Pool {
     /// `Io`, `DamagedStructure`.
     pub fn declare_features(&self) -> Result<()> {
         let label = read_label(&*self.disk)?;
-        if label.features == label::KNOWN_FEATURES {
+        let features = label.features | label::BASE_FEATURES;
+        if label.features == features {
             return Ok(());
         }
-        let label = Label { features: label::KNOWN_FEATURES, ..label };
+        let label = Label { features, ..label };
         write_label(&*self.disk, &label).map_err(|error| Error::io("write the label", &error))
+    }
+}
+
+/// What opens a pool with this label.
+pub(crate) fn seals_of(label: &Label, key: Option<&DataKey>) -> Result<Seals> {
+    match (label.is_encrypted(), key) {
+        (true, None) => Err(Error::NoKey),
+        (false, Some(_)) => Err(Error::NotEncrypted),
+        (_, key) => Ok(Seals::new(key)?),
     }
 }
 

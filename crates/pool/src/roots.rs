@@ -4,7 +4,7 @@
 //! torn. A slot is two copies side by side; a spare one is in the file of the other slot.
 
 use crate::load::open_file;
-use crate::{Error, Result};
+use crate::{Error, Result, Seals};
 use offshoot_format::DecodeError;
 use offshoot_format::root::{self, LogExtent, RootSlot};
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
@@ -37,6 +37,7 @@ impl CommitError {
 /// The files of both slots.
 pub(crate) struct Roots {
     slots: [Arc<dyn DiskFile>; 2],
+    seals: Seals,
 }
 
 /// What the slots say.
@@ -60,7 +61,7 @@ fn slot_of(txg: u64) -> usize {
 }
 
 /// Makes the slots of an empty pool, whose first log is that number.
-pub(crate) fn create(disk: &dyn Disk, log: u64) -> io::Result<()> {
+pub(crate) fn create(disk: &dyn Disk, seals: &Seals, log: u64) -> io::Result<()> {
     let first = RootSlot {
         txg: Default::default(),
         hash: offshoot_types::BlockHash::ZERO,
@@ -70,7 +71,7 @@ pub(crate) fn create(disk: &dyn Disk, log: u64) -> io::Result<()> {
         dedup_saved: 0,
         extra: Vec::new(),
     };
-    let slot = first.encode().map_err(io::Error::other)?;
+    let slot = first.encode().and_then(|slot| root::seal(seals, slot)).map_err(io::Error::other)?;
     let blank = vec![0; root::LEN];
     for (path, content) in PATHS.iter().zip([[&slot[..], &slot, &blank], [&blank, &blank, &slot]]) {
         let file = disk.create(path)?;
@@ -81,9 +82,9 @@ pub(crate) fn create(disk: &dyn Disk, log: u64) -> io::Result<()> {
 }
 
 impl Roots {
-    pub(crate) fn open(disk: &dyn Disk) -> Result<Roots> {
+    pub(crate) fn open(disk: &dyn Disk, seals: &Seals) -> Result<Roots> {
         let open = |path| open_file(disk, path, "root");
-        Ok(Roots { slots: [open(PATHS[0])?, open(PATHS[1])?] })
+        Ok(Roots { slots: [open(PATHS[0])?, open(PATHS[1])?], seals: seals.clone() })
     }
 
     /// Reads the newest root. Spare copies count only where a slot is damaged.
@@ -93,7 +94,7 @@ impl Roots {
         for (path, file) in PATHS.iter().zip(&self.slots) {
             let (mut valid, mut problem) = (false, None);
             for copy in 0..root::COPIES {
-                match read_copy(&**file, path, (copy * root::LEN) as u64)? {
+                match self.read_copy(&**file, path, (copy * root::LEN) as u64)? {
                     Copy::Valid(root) => {
                         valid = true;
                         newest = newer(newest, Some(root));
@@ -103,7 +104,7 @@ impl Roots {
                 }
             }
             damaged.extend(problem.filter(|_| !valid));
-            if let Copy::Valid(root) = read_copy(&**file, path, SPARE_AT)? {
+            if let Copy::Valid(root) = self.read_copy(&**file, path, SPARE_AT)? {
                 spare = newer(spare, Some(root));
             }
         }
@@ -129,7 +130,8 @@ impl Roots {
     /// ORDER 3: the root MUST be durable before a commit is reported. The other slot, with the root
     /// before, stays as it is: one of the two exists, whatever happens to this write.
     pub(crate) fn write(&self, root: &RootSlot, txg: u64) -> std::result::Result<(), CommitError> {
-        let bytes = root.encode().map_err(|error| CommitError::Undone(error.into()))?;
+        let bytes = root.encode().and_then(|slot| root::seal(&self.seals, slot));
+        let bytes = bytes.map_err(|error| CommitError::Undone(error.into()))?;
         let (slot, other) = (slot_of(txg), slot_of(txg + 1));
         // The spare copy MUST also be durable, but not earlier: it would outlive a commit that is cut
         // off.
@@ -148,6 +150,22 @@ impl Roots {
         self.put(other, 0, &bytes[..len])
     }
 
+    fn read_copy(&self, file: &dyn DiskFile, path: &str, at: u64) -> Result<Copy> {
+        let mut bytes = vec![0; root::LEN];
+        match read_exact_at(file, at, &mut bytes) {
+            Ok(()) => {}
+            // A pool from before there were copies has one or two.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            // If a device does not answer, the older root may not be the last.
+            Err(error) => return Err(Error::io(format!("read '{path}'"), &error)),
+        }
+        Ok(match root::open(&self.seals, &bytes).and_then(|slot| RootSlot::decode(&slot)) {
+            Ok(root) => Copy::Valid(root),
+            Err(_) if bytes.iter().all(|byte| *byte == 0) => Copy::Blank,
+            Err(error) => Copy::Damaged(error),
+        })
+    }
+
     fn put(&self, slot: usize, at: u64, bytes: &[u8]) -> Result<()> {
         let file = &self.slots[slot];
         let written = file.write_at(at, bytes).and_then(|()| file.sync_data());
@@ -157,20 +175,4 @@ impl Roots {
 
 fn newer(one: Option<RootSlot>, other: Option<RootSlot>) -> Option<RootSlot> {
     one.into_iter().chain(other).max_by_key(|root| root.txg)
-}
-
-fn read_copy(file: &dyn DiskFile, path: &str, at: u64) -> Result<Copy> {
-    let mut bytes = vec![0; root::LEN];
-    match read_exact_at(file, at, &mut bytes) {
-        Ok(()) => {}
-        // A pool from before there were copies has one or two.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-        // If a device does not answer, the older root may not be the last.
-        Err(error) => return Err(Error::io(format!("read '{path}'"), &error)),
-    }
-    Ok(match RootSlot::decode(&bytes) {
-        Ok(root) => Copy::Valid(root),
-        Err(_) if bytes.iter().all(|byte| *byte == 0) => Copy::Blank,
-        Err(error) => Copy::Damaged(error),
-    })
 }

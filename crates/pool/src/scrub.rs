@@ -5,7 +5,8 @@
 //! not reach: such blocks are new, or compaction moved and verified them.
 
 use crate::block::verify;
-use crate::check::{check_frame, recount};
+use crate::check::recount;
+use crate::frames;
 use crate::pool::Pool;
 use crate::runs::{Run, runs};
 use crate::table::Entry;
@@ -146,8 +147,11 @@ impl Pool {
         let bytes = self.segments.read_run(run.segment, run.begin, run.end).unwrap_or_default();
         for (hash, entry) in run.blocks {
             let sound = run.cut(&bytes, entry.place()).is_some_and(|(frame, stored)| {
-                check_frame(frame, hash, entry).is_ok()
-                    && verify(hash, entry, stored.to_vec()).is_ok()
+                frames::check(&self.seals, frame, hash, entry).is_ok()
+                    && self
+                        .segments
+                        .open(frame, stored)
+                        .is_ok_and(|stored| verify(hash, entry, stored).is_ok())
             });
             let condition = match sound {
                 true => self.found_sound(hash),
@@ -187,7 +191,8 @@ impl Pool {
         // Its content is right. Is its frame, which a rebuild of the table needs to find it?
         let frame = self.segments.read_frame(entry.place());
         let moved = || self.table.get(hash).is_none_or(|now| now.place() != entry.place());
-        if frame.is_none_or(|frame| check_frame(&frame, hash, entry).is_ok()) || moved() {
+        let right = |frame: Vec<u8>| frames::check(&self.seals, &frame, hash, entry).is_ok();
+        if frame.is_none_or(right) || moved() {
             return Ok(self.found_sound(hash));
         }
         match self.heal(hash, &content)? {

@@ -20,14 +20,16 @@ mod spare;
 
 pub(crate) use files::{DIR, number_of, path_of};
 
+use crate::frames;
 use crate::table::Place;
-use crate::{Error, PoolOptions, Result};
+use crate::{Error, PoolOptions, Result, Seals};
 use appending::{Appending, Sealed};
 use dead_space::DeadSpace;
 use files::{Files, Segment};
 use offshoot_format::segment::{Frame, Layout};
 use offshoot_os::disk::Disk;
 use reading::Reading;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What reclaim wants to know about a segment.
@@ -48,6 +50,7 @@ pub(crate) struct SegmentSummary {
 /// All segment files of a pool.
 pub(crate) struct Segments {
     disk: Arc<dyn Disk>,
+    seals: Seals,
     files: Files,
     appending: Appending,
     reading: Reading,
@@ -55,10 +58,16 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    pub(crate) fn new(disk: Arc<dyn Disk>, pool_id: [u8; 16], options: &PoolOptions) -> Segments {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        pool_id: [u8; 16],
+        seals: &Seals,
+        options: &PoolOptions,
+    ) -> Segments {
         let size =
             options.segment_size.clamp(256 << 10, offshoot_format::segment::SEGMENT_LEN_MAX) as u32;
         Segments {
+            seals: seals.clone(),
             files: Files::default(),
             appending: Appending::new(disk.clone(), pool_id, size),
             reading: Reading::new(disk.clone(), options.open_segments_max.max(4)),
@@ -76,7 +85,9 @@ impl Segments {
         {
             return Ok(place);
         }
-        self.sealing(|sealed| self.appending.append(&self.files, frame, stored, sealed))
+        // Before any lock is taken.
+        let block = frames::seal(&self.seals, frame, stored)?;
+        self.sealing(|sealed| self.appending.append(&self.files, &block, sealed))
     }
 
     /// Does something that may seal segments, and offers their dead space.
@@ -147,21 +158,43 @@ impl Segments {
         self.files.all_reliable()
     }
 
-    /// Reads a block's stored bytes; the caller verifies them.
+    /// Reads what is stored of a block; the caller verifies it.
+    ///
+    /// # Errors
+    /// `InvalidData` if it is sealed and does not open.
     pub(crate) fn read(&self, place: Place) -> std::io::Result<Vec<u8>> {
-        let mut stored = vec![0; place.stored_len as usize];
-        self.read_range(place, &mut stored)?;
-        Ok(stored)
+        if !self.seals.are_on() {
+            let mut stored = vec![0; place.stored_len as usize];
+            self.read_range(place, place.content(), &mut stored)?;
+            return Ok(stored);
+        }
+        let frame_len = place.layout.frame_len();
+        let mut bytes = vec![0; (frame_len + place.stored_len) as usize];
+        self.read_range(place, place.offset, &mut bytes)?;
+        let (frame, stored) = bytes.split_at(frame_len as usize);
+        let opened = self.open(frame, stored);
+        let invalid = |detail| std::io::Error::new(std::io::ErrorKind::InvalidData, detail);
+        opened.map(Cow::into_owned).map_err(invalid)
     }
 
-    fn read_range(&self, place: Place, buffer: &mut [u8]) -> std::io::Result<()> {
+    /// What was stored of a block, given the bytes of its segment.
+    pub(crate) fn open<'a>(
+        &self,
+        frame: &[u8],
+        stored: &'a [u8],
+    ) -> std::result::Result<Cow<'a, [u8]>, String> {
+        frames::open(&self.seals, frame, stored)
+    }
+
+    /// Reads bytes of a block from `from` on.
+    fn read_range(&self, place: Place, from: u32, buffer: &mut [u8]) -> std::io::Result<()> {
         let segment = self.files.get(place.segment).ok_or_else(|| {
             std::io::Error::new(std::io::ErrorKind::NotFound, "the segment file is missing")
         })?;
-        if !segment.has_written(place.end()) && self.appending.find(place, buffer) {
+        if !segment.has_written(place.end()) && self.appending.find(place, from, buffer) {
             return Ok(());
         }
-        self.reading.read(&self.files, &segment, place, buffer)
+        self.reading.read(&self.files, &segment, from, buffer)
     }
 
     /// Reads a range of a file whose blocks are all written; `None` if they are not, or on errors.

@@ -331,7 +331,8 @@ impl Pool {
         purpose: Purpose,
     ) -> Result<(Place, Codec)> {
         self.durable.check_usable()?;
-        let (codec, compressed) = compress(kind, content);
+        // A page fills its room: there is none for a seal.
+        let (codec, compressed) = compress(kind, content, !self.seals.are_on());
         let stored = compressed.as_deref().unwrap_or(content);
         let (stored_len, raw_len) = (stored.len() as u32, content.len() as u32);
         let frame = Frame { hash, kind, codec, stored_len, raw_len };

@@ -11,7 +11,7 @@
 mod testpool;
 
 use offshoot_os::disk::sim::SimDisk;
-use offshoot_pool::{Error, Pool};
+use offshoot_pool::{Error, Pool, PoolOptions};
 use offshoot_types::BlockHash;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +33,9 @@ enum Broken {
     Unsound(String),
 }
 
+/// Runs with seeds from here on are on encrypted pools.
+const ENCRYPTED: u64 = 1 << 32;
+
 struct Run {
     disk: Arc<SimDisk>,
     random: Random,
@@ -50,7 +53,8 @@ struct Run {
 impl Run {
     fn new(seed: u64) -> Run {
         let disk = SimDisk::new(seed);
-        Pool::create(&*disk, &options()).unwrap();
+        let data_key = (seed >= ENCRYPTED).then(key);
+        Pool::create(&*disk, &PoolOptions { data_key, ..options() }).unwrap();
         Run {
             disk,
             random: Random(seed ^ 0xABCD),
@@ -217,8 +221,9 @@ fn undisturbed(seed: u64) -> (Run, u64) {
 
 #[test]
 fn every_operation_may_be_the_last() {
+    let encrypted = (ENCRYPTED..).take(seeds(4).count());
     let (mut runs, mut compacted, mut written_over, mut checkpoints) = (0, 0, 0, 0);
-    for seed in seeds(8) {
+    for seed in seeds(8).chain(encrypted) {
         let (run, operations) = undisturbed(seed);
         compacted += run.compacted;
         written_over += run.written_over;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::seed::run_seed;
-use crate::seeds;
+use crate::{ENCRYPTED, seeds};
 
 #[test]
 fn a_crash_anywhere_leaves_a_prefix() {
@@ -9,10 +9,17 @@ fn a_crash_anywhere_leaves_a_prefix() {
     }
 }
 
+#[test]
+fn the_same_on_encrypted_pools() {
+    for seed in seeds(4) {
+        run_seed(seed | ENCRYPTED, Some(6));
+    }
+}
+
 /// Otherwise a printed seed repeats nothing.
 #[test]
 fn a_seed_repeats_its_run() {
-    for seed in [3, 89] {
+    for seed in [3, 89, 3 | ENCRYPTED] {
         let (first, second) = (Plan::new(seed), Plan::new(seed));
         assert_eq!(first.to_string(), second.to_string());
         assert_eq!(first.operations, second.operations);

@@ -55,8 +55,10 @@ impl Store {
         let loaded = Loaded::new(&ground);
         // Made now, so that a failure below closes everything.
         let store = Arc::new(Store { ground, loaded, threads: Mutex::default() });
-        let options = &store.ground.options;
-        if store.ground.pool.root().txg == Txg(0) && IntentLog::replay(&*disk).is_err() {
+        let (options, seals) = (&store.ground.options, store.ground.pool.seals());
+        if store.ground.pool.root().txg == Txg(0)
+            && IntentLog::replay_sealed(&*disk, seals).is_err()
+        {
             IntentLog::create(&*disk, options.log_file_size, options.log_files)?;
         }
         // Before the first commit, which may write what older engines do not know.
@@ -67,7 +69,8 @@ impl Store {
         let pool = Arc::clone(&store.ground.pool);
         let room = move || pool.available_now(Purpose::Growth);
         let size_max = options.log_file_size * u64::from(options.log_files_max);
-        let log = IntentLog::open(&*disk)?.growing(disk, size_max, room);
+        let log = IntentLog::open_sealed(&*disk, seals.clone())?;
+        let log = log.growing(disk, size_max, room);
         let _ = store.ground.log.set(log);
         if store.ground.options.background {
             let threads = background::start(&store.ground, &store.loaded)
@@ -81,7 +84,7 @@ impl Store {
     /// after a crash in the middle changes nothing: the number of applied operations is stored with
     /// the tree.
     fn replay(&self, disk: &dyn Disk, survivors: &[(DatasetId, Arc<VolatileLog>)]) -> Result<()> {
-        let replay = IntentLog::replay(disk)?;
+        let replay = IntentLog::replay_sealed(disk, self.ground.pool.seals())?;
         let mut losses = Losses::default();
         for record in &replay.records {
             let batch = Batch::decode(&record.payload)?;

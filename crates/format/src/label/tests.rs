@@ -32,6 +32,9 @@ fn damage_and_the_future_are_refused() {
     }
     let newer = Label { version: 2, ..label };
     assert!(Label::decode(&newer.encode()).unwrap().refusal().unwrap().contains("version 2"));
-    let featured = Label { features: 4, ..label };
-    assert!(Label::decode(&featured.encode()).unwrap().refusal().unwrap().contains("0x4"));
+    let featured = Label { features: 8, ..label };
+    assert!(Label::decode(&featured.encode()).unwrap().refusal().unwrap().contains("0x8"));
+    assert!(!label.is_encrypted() && label.features == 3, "a plain pool's label is as it was");
+    let encrypted = Label::new_encrypted([7; 16]);
+    assert!(encrypted.is_encrypted() && encrypted.refusal().is_none());
 }

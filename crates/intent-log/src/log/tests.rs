@@ -1,4 +1,5 @@
 use super::*;
+use offshoot_format::seal::DataKey;
 use offshoot_os::disk::sim::SimDisk;
 
 const FILE: u64 = 64 << 10;
@@ -276,4 +277,71 @@ fn stale_records_with_the_next_sequence_in_the_right_place_are_refused() {
         log.sync(first + 1).unwrap();
         assert_eq!(sequences(&disk), [first, first + 1]);
     }
+}
+
+fn seals(byte: u8) -> Seals {
+    Seals::new(Some(&DataKey::of([byte; 32]))).unwrap()
+}
+
+#[test]
+fn sealed_records_are_read_with_their_key_and_tell_nothing() {
+    let disk = new_disk(1);
+    let log = IntentLog::open_sealed(&*disk, seals(1)).unwrap();
+    for number in 1..=20 {
+        add(&log, &payload(number)).unwrap();
+    }
+    log.sync(20).unwrap();
+    let found = IntentLog::replay_sealed(&*disk, &seals(1)).unwrap();
+    assert_eq!((found.records.len(), found.damage.len()), (20, 0));
+    for (record, number) in found.records.iter().zip(1..) {
+        assert_eq!((record.sequence, &record.payload), (number, &payload(number)));
+    }
+    let bytes = disk.content("log/00.log").unwrap();
+    assert!(!bytes.windows(64).any(|window| window == [20; 64]));
+    // With another key all of it is damaged, and what it belonged to is known.
+    let found = IntentLog::replay_sealed(&*disk, &seals(2)).unwrap();
+    assert!(found.records.is_empty());
+    assert_eq!((found.damage[0].first, &found.damage[0].streams), (1, &[(7, 10)].into()));
+}
+
+#[test]
+fn the_longest_sealed_record_fits() {
+    let disk = new_disk(1);
+    let log = IntentLog::open_sealed(&*disk, seals(1)).unwrap();
+    let longest = vec![7; log.payload_max()];
+    let last = add(&log, &longest).unwrap();
+    log.sync(last).unwrap();
+    assert!(matches!(add(&log, &vec![7; log.payload_max() + 1]), Err(Error::TooLarge { .. })));
+    let found = IntentLog::replay_sealed(&*disk, &seals(1)).unwrap();
+    assert!(found.records[0].payload == longest);
+}
+
+#[test]
+fn a_flipped_bit_of_a_sealed_record_is_mended_as_any_other() {
+    let disk = new_disk(1);
+    let log = IntentLog::open_sealed(&*disk, seals(1)).unwrap();
+    let last = add(&log, &payload(3)).unwrap();
+    log.sync(last).unwrap();
+    disk.flip_bit("log/01.log", LOG_HEADER_LEN + 100, 3);
+    let found = IntentLog::replay_sealed(&*disk, &seals(1)).unwrap();
+    assert_eq!((found.mended, found.damage.len()), (1, 0));
+    assert_eq!(found.records[0].payload, payload(3));
+}
+
+#[test]
+fn what_was_changed_with_right_checksums_is_damage() {
+    let disk = new_disk(1);
+    let log = IntentLog::open_sealed(&*disk, seals(1)).unwrap();
+    let last = add(&log, b"short").unwrap();
+    log.sync(last).unwrap();
+    let bytes = disk.content("log/01.log").unwrap();
+    let at = LOG_HEADER_LEN as usize;
+    let header = SectorHeader::peek(&bytes[at..]).unwrap();
+    let mut body = bytes[at + 48..at + 48 + header.length as usize].to_vec();
+    body[40 % header.length as usize] ^= 1;
+    let mut forged = Vec::new();
+    header.encode_record(std::iter::once(&body[..]), &mut forged);
+    disk.open("log/01.log").unwrap().write_at(LOG_HEADER_LEN, &forged).unwrap();
+    let found = IntentLog::replay_sealed(&*disk, &seals(1)).unwrap();
+    assert!(found.records.is_empty() && found.damage.len() == 1);
 }

@@ -15,7 +15,7 @@ fn random(len: usize, seed: u64) -> Vec<u8> {
 fn what_goes_in_comes_out() {
     let text = b"the quick brown fox ".repeat(410);
     for content in [text, random(8192, 5), vec![7; 65_536], vec![1], random(100, 3)] {
-        let (codec, stored) = compress(BlockKind::Data, &content);
+        let (codec, stored) = compress(BlockKind::Data, &content, true);
         let stored = stored.unwrap_or_else(|| content.clone());
         assert!(stored.len() <= content.len());
         assert_eq!(decompress(codec, stored, content.len() as u32), Ok(content));
@@ -34,16 +34,16 @@ fn random_content_is_not_tried_and_database_like_content_is() {
         .flat_map(|row| [row.to_le_bytes().to_vec(), vec![0; 12], random(16, row.into())].concat())
         .collect();
     assert!(!looks_random(&rows));
-    assert_eq!(compress(BlockKind::Data, &rows).0, Codec::Zstd);
+    assert_eq!(compress(BlockKind::Data, &rows, true).0, Codec::Zstd);
     let page = random(8192, 9);
-    assert_eq!(compress(BlockKind::Data, &page).0, Codec::Page);
-    assert_eq!(compress(BlockKind::Node, &page).0, Codec::Raw);
-    assert_eq!(compress(BlockKind::Data, &page[1..]).0, Codec::Raw);
+    assert_eq!(compress(BlockKind::Data, &page, true).0, Codec::Page);
+    assert_eq!(compress(BlockKind::Node, &page, true).0, Codec::Raw);
+    assert_eq!(compress(BlockKind::Data, &page[1..], true).0, Codec::Raw);
 }
 
 #[test]
 fn damaged_content_is_an_error() {
-    let (_, stored) = compress(BlockKind::Data, &[7; 8192]);
+    let (_, stored) = compress(BlockKind::Data, &[7; 8192], true);
     let stored = stored.unwrap();
     assert!(decompress(Codec::Zstd, stored.clone(), 8191).is_err());
     assert!(decompress(Codec::Zstd, stored.clone(), 8193).is_err());
@@ -75,8 +75,9 @@ fn ratios_of_a_sample() {
     let sum = |stored: &dyn Fn(&Vec<u8>) -> usize| {
         raw as f64 / pages.iter().map(stored).sum::<usize>() as f64
     };
-    let zstd =
-        sum(&|page| compress(BlockKind::Data, page).1.map_or(page.len(), |bytes| bytes.len()));
+    let zstd = sum(&|page| {
+        compress(BlockKind::Data, page, true).1.map_or(page.len(), |bytes| bytes.len())
+    });
     let forced = sum(&|page| zstd::bulk::compress(page, LEVEL).unwrap().len().min(page.len()));
     let lz4 = sum(&|page| lz4_flex::block::compress(page).len().min(page.len()));
     let skipped = pages.iter().filter(|page| looks_random(page)).count();

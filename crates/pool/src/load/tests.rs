@@ -62,12 +62,12 @@ fn several_threads_load_what_one_does() {
     assert!(files.iter().all(|file| file.len > BATCH_LEN as u64), "more than one batch each");
     let alone = Table::new();
     let mut worker = Worker::new(&alone, 0, 1);
-    read(&files, |batch| worker.apply(&batch)).unwrap();
+    read(&Seals::default(), &files, |batch| worker.apply(&batch)).unwrap();
     let wanted = content(&alone);
     assert!(wanted.len() > 100_000);
     for threads in [2, 3] {
         let table = Table::new();
-        load_on(threads, &files, &table).unwrap();
+        load_on(threads, &Seals::default(), &files, &table).unwrap();
         assert!(content(&table) == wanted, "{threads} threads");
     }
 }
@@ -83,7 +83,7 @@ fn damage_is_an_error_whoever_meets_it() {
     let chunks = |len| [Chunks { path: "log".to_owned(), file: file.clone(), len }];
     for len in [header.len() + payload.len(), 30] {
         for threads in [1, 2] {
-            let result = load_on(threads, &chunks(len as u64), &Table::new());
+            let result = load_on(threads, &Seals::default(), &chunks(len as u64), &Table::new());
             assert!(matches!(result, Err(Error::DamagedStructure { .. })), "{result:?}");
         }
     }

@@ -4,9 +4,10 @@
 //! flush writes the rest and syncs. Until a buffer is written, reads are answered from it.
 
 use super::files::{DIR, Files, Segment, SegmentState, path_of};
+use crate::frames::Block;
 use crate::table::Place;
 use crate::{Error, Result};
-use offshoot_format::segment::{Frame, Layout, encode_segment_header};
+use offshoot_format::segment::{Layout, encode_segment_header};
 use offshoot_os::disk::{Disk, DiskFile};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
@@ -108,9 +109,9 @@ impl Appender {
         }
     }
 
-    fn find(&self, place: Place, buffer: &mut [u8]) -> bool {
+    fn find(&self, place: Place, from: u32, buffer: &mut [u8]) -> bool {
         let copy = |begin: u32, bytes: &[u8], buffer: &mut [u8]| {
-            let from = place.content().checked_sub(begin).map(|from| from as usize);
+            let from = from.checked_sub(begin).map(|from| from as usize);
             let found = from.and_then(|from| bytes.get(from..from + buffer.len()));
             found.map(|found| buffer.copy_from_slice(found)).is_some()
         };
@@ -167,12 +168,11 @@ impl Appending {
     pub(super) fn append(
         &self,
         files: &Files,
-        frame: &Frame,
-        stored: &[u8],
+        block: &Block<'_>,
         sealed: &mut Sealed,
     ) -> Result<Place> {
-        let layout = frame.codec.layout();
-        let room = layout.room(frame.stored_len);
+        let (layout, stored_len) = (block.layout, block.stored_len);
+        let room = layout.room(stored_len);
         let (place, full) = {
             let mut appender = self.appender.lock();
             let fits = appender.open[layout as usize].as_ref().is_some_and(|open| {
@@ -186,9 +186,9 @@ impl Appending {
             };
             let offset = open.begin + open.buffer.len() as u32;
             if layout == Layout::Frames {
-                open.buffer.extend_from_slice(&frame.encode());
+                open.buffer.extend_from_slice(&block.header);
             }
-            open.buffer.extend_from_slice(stored);
+            open.buffer.extend_from_slice(&block.content);
             let padded = (offset + room - open.begin) as usize;
             open.buffer.resize(padded, 0);
             {
@@ -196,7 +196,7 @@ impl Appending {
                 state.len = offset + room;
                 state.live += u64::from(room);
             }
-            let (segment, stored_len) = (open.segment.number, frame.stored_len);
+            let segment = open.segment.number;
             let place = Place { segment, offset, stored_len, layout };
             let full = open.buffer.len() >= BUFFER_LEN;
             if full {
@@ -337,9 +337,9 @@ impl Appending {
         files.give_up(unsynced.keys().copied().chain(pending));
     }
 
-    /// Copies a block that is in a buffer; whether it is.
-    pub(super) fn find(&self, place: Place, buffer: &mut [u8]) -> bool {
-        self.appender.lock().find(place, buffer)
+    /// Copies bytes of a block, from `from` on, that is in a buffer; whether it is.
+    pub(super) fn find(&self, place: Place, from: u32, buffer: &mut [u8]) -> bool {
+        self.appender.lock().find(place, from, buffer)
     }
 
     /// A range of a file was written past the buffers: the next flush syncs it.

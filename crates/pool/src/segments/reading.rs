@@ -1,7 +1,6 @@
 //! Reading blocks back, with a bounded number of open files.
 
 use super::files::{Files, Segment, path_of};
-use crate::table::Place;
 use offshoot_os::disk::{Disk, DiskFile, read_exact_at};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -20,16 +19,16 @@ impl Reading {
         Reading { disk, open: Mutex::default(), open_max }
     }
 
-    /// Reads a block's stored bytes from its file.
+    /// Reads bytes of a segment's file.
     pub(super) fn read(
         &self,
         files: &Files,
         segment: &Segment,
-        place: Place,
+        from: u32,
         buffer: &mut [u8],
     ) -> std::io::Result<()> {
         let file = self.file(files, segment)?;
-        read_exact_at(&*file, u64::from(place.content()), buffer)
+        read_exact_at(&*file, u64::from(from), buffer)
     }
 
     /// Reads a range of a file whose blocks are all written; `None` if they are not, or on errors.

@@ -1,12 +1,14 @@
 //! A pool on a simulated disk, and nodes simple enough to check by hand.
 #![allow(dead_code)] // each test binary uses its own part
 
+use offshoot_format::label::Label;
 use offshoot_format::segment::{Layout, PAGE_LEN, decode_segment_header};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use offshoot_pool::{
-    DecodeError, NodeChildren, Pool, PoolCheck, PoolOptions, Result, ScrubState, Transaction,
+    DataKey, DecodeError, NodeChildren, Pool, PoolCheck, PoolOptions, Result, ScrubState,
+    Transaction,
 };
 use offshoot_types::BlockHash;
 use std::ops::ControlFlow;
@@ -49,11 +51,31 @@ pub fn create(disk: &Arc<SimDisk>) -> Arc<Pool> {
     open(disk).unwrap()
 }
 
+/// The key of encrypted pools.
+pub fn key() -> DataKey {
+    DataKey::of([0xA5; 32])
+}
+
+pub fn create_encrypted(disk: &Arc<SimDisk>) -> Arc<Pool> {
+    let options = PoolOptions { data_key: Some(key()), ..options() };
+    Pool::create(&**disk, &options).unwrap();
+    open(disk).unwrap()
+}
+
+/// The key of this pool, if its label says that it has one.
+pub fn key_of(disk: &SimDisk) -> Option<DataKey> {
+    let label = Label::decode(&disk.content("label")?).ok()?;
+    label.is_encrypted().then(key)
+}
+
 pub fn open(disk: &Arc<SimDisk>) -> Result<Arc<Pool>> {
     open_with(disk, &options())
 }
 
+/// Opens the pool; with its key, if it is encrypted.
 pub fn open_with(disk: &Arc<SimDisk>, options: &PoolOptions) -> Result<Arc<Pool>> {
+    let data_key = key_of(disk);
+    let options = &PoolOptions { data_key, ..options.clone() };
     Pool::open(disk.clone() as Arc<dyn Disk>, options, Arc::new(Nodes), Arc::new(SystemClock))
 }
 
@@ -188,7 +210,9 @@ pub fn assert_reads(pool: &Pool, root: &BlockHash, numbers: impl Iterator<Item =
 
 /// The offline check of a pool that nobody has open.
 pub fn assert_check_finds_nothing(disk: &Arc<SimDisk>) {
-    let mut check = PoolCheck::open(disk.clone() as Arc<dyn Disk>, Arc::new(Nodes)).unwrap();
+    let mut check =
+        PoolCheck::open(disk.clone() as Arc<dyn Disk>, Arc::new(Nodes), key_of(disk).as_ref())
+            .unwrap();
     check.verify_segments(&mut |_, _| {});
     check.count_references();
     let findings = check.into_findings();
