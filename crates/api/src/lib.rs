@@ -35,8 +35,8 @@ pub use ledger::{Ledger, LedgerEntry, LedgerKind};
 pub use moment::{Moment, Position};
 pub use policy::{Policy, PolicyList, SetPolicy};
 pub use pool::{
-    BlockHolder, CacheStatus, DamagedBlock, PoolCheck, PoolFinding, PoolStatus, Scrub, ScrubPool,
-    ScrubReport,
+    BlockHolder, CacheStatus, DamagedBlock, PoolCheck, PoolEncryption, PoolFinding, PoolStatus,
+    Scrub, ScrubPool, ScrubReport,
 };
 pub use secret::Secret;
 pub use secrets::{RotateSecrets, Secrets};

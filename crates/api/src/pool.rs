@@ -24,7 +24,7 @@ pub struct CacheStatus {
 }
 
 /// What the pool holds and the space it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct PoolStatus {
     /// What the pool's data may take in all.
     pub capacity_bytes: u64,
@@ -42,8 +42,20 @@ pub struct PoolStatus {
     pub dedup_ratio: f64,
     /// What blocks of zeros would have taken.
     pub zero_saved_bytes: u64,
+    /// How the pool is encrypted; absent if it is not.
+    #[serde(default)]
+    pub encryption: Option<PoolEncryption>,
     /// The shared block cache.
     pub cache: CacheStatus,
+}
+
+/// How a pool is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolEncryption {
+    /// The cipher.
+    pub cipher: String,
+    /// The id of the key that wraps the pool's own. It is kept outside of the pool.
+    pub key_id: String,
 }
 
 /// A request to read and verify everything in the pool.

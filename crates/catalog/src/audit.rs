@@ -61,8 +61,10 @@ impl Catalog {
     pub fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, Error> {
         let since = filter.since.map_or(i64::MIN, Timestamp::as_microsecond);
         self.transaction(|tx| {
-            let sql = "SELECT id, time_us, user, origin, action, object, outcome, job, refused \
-                FROM audit WHERE time_us >= ?1 AND (?2 IS NULL OR user = ?2) \
+            let sql = "SELECT id, time_us, unseal('audit', user), unseal('audit', origin), \
+                unseal('audit', action), unseal('audit', object), unseal('audit', outcome), \
+                job, refused FROM audit \
+                WHERE time_us >= ?1 AND (?2 IS NULL OR unseal('audit', user) = ?2) \
                 ORDER BY id DESC LIMIT ?3";
             let mut query = tx.sql().prepare(sql)?;
             let mut rows = query.query(params![since, filter.user, filter.limit])?;
@@ -118,7 +120,8 @@ impl Transaction<'_> {
         let job = job.map(|job| job.0);
         self.sql().execute(
             "INSERT INTO audit (time_us, user, origin, action, object, outcome, job, refused) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+             VALUES (?1, seal('audit', ?2), seal('audit', ?3), seal('audit', ?4), \
+             seal('audit', ?5), seal('audit', ?6), ?7, ?8)",
             params![time_us, user, origin, action, object, outcome, job, refused],
         )?;
         if self.sql().last_insert_rowid() % PRUNED_EVERY == 0 {

@@ -44,14 +44,16 @@ impl Catalog {
             let since: Option<String> = tx
                 .sql()
                 .query_row(
-                    "SELECT time FROM fault WHERE object = ?1 AND topic = ?2",
+                    "SELECT time FROM fault \
+                     WHERE object = label('fault', ?1) AND topic = label('fault', ?2)",
                     params![subject, fault.topic],
                     |row| row.get(0),
                 )
                 .optional()?;
             let time = since.clone().unwrap_or_else(|| fault.time.to_string());
             tx.sql().execute(
-                "INSERT OR REPLACE INTO fault VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO fault VALUES \
+                 (label('fault', ?1), label('fault', ?2), ?3, seal('fault', ?4), seal('fault', ?5))",
                 params![subject, fault.topic, time, fault.message, fault.hint],
             )?;
             if since.is_none() {
@@ -66,10 +68,12 @@ impl Catalog {
         let subject = subject.stored();
         // Often called for faults that do not exist: looking first saves a write to disk.
         self.transaction(|tx| {
-            let known = "SELECT 1 FROM fault WHERE object = ?1 AND topic = ?2";
+            let known = "SELECT 1 FROM fault \
+                WHERE object = label('fault', ?1) AND topic = label('fault', ?2)";
             let there = tx.sql().prepare(known)?.exists(params![subject, topic])?;
             if there {
-                let delete = "DELETE FROM fault WHERE object = ?1 AND topic = ?2";
+                let delete = "DELETE FROM fault \
+                    WHERE object = label('fault', ?1) AND topic = label('fault', ?2)";
                 tx.sql().execute(delete, params![subject, topic])?;
             }
             Ok(there)
@@ -79,7 +83,10 @@ impl Catalog {
     /// Forgets all faults of a subject.
     pub fn clear_faults(&self, subject: &Subject) -> Result<(), Error> {
         self.transaction(|tx| {
-            tx.sql().execute("DELETE FROM fault WHERE object = ?1", [subject.stored()])?;
+            tx.sql().execute(
+                "DELETE FROM fault WHERE object = label('fault', ?1)",
+                [subject.stored()],
+            )?;
             Ok(())
         })
     }
@@ -87,7 +94,8 @@ impl Catalog {
     /// What is wrong now, oldest first.
     pub fn faults(&self) -> Result<Vec<Fault>, Error> {
         self.transaction(|tx| {
-            let sql = "SELECT object, topic, time, message, hint FROM fault ORDER BY time";
+            let sql = "SELECT unseal('fault', object), unseal('fault', topic), time, \
+                unseal('fault', message), unseal('fault', hint) FROM fault ORDER BY time";
             let mut query = tx.sql().prepare(sql)?;
             let mut rows = query.query([])?;
             let mut faults = Vec::new();
@@ -113,7 +121,8 @@ impl Catalog {
     /// The last `limit` events, newest first.
     pub fn events(&self, limit: u32) -> Result<Vec<Event>, Error> {
         self.transaction(|tx| {
-            let sql = "SELECT id, time, object, message FROM event ORDER BY id DESC LIMIT ?1";
+            let sql = "SELECT id, time, unseal('event', object), unseal('event', message) \
+                FROM event ORDER BY id DESC LIMIT ?1";
             let mut query = tx.sql().prepare(sql)?;
             let mut rows = query.query([limit])?;
             let mut events = Vec::new();
@@ -135,7 +144,8 @@ impl Transaction<'_> {
     /// Records that something happened.
     pub fn add_event(&self, time: Timestamp, object: &str, message: &str) -> Result<(), Error> {
         self.sql().execute(
-            "INSERT INTO event (time, object, message) VALUES (?1, ?2, ?3)",
+            "INSERT INTO event (time, object, message) \
+             VALUES (?1, seal('event', ?2), seal('event', ?3))",
             params![time.to_string(), object, message],
         )?;
         self.sql().execute(

@@ -129,7 +129,7 @@ impl Catalog {
         self.transaction(|tx| {
             let job = build(JobId(tx.next_number("job")?));
             tx.sql().execute(
-                "INSERT INTO job VALUES (?1, ?2, ?3)",
+                "INSERT INTO job VALUES (?1, ?2, seal('job', ?3))",
                 params![job.id.0, job.settled, encode(&job)?],
             )?;
             Ok(job)
@@ -142,7 +142,7 @@ impl Catalog {
     /// If this is not saved, a job that has ended would seem to run for ever.
     pub fn save_job(&self, job: &Job) -> Result<(), Error> {
         self.insistent_transaction(|tx| {
-            let sql = "UPDATE job SET settled = ?2, body = ?3 WHERE id = ?1";
+            let sql = "UPDATE job SET settled = ?2, body = seal('job', ?3) WHERE id = ?1";
             if tx.sql().execute(sql, params![job.id.0, job.settled, encode(job)?])? == 0 {
                 return Err(Error::NotFound(job.id.to_string()));
             }
@@ -152,8 +152,8 @@ impl Catalog {
                 tx.sql().execute(sql, [JOBS_KEPT])?;
             }
             if job.settled && job.of_engine {
-                let sql = "DELETE FROM job WHERE settled AND body ->> 'of_engine' AND id <= \
-                    (SELECT id FROM job WHERE settled AND body ->> 'of_engine' \
+                let sql = "DELETE FROM job WHERE settled AND unseal('job', body) ->> 'of_engine' AND id <= \
+                    (SELECT id FROM job WHERE settled AND unseal('job', body) ->> 'of_engine' \
                     ORDER BY id DESC LIMIT 1 OFFSET ?1)";
                 tx.sql().execute(sql, [ENGINE_JOBS_KEPT])?;
             }
@@ -164,7 +164,7 @@ impl Catalog {
     /// A job.
     pub fn job(&self, id: JobId) -> Result<Job, Error> {
         let found = self.transaction(|tx| {
-            let sql = "SELECT body FROM job WHERE id = ?1";
+            let sql = "SELECT unseal('job', body) FROM job WHERE id = ?1";
             Ok(tx.sql().query_row(sql, [id.0], |row| row.get::<_, String>(0)).optional()?)
         })?;
         decode(&found.ok_or_else(|| Error::NotFound(id.to_string()))?)
@@ -172,12 +172,15 @@ impl Catalog {
 
     /// The last `limit` jobs, newest first.
     pub fn jobs(&self, limit: u32) -> Result<Vec<Job>, Error> {
-        self.select_jobs("SELECT body FROM job ORDER BY id DESC LIMIT ?1", limit)
+        self.select_jobs("SELECT unseal('job', body) FROM job ORDER BY id DESC LIMIT ?1", limit)
     }
 
     /// Jobs with something left to do or undo, oldest first.
     pub fn unsettled_jobs(&self) -> Result<Vec<Job>, Error> {
-        self.select_jobs("SELECT body FROM job WHERE NOT settled ORDER BY id LIMIT ?1", u32::MAX)
+        self.select_jobs(
+            "SELECT unseal('job', body) FROM job WHERE NOT settled ORDER BY id LIMIT ?1",
+            u32::MAX,
+        )
     }
 
     fn select_jobs(&self, sql: &str, limit: u32) -> Result<Vec<Job>, Error> {

@@ -13,7 +13,8 @@
 //! 3. An id is never given twice, not even after a deletion or a crash.
 //! 4. A name is unique among dSources and VDBs together, and among bookmarks.
 //! 5. What is secret is in no table but `sealed`, and there only as [`Keyring`] sealed it.
-//! 6. Invalid bytes in the file are [`Error::Damaged`], never a panic.
+//! 6. In an encrypted pool, whatever says what something is called or contains goes through `seal` or `label` (`rows`).
+//! 7. Invalid bytes in the file are [`Error::Damaged`], never a panic.
 //!
 //! One connection behind one mutex: transactions are short and the catalog is never on the path of
 //! data reads or writes.
@@ -25,6 +26,7 @@ mod job;
 mod key_id;
 mod migration;
 mod record;
+mod rows;
 mod seal;
 mod sealed;
 mod secret;
@@ -37,6 +39,7 @@ pub use event::{Event, Fault};
 pub use job::{Job, JobState, Progress, StepRecord, StepState};
 pub use key_id::KeyId;
 pub use record::Record;
+pub use rows::RowKey;
 pub use seal::{Keyring, SecretKey};
 pub use store::{Catalog, Transaction};
 pub use subject::Subject;

@@ -75,8 +75,16 @@ impl SecretKey {
     }
 
     fn seal(&self, name: &str, secret: &Secret) -> Result<Vec<u8>, Error> {
+        self.wrap(name, secret.reveal().as_bytes())
+    }
+
+    /// Seals bytes that are kept elsewhere, under a name: nonce, ciphertext, tag.
+    ///
+    /// # Errors
+    /// If the cipher does not work.
+    pub fn wrap(&self, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let nonce: [u8; NONCE_LEN] = random_bytes();
-        let mut text = secret.reveal().as_bytes().to_vec();
+        let mut text = bytes.to_vec();
         let sealed = self.cipher()?.seal_in_place_append_tag(
             Nonce::assume_unique_for_key(nonce),
             Aad::from(name.as_bytes()),
@@ -87,13 +95,23 @@ impl SecretKey {
     }
 
     fn open(&self, name: &str, value: &[u8]) -> Result<Secret, Error> {
+        let damaged = |_| Error::Damaged(format!("the secret {name} does not open"));
+        Ok(Secret::new(std::str::from_utf8(&self.unwrap(name, value)?).map_err(damaged)?))
+    }
+
+    /// The bytes that were sealed under a name.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if they do not open.
+    pub fn unwrap(&self, name: &str, value: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let damaged = || Error::Damaged(format!("the secret {name} does not open"));
         let (nonce, sealed) = value.split_at_checked(NONCE_LEN).ok_or_else(damaged)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| damaged())?;
         let mut text = Zeroizing::new(sealed.to_vec());
         let aad = Aad::from(name.as_bytes());
-        let text = self.cipher()?.open_in_place(nonce, aad, &mut text).map_err(|_| damaged())?;
-        Ok(Secret::new(std::str::from_utf8(text).map_err(|_| damaged())?))
+        let len = self.cipher()?.open_in_place(nonce, aad, &mut text).map_err(|_| damaged())?.len();
+        text.truncate(len);
+        Ok(text)
     }
 }
 

@@ -33,7 +33,10 @@ pub fn seal_plain(sql: &Connection, keys: &Keyring) -> Result<(), Error> {
     let used: bool =
         sql.query_row("SELECT EXISTS (SELECT 1 FROM sequence)", [], |row| row.get(0))?;
     if any || used {
-        sql.execute("INSERT OR REPLACE INTO setting VALUES (?1, 'true')", [TRACES])?;
+        sql.execute(
+            "INSERT OR REPLACE INTO setting VALUES (?1, seal('setting', 'true'))",
+            [TRACES],
+        )?;
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ impl Catalog {
     /// The value of a setting of the engine.
     pub fn setting<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
         self.transaction(|tx| {
-            let sql = "SELECT value FROM setting WHERE key = ?1";
+            let sql = "SELECT unseal('setting', value) FROM setting WHERE key = ?1";
             let found = tx.sql().query_row(sql, [key], |row| row.get(0)).optional()?;
             let text: String = match found {
                 Some(text) => text,
@@ -110,7 +110,7 @@ impl Catalog {
     pub fn set_setting<T: Serialize>(&self, key: &str, value: &T) -> Result<(), Error> {
         let text = serde_json::to_string(value).map_err(|e| Error::Unusable(e.to_string()))?;
         self.transaction(|tx| {
-            let sql = "INSERT OR REPLACE INTO setting VALUES (?1, ?2)";
+            let sql = "INSERT OR REPLACE INTO setting VALUES (?1, seal('setting', ?2))";
             tx.sql().execute(sql, params![key, text])?;
             Ok(())
         })

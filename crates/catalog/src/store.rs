@@ -1,6 +1,7 @@
 //! The file, transactions, and the operations on objects.
 
 use crate::record::{From64, Record};
+use crate::rows::{self, RowKey};
 use crate::{Error, KeyId, Keyring, migration, sealed};
 use offshoot_domain::Owner;
 use parking_lot::Mutex;
@@ -48,6 +49,18 @@ impl Catalog {
     /// [`Error::Newer`] for a newer format, [`Error::NoKey`] if its secrets are sealed with another key,
     /// [`Error::Damaged`] if the file is not a sound catalog, [`Error::Unusable`] if it cannot be opened.
     pub fn open(path: &Path, keys: impl Into<Arc<Keyring>>) -> Result<Catalog, Error> {
+        Catalog::open_sealed(path, keys, None)
+    }
+
+    /// As [`Catalog::open`], with the key of an encrypted pool's rows.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`].
+    pub fn open_sealed(
+        path: &Path,
+        keys: impl Into<Arc<Keyring>>,
+        rows: Option<&RowKey>,
+    ) -> Result<Catalog, Error> {
         let keys = keys.into();
         let unusable = |error| Error::Unusable(format!("{}: {error}", path.display()));
         let file = OpenOptions::new()
@@ -66,6 +79,7 @@ impl Catalog {
             std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
         }
         let mut db = Connection::open(path)?;
+        rows::register(&db, rows)?;
         db.busy_timeout(PATIENCE)?;
         let sound: String = db.pragma_query_value(None, "quick_check", |row| row.get(0))?;
         if sound != "ok" {
@@ -110,8 +124,9 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`Catalog::open`]; also for an older format, which only an engine migrates.
-    pub fn look(path: &Path) -> Result<Catalog, Error> {
+    pub fn look(path: &Path, rows: Option<&RowKey>) -> Result<Catalog, Error> {
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        rows::register(&db, rows)?;
         migration::check_newest(&db)?;
         Ok(Catalog::of(db, None))
     }
@@ -303,7 +318,7 @@ impl Transaction<'_> {
         let id = object.id().number();
         if let (Some(namespace), Some(name)) = (R::NAMESPACE, object.name()) {
             let sql = "SELECT kind || '-' || id FROM object \
-                WHERE namespace = ?1 AND name = ?2 AND NOT (kind = ?3 AND id = ?4)";
+                WHERE namespace = ?1 AND name = label('name', ?2) AND NOT (kind = ?3 AND id = ?4)";
             let other = params![namespace, name, R::KIND, id];
             if let Some(by) = self.sql.query_row(sql, other, |row| row.get(0)).optional()? {
                 return Err(Error::NameTaken { name: name.to_owned(), by });
@@ -313,7 +328,8 @@ impl Transaction<'_> {
             .map_err(|error| Error::Unusable(format!("{}: {error}", object.id())))?;
         let owner = object.owner().map(|owner| owner.to_string());
         self.sql.execute(
-            "INSERT OR REPLACE INTO object VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT OR REPLACE INTO object \
+             VALUES (?1, ?2, ?3, label('name', ?4), ?5, seal('object', ?6))",
             params![R::KIND, id, R::NAMESPACE, object.name(), owner, body],
         )?;
         Ok(())
@@ -331,7 +347,7 @@ impl Transaction<'_> {
 
     /// See [`Catalog::find_named`].
     pub fn find_named<R: Record>(&self, name: &str) -> Result<Option<R>, Error> {
-        Ok(self.select("name = ?2", &name)?.pop())
+        Ok(self.select("name = label('name', ?2)", &name)?.pop())
     }
 
     /// See [`Catalog::list`].
@@ -364,8 +380,9 @@ impl Transaction<'_> {
         condition: &str,
         value: &dyn rusqlite::ToSql,
     ) -> Result<Vec<R>, Error> {
-        let sql =
-            format!("SELECT id, body FROM object WHERE kind = ?1 AND {condition} ORDER BY id");
+        let sql = format!(
+            "SELECT id, unseal('object', body) FROM object WHERE kind = ?1 AND {condition} ORDER BY id"
+        );
         let mut query = self.sql.prepare_cached(&sql)?;
         let mut rows = query.query(params![R::KIND, value])?;
         let mut found = Vec::new();

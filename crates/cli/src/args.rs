@@ -156,6 +156,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot serve --pool /data/pool --cache-size 4GiB\n  \
                         offshoot serve --pool /data/pool --socket-group developers\n  \
+                        offshoot serve --pool /data/pool --encrypt --secret-key /etc/offshoot/pool.key\n  \
                         offshoot serve --pool /data/pool --listen 0.0.0.0:7640 --host-name engine.example\n\n\
                         Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
 pub struct ServeArgs {
@@ -184,6 +185,9 @@ pub struct ServeArgs {
     /// OFFSHOOT_SECRET_KEY_FILE] [default: one made outside of the pool]
     #[arg(long, overrides_with = "secret_key", value_name = "FILE")]
     pub secret_key: Option<PathBuf>,
+    /// Encrypt everything in a new pool; without the key of its secrets it cannot be opened
+    #[arg(long)]
+    pub encrypt: bool,
     /// Read settings from this file; options on the command line override them
     #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -36,7 +36,9 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Cell { spec, command } => match offshoot_server::enter_cell(&spec, &command)? {},
         Command::Demo(args) => return Ok(demo(&args, output)),
         Command::Bench(command) => return Ok(bench(&command, output)),
-        Command::Pool(PoolCommand::Check) => return pool::check(&cli.target, output),
+        Command::Pool(PoolCommand::Check { secret_key }) => {
+            return pool::check(&cli.target, secret_key.clone(), output);
+        }
         command => {
             let client = Client::new(target::resolve(&cli.target)?)?;
             let session = Session { client, output };

@@ -174,6 +174,11 @@ impl Pool {
     }
 }
 
+/// Whether the bytes of a label say that its pool is encrypted.
+pub fn is_encrypted(label: &[u8]) -> bool {
+    Label::decode(label).is_ok_and(|label| label.is_encrypted())
+}
+
 /// What opens a pool with this label.
 pub(crate) fn seals_of(label: &Label, key: Option<&DataKey>) -> Result<Seals> {
     match (label.is_encrypted(), key) {

@@ -9,6 +9,7 @@
 //! cache_size       = 4GiB
 //! capacity         = 500GiB
 //! secret_key       = /etc/offshoot/key         # seals passwords in the catalog
+//! encrypt          = no                        # yes: a new pool is encrypted with that key
 //! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
 //! unconfined       = no                        # yes: servers run as plain processes
 //! ```
@@ -65,7 +66,7 @@ impl ServeOptions {
         tls: &mut (Option<PathBuf>, Option<PathBuf>),
     ) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, secret_key, postgres_bin_dir, unconfined, written as key = value";
+            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, secret_key, encrypt, postgres_bin_dir, unconfined, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -83,7 +84,11 @@ impl ServeOptions {
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),
             ("unconfined", "yes") => self.unconfined = true,
             ("unconfined", "no") => self.unconfined = false,
-            ("unconfined", value) => return Err(wrong(format!("'{value}' is neither yes nor no"))),
+            ("encrypt", "yes") => self.encrypt = true,
+            ("encrypt", "no") => self.encrypt = false,
+            ("unconfined" | "encrypt", value) => {
+                return Err(wrong(format!("'{value}' is neither yes nor no")));
+            }
             (key, _) => return Err(wrong(format!("'{key}' is not a key"))),
         }
         Ok(())

@@ -537,6 +537,10 @@ fn pool(view: &PoolView) -> api::PoolStatus {
         compression_ratio: stats.compression_ratio,
         dedup_ratio: stats.dedup_ratio,
         zero_saved_bytes: stats.zero_saved,
+        encryption: view
+            .encrypted_by
+            .clone()
+            .map(|key_id| api::PoolEncryption { cipher: "AES-256-GCM".to_owned(), key_id }),
         cache: api::CacheStatus {
             size_bytes: cache.size,
             used_bytes: cache.used,

@@ -26,6 +26,8 @@ pub struct ServeOptions {
     pub capacity_bytes: Option<u64>,
     /// The file with the key that secrets are sealed with.
     pub secret_key: Option<PathBuf>,
+    /// Whether a pool that is made is encrypted; one that is there has to be.
+    pub encrypt: bool,
     /// Directories with PostgreSQL's programs, searched before the usual places.
     pub postgres_bin_dirs: Vec<PathBuf>,
     /// Whether servers run as plain processes, without cells around them.
@@ -46,6 +48,7 @@ impl ServeOptions {
             cache_size_bytes: None,
             capacity_bytes: None,
             secret_key: None,
+            encrypt: false,
             postgres_bin_dirs: Vec::new(),
             unconfined: false,
             takeover: false,

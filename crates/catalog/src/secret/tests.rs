@@ -189,6 +189,6 @@ fn a_damaged_secret_keeps_nobody_from_the_others() {
 fn who_only_looks_sees_no_secret() {
     let (_dir, path) = scratch();
     open(&path, key(1)).put_secret("name", &Secret::new(MARK)).expect("put");
-    let looked = Catalog::look(&path).expect("opens");
+    let looked = Catalog::look(&path, None).expect("opens");
     assert!(matches!(looked.secret("name"), Err(Error::Unusable(_))));
 }

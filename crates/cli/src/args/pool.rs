@@ -2,6 +2,7 @@
 
 use super::{JobArgs, size};
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum PoolCommand {
@@ -40,8 +41,15 @@ pub enum PoolCommand {
     /// Reads and verifies every block, and compares block table, references, directories, links and the
     /// intent log with each other. Exits with 1 if it finds a problem. A damaged block table is rebuilt from
     /// the segments by the next start of the engine.
-    #[command(after_help = "Example:\n  offshoot pool check --pool /data/pool")]
-    Check,
+    #[command(
+        after_help = "Examples:\n  offshoot pool check --pool /data/pool\n  offshoot pool check --pool /data/pool --secret-key /etc/offshoot/pool.key"
+    )]
+    Check {
+        /// The file with the key of an encrypted pool, if it was named to `serve`, too [env:
+        /// OFFSHOOT_SECRET_KEY_FILE]
+        #[arg(long, value_name = "FILE")]
+        secret_key: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]

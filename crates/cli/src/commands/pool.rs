@@ -1,13 +1,15 @@
 //! `offshoot pool …` and `offshoot status`
 
-use super::{Session, scrub};
+use super::{Session, scrub, serve};
 use crate::args::{PoolCommand, TargetArgs};
 use crate::output::{Fields, Output, or_dash, size, table, word};
 use crate::target;
 use offshoot_api::{
-    CacheStatus, Ledger, LedgerEntry, PoolCheck, PoolStatus, Status, Survival, Warning,
+    CacheStatus, Ledger, LedgerEntry, PoolCheck, PoolEncryption, PoolStatus, Status, Survival,
+    Warning,
 };
 use offshoot_types::{ErrorKind, Failure};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs one command.
@@ -23,7 +25,7 @@ pub fn run(session: &Session, command: PoolCommand) -> Result<(), Failure> {
             Ok(())
         }
         // Their findings decide the exit code, so they run elsewhere.
-        PoolCommand::Check | PoolCommand::Scrub(_) => Ok(()),
+        PoolCommand::Check { .. } | PoolCommand::Scrub(_) => Ok(()),
         PoolCommand::Reclaim(args) => {
             let job = session.client.reclaim_pool()?;
             session.follow(job, args, |_| pool_status(session))
@@ -70,7 +72,11 @@ fn ledger_row(entry: &LedgerEntry) -> Vec<String> {
 }
 
 /// `offshoot pool check`: without an engine; what it finds decides the exit code.
-pub fn check(target: &TargetArgs, output: Output) -> Result<ExitCode, Failure> {
+pub fn check(
+    target: &TargetArgs,
+    secret_key: Option<PathBuf>,
+    output: Output,
+) -> Result<ExitCode, Failure> {
     if target.server.is_some() {
         return Err(Failure::new(
             ErrorKind::InvalidInput,
@@ -86,7 +92,11 @@ pub fn check(target: &TargetArgs, output: Output) -> Result<ExitCode, Failure> {
             eprintln!("{} of {} verified", size(done), size(total));
         }
     };
-    let report = offshoot_server::check_pool(&target::pool_dir(target)?, &mut tell)?;
+    let report = offshoot_server::check_pool(
+        &target::pool_dir(target)?,
+        serve::key_file(secret_key),
+        &mut tell,
+    )?;
     output.print(&report, check_text);
     Ok(if report.findings.is_empty() {
         ExitCode::SUCCESS
@@ -176,6 +186,11 @@ fn pool_fields(fields: Fields, pool: &PoolStatus) -> Fields {
         .add("compression", format!("{:.2}×", pool.compression_ratio))
         .add("deduplication", format!("{:.2}×", pool.dedup_ratio))
         .add("zeros saved", size(pool.zero_saved_bytes))
+        .add("encryption", encryption(pool.encryption.as_ref()))
+}
+
+fn encryption(of: Option<&PoolEncryption>) -> String {
+    of.map_or("off".to_owned(), |of| format!("{}, key {}", of.cipher, of.key_id))
 }
 
 fn cache_fields(fields: Fields, cache: &CacheStatus) -> Fields {

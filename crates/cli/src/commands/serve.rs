@@ -29,9 +29,8 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.tls_files = args.tls_cert.clone().zip(args.tls_key.clone()).or(options.tls_files);
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
-    let named =
-        || std::env::var_os(KEY_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from);
-    options.secret_key = args.secret_key.clone().or_else(named).or(options.secret_key);
+    options.secret_key = key_file(args.secret_key.clone()).or(options.secret_key);
+    options.encrypt |= args.encrypt;
     options.unconfined |= args.unconfined;
     options.takeover = args.takeover;
     log_to_stderr()?;
@@ -42,6 +41,12 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
 pub fn run_keeper(target: &TargetArgs) -> Result<(), Failure> {
     log_to_stderr()?;
     offshoot_server::run_keeper(&target::pool_dir(target)?)
+}
+
+/// The file of keys that the command line names, or else the environment.
+pub fn key_file(named: Option<PathBuf>) -> Option<PathBuf> {
+    let variable = || std::env::var_os(KEY_VARIABLE).filter(|file| !file.is_empty());
+    named.or_else(|| variable().map(PathBuf::from))
 }
 
 fn log_to_stderr() -> Result<(), Failure> {

@@ -4,6 +4,7 @@
 //! where they are names one file with all of them: the first seals, all open. A key is durable before anything is sealed
 //! with it, and it is removed after nothing is sealed with it any more.
 
+use crate::core::encryption::file as encryption_file;
 use crate::ground::paths::Paths;
 use offshoot_catalog::{Catalog, KeyId, Keyring, SecretKey};
 use offshoot_os::files;
@@ -140,12 +141,18 @@ impl KeyPlaces {
         for place in self.file.iter().chain(&self.directory) {
             check_outside(place, paths.pool())?;
         }
-        let needed = Catalog::keys_needed(&paths.catalog())?;
+        let mut needed = Catalog::keys_needed(&paths.catalog())?;
+        let wraps = encryption_file::wrapped_by(paths)?;
+        needed.extend(wraps.clone().filter(|id| !needed.contains(id)));
         let mut keys = self.keys_of_file()?;
         let in_file = keys.len();
         for id in &needed {
             if keys.iter().all(|key| key.id() != id) {
-                let found = self.find_in_directory(id)?.ok_or_else(|| self.missing(id))?;
+                let missing = || match wraps.as_ref() == Some(id) {
+                    true => self.missing_for("this pool is encrypted", id),
+                    false => self.missing(id),
+                };
+                let found = self.find_in_directory(id)?.ok_or_else(missing)?;
                 keys.push(found);
             }
         }
@@ -225,12 +232,16 @@ impl KeyPlaces {
     }
 
     fn missing(&self, id: &KeyId) -> Failure {
+        self.missing_for("the secrets of this pool are sealed", id)
+    }
+
+    fn missing_for(&self, what: &str, id: &KeyId) -> Failure {
         let places = self.file.iter().chain(&self.directory);
         let places: Vec<_> = places.map(|place| format!(" in {}", place.display())).collect();
         Failure::new(
             ErrorKind::HostUnprepared,
             format!(
-                "the secrets of this pool are sealed with the key {id}, which is not there{}; nothing was changed",
+                "{what} with the key {id}, which is not there{}; nothing was changed",
                 places.join(" or ")
             ),
             "bring the key back from where its copy is kept, or name the file that has it with --secret-key",

@@ -2,6 +2,7 @@
 //! undone, what should run started.
 
 use crate::core::Core;
+use crate::core::encryption;
 use crate::core::secret_keys::KeyPlaces;
 use crate::core::topic::Topic;
 use crate::following::Following;
@@ -33,7 +34,7 @@ use crate::space::losses;
 use crate::space::room;
 use offshoot_catalog::Catalog;
 use offshoot_connector::Registry;
-use offshoot_dataset::{Store, StoreOptions};
+use offshoot_dataset::{DataKey, Store, StoreOptions};
 use offshoot_delivery::Delivery;
 use offshoot_domain::format_size;
 use offshoot_os::disk::{Disk, LinuxDisk};
@@ -66,6 +67,8 @@ pub struct EngineOptions {
     pub capacity: Option<u64>,
     /// Where the keys of the catalog's secrets are kept.
     pub secret_keys: KeyPlaces,
+    /// Whether a pool that is made is encrypted; one that is there has to be.
+    pub encrypt: bool,
     /// The kinds of databases it works with.
     pub connectors: Registry,
     /// How datasets reach the servers that work in them.
@@ -87,15 +90,21 @@ pub fn open(
         paths.check_way(user)?;
     }
     options.secret_keys.check(&paths)?;
+    let data_key = encryption::prepare(&paths, &options.secret_keys, options.encrypt)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let custody = Custody::connect(options.keeper.clone(), &paths);
     let survivors = Survivors::of(&custody);
-    let store = open_store(&paths, cache_size, options.capacity, clock.clone(), &survivors)?;
+    let store = open_store(
+        &paths,
+        pool_options(options, cache_size, &data_key),
+        clock.clone(),
+        &survivors,
+    )?;
     room::make_way(&store);
     paths.make_runtime()?;
     paths.remove_deserted_runtimes();
     custody.start();
-    let catalog = open_catalog(&paths, &options.secret_keys, &store)?;
+    let catalog = open_catalog(&paths, &options.secret_keys, &store, data_key.as_ref())?;
     let connectors = options.connectors.clone();
     let delivery = options.delivery.clone();
     let owners = Owners::of(&connectors, &paths);
@@ -191,8 +200,12 @@ fn open_catalog(
     paths: &Paths,
     keys: &KeyPlaces,
     store: &Arc<Store>,
+    data_key: Option<&DataKey>,
 ) -> Result<Arc<Catalog>, Failure> {
-    let catalog = Arc::new(Catalog::open(&paths.catalog(), keys.prepare(paths)?)?);
+    let ring = keys.prepare(paths)?;
+    encryption::wrap_by(paths, keys, ring.first())?;
+    let rows = encryption::row_key(data_key);
+    let catalog = Arc::new(Catalog::open_sealed(&paths.catalog(), ring, rows.as_deref())?);
     let ballast = Arc::downgrade(store);
     catalog.on_full(move || ballast.upgrade().is_some_and(|it| it.pool().release_ballast()));
     if let Err(error) = catalog.remove_traces() {
@@ -201,10 +214,21 @@ fn open_catalog(
     Ok(catalog)
 }
 
+fn pool_options(of: &EngineOptions, cache: u64, data_key: &Option<DataKey>) -> StoreOptions {
+    let mut options = StoreOptions::default();
+    options.pool.cache_size = cache;
+    options.pool.capacity = of.capacity;
+    options.pool.ballast = BALLAST;
+    options.pool.data_key = data_key.clone();
+    // The rest is for mounts, servers and clients.
+    let descriptors = usize::try_from(limits::descriptors() / 4).unwrap_or(usize::MAX);
+    options.pool.open_segments_max = options.pool.open_segments_max.min(descriptors).max(1);
+    options
+}
+
 fn open_store(
     paths: &Paths,
-    cache: u64,
-    capacity: Option<u64>,
+    options: StoreOptions,
     clock: Arc<dyn Clock>,
     survivors: &Survivors,
 ) -> Result<Arc<Store>, Failure> {
@@ -212,13 +236,6 @@ fn open_store(
         let message = format!("the pool {} cannot be used: {error}", paths.pool().display());
         Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
     })?);
-    let mut options = StoreOptions::default();
-    options.pool.cache_size = cache;
-    options.pool.capacity = capacity;
-    options.pool.ballast = BALLAST;
-    // The rest is for mounts, servers and clients.
-    let descriptors = usize::try_from(limits::descriptors() / 4).unwrap_or(usize::MAX);
-    options.pool.open_segments_max = options.pool.open_segments_max.min(descriptors).max(1);
     if !paths.pool().join("label").exists() {
         Store::create(&disk, &options).map_err(|error| error.failure())?;
     }

@@ -1,5 +1,6 @@
 //! What can be asked of the pool.
 
+use crate::core::encryption;
 use crate::jobs::pool;
 use crate::jobs::scrub::{self, ScrubReport};
 use crate::parts::Parts;
@@ -18,10 +19,17 @@ pub struct PoolView {
     pub used_bytes: u64,
     /// What all datasets would take outside the pool, in bytes.
     pub logical_bytes: u64,
+    /// The id of the key that wraps that of an encrypted pool.
+    pub encrypted_by: Option<String>,
     /// How many datasets there are, known to the catalog or not.
     pub datasets: u64,
     /// How many images of them.
     pub images: u64,
+}
+
+fn encrypted_by(parts: &Parts) -> Option<String> {
+    let id = encryption::file::wrapped_by(&parts.paths).ok().flatten()?;
+    parts.store.pool().seals().are_on().then(|| id.to_string())
 }
 
 /// The pool, as a user works with it.
@@ -37,6 +45,7 @@ impl Pool<'_> {
             stats: store.stats(),
             used_bytes: used_bytes(self.parts.paths.pool()),
             logical_bytes: datasets.iter().map(|one| logical_bytes(store, Some(one.id))).sum(),
+            encrypted_by: encrypted_by(self.parts),
             datasets: datasets.len() as u64,
             images: store.snapshots().len() as u64,
         }

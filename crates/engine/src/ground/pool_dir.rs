@@ -10,8 +10,10 @@ use std::path::Path;
 /// What a file system has in its uppermost directory when it is made.
 const FILE_SYSTEM: &str = "lost+found";
 /// What the engine makes in a pool before the label makes it one.
-const UNFINISHED: [&str; 8] =
-    ["run", "lock", "root.0", "root.1", "label.new", "table", "segments", "log"];
+const UNFINISHED: [&str; 9] =
+    ["run", "lock", "encryption", "root.0", "root.1", "label.new", "table", "segments", "log"];
+/// What a file that is being replaced is called until it is whole.
+const REPLACEMENT: &str = ".offshoot-new-";
 /// What the engine makes in `run`.
 const RUN: [&str; 3] = ["mnt", "log", "pg"];
 /// Names that an error shows.
@@ -63,7 +65,10 @@ fn may_become_pool(dir: &Path, found: &[String]) -> bool {
         "run" => holds_only(&dir.join(name), |name| RUN.contains(&name)),
         "table" => begun && holds_only(&dir.join(name), is_table_file),
         "segments" | "log" => begun && holds_only(&dir.join(name), |_| false),
-        name => begun && UNFINISHED.contains(&name) && is_file(&dir.join(name)),
+        name => {
+            let known = UNFINISHED.contains(&name) || name.starts_with(REPLACEMENT);
+            begun && known && is_file(&dir.join(name))
+        }
     })
 }
 

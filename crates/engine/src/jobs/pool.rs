@@ -1,7 +1,9 @@
 //! Jobs on the pool itself.
 
+use crate::core::encryption;
 use crate::core::job_kind::JobKind;
-use crate::ground::paths::CATALOG;
+use crate::core::secret_keys::KeyPlaces;
+use crate::ground::paths::{CATALOG, Paths};
 use crate::parts::{Context, Parts};
 use crate::space::damage::{self, DamagedBlock};
 use offshoot_catalog::{Catalog, Subject};
@@ -56,7 +58,11 @@ pub struct PoolReport {
 ///
 /// # Errors
 /// `NotFound` if there is no pool, `Busy` if an engine uses it, and whatever prevents a check.
-pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<PoolReport, Failure> {
+pub fn check_pool(
+    pool: &Path,
+    keys: &KeyPlaces,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<PoolReport, Failure> {
     if !pool.join("label").exists() {
         let message = format!("there is no pool in {}", pool.display());
         return Err(Failure::new(ErrorKind::NotFound, message, "name another one with --pool"));
@@ -65,9 +71,12 @@ pub fn check_pool(pool: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Poo
         let message = format!("the pool {} cannot be used: {error}", pool.display());
         Failure::new(ErrorKind::HostUnprepared, message, "check its permissions and its disk")
     })?);
-    let report = offshoot_dataset::check(disk, progress).map_err(|error| error.failure())?;
+    let data_key = encryption::data_key(&Paths::of(pool)?, keys)?;
+    let report = offshoot_dataset::check_encrypted(disk, data_key.as_ref(), progress);
+    let report = report.map_err(|error| error.failure())?;
     // Names are optional: if the catalog cannot be read, ids are shown.
-    let catalog = Catalog::look(&pool.join(CATALOG)).ok();
+    let rows = encryption::row_key(data_key.as_ref());
+    let catalog = Catalog::look(&pool.join(CATALOG), rows.as_deref()).ok();
     let damage = damage::of_check(catalog.as_ref(), &report.damage);
     Ok(PoolReport { report, damage })
 }

@@ -1,8 +1,9 @@
-//! Another key for the catalog's secrets.
+//! Another key for the catalog's secrets, and for that of an encrypted pool.
 //!
 //! The new key is durable where keys are kept before anything is sealed with it; the old one is there until nothing is.
 //! So whatever a crash interrupts, the keys that the secrets need are there.
 
+use crate::core::encryption;
 use crate::core::job_kind::JobKind;
 use crate::parts::{Context, Parts};
 use offshoot_catalog::{KeyId, Keyring, SecretKey, Subject};
@@ -59,9 +60,11 @@ fn seal(context: &Context) -> Result<(), Failure> {
     let new = parts.key_places.need(&KeyId::stored(context.need(NEW)?))?;
     let before = keyring(parts)?;
     let others = before.all().filter(|key| key.id() != new.id()).cloned().collect();
-    for name in parts.catalog.seal_with(Keyring::new(new, others))? {
+    for name in parts.catalog.seal_with(Keyring::new(new.clone(), others))? {
         tracing::warn!(name, "a secret that does not open stays as it is");
     }
+    // As durable as the key is.
+    encryption::wrap_by(&parts.paths, &parts.key_places, &new)?;
     // Until then a copy of the pool has values that the old key opens.
     Ok(parts.catalog.empty_log()?)
 }
@@ -72,7 +75,8 @@ fn forget_old(context: &Context) -> Result<(), Failure> {
     if !input.forget_old {
         return Ok(());
     }
-    let kept = parts.catalog.keys_in_use()?;
+    let mut kept = parts.catalog.keys_in_use()?;
+    kept.extend(encryption::file::wrapped_by(&parts.paths)?);
     let old = context.need(OLD)?.into_iter().map(KeyId::stored);
     let gone: Vec<KeyId> = old.filter(|id| !kept.contains(id)).collect();
     parts.key_places.forget(&gone)?;

@@ -618,6 +618,7 @@ fn pool() -> PoolStatus {
         compression_ratio: 2.5,
         dedup_ratio: 3.0,
         zero_saved_bytes: 1 << 20,
+        encryption: None,
         cache: CacheStatus {
             size_bytes: 1 << 30,
             used_bytes: 1 << 29,

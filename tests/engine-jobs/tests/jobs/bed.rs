@@ -1,6 +1,7 @@
 //! A source, a pool, and engines on it.
 
 use offshoot_catalog::{Keyring, SecretKey};
+use offshoot_engine::KeyPlaces;
 use offshoot_os::process::{Child, Output, Sink, Spec, run};
 use offshoot_toy::{Client, create};
 use serde_json::Value;
@@ -96,7 +97,9 @@ impl Bed {
 
     /// The store is whole.
     pub fn check_store(&self) {
-        let report = offshoot_engine::check_pool(&self.pool(), &mut |_, _| ()).unwrap();
+        let directory = Some(self.pool().with_extension("keys"));
+        let keys = KeyPlaces { directory, ..KeyPlaces::default() };
+        let report = offshoot_engine::check_pool(&self.pool(), &keys, &mut |_, _| ()).unwrap();
         assert!(report.damage.is_empty(), "the store is damaged");
         assert!(report.report.findings.is_empty(), "{:?}", report.report.findings);
     }

@@ -35,6 +35,9 @@ impl CrashPoints for Points {
     }
 }
 
+/// Variable with which the pool is encrypted.
+const ENCRYPT_VARIABLE: &str = "OFFSHOOT_TOY_ENCRYPT";
+
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +71,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
             directory: Some(pool.with_extension("keys")),
             ..KeyPlaces::default()
         },
+        encrypt: std::env::var_os(ENCRYPT_VARIABLE).is_some(),
         connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
         delivery: Arc::new(Fuse::default()),
         keeper,
