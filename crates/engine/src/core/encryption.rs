@@ -30,7 +30,7 @@ pub fn data_key(paths: &Paths, keys: &KeyPlaces) -> Result<Option<DataKey>, Fail
     match (is_encrypted(&label), file::read(paths)?) {
         (false, _) => Ok(None),
         (true, None) => Err(missing(paths)),
-        (true, Some(file)) => unwrap(&file, &keys.need(&file::key_id(&file))?).map(Some),
+        (true, Some(file)) => unwrap(&file, &keys.need_for_pool(&file::key_id(&file))?).map(Some),
     }
 }
 
@@ -49,7 +49,8 @@ pub fn prepare(paths: &Paths, keys: &KeyPlaces, wanted: bool) -> Result<Option<D
         return file::remove(paths).map(|()| None);
     }
     // What another engine makes of the same directory now, it makes with the same key.
-    let reused = left.and_then(|file| unwrap(&file, &keys.need(&file::key_id(&file)).ok()?).ok());
+    let reused =
+        left.and_then(|file| unwrap(&file, &keys.need_for_pool(&file::key_id(&file)).ok()?).ok());
     if reused.is_some() {
         return Ok(reused);
     }
@@ -72,7 +73,7 @@ pub fn wrap_by(paths: &Paths, keys: &KeyPlaces, new: &SecretKey) -> Result<(), F
     if old == *new.id() {
         return Ok(());
     }
-    write(paths, &unwrap(&file, &keys.need(&old)?)?, new)
+    write(paths, &unwrap(&file, &keys.need_for_pool(&old)?)?, new)
 }
 
 /// The key of the catalog's rows.

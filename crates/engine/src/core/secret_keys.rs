@@ -19,6 +19,10 @@ use zeroize::Zeroizing;
 const FILE_MAX: u64 = 64 << 10;
 const HEAD: &str = "# A key of Offshoot: without it the secrets of its pool are lost. Keep a copy, not with the pool.\n";
 
+/// What needs a key.
+const SECRETS: &str = "the secrets of this pool are sealed";
+const POOL: &str = "this pool is encrypted";
+
 /// Where keys are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyPlaces {
@@ -118,12 +122,24 @@ impl KeyPlaces {
     /// # Errors
     /// `HostUnprepared` if it is nowhere.
     pub fn need(&self, id: &KeyId) -> Result<SecretKey, Failure> {
+        self.need_for(SECRETS, id)
+    }
+
+    /// As [`KeyPlaces::need`], for the key of an encrypted pool.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn need_for_pool(&self, id: &KeyId) -> Result<SecretKey, Failure> {
+        self.need_for(POOL, id)
+    }
+
+    fn need_for(&self, what: &str, id: &KeyId) -> Result<SecretKey, Failure> {
         let in_file = self.keys_of_file()?;
         let found = match in_file.into_iter().find(|key| key.id() == id) {
             Some(key) => Some(key),
             None => self.find_in_directory(id)?,
         };
-        found.ok_or_else(|| self.missing(id))
+        found.ok_or_else(|| self.missing(what, id))
     }
 
     /// Where the key that seals is, for users.
@@ -148,10 +164,8 @@ impl KeyPlaces {
         let in_file = keys.len();
         for id in &needed {
             if keys.iter().all(|key| key.id() != id) {
-                let missing = || match wraps.as_ref() == Some(id) {
-                    true => self.missing_for("this pool is encrypted", id),
-                    false => self.missing(id),
-                };
+                let what = if wraps.as_ref() == Some(id) { POOL } else { SECRETS };
+                let missing = || self.missing(what, id);
                 let found = self.find_in_directory(id)?.ok_or_else(missing)?;
                 keys.push(found);
             }
@@ -231,11 +245,7 @@ impl KeyPlaces {
         ))
     }
 
-    fn missing(&self, id: &KeyId) -> Failure {
-        self.missing_for("the secrets of this pool are sealed", id)
-    }
-
-    fn missing_for(&self, what: &str, id: &KeyId) -> Failure {
+    fn missing(&self, what: &str, id: &KeyId) -> Failure {
         let places = self.file.iter().chain(&self.directory);
         let places: Vec<_> = places.map(|place| format!(" in {}", place.display())).collect();
         Failure::new(
