@@ -2,7 +2,7 @@
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter,
+    SeccompRule, apply_filter, sock_filter,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -61,7 +61,33 @@ pub(crate) fn restrict(udp: bool) -> io::Result<()> {
         REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
     refused.insert(libc::SYS_clone, namespaces().map_err(io::Error::other)?);
     refused.insert(libc::SYS_socket, sockets(udp).map_err(io::Error::other)?);
-    install(refused, libc::EPERM)
+    // The number of the argument with the flags.
+    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        refused.insert(call, connecting(flags).map_err(io::Error::other)?);
+    }
+    install(refused, libc::EPERM)?;
+    refuse_x32()
+}
+
+/// The kernel may have each system call a second time, for programs of the x32 ABI, with this bit in its number.
+#[cfg(target_arch = "x86_64")]
+fn refuse_x32() -> io::Result<()> {
+    const X32_BIT: u32 = 1 << 30;
+    const NUMBER_AT: u32 = 0;
+    let refused = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
+    let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+    let program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, NUMBER_AT),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_BIT),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, refused),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    apply_filter(&program).map_err(io::Error::other)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn refuse_x32() -> io::Result<()> {
+    Ok(())
 }
 
 fn install(refused: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> io::Result<()> {
@@ -100,7 +126,13 @@ fn namespaces() -> Rules {
     flags.into_iter().map(has).collect()
 }
 
-/// Every socket but Unix and TCP.
+/// Sending that connects first (TCP Fast Open, `tcp(7)`): Landlock does not see it.
+fn connecting(flags: u8) -> Rules {
+    let set = SeccompCmpOp::MaskedEq(libc::MSG_FASTOPEN as u32 as u64);
+    Ok(vec![SeccompRule::new(vec![condition(flags, set, libc::MSG_FASTOPEN)?])?])
+}
+
+/// Every socket but Unix and TCP. Of other protocols of streams (MPTCP, SCTP) newer kernels' Landlock knows no ports.
 fn sockets(udp: bool) -> Rules {
     let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
     let others: Result<Vec<_>, _> =
@@ -117,6 +149,12 @@ fn sockets(udp: bool) -> Rules {
         for refused in [libc::SOCK_RAW, libc::SOCK_SEQPACKET, libc::SOCK_RDM, libc::SOCK_DCCP] {
             rules.push(kind(refused)?);
         }
+        rules.push(SeccompRule::new(vec![
+            condition(0, SeccompCmpOp::Eq, family)?,
+            condition(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_STREAM)?,
+            condition(2, SeccompCmpOp::Ne, 0)?,
+            condition(2, SeccompCmpOp::Ne, libc::IPPROTO_TCP)?,
+        ])?);
         if !udp {
             rules.push(kind(libc::SOCK_DGRAM)?);
         }

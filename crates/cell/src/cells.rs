@@ -5,12 +5,15 @@ use crate::spec::{CellSpec, CellUser, HEAP};
 use offshoot_launcher::{
     Ended, Found, Launch, Launcher, Mark, Process, ThisHost, group_of, remove_group,
 };
+use offshoot_os::kernel_version;
 use offshoot_os::process::{ProcessId, Signal, Sink, Spec, User, run};
 use offshoot_types::{ErrorKind, Failure};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Linux counts processes by user namespace from here on.
+const COUNTS_BY_NAMESPACE: (u32, u32) = (5, 14);
 /// How long a cell for a try may take.
 const TRY: Duration = Duration::from_secs(20);
 
@@ -60,7 +63,7 @@ impl Cells {
 /// A cell without network.
 fn spec(user: Option<User>, read_only: Vec<PathBuf>, own: Vec<PathBuf>) -> CellSpec {
     let user = user.map(|user| CellUser { name: user.name, uid: user.uid, gid: user.gid });
-    CellSpec { user, read_only, own, port: None, udp: false }
+    CellSpec { user, read_only, own, port: None, processes_max: None, udp: false }
 }
 
 impl Launcher for Cells {
@@ -72,7 +75,10 @@ impl Launcher for Cells {
         let data_dir = launch.data_dir.clone();
         let own = std::iter::once(&data_dir).chain(&launch.own_dirs).cloned().collect();
         let user = self.user_of(&data_dir)?;
+        // Root has control groups. A user of its own is no better: it has dead processes until they are reaped.
+        let counts_alone = user.is_none() && kernel_version() >= COUNTS_BY_NAMESPACE;
         let cell = CellSpec {
+            processes_max: counts_alone.then_some(launch.processes_max),
             port: launch.tcp.then_some(launch.port),
             udp: launch.udp,
             ..spec(user, launch.program_dirs.clone(), own)

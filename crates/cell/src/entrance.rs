@@ -38,6 +38,7 @@ fn confine(spec: &CellSpec) -> Result<(), (&'static str, io::Error)> {
     rights::separate().map_err(step("namespaces"))?;
     rooms::build(spec).map_err(step("a root of its own"))?;
     rights::give_up(spec.user.as_ref()).map_err(step("giving up rights"))?;
+    rights::limit_processes(spec.processes_max).map_err(step("a limit of processes"))?;
     network::restrict(spec.port).map_err(step("Landlock"))?;
     calls::restrict(spec.udp).map_err(step("seccomp"))
 }

@@ -48,6 +48,14 @@ pub(crate) fn give_up(user: Option<&CellUser>) -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, none)?)
 }
 
+/// How many processes the cell may have. From Linux 5.14 on the kernel counts them in the user namespace.
+pub(crate) fn limit_processes(most: Option<u64>) -> io::Result<()> {
+    let Some(most) = most else { return Ok(()) };
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: plain system call with a valid structure.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &limit) })
+}
+
 fn check(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,7 +1,8 @@
 //! A root of its own, made of pieces of the host's.
 
-use crate::spec::{CONFIGURATION, CellSpec, CellUser, DEVICES, SYSTEM};
+use crate::spec::{CONFIGURATION, CellSpec, CellUser, DEVICES};
 use offshoot_launcher::OWN_ACCOUNT;
+use offshoot_os::process::SYSTEM_DIRS;
 use rustix::fs::CWD;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
@@ -65,11 +66,12 @@ fn pieces(spec: &CellSpec) -> io::Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     let hard = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
     let read_only = hard | libc::MOUNT_ATTR_RDONLY;
-    let system = SYSTEM.iter().chain(&CONFIGURATION).map(Path::new);
+    let system = SYSTEM_DIRS.iter().chain(&CONFIGURATION).map(Path::new);
     for path in system.chain(spec.read_only.iter().map(PathBuf::as_path)) {
-        let is_system_link = SYSTEM.iter().any(|one| Path::new(one) == path) && path.is_symlink();
+        let is_system_link =
+            SYSTEM_DIRS.iter().any(|one| Path::new(one) == path) && path.is_symlink();
         let below = |one: &&str| path != Path::new(one) && path.starts_with(one);
-        if path.exists() && !is_system_link && !SYSTEM.iter().any(below) {
+        if path.exists() && !is_system_link && !SYSTEM_DIRS.iter().any(below) {
             pieces.push(piece(path, read_only)?);
         }
     }
@@ -84,7 +86,7 @@ fn pieces(spec: &CellSpec) -> io::Result<Vec<Piece>> {
 
 /// The system's directories that are links here, with where they lead.
 fn links() -> io::Result<Vec<(PathBuf, PathBuf)>> {
-    let links = SYSTEM.iter().map(Path::new).filter(|path| path.is_symlink());
+    let links = SYSTEM_DIRS.iter().map(Path::new).filter(|path| path.is_symlink());
     links.map(|path| Ok((path.to_owned(), std::fs::read_link(path)?))).collect()
 }
 

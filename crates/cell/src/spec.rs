@@ -8,12 +8,15 @@ use std::path::PathBuf;
 pub struct CellSpec {
     /// Who the server runs as; none: whoever builds the cell.
     pub user: Option<CellUser>,
-    /// Directories that can be read, at the same path as outside, beside [`SYSTEM`].
+    /// Directories that can be read, at the same path as outside, beside [`SYSTEM_DIRS`](offshoot_os::process::SYSTEM_DIRS).
     pub read_only: Vec<PathBuf>,
     /// Directories that belong to the server, at the same path as outside.
     pub own: Vec<PathBuf>,
     /// The one TCP port that it may listen on and connect to.
     pub port: Option<u16>,
+    /// How many processes and threads it may have; none: no limit. Only for a cell with a user namespace of its own, or
+    /// others are counted.
+    pub processes_max: Option<u64>,
     /// Whether UDP is allowed: a few old servers talk to themselves by it.
     pub udp: bool,
 }
@@ -28,9 +31,6 @@ pub struct CellUser {
     /// Group id; it has no other groups.
     pub gid: u32,
 }
-
-/// Where programs and libraries are. What is a symbolic link outside is one inside.
-pub(crate) const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 
 /// What programs need of the host's configuration: nothing of it is secret.
 pub(crate) const CONFIGURATION: [&str; 5] = [

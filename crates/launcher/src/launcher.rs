@@ -44,8 +44,8 @@ pub struct Launch {
     pub udp: bool,
     /// Memory it may use with all its children, in bytes; none: no limit.
     pub memory_bytes: Option<u64>,
-    /// How many processes and threads it may have with all its children. Not held where the engine may make no
-    /// control groups.
+    /// How many processes and threads it may have with all its children. Held by a control group, or by a
+    /// cell with a user namespace of its own.
     pub processes_max: u64,
 }
 

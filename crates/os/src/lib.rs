@@ -9,6 +9,7 @@ pub mod descriptors;
 pub mod disk;
 mod exec;
 pub mod files;
+mod kernel;
 pub mod limits;
 pub mod local_socket;
 mod port;
@@ -20,6 +21,7 @@ mod shared_memory;
 
 pub use clock::{Clock, SystemClock};
 pub use exec::replace_process;
+pub use kernel::kernel_version;
 pub use port::unused_port;
 pub use priority::lower_thread_priority;
 pub use random::random_bytes;

@@ -23,11 +23,12 @@ use crate::{Clock, SystemClock};
 mod group;
 mod identity;
 mod launch;
+mod reach;
 mod user;
-mod writing;
 
 pub use group::lookup_group;
 pub use identity::{ProcessId, boot_id};
+pub use reach::{Reach, SYSTEM_DIRS};
 pub use user::User;
 
 /// Most bytes kept of each stream by [`run`]; the rest is read and dropped.
@@ -136,7 +137,7 @@ pub struct Spec {
     new_session: bool,
     die_with_parent: bool,
     memory_bytes_max: Option<u64>,
-    writes_only: Option<Vec<PathBuf>>,
+    reach: Option<Reach>,
 }
 
 impl std::fmt::Debug for Spec {
@@ -167,7 +168,7 @@ impl Spec {
             new_session: true,
             die_with_parent: false,
             memory_bytes_max: None,
-            writes_only: None,
+            reach: None,
         }
     }
 
@@ -256,11 +257,10 @@ impl Spec {
         self
     }
 
-    /// Below which directories the child may make, change and remove files; nowhere else, whatever its user
-    /// may do. Its streams are excepted. A kernel without Landlock (before Linux 5.13) does not
-    /// hold it back.
-    pub fn writes_only(mut self, dirs: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.writes_only = Some(dirs.into_iter().collect());
+    /// What the child can reach, whatever its user may do; a child of root has no rights of root but over files.
+    /// A kernel without Landlock (before Linux 5.13) does not hold it back.
+    pub fn reaches_only(mut self, reach: Reach) -> Self {
+        self.reach = Some(reach);
         self
     }
 

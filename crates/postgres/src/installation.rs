@@ -164,6 +164,15 @@ impl Tools {
     }
 }
 
+/// Libraries and shared files are beside the directory of programs; a Python wheel has more libraries
+/// beside its package, in a directory named `PACKAGE.libs`.
+pub(crate) fn program_dirs(bin_dir: &Path) -> Vec<PathBuf> {
+    let Some(prefix) = bin_dir.parent() else { return Vec::new() };
+    let libraries = prefix.parent().map(|package| package.with_added_extension("libs"));
+    let libraries = libraries.filter(|dir| dir.is_dir());
+    std::iter::once(prefix.to_owned()).chain(libraries).collect()
+}
+
 /// All usable installations of this host, newest major first: those in `configured` directories, in
 /// `/usr/lib/postgresql/*/bin`, `/usr/pgsql-*/bin` and in `PATH`. If several have the same major
 /// version, the first in that order counts.

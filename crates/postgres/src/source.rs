@@ -1,10 +1,11 @@
 //! The source database server: its address, its credentials, what it is, and whether it can be
 //! linked.
 
-use crate::installation::Tools;
-use offshoot_os::process::Spec;
+use crate::installation::{Tools, program_dirs};
+use offshoot_os::process::{Reach, Spec};
 use offshoot_types::Failure;
 use std::fmt;
+use std::path::Path;
 
 mod address;
 mod credentials;
@@ -49,12 +50,19 @@ impl Source {
 
     /// One of the database's own programs, to log in to this source: its password in the environment, and
     /// only such ways to give it away as the URI allows; bounded memory, as libpq keeps whatever a server
-    /// sends.
-    pub(crate) fn tool(&self, tools: &Tools, program: &str) -> Spec {
+    /// sends. It reaches nothing but the source, its own programs, and the directories that it `writes`.
+    pub(crate) fn tool(&self, tools: &Tools, program: &str, writes: &[&Path]) -> Spec {
+        let files = self.address.tls_files.named().map(|(_, file)| file.clone());
+        let reach = Reach {
+            reads: files.chain(program_dirs(&tools.installation.bin_dir)).collect(),
+            writes: writes.iter().map(|path| path.to_path_buf()).collect(),
+            ports: vec![self.address.port],
+        };
         let spec = tools
             .source_spec(program)
             .env("PGREQUIREAUTH", self.address.allowed_methods())
             .memory_bytes_max(TOOL_MEMORY_BYTES_MAX)
+            .reaches_only(reach)
             .die_with_parent(true);
         match &self.password {
             Some(password) => spec.env("PGPASSWORD", password.expose()),

@@ -25,6 +25,12 @@ fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
     let data = bed.open("other")?.text("SHOW data_directory")?;
     let reach = |test: String| format!("if {test}; then echo reached; fi");
     let tcp_of = |host: &str, port: u16| reach(format!("(exec 3<>/dev/tcp/{host}/{port})"));
+    // A stream of a protocol, and what is done with it and the address.
+    let perl = |port: u16, protocol: u32, does: &str| {
+        let begin = format!("socket(my $s, AF_INET, SOCK_STREAM, {protocol}) or exit 1;");
+        let to = format!("my $to = pack_sockaddr_in({port}, inet_aton(q(127.0.0.1)));");
+        reach(format!("perl -MSocket -e \"{begin} {to} exit !({does})\"").replace('$', "\\$"))
+    };
     let tcp = |port: u16| tcp_of("127.0.0.1", port);
     let own = bed.vdb("dev")?.port;
     // Another host's, as far as the server can tell.
@@ -33,6 +39,8 @@ fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
     ensure!(elsewhere.is_some(), "something listens on 127.0.0.2 at port {own}");
     Ok(vec![
         ("production by TCP", tcp(source)),
+        ("production by TCP Fast Open", perl(source, 0, "defined send($s, q(x), 0x20000000, $to)")),
+        ("production by MPTCP", perl(source, 262, "connect($s, $to)")),
         ("another VDB by TCP", tcp(other)),
         ("another host at its own port", tcp_of("127.0.0.2", own)),
         ("another server's socket", reach(format!("ls {socket}"))),
@@ -278,6 +286,35 @@ fn an_ordinary_user_confines_too() -> Result<()> {
     Ok(())
 }
 
+/// It must end even though it starts processes as fast as they are killed.
+#[test]
+fn a_fork_bomb_harms_only_its_own_server() -> Result<()> {
+    let bed = bed(find_newest()?, &[])?;
+    let vdb = bed.open("dev")?;
+    let bombs = || {
+        let is_one = |process: &ProcessId| process.arguments().iter().any(|one| one == "bomb");
+        ProcessId::all().filter(is_one).count()
+    };
+    let bomb = "b() { b | b & }; b; sleep 1000";
+    // It reads what it is sent: the server finds a pipe that nobody reads a failure.
+    vdb.execute(&format!(
+        "COPY (SELECT) TO PROGRAM 'setsid bash -c ''{bomb}'' bomb >/dev/null 2>&1 & cat >/dev/null'"
+    ))?;
+    wait_until("the bomb goes off", Duration::from_secs(60), || Ok(bombs() > 300))?;
+    let began = SystemClock.elapsed();
+    ensure!(bed.open("other")?.text("SELECT 1")? == "1");
+    bed.provision("third", "prod", &[])?;
+    ensure!(bed.open("third")?.text("SELECT 1")? == "1");
+    println!("{} bombs; a VDB after {:?}", bombs(), SystemClock.elapsed() - began);
+    // As many as the settings allow sessions, and 512.
+    ensure!(bombs() < 1000, "{} of them", bombs());
+    bed.engine.command(["vdb", "stop", "dev"])?;
+    wait_until("what was killed is gone", Duration::from_secs(10), || Ok(bombs() == 0))?;
+    bed.engine.command(["vdb", "start", "dev"])?;
+    ensure!(program(&bed.open("dev")?, "echo alive")? == "alive");
+    Ok(())
+}
+
 mod needs_root {
     use super::*;
 
@@ -297,7 +334,8 @@ mod needs_root {
     #[test]
     #[ignore = "needs root"]
     fn an_ordinary_user_s_engine_holds_too() -> Result<()> {
-        const ATTACKS: [&str; 2] = [
+        const ATTACKS: [&str; 3] = [
+            "a_fork_bomb_harms_only_its_own_server",
             "programs_of_a_vdb_reach_nothing_but_it",
             "the_login_handed_out_is_an_owner_with_one_password",
         ];
@@ -312,7 +350,7 @@ mod needs_root {
         // Whatever this host has set up, in the test's own mount namespace everybody may use FUSE.
         let script = "set -eu; mknod fuse c 10 229; chmod 666 fuse; mount --bind fuse /dev/fuse; cd s; \
                       exec setpriv --reuid=\"$1\" --regid=\"$1\" --clear-groups ../attacks --exact \
-                      --test-threads=1 \"$2\" \"$3\"";
+                      --test-threads=1 \"$2\" \"$3\" \"$4\"";
         let spec = Spec::new("unshare")
             .args(["--mount", "sh", "-c", script, "sh"])
             .arg(user.uid.to_string())
@@ -326,7 +364,7 @@ mod needs_root {
             .stderr(Sink::Pipe);
         let output = run(&spec, Duration::from_secs(400))?;
         let text = output.stdout_text() + &output.stderr_text();
-        ensure!(output.success() && text.contains("2 passed"), "{text}");
+        ensure!(output.success() && text.contains("3 passed"), "{text}");
         Ok(())
     }
 
@@ -394,38 +432,4 @@ fn a_log_stays_within_its_bounds() -> Result<()> {
     ensure!(refused.contains("no_such_library"), "{refused}");
     ensure!(bed.open("other")?.text("SELECT 1")? == "1");
     Ok(())
-}
-
-mod needs_process_groups {
-    use super::*;
-
-    /// It must end even though it starts processes as fast as they are killed.
-    #[test]
-    #[ignore = "needs root and control groups of processes"]
-    fn a_fork_bomb_harms_only_its_own_server() -> Result<()> {
-        let bed = bed(find_newest()?, &[])?;
-        let vdb = bed.open("dev")?;
-        let bombs = || {
-            let is_one = |process: &ProcessId| process.arguments().iter().any(|one| one == "bomb");
-            ProcessId::all().filter(is_one).count()
-        };
-        let bomb = "b() { b | b & }; b; sleep 1000";
-        // It reads what it is sent: the server finds a pipe that nobody reads a failure.
-        vdb.execute(&format!(
-            "COPY (SELECT) TO PROGRAM 'setsid bash -c ''{bomb}'' bomb >/dev/null 2>&1 & cat >/dev/null'"
-        ))?;
-        wait_until("the bomb goes off", Duration::from_secs(60), || Ok(bombs() > 300))?;
-        let began = SystemClock.elapsed();
-        ensure!(bed.open("other")?.text("SELECT 1")? == "1");
-        bed.provision("third", "prod", &[])?;
-        ensure!(bed.open("third")?.text("SELECT 1")? == "1");
-        println!("{} bombs; a VDB after {:?}", bombs(), SystemClock.elapsed() - began);
-        // As many as the settings allow sessions, and 512.
-        ensure!(bombs() < 1000, "{} of them", bombs());
-        bed.engine.command(["vdb", "stop", "dev"])?;
-        ensure!(bombs() == 0, "{} of them outlive the server", bombs());
-        bed.engine.command(["vdb", "start", "dev"])?;
-        ensure!(program(&bed.open("dev")?, "echo alive")? == "alive");
-        Ok(())
-    }
 }

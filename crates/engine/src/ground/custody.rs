@@ -128,8 +128,5 @@ impl Custody {
 
 /// Whether the kernel can resend unanswered requests. Mounts check this again.
 fn kernel_resends() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
-    let mut next = || numbers.next().and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
-    (next(), next()) >= KERNEL
+    offshoot_os::kernel_version() >= KERNEL
 }

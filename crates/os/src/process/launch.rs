@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Sink, Spec, User, writing};
+use super::{Sink, Spec, User, reach};
 
 /// Room for the child's few calls before `execve`.
 const STACK_BYTES: usize = 128 << 10;
@@ -46,7 +46,7 @@ pub(super) struct Prepared {
     new_session: bool,
     die_with_parent: bool,
     memory_bytes_max: Option<u64>,
-    /// The rules of what it may write.
+    /// The rules of what it can reach.
     rules: Option<OwnedFd>,
 }
 
@@ -83,7 +83,7 @@ impl Prepared {
             new_session: spec.new_session,
             die_with_parent: spec.die_with_parent,
             memory_bytes_max: spec.memory_bytes_max,
-            rules: spec.writes_only.as_deref().map_or(Ok(None), writing::rules)?,
+            rules: spec.reach.as_ref().map_or(Ok(None), reach::rules)?,
         };
         Ok((prepared, Ends { stdout: stdout_end, stderr: stderr_end }))
     }
@@ -202,6 +202,9 @@ unsafe fn become_program(launch: &Launch<'_>) -> c_int {
                 return errno();
             }
         }
+        if prepared.rules.is_some() {
+            give_up_capabilities();
+        }
         if let Some(rules) = &prepared.rules
             && (libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
                 || libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) < 0)
@@ -219,6 +222,14 @@ unsafe fn become_program(launch: &Launch<'_>) -> c_int {
         }
         libc::execve(prepared.program.as_ptr(), launch.args.as_ptr(), launch.env.as_ptr());
         errno()
+    }
+}
+
+/// A program that root runs gets none of the others. Who is not root has none to give up.
+unsafe fn give_up_capabilities() {
+    for capability in (0..64).filter(|one| !reach::KEPT_CAPABILITIES.contains(one)) {
+        // SAFETY: plain system call; numbers beyond the last capability are refused.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }
 }
 

@@ -227,12 +227,41 @@ fn a_child_writes_only_where_it_may() {
     std::os::unix::fs::symlink(outside.path(), inside.path().join("link")).unwrap();
     let script = "echo ours > a; mkdir b && mv a b/a; echo theirs > link/c; echo $?";
     let spec = Spec::new("/bin/sh").args(["-c", script]).cwd(inside.path());
-    let output = run(&spec.clone().writes_only([inside.path().to_owned()]), PATIENCE).unwrap();
+    let reach = Reach { writes: vec![inside.path().to_owned()], ..Reach::default() };
+    let output = run(&spec.clone().reaches_only(reach), PATIENCE).unwrap();
     assert_ne!(output.stdout_text().trim(), "0", "{}", output.stderr_text());
     assert!(inside.path().join("b/a").exists() && !outside.path().join("c").exists());
     // Without the rule it can.
     assert_eq!(run(&spec, PATIENCE).unwrap().stdout_text().trim(), "0");
     assert!(outside.path().join("c").exists());
+}
+
+#[test]
+fn a_child_reads_and_connects_only_where_it_may() {
+    let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for dir in [&inside, &outside] {
+        std::fs::write(dir.path().join("a"), "words").unwrap();
+    }
+    let listen = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (own, other) = (listen(), listen());
+    let port = |listener: &std::net::TcpListener| listener.local_addr().unwrap().port();
+    let reach = Reach {
+        reads: vec![inside.path().to_owned()],
+        ports: vec![port(&own)],
+        ..Reach::default()
+    };
+    let script = |words: &str| Spec::new("/bin/bash").args(["-c", words]);
+    let reads = |dir: &tempfile::TempDir| script(&format!("cat {}/a", dir.path().display()));
+    let connects = |port: u16| script(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
+    let kills = script(&format!("kill -0 {}", std::process::id()));
+    let works = |spec: &Spec| run(spec, PATIENCE).unwrap().success();
+    for spec in [reads(&inside), connects(port(&own))] {
+        assert!(works(&spec.reaches_only(reach.clone())));
+    }
+    for spec in [reads(&outside), connects(port(&other)), kills] {
+        assert!(works(&spec), "without the rule it can: {spec:?}");
+        assert!(!works(&spec.clone().reaches_only(reach.clone())), "{spec:?}");
+    }
 }
 
 #[test]

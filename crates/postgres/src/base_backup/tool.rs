@@ -5,6 +5,7 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -24,11 +25,11 @@ const WORTH_BYTES: u64 = 1 << 20;
 const MESSAGES_MAX: usize = 40;
 
 /// What both ways to receive have in common.
-fn command(request: &BaseBackupRequest<'_>) -> Spec {
+fn command(request: &BaseBackupRequest<'_>, writes: &[&Path]) -> Spec {
     let log = if request.facts.archiving { "fetch" } else { "none" };
     request
         .source
-        .tool(request.tools, "pg_basebackup")
+        .tool(request.tools, "pg_basebackup", writes)
         .args(["--no-password", "--dbname"])
         .arg(request.source.address.conninfo("offshoot_backup"))
         .args(["--checkpoint=fast", "--progress", "--verbose", "--no-sync"])
@@ -39,13 +40,15 @@ fn command(request: &BaseBackupRequest<'_>) -> Spec {
 
 /// The tool as it writes an archive to its stdout, which it can do only without tablespaces.
 pub(super) fn to_stdout(request: &BaseBackupRequest<'_>) -> Spec {
-    command(request).args(["--format=tar", "--pgdata=-"]).stdout(Sink::Pipe).writes_only([])
+    command(request, &[]).args(["--format=tar", "--pgdata=-"]).stdout(Sink::Pipe)
 }
 
 /// The tool as it writes files into the target, under the names that the source gives them.
 pub(super) fn to_target(request: &BaseBackupRequest<'_>) -> Spec {
-    let mut spec = command(request).arg("--format=plain").arg("--pgdata").arg(request.target);
-    spec = spec.writes_only([request.target.to_owned()]);
+    let mut spec = command(request, &[request.target])
+        .arg("--format=plain")
+        .arg("--pgdata")
+        .arg(request.target);
     for tablespace in &request.facts.tablespaces {
         let new = request.target.join(TABLESPACES_DIR).join(tablespace.oid.to_string());
         spec = spec.arg(format!(

@@ -133,7 +133,7 @@ fn read_history(shared: &Shared, timeline: u32) -> Result<TimelineHistory, Failu
     let spec = shared
         .spec
         .source
-        .tool(&shared.spec.tools, "psql")
+        .tool(&shared.spec.tools, "psql", &[])
         .args(["-X", "-A", "-t", "-q", "-w", "-d"])
         .arg(format!("{} replication=true", address.conninfo("offshoot_history")))
         .arg("-c")
@@ -180,7 +180,7 @@ fn receive(shared: &Shared) -> Result<(), Ended> {
     let spec = &shared.spec;
     let command = spec
         .source
-        .tool(&spec.tools, "pg_receivewal")
+        .tool(&spec.tools, "pg_receivewal", &[&spec.directory])
         .args(["--no-password", "--no-loop", "--synchronous", "--verbose", "--status-interval=1"])
         .arg("--dbname")
         .arg(spec.source.address.conninfo("offshoot_log"))

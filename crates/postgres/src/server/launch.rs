@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use offshoot_domain::Exposure;
 use offshoot_launcher::Launch;
@@ -14,6 +14,7 @@ use offshoot_types::{ErrorKind, Failure};
 use crate::tls::{CERTIFICATE_FILE, KEY_FILE};
 
 use super::{PROGRAM, Server, ServerSpec, log, mark};
+use crate::installation::program_dirs;
 
 /// Longest path of a Unix socket in bytes.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -54,15 +55,6 @@ pub(super) fn vacate(spec: &ServerSpec) -> Result<(), Failure> {
         spec.launcher.end_orphans(&spec.data_dir, PROGRAM)?;
     }
     Ok(())
-}
-
-/// Libraries and shared files are beside the directory of programs; a Python wheel has more libraries
-/// beside its package, in a directory named `PACKAGE.libs`.
-fn program_dirs(bin_dir: &Path) -> Vec<PathBuf> {
-    let Some(prefix) = bin_dir.parent() else { return Vec::new() };
-    let libraries = prefix.parent().map(|package| package.with_added_extension("libs"));
-    let libraries = libraries.filter(|dir| dir.is_dir());
-    std::iter::once(prefix.to_owned()).chain(libraries).collect()
 }
 
 /// The setting that says where the private socket is, in a form that names its directory.

@@ -67,7 +67,7 @@ pub struct TlsFiles {
 
 impl TlsFiles {
     /// The given ones, by their parameters' names.
-    fn named(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         let all =
             [("sslrootcert", &self.root), ("sslcert", &self.certificate), ("sslkey", &self.key)];
         all.into_iter().filter_map(|(name, file)| Some((name, file.as_ref()?)))

@@ -217,7 +217,7 @@ fn try_replication(source: &Source, installation: &Installation) -> Result<(), F
     let tools = Tools::new(installation.clone())?;
     let conninfo = source.address.conninfo("offshoot_check");
     let spec = source
-        .tool(&tools, "psql")
+        .tool(&tools, "psql", &[])
         .args(["-X", "-A", "-t", "-q", "-w", "-d"])
         .arg(format!("{conninfo} replication=true"))
         .args(["-c", "IDENTIFY_SYSTEM"]);
