@@ -3,7 +3,7 @@
 use crate::{ErrorDetail, Moment, ObjectKind, Position, Warning};
 use ipnet::IpNet;
 use jiff::Timestamp;
-use offshoot_types::{SnapshotId, VdbId};
+use offshoot_types::{Remote, SnapshotId, VdbId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -80,6 +80,10 @@ pub struct Vdb {
     pub keep_source_logins: bool,
     /// Whether foreign servers of the source have their addresses and passwords on it.
     pub keep_foreign_servers: bool,
+    /// The ports of other hosts that it may connect to.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>, example = json!(["db.example.com:5432"]))]
+    pub allow_network: Vec<Remote>,
     /// How other hosts reach it; null: not at all.
     #[serde(default)]
     #[schema(required)]
@@ -150,6 +154,10 @@ pub struct ProvisionVdb {
     /// Whether the source's foreign servers keep their addresses, and the passwords for them.
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// Ports of other hosts that it may connect to, as `HOST:PORT`; none where absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, example = json!(["db.example.com:5432"]))]
+    pub allow_network: Vec<Remote>,
     /// Addresses of the engine's host to listen on beside loopback, by TLS alone; needs `allow`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, example = json!(["10.1.0.5"]))]

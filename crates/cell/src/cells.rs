@@ -7,8 +7,9 @@ use offshoot_launcher::{
 };
 use offshoot_os::kernel_version;
 use offshoot_os::process::{ProcessId, Signal, Sink, Spec, User, run};
-use offshoot_types::{ErrorKind, Failure};
+use offshoot_types::{ErrorKind, Failure, Remote};
 use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -60,10 +61,41 @@ impl Cells {
     }
 }
 
+/// Where hosts are now. One that is nowhere does not keep a server from starting.
+fn addresses_of(reaches: &[Remote]) -> Vec<(&Remote, SocketAddr)> {
+    let found = |remote| match remote_addresses(remote) {
+        Ok(addresses) => addresses.into_iter().map(|address| (remote, address)).collect(),
+        Err(error) => {
+            tracing::warn!(%remote, %error, "a host that may be reached is not found");
+            Vec::new()
+        }
+    };
+    reaches.iter().flat_map(found).collect()
+}
+
+fn remote_addresses(remote: &Remote) -> io::Result<Vec<SocketAddr>> {
+    Ok((remote.host.as_str(), remote.port).to_socket_addrs()?.collect())
+}
+
+/// A line for the cell's file of hosts, but for what is no name.
+fn named((remote, address): (&Remote, SocketAddr)) -> Option<(IpAddr, String)> {
+    let is_address = remote.host.parse::<IpAddr>().is_ok();
+    (!is_address).then(|| (address.ip(), remote.host.clone()))
+}
+
 /// A cell without network.
 fn spec(user: Option<User>, read_only: Vec<PathBuf>, own: Vec<PathBuf>) -> CellSpec {
     let user = user.map(|user| CellUser { name: user.name, uid: user.uid, gid: user.gid });
-    CellSpec { user, read_only, own, port: None, processes_max: None, udp: false }
+    CellSpec {
+        user,
+        read_only,
+        own,
+        port: None,
+        processes_max: None,
+        reaches: Vec::new(),
+        hosts: Vec::new(),
+        udp: false,
+    }
 }
 
 impl Launcher for Cells {
@@ -77,9 +109,12 @@ impl Launcher for Cells {
         let user = self.user_of(&data_dir)?;
         // Root has control groups. A user of its own is no better: it has dead processes until they are reaped.
         let counts_alone = user.is_none() && kernel_version() >= COUNTS_BY_NAMESPACE;
+        let addresses = addresses_of(&launch.reaches);
         let cell = CellSpec {
             processes_max: counts_alone.then_some(launch.processes_max),
             port: launch.tcp.then_some(launch.port),
+            reaches: addresses.iter().map(|(_, address)| *address).collect(),
+            hosts: addresses.into_iter().filter_map(named).collect(),
             udp: launch.udp,
             ..spec(user, launch.program_dirs.clone(), own)
         };

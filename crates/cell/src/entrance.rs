@@ -1,7 +1,7 @@
 //! The program that builds a cell and becomes its server.
 
 use crate::spec::CellSpec;
-use crate::{calls, network, rights, rooms};
+use crate::{calls, doorman, network, rights, rooms};
 use offshoot_types::Failure;
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -37,8 +37,11 @@ fn confine(spec: &CellSpec) -> Result<(), (&'static str, io::Error)> {
     let step = |name| move |error| (name, error);
     rights::separate().map_err(step("namespaces"))?;
     rooms::build(spec).map_err(step("a root of its own"))?;
+    let doorman = doorman::start(&spec.reaches, spec.user.as_ref());
+    let doorman = doorman.map_err(step("a doorman"))?;
     rights::give_up(spec.user.as_ref()).map_err(step("giving up rights"))?;
     rights::limit_processes(spec.processes_max).map_err(step("a limit of processes"))?;
     network::restrict(spec.port).map_err(step("Landlock"))?;
-    calls::restrict(spec.udp).map_err(step("seccomp"))
+    calls::restrict(spec.udp).map_err(step("seccomp"))?;
+    doorman.map_or(Ok(()), |doorman| doorman.watch()).map_err(step("a doorman"))
 }

@@ -7,6 +7,7 @@
 //!   Cells (a Launcher) ──▶ offshoot cell SPEC -- postgres …     still as root, or as the engine's user
 //!                             │ rooms.rs     a root of its own: programs read-only, its data, /tmp, /dev/shm
 //!                             │ rights.rs    the server's user; no capability, no way to get one again
+//!                             │ doorman.rs   a process beside it, where ports of other hosts may be reached
 //!                             │ network.rs   Landlock: its own port; nobody else's sockets, no signals
 //!                             │ calls.rs     seccomp: no namespaces, mounts, tracing, other networks
 //!                             ▼ execve
@@ -18,7 +19,7 @@
 //! # What a cell promises
 //! 1. Of files it sees: programs and libraries, read-only; its data and socket directories; a private
 //!    `/tmp` and `/dev/shm` that end with it. No `/proc`, `/sys`, `/home`, `/var`, no other server.
-//! 2. No TCP but its own port, no UDP, no raw or netlink sockets, no abstract Unix sockets of others.
+//! 2. No TCP but its own port, and the ports of other hosts that were named; no UDP, no raw or netlink sockets, no abstract Unix sockets of others.
 //! 3. No signal and no tracing of a process outside, whoever owns it.
 //! 4. Nothing in it outlives its server.
 //! 5. No setuid program gains rights; no user or mount namespace can be made in it.
@@ -27,6 +28,7 @@
 
 mod calls;
 mod cells;
+mod doorman;
 mod entrance;
 mod network;
 mod residents;

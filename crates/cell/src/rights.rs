@@ -2,6 +2,7 @@
 
 use crate::spec::CellUser;
 use rustix::process::{Gid, Uid, getgid, getuid};
+use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::io;
 
 /// Gives this process views of mounts and of System V IPC of its own. Without root it gets a user
@@ -33,19 +34,40 @@ pub(crate) fn give_up(user: Option<&CellUser>) -> io::Result<()> {
             break;
         }
     }
-    if let Some(user) = user {
-        let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
-        rustix::thread::set_thread_groups(&[gid])?;
-        rustix::thread::set_thread_res_gid(gid, gid, gid)?;
-        rustix::thread::set_thread_res_uid(uid, uid, uid)?;
-    }
+    become_user(user)?;
     // Of the user namespace, where there is one: an ordinary user loses them with `execve` anyway.
-    let none = rustix::thread::CapabilitySets {
-        effective: rustix::thread::CapabilitySet::empty(),
-        permitted: rustix::thread::CapabilitySet::empty(),
-        inheritable: rustix::thread::CapabilitySet::empty(),
+    keep(CapabilitySet::empty())
+}
+
+/// Becomes the server's user, who may trace the others of the cell besides: a doorman's rights.
+pub(crate) fn keep_tracing(user: Option<&CellUser>) -> io::Result<()> {
+    // SAFETY: plain system calls with constant arguments.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+        check(libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0))?;
+    }
+    become_user(user)?;
+    keep(CapabilitySet::SYS_PTRACE)?;
+    // Nobody of the same user traces it in turn.
+    // SAFETY: as above.
+    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })
+}
+
+fn become_user(user: Option<&CellUser>) -> io::Result<()> {
+    let Some(user) = user else { return Ok(()) };
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    rustix::thread::set_thread_groups(&[gid])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    Ok(rustix::thread::set_thread_res_uid(uid, uid, uid)?)
+}
+
+fn keep(capabilities: CapabilitySet) -> io::Result<()> {
+    let sets = CapabilitySets {
+        effective: capabilities,
+        permitted: capabilities,
+        inheritable: CapabilitySet::empty(),
     };
-    Ok(rustix::thread::set_capabilities(None, none)?)
+    Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 /// How many processes the cell may have. From Linux 5.14 on the kernel counts them in the user namespace.

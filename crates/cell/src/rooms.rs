@@ -10,6 +10,7 @@ use rustix::mount::{
 };
 use std::ffi::CString;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
@@ -52,6 +53,7 @@ pub(crate) fn build(spec: &CellSpec) -> io::Result<()> {
         symlink(target, inside(base, &link))?;
     }
     accounts(base, spec.user.as_ref())?;
+    hosts(base, &spec.hosts)?;
     // The old root is stacked below the new one, and taken away from there.
     rustix::process::chdir(base)?;
     rustix::process::pivot_root(".", ".")?;
@@ -136,6 +138,12 @@ fn accounts(base: &Path, user: Option<&CellUser>) -> io::Result<()> {
     let passwd = format!("root:x:0:0::/:/bin/false\n{name}:x:{uid}:{gid}::/:/bin/sh\n");
     make_file(&base.join("etc/passwd"), passwd.as_bytes())?;
     make_file(&base.join("etc/group"), format!("root:x:0:\n{name}:x:{gid}:\n").as_bytes())
+}
+
+/// Without UDP nobody can be asked for an address.
+fn hosts(base: &Path, hosts: &[(IpAddr, String)]) -> io::Result<()> {
+    let lines: String = hosts.iter().map(|(address, name)| format!("{address} {name}\n")).collect();
+    make_file(&base.join("etc/hosts"), format!("127.0.0.1 localhost\n{lines}").as_bytes())
 }
 
 fn inside(base: &Path, path: &Path) -> PathBuf {

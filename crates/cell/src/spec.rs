@@ -1,6 +1,7 @@
 //! What a cell contains.
 
 use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// What a cell contains. It is an argument of the program that builds the cell: never a secret.
@@ -12,11 +13,17 @@ pub struct CellSpec {
     pub read_only: Vec<PathBuf>,
     /// Directories that belong to the server, at the same path as outside.
     pub own: Vec<PathBuf>,
-    /// The one TCP port that it may listen on and connect to.
+    /// The one TCP port that it may listen on.
     pub port: Option<u16>,
     /// How many processes and threads it may have; none: no limit. Only for a cell with a user namespace of its own, or
     /// others are counted.
     pub processes_max: Option<u64>,
+    /// What it may connect to.
+    #[serde(default)]
+    pub reaches: Vec<SocketAddr>,
+    /// The names of those.
+    #[serde(default)]
+    pub hosts: Vec<(IpAddr, String)>,
     /// Whether UDP is allowed: a few old servers talk to themselves by it.
     pub udp: bool,
 }

@@ -4,7 +4,7 @@ use crate::{DataDir, LogTarget, ReceivedLog};
 use jiff::Timestamp;
 use offshoot_domain::{Exposure, Secret};
 use offshoot_os::process::ProcessId;
-use offshoot_types::{Failure, LogPosition};
+use offshoot_types::{Failure, LogPosition, Remote};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -57,6 +57,8 @@ pub struct VdbOptions {
     pub keep_source_logins: bool,
     /// How other hosts reach it; none: not at all.
     pub network: Option<Network>,
+    /// The ports of other hosts that programs in it may connect to.
+    pub reaches: Vec<Remote>,
 }
 
 /// How other hosts reach a VDB: by TLS and a password, and only those that may.

@@ -2,7 +2,9 @@
 
 use crate::{Exposure, ObjectName, Parent, Policy};
 use jiff::Timestamp;
-use offshoot_types::{DatasetId, Failure, LogPosition, SnapshotId, TimeflowId, UserId, VdbId};
+use offshoot_types::{
+    DatasetId, Failure, LogPosition, Remote, SnapshotId, TimeflowId, UserId, VdbId,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -104,6 +106,9 @@ pub struct Vdb {
     /// How other hosts reach it; none: not at all.
     #[serde(default)]
     pub exposure: Option<Exposure>,
+    /// The ports of other hosts that it may connect to.
+    #[serde(default)]
+    pub reaches: Vec<Remote>,
     /// What other hosts know it by, in PEM; empty before it listened to them first.
     #[serde(default)]
     pub certificate: String,

@@ -2,7 +2,7 @@
 
 use crate::record;
 use offshoot_os::process::{ProcessId, Signal, Spec, User};
-use offshoot_types::{ErrorKind, Failure};
+use offshoot_types::{ErrorKind, Failure, Remote};
 use std::fmt::Debug;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -42,6 +42,8 @@ pub struct Launch {
     pub tcp: bool,
     /// Whether it talks to itself by UDP.
     pub udp: bool,
+    /// The ports of other hosts that it may connect to; whoever is not confined reaches all.
+    pub reaches: Vec<Remote>,
     /// Memory it may use with all its children, in bytes; none: no limit.
     pub memory_bytes: Option<u64>,
     /// How many processes and threads it may have with all its children. Held by a control group, or by a

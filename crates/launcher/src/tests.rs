@@ -26,6 +26,7 @@ fn launch(dir: &Path) -> Launch {
         port: 4711,
         tcp: false,
         udp: false,
+        reaches: Vec::new(),
         memory_bytes: None,
         processes_max: 1000,
     }

@@ -171,6 +171,7 @@ impl Connector for Postgres {
                 let exposure = options.network.as_ref().map(|network| &network.exposure);
                 access::write_vdb(&*files, options.keep_source_logins, exposure)?;
                 tls::write(&*files, options.network.as_ref())?;
+                launch.reaches = options.reaches;
                 launch.exposure = options.network.map(|network| network.exposure);
             }
         }

@@ -1,6 +1,5 @@
 //! The PostgreSQL installations of this host: which majors can be linked and run here.
 
-use crate::server::USER;
 use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::{Spec, User, run};
 use offshoot_types::{ErrorKind, Failure};
@@ -9,6 +8,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The user of a host that servers run as.
+pub const USER: &str = "postgres";
 
 /// The oldest major version that is supported.
 pub const MAJOR_MIN: u32 = 13;

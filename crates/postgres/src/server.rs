@@ -18,10 +18,11 @@ use offshoot_launcher::{Launcher, Mark, Process};
 use offshoot_os::bounded_log::LogPlace;
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_types::{ErrorKind, Failure};
+use offshoot_types::{ErrorKind, Failure, Remote};
 use parking_lot::Mutex;
 
 use crate::engine_role::{ENGINE_ROLE, LOGINS};
+pub use crate::installation::USER;
 use crate::session::{ConnectError, Session};
 
 mod launch;
@@ -32,8 +33,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The name of the program of a server.
 const PROGRAM: &str = "postgres";
-/// The user of a host that servers run as.
-pub const USER: &str = "postgres";
 
 /// What to start.
 #[derive(Debug, Clone)]
@@ -62,6 +61,8 @@ pub struct ServerSpec {
     pub tcp_port: Option<u16>,
     /// How other hosts reach it; none: not at all.
     pub exposure: Option<Exposure>,
+    /// The ports of other hosts that it may connect to.
+    pub reaches: Vec<Remote>,
     /// Roles to connect as, in the order to try; see [`crate::superuser::candidates`]. The VDB role
     /// and `postgres` are tried after them, so a settled image needs none.
     pub superusers: Vec<String>,

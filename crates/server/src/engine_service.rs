@@ -153,6 +153,7 @@ impl EngineService for LocalEngine {
             keep_source_logins: request.keep_source_logins,
             superuser: request.superuser,
             keep_foreign_servers: request.keep_foreign_servers,
+            reaches: request.allow_network,
             exposure: domain::Exposure::asked(request.listen, request.allow)?,
             user,
         })
@@ -418,6 +419,7 @@ fn vdb(view: VdbView) -> api::Vdb {
         superuser: vdb.superuser,
         keep_source_logins: vdb.keep_source_logins,
         keep_foreign_servers: vdb.keep_foreign_servers,
+        allow_network: vdb.reaches,
         network: vdb.exposure.map(|exposure| api::VdbNetwork {
             listen: exposure.listen,
             allow: exposure.allow,

@@ -231,6 +231,7 @@ fn a_parent_may_be_used_but_not_changed_and_wishes_have_an_end() {
         json!({"superuser": true}),
         json!({"keep_source_logins": true}),
         json!({"keep_foreign_servers": true}),
+        json!({"allow_network": ["10.1.0.5:5432"]}),
         json!({"listen": ["10.1.0.5"], "allow": ["10.0.0.0/8"]}),
         json!({"settings": {"archive_command": "id"}}),
         json!({"settings": {"log_directory": "/etc"}}),

@@ -86,6 +86,7 @@ pub(crate) fn start(
         port: spec.tcp_port.unwrap_or(0),
         tcp: spec.tcp_port.is_some(),
         udp: false,
+        reaches: Vec::new(),
         memory_bytes: None,
         processes_max: 1000,
     })?;

@@ -4,6 +4,7 @@ mod block;
 mod error;
 mod ids;
 mod log_position;
+mod remote;
 
 pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
@@ -12,3 +13,4 @@ pub use ids::{
     Txg, UserId, VdbId,
 };
 pub use log_position::LogPosition;
+pub use remote::Remote;

@@ -315,6 +315,65 @@ fn a_fork_bomb_harms_only_its_own_server() -> Result<()> {
     Ok(())
 }
 
+/// Also at another address of the same port, which Landlock alone could not tell apart.
+#[test]
+fn a_port_that_was_named_is_reached_and_no_other() -> Result<()> {
+    let mut bed = bed(find_newest()?, &[])?;
+    let other = bed.vdb("other")?;
+    let elsewhere = TcpListener::bind(("127.0.0.2", other.port))?;
+    let named = format!("localhost:{}", other.port);
+    let wishes = ["--superuser", "--allow-network", &named, "--allow-network", "127.0.0.1:9"];
+    let vdb = bed.provision("reaching", "prod", &wishes)?;
+    ensure!(vdb.allow_network.iter().map(ToString::to_string).eq([named.as_str(), "127.0.0.1:9"]));
+    let reaches = |bed: &Testbed, host: &str, port: u16| -> Result<bool> {
+        let script = format!("(exec 3<>/dev/tcp/{host}/{port}) && echo reached");
+        Ok(program(&bed.open("reaching")?, &script)?.contains("reached"))
+    };
+    let held = |bed: &Testbed| -> Result<()> {
+        for host in ["127.0.0.1", "localhost"] {
+            ensure!(reaches(bed, host, other.port)?, "{host} is not reached");
+        }
+        ensure!(!reaches(bed, "127.0.0.2", other.port)?, "another address is reached");
+        ensure!(!reaches(bed, "127.0.0.1", bed.source.port())?, "production is reached");
+        ensure!(
+            !program(&bed.open("dev")?, &format!("exec 3<>/dev/tcp/127.0.0.1/{}", other.port))?
+                .is_empty()
+        );
+        Ok(())
+    };
+    with_log(&bed.engine, held(&bed))?;
+    // libpq connects without waiting, and polls.
+    let linked = bed.open("reaching")?;
+    linked.execute("CREATE EXTENSION dblink")?;
+    let asked = format!("SELECT * FROM dblink('{}', 'SELECT 42') AS answer (text text)", other.uri);
+    ensure!(linked.text(&asked)? == "42");
+    // Whoever answers for the kernel outlives the engine, and ends with the server.
+    bed.engine.kill()?;
+    bed.engine.restart()?;
+    held(&bed)?;
+    let builders = || {
+        let is_one = |process: &ProcessId| process.arguments().iter().any(|one| one == "cell");
+        ProcessId::all().filter(is_one).count()
+    };
+    ensure!(builders() == 1, "{} doormen", builders());
+    bed.engine.command(["vdb", "stop", "reaching"])?;
+    ensure!(builders() == 0, "{} doormen outlive their servers", builders());
+    bed.engine.command(["vdb", "start", "reaching"])?;
+    held(&bed)?;
+    drop(elsewhere);
+    let refused = bed.refused(&[
+        "vdb",
+        "provision",
+        "lost",
+        "--from",
+        "prod",
+        "--allow-network",
+        "no-such-host.invalid:80",
+    ]);
+    ensure!(refused.code == "invalid_input", "{refused}");
+    Ok(())
+}
+
 mod needs_root {
     use super::*;
 
@@ -334,7 +393,8 @@ mod needs_root {
     #[test]
     #[ignore = "needs root"]
     fn an_ordinary_user_s_engine_holds_too() -> Result<()> {
-        const ATTACKS: [&str; 3] = [
+        const ATTACKS: [&str; 4] = [
+            "a_port_that_was_named_is_reached_and_no_other",
             "a_fork_bomb_harms_only_its_own_server",
             "programs_of_a_vdb_reach_nothing_but_it",
             "the_login_handed_out_is_an_owner_with_one_password",
@@ -350,7 +410,7 @@ mod needs_root {
         // Whatever this host has set up, in the test's own mount namespace everybody may use FUSE.
         let script = "set -eu; mknod fuse c 10 229; chmod 666 fuse; mount --bind fuse /dev/fuse; cd s; \
                       exec setpriv --reuid=\"$1\" --regid=\"$1\" --clear-groups ../attacks --exact \
-                      --test-threads=1 \"$2\" \"$3\" \"$4\"";
+                      --test-threads=1 \"$2\" \"$3\" \"$4\" \"$5\"";
         let spec = Spec::new("unshare")
             .args(["--mount", "sh", "-c", script, "sh"])
             .arg(user.uid.to_string())
@@ -364,7 +424,7 @@ mod needs_root {
             .stderr(Sink::Pipe);
         let output = run(&spec, Duration::from_secs(400))?;
         let text = output.stdout_text() + &output.stderr_text();
-        ensure!(output.success() && text.contains("3 passed"), "{text}");
+        ensure!(output.success() && text.contains("4 passed"), "{text}");
         Ok(())
     }
 

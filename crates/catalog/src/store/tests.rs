@@ -70,6 +70,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         superuser: false,
         keep_foreign_servers: false,
         exposure: None,
+        reaches: Vec::new(),
         certificate: String::new(),
         owner: None,
         policy: Policy::of_vdb(),

@@ -3,7 +3,7 @@
 use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, size};
 use clap::{Args, Subcommand};
 use ipnet::IpNet;
-use offshoot_types::SnapshotId;
+use offshoot_types::{Failure, Remote, SnapshotId};
 use std::net::IpAddr;
 
 #[derive(Debug, Subcommand)]
@@ -71,6 +71,9 @@ pub struct ProvisionArgs {
     /// What else stays as in production: addresses of other databases and the passwords for them
     #[arg(long, value_name = "WHAT")]
     pub keep: Vec<KeepArg>,
+    /// A port of another host that it may connect to; by default it reaches none
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = remote)]
+    pub allow_network: Vec<Remote>,
     /// An address of the engine's host to listen on, too: by TLS, for those that --allow names
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub listen: Vec<IpAddr>,
@@ -140,6 +143,10 @@ pub struct RewindToArgs {
     /// The state before the last rewind or refresh
     #[arg(long)]
     pub undo: bool,
+}
+
+fn remote(text: &str) -> Result<Remote, String> {
+    text.parse().map_err(|failure: Failure| format!("{}; {}", failure.message, failure.hint))
 }
 
 fn network(text: &str) -> Result<IpNet, String> {

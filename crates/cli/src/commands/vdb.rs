@@ -55,6 +55,7 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         keep_source_logins: args.keep_source_logins,
         superuser: args.superuser,
         keep_foreign_servers: args.keep.contains(&KeepArg::ForeignServers),
+        allow_network: args.allow_network,
         listen: args.listen,
         allow: args.allow,
     };
@@ -126,6 +127,7 @@ fn show_text(vdb: &Vdb) -> String {
         .add("user", &vdb.user)
         .add("rights", rights(vdb))
         .add("uri", &vdb.uri)
+        .add_some("reaches", (!vdb.allow_network.is_empty()).then(|| joined(&vdb.allow_network)))
         .add_some("reached at", vdb.network.as_ref().map(|network| joined(&network.listen)))
         .add_some("reached from", vdb.network.as_ref().map(|network| joined(&network.allow)))
         .add("server version", &vdb.server_version)

@@ -12,7 +12,7 @@ use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb};
 use offshoot_os::cgroup::Group;
-use offshoot_types::{ErrorKind, Failure, JobId, UserId};
+use offshoot_types::{ErrorKind, Failure, JobId, Remote, UserId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct ProvisionRequest {
     pub keep_foreign_servers: bool,
     /// How other hosts reach it; none: not at all.
     pub exposure: Option<Exposure>,
+    /// The ports of other hosts that it may connect to.
+    pub reaches: Vec<Remote>,
     /// Whose it is; none: the administrators'.
     pub user: Option<UserId>,
 }
@@ -90,6 +92,7 @@ impl Vdbs<'_> {
             superuser: request.superuser,
             keep_foreign_servers: request.keep_foreign_servers,
             exposure: request.exposure,
+            reaches: request.reaches,
             user: request.user,
             requested_ms,
         };

@@ -17,16 +17,18 @@ use offshoot_domain::{
     Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
     SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_size,
 };
-use offshoot_types::{DatasetId, ErrorKind, Failure, UserId, VdbId};
+use offshoot_types::{DatasetId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 
 /// How many ports to try if none was requested.
 const PORT_ATTEMPTS: u32 = 5;
+/// Ports of other hosts that a VDB may connect to.
+const REACHES_MAX: usize = 64;
 /// Ports are chosen and recorded by one job at a time.
 static REGISTRATION: Mutex<()> = Mutex::new(());
 
@@ -47,6 +49,8 @@ pub struct Input {
     pub keep_foreign_servers: bool,
     #[serde(default)]
     pub exposure: Option<Exposure>,
+    #[serde(default)]
+    pub reaches: Vec<Remote>,
     /// Whose it is.
     #[serde(default)]
     pub user: Option<UserId>,
@@ -83,6 +87,7 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
     check_memory(&kind, input.memory_bytes)?;
     kind.connector.check_programs(&kind.version)?;
     kind.connector.validate_settings(&kind.version, &input.settings)?;
+    check_reaches(&input.reaches)?;
     check_exposure(&kind, input.exposure.as_ref())?;
     if !is_present_of_vdb(input.parent.owner, &input.moment) {
         resolve(parts, input.parent.owner, &input.moment)?;
@@ -124,6 +129,22 @@ fn check_memory(kind: &Kind, wanted: Option<u64>) -> Result<(), Failure> {
         format!("a server does not run in {} of memory", format_size(size)),
         format!("give --memory at least {}", format_size(least)),
     ))
+}
+
+fn check_reaches(reaches: &[Remote]) -> Result<(), Failure> {
+    if reaches.len() > REACHES_MAX {
+        let message = format!("a VDB may connect to {REACHES_MAX} ports at most");
+        return Err(Failure::new(ErrorKind::InvalidInput, message, "name fewer"));
+    }
+    reaches.iter().try_for_each(|remote| {
+        (remote.host.as_str(), remote.port).to_socket_addrs().map(drop).map_err(|error| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                format!("the host of {remote} is not found: {error}"),
+                "check its name, or write its address",
+            )
+        })
+    })
 }
 
 fn check_exposure(kind: &Kind, wanted: Option<&Exposure>) -> Result<(), Failure> {
@@ -172,6 +193,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         superuser: input.superuser,
         keep_foreign_servers: input.keep_foreign_servers,
         exposure: input.exposure,
+        reaches: input.reaches,
         certificate: String::new(),
         owner: input.user,
         policy: Policy::of_vdb(),

@@ -33,6 +33,7 @@ pub fn open_vdb(
         memory_bytes: vdb.memory_bytes,
         keep_source_logins: vdb.keep_source_logins,
         network: exposure::network(serving, vdb)?,
+        reaches: vdb.reaches.clone(),
     };
     let server = kind.connector.start(spec, Role::Vdb(options))?;
     let opened = match fresh {

@@ -52,6 +52,7 @@ impl Postgres {
             processes_max: config::PROCESSES_MAX,
             tcp_port: spec.tcp_port,
             exposure: None,
+            reaches: Vec::new(),
             superusers: Vec::new(),
             forced: Vec::new(),
         })

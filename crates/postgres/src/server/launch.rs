@@ -36,6 +36,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         port: spec.socket_port(),
         tcp: spec.tcp_port.is_some(),
         udp: spec.udp,
+        reaches: spec.reaches.clone(),
         memory_bytes: spec.memory_bytes,
         processes_max: spec.processes_max,
     })?;

@@ -93,6 +93,7 @@ impl Scratch {
             processes_max: 1000,
             tcp_port: None,
             exposure: None,
+            reaches: Vec::new(),
             superusers: Vec::new(),
             forced: Vec::new(),
         }

@@ -140,6 +140,7 @@ impl Guard {
             ("--superuser", request.superuser),
             ("--keep-source-logins", request.keep_source_logins),
             ("--keep foreign-servers", request.keep_foreign_servers),
+            ("--allow-network", !request.allow_network.is_empty()),
             ("--listen", !request.listen.is_empty()),
         ];
         if let Some((option, _)) = refused.iter().find(|(_, wished)| *wished) {

@@ -360,6 +360,7 @@ impl EngineService for StandIn {
             keep_source_logins: request.keep_source_logins,
             keep_foreign_servers: request.keep_foreign_servers,
             network: None,
+            allow_network: request.allow_network.clone(),
             memory_bytes: request.memory_bytes,
             created_at: time(),
             timings: ProvisionTimings { total_ms: 420, start_ms: 300, ..Default::default() },

@@ -143,6 +143,7 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             superuser: false,
             keep_foreign_servers: false,
             exposure: None,
+            reaches: Vec::new(),
             certificate: String::new(),
             owner: None,
             dataset: Some(dataset),
