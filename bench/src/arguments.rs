@@ -1,8 +1,8 @@
 //! The grammar of `offshoot bench`.
 
 use crate::benchmarks::{
-    clone_size, compare, fill, fragmentation, io, link, load, many, moments, neighbours, pgbench,
-    provision, quick, replay, scripts, suite,
+    clone_size, compare, encryption, fill, fragmentation, io, link, load, many, moments,
+    neighbours, pgbench, provision, quick, replay, scripts, suite,
 };
 use clap::Subcommand;
 
@@ -26,4 +26,5 @@ pub enum BenchCommand {
     Many(many::Arguments),
     Moments(moments::Arguments),
     Neighbours(neighbours::Arguments),
+    Encryption(encryption::Arguments),
 }

@@ -39,7 +39,7 @@ pub use event::{Event, Fault};
 pub use job::{Job, JobState, Progress, StepRecord, StepState};
 pub use key_id::KeyId;
 pub use record::Record;
-pub use rows::RowKey;
+pub use rows::{RowKey, register as register_row_functions};
 pub use seal::{Keyring, SecretKey};
 pub use store::{Catalog, Transaction};
 pub use subject::Subject;

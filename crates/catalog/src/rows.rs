@@ -64,6 +64,9 @@ impl Cipher {
 }
 
 /// Makes the functions known to a connection.
+///
+/// # Errors
+/// If the cipher or SQLite does not work.
 pub fn register(db: &Connection, key: Option<&RowKey>) -> Result<(), Error> {
     let cipher = Arc::new(key.map(Cipher::new).transpose()?);
     let same = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;

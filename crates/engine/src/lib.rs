@@ -37,6 +37,7 @@ mod parts;
 mod serving;
 mod space;
 
+pub use core::encryption::row_key_of;
 pub use core::job_kind::JobKind;
 pub use core::kind::ShownPosition;
 pub use core::secret_keys::KeyPlaces;

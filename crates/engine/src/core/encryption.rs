@@ -76,6 +76,14 @@ pub fn wrap_by(paths: &Paths, keys: &KeyPlaces, new: &SecretKey) -> Result<(), F
     write(paths, &unwrap(&file, &keys.need_for_pool(&old)?)?, new)
 }
 
+/// The key of the rows in a pool's catalog, for whoever looks at that beside the engine.
+///
+/// # Errors
+/// As [`data_key`].
+pub fn row_key_of(pool: &Path, keys: &KeyPlaces) -> Result<Option<Zeroizing<RowKey>>, Failure> {
+    Ok(row_key(data_key(&Paths::of(pool)?, keys)?.as_ref()))
+}
+
 /// The key of the catalog's rows.
 pub fn row_key(data_key: Option<&DataKey>) -> Option<Zeroizing<RowKey>> {
     data_key.map(|key| key.derive(CATALOG))

@@ -12,7 +12,7 @@ fn read(text: &str) -> Result<ServeOptions, Failure> {
 fn reads_every_key() {
     let options = read(
         "# comment\n\n listen = localhost:9000 # here\ncache_size=1GiB\ncapacity = 2GiB\n\
-         postgres_bin_dir = /a\npostgres_bin_dir = /b\nsocket_group = dba\nhost_name = a\nhost_name = b\ntls_cert = /c\ntls_key = /k\n",
+         postgres_bin_dir = /a\npostgres_bin_dir = /b\nsocket_group = dba\nhost_name = a\nhost_name = b\ntls_cert = /c\ntls_key = /k\nencrypt = yes\n",
     )
     .unwrap();
     assert_eq!(options.listen, "127.0.0.1:9000".parse().unwrap());
@@ -21,6 +21,7 @@ fn reads_every_key() {
     assert_eq!(options.host_names, ["a", "b"]);
     assert_eq!(options.tls_files, Some(("/c".into(), "/k".into())));
     assert_eq!(options.capacity_bytes, Some(2 << 30));
+    assert!(options.encrypt && !ServeOptions::new("/pool").encrypt);
     assert_eq!(options.postgres_bin_dirs, [PathBuf::from("/a"), PathBuf::from("/b")]);
 }
 

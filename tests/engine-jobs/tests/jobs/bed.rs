@@ -19,6 +19,8 @@ pub struct Bed {
     source: Child,
     /// Whether VDBs outlive the engine.
     pub keeper: bool,
+    /// Whether the pool is encrypted; from the first engine on.
+    pub encrypted: bool,
 }
 
 impl Bed {
@@ -35,7 +37,8 @@ impl Bed {
             .args(["--port", &port.to_string()])
             .stderr(Sink::File(source.join("log")))
             .die_with_parent(true);
-        let bed = Bed { source: spec.spawn().unwrap(), root, port, keeper: false };
+        let bed =
+            Bed { source: spec.spawn().unwrap(), root, port, keeper: false, encrypted: false };
         let end = Instant::now() + PATIENCE;
         while Client::open(&bed.uri()).is_err() {
             assert!(Instant::now() < end, "the source does not start");
@@ -74,6 +77,9 @@ impl Bed {
         let keeper = self.keeper.then_some("--keeper");
         let mut spec = Spec::new(ENGINE).args(keeper).arg(self.pool()).arg(TOYD).arg(self.uri());
         spec = spec.args(actions.iter().map(AsRef::as_ref));
+        if self.encrypted {
+            spec = spec.env("OFFSHOOT_TOY_ENCRYPT", "yes");
+        }
         if let Some(point) = crash {
             spec = spec.env("OFFSHOOT_CRASH_AT", point);
         }

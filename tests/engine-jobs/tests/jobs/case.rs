@@ -19,6 +19,8 @@ pub struct Case {
     pub works: &'static [&'static str],
     /// Whether the engine begins it by itself, again and again until it is done.
     pub by_itself: bool,
+    /// Whether the pool is encrypted.
+    pub encrypted: bool,
 }
 
 const PLAIN: Case = Case {
@@ -29,6 +31,7 @@ const PLAIN: Case = Case {
     is_done: |_| true,
     works: &["put dev it lives"],
     by_itself: false,
+    encrypted: false,
 };
 
 const REFRESHED: &[&str] = &["put dev more changes", "refresh dev", "same dev"];
@@ -204,7 +207,8 @@ const SECRETS: &[&str] =
 
 pub const ROTATE: Case = Case { action: "rotate", works: SECRETS, ..PLAIN };
 
-pub const ROTATE_AND_FORGET: Case = Case { action: "rotate forget", works: SECRETS, ..PLAIN };
+pub const ROTATE_AND_FORGET: Case =
+    Case { action: "rotate forget", works: SECRETS, encrypted: true, ..PLAIN };
 
 /// Puts everything in its place; the kind of the job, and its steps.
 pub fn prepare(bed: &Bed, case: &Case) -> (String, Vec<String>) {

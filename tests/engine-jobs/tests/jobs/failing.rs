@@ -6,7 +6,8 @@ use crate::case::{Case, each_case, prepare};
 /// Each step fails at both places; the engine then finds that nothing of the job is left (see the action `fail`), and
 /// that it can be done.
 fn fail_at_each_step(case: &Case) {
-    let bed = Bed::new();
+    let mut bed = Bed::new();
+    bed.encrypted = case.encrypted;
     let (kind, steps) = prepare(&bed, case);
     let mut actions: Vec<String> = Vec::new();
     for step in &steps {

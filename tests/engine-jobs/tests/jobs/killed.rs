@@ -5,7 +5,8 @@ use crate::case::{Case, each_case, prepare};
 
 /// Each step is killed at both places, and so is the engine that finishes or undoes it.
 fn kill_at_each_step(case: &Case) {
-    let bed = Bed::new();
+    let mut bed = Bed::new();
+    bed.encrypted = case.encrypted;
     let (kind, steps) = prepare(&bed, case);
     bed.check_closed();
     let mut done = 0;

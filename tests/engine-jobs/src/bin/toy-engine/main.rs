@@ -6,8 +6,9 @@ mod asked;
 mod world;
 
 use crate::actions::Session;
+use crate::world::key_places;
 use offshoot_connector::Registry;
-use offshoot_engine::{Engine, EngineOptions, KeyPlaces};
+use offshoot_engine::{Engine, EngineOptions};
 use offshoot_fuse::Fuse;
 use offshoot_toy::Toy;
 use offshoot_types::Failure;
@@ -67,10 +68,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         pool: pool.clone(),
         cache_size: Some(64 << 20),
         capacity: None,
-        secret_keys: KeyPlaces {
-            directory: Some(pool.with_extension("keys")),
-            ..KeyPlaces::default()
-        },
+        secret_keys: key_places(&pool),
         encrypt: std::env::var_os(ENCRYPT_VARIABLE).is_some(),
         connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
         delivery: Arc::new(Fuse::default()),

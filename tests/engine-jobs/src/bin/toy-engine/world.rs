@@ -1,13 +1,19 @@
 //! Everything that a job could leave behind.
 
 use crate::asked;
-use offshoot_engine::Engine;
+use offshoot_catalog::register_row_functions;
+use offshoot_engine::{Engine, KeyPlaces, row_key_of};
 use offshoot_toy::Client;
 use offshoot_types::Failure;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+/// Where the keys of a pool are.
+pub fn key_places(pool: &Path) -> KeyPlaces {
+    KeyPlaces { directory: Some(pool.with_extension("keys")), ..KeyPlaces::default() }
+}
 
 fn told(error: impl std::fmt::Display) -> Failure {
     Failure::internal(error.to_string())
@@ -23,7 +29,10 @@ pub fn look(engine: &Engine, pool: &Path) -> Result<Value, Failure> {
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )
     .map_err(told)?;
-    let records = rows(&catalog, "SELECT kind || ' ' || id, body FROM object")?;
+    let row_key = row_key_of(pool, &key_places(pool))?;
+    register_row_functions(&catalog, row_key.as_deref())?;
+    let sql = "SELECT kind || ' ' || id, unseal('object', body) FROM object";
+    let records = rows(&catalog, sql)?;
     let secrets = rows(&catalog, "SELECT name, '' FROM sealed")?;
     let records: BTreeMap<String, Value> = (records.into_iter())
         .map(|(key, body)| Ok((key, serde_json::from_str(&body).map_err(told)?)))
