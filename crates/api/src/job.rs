@@ -113,6 +113,9 @@ pub struct Job {
     /// Why it failed.
     #[schema(required)]
     pub error: Option<ErrorDetail>,
+    /// What who asked for it should know although nothing failed.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// The id of what it made, if that has no name: a snapshot's.
     #[schema(required)]
     pub result: Option<String>,

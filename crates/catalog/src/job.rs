@@ -121,6 +121,9 @@ pub struct Job {
     pub locks: Vec<String>,
     /// Why it failed or is being undone.
     pub error: Option<Failure>,
+    /// What who asked for it should know although nothing failed, in the order it was found.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Catalog {

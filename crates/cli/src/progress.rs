@@ -9,7 +9,13 @@ use std::io::IsTerminal;
 const LINE_EVERY_PERCENT: u64 = 10;
 
 /// Shows one job.
-pub enum Progress {
+pub struct Progress {
+    look: Look,
+    /// How many of the job's notes were shown.
+    notes: usize,
+}
+
+enum Look {
     /// A bar that is drawn over and over.
     Bar(ProgressBar),
     /// A line at each change worth one.
@@ -27,22 +33,24 @@ impl Progress {
         if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(0);
             bar.set_style(style(false));
-            return Progress::Bar(bar);
+            return Progress { look: Look::Bar(bar), notes: 0 };
         }
-        if quiet { Progress::Silent } else { Progress::Lines { last: None } }
+        let look = if quiet { Look::Silent } else { Look::Lines { last: None } };
+        Progress { look, notes: 0 }
     }
 
     /// Shows how a job stands.
     pub fn show(&mut self, job: &Job) {
-        match self {
-            Progress::Silent => {}
-            Progress::Bar(bar) => {
+        self.show_notes(job);
+        match &mut self.look {
+            Look::Silent => {}
+            Look::Bar(bar) => {
                 bar.set_style(style(job.progress.unit == "bytes" && job.progress.total.is_some()));
                 bar.set_length(job.progress.total.unwrap_or(0).max(job.progress.done).max(1));
                 bar.set_position(job.progress.done);
                 bar.set_message(describe(job));
             }
-            Progress::Lines { last } => {
+            Look::Lines { last } => {
                 let tenth = percent(job).filter(|_| !job.state.is_final()).unwrap_or(0);
                 let now = (step(job), tenth / LINE_EVERY_PERCENT);
                 if last.as_ref() != Some(&now) {
@@ -53,9 +61,21 @@ impl Progress {
         }
     }
 
+    /// Each note is shown once, to programs too: it is not on stdout.
+    fn show_notes(&mut self, job: &Job) {
+        for note in job.notes.iter().skip(self.notes) {
+            let line = || eprintln!("{}: {note}", job.id);
+            match &self.look {
+                Look::Bar(bar) => bar.suspend(line),
+                _ => line(),
+            }
+        }
+        self.notes = job.notes.len();
+    }
+
     /// Takes the bar away.
     pub fn end(&self) {
-        if let Progress::Bar(bar) = self {
+        if let Look::Bar(bar) = &self.look {
             bar.finish_and_clear();
         }
     }
@@ -73,7 +93,9 @@ fn style(bytes: bool) -> ProgressStyle {
 fn describe(job: &Job) -> String {
     let mut text = format!("{} {}: {}", job.kind.replace('_', " "), job.object, step(job));
     // What a job has counted says nothing once it has ended: it may have had less to do than it thought.
-    if let Some(amount) = amount(job).filter(|_| !job.state.is_final()) {
+    // Nor does nothing, before the first of it is counted.
+    let counted = !job.state.is_final() && job.progress.done > 0;
+    if let Some(amount) = amount(job).filter(|_| counted) {
         text.push_str(&format!(" ({amount})"));
     }
     text

@@ -149,6 +149,8 @@ pub struct StreamStatus {
     pub lag_bytes: Option<u64>,
     /// Age of what was received.
     pub lag: Option<Duration>,
+    /// How long ago the source last answered anything; none if it never did.
+    pub silent_for: Option<Duration>,
 }
 
 /// The one stream of log from a source. Rule: log is durable before the source is told so.

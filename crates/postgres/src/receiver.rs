@@ -79,6 +79,8 @@ pub struct ReceiverStatus {
     pub lag_bytes: Option<u64>,
     /// How long ago (at the receiver's clock) `synced_to` was taken; `None` before the first.
     pub lag: Option<Duration>,
+    /// How long ago the source last answered; `None` before it did.
+    pub silent_for: Option<Duration>,
     /// How many more bytes the source keeps for us before the slot may be lost; `None`: no limit.
     pub slot_safe_bytes: Option<u64>,
 }
@@ -119,6 +121,7 @@ struct Facts {
     source_flushed: Option<Lsn>,
     synced_to: Option<SyncedTo>,
     synced_at: Duration,
+    answered_at: Option<Duration>,
     slot_safe_bytes: Option<u64>,
     /// The source's timeline when we last connected.
     timeline: Option<u32>,
@@ -156,6 +159,7 @@ impl Receiver {
             source_flushed: None,
             synced_to: None,
             synced_at: Duration::ZERO,
+            answered_at: None,
             slot_safe_bytes: None,
             timeline: None,
             unconfirmed: None,
@@ -205,6 +209,7 @@ impl Receiver {
             synced_to: facts.synced_to,
             lag_bytes,
             lag: facts.synced_to.map(|_| now.saturating_sub(facts.synced_at)),
+            silent_for: facts.answered_at.map(|at| now.saturating_sub(at)),
             slot_safe_bytes: facts.slot_safe_bytes,
         }
     }
@@ -362,6 +367,12 @@ impl Shared {
     fn must_end(&self) -> bool {
         let facts = self.facts.lock();
         facts.stopping || matches!(facts.state, ReceiverState::Gap(_))
+    }
+
+    /// Records that the source has answered.
+    fn heard(&self) {
+        let now = self.clock.elapsed();
+        self.facts.lock().answered_at = Some(now);
     }
 
     /// Records a failed attempt to stream.

@@ -477,6 +477,7 @@ fn job(job: catalog::Job) -> api::Job {
         ended_at: job.ended_at,
         steps: job.steps.into_iter().map(step).collect(),
         error: job.error.map(Into::into),
+        notes: job.notes,
         result,
     }
 }

@@ -45,6 +45,7 @@ struct Facts {
     flushed: Option<u64>,
     synced_to: Option<Position>,
     synced_at: Duration,
+    answered_at: Option<Duration>,
     failed_tries: u64,
     /// How many callers asked for a proof so far,
     asked: u64,
@@ -69,6 +70,7 @@ impl Shared {
             flushed: None,
             synced_to: None,
             synced_at: Duration::ZERO,
+            answered_at: None,
             failed_tries: 0,
             asked: 0,
             answered: 0,
@@ -181,6 +183,7 @@ impl Shared {
         let due = proof.get_or_insert((flushed, *clock_us, ticket));
         let mut facts = self.facts.lock();
         (facts.received, facts.flushed) = (Some(*at), Some(flushed));
+        facts.answered_at = Some(self.clock.elapsed());
         if *at >= due.0 {
             if let Ok(time) = Timestamp::from_microsecond(due.1) {
                 facts.synced_to = Some(Position { log: LogPosition(due.0), time });
@@ -224,6 +227,7 @@ impl Shared {
             synced_to: facts.synced_to,
             lag_bytes: lag_bytes.map(|(flushed, received)| flushed.saturating_sub(received)),
             lag: facts.synced_to.map(|_| now.saturating_sub(facts.synced_at)),
+            silent_for: facts.answered_at.map(|at| now.saturating_sub(at)),
         }
     }
 }

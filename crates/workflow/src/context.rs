@@ -85,6 +85,19 @@ impl<C> StepContext<C> {
         }
     }
 
+    /// Tells who asked for the job what they should know although nothing failed; durable when this
+    /// returns. A step that is repeated says it once.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn note(&self, text: impl Into<String>) -> Result<(), Failure> {
+        let (text, mut job) = (text.into(), self.live.job.lock());
+        if !job.notes.contains(&text) {
+            job.notes.push(text);
+        }
+        Ok(self.catalog.save_job(&job)?)
+    }
+
     /// Whether the job should stop. Never while it is being undone, nor past the point of no return.
     pub fn is_cancelled(&self) -> bool {
         !self.undoing && self.live.cancel.load(Ordering::Relaxed)

@@ -137,6 +137,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
             bag: serde_json::Map::new(),
             locks: locks.iter().map(Lock::to_string).collect(),
             error: None,
+            notes: Vec::new(),
         })?;
         let id = job.id;
         let live = table.enter(job, &locks, false);

@@ -90,6 +90,7 @@ fn a_job_s_user_goes_with_the_job() {
             bag: serde_json::Map::new(),
             locks: Vec::new(),
             error: None,
+            notes: Vec::new(),
         })
         .unwrap();
     catalog.set_job_user(job.id, UserId(4)).unwrap();

@@ -33,6 +33,7 @@ fn job(id: JobId, settled: bool) -> Job {
         bag: serde_json::Map::from_iter([("dataset".to_owned(), json!("dataset-4"))]),
         locks: vec!["vdb-1".to_owned()],
         error: Some(Failure::new(ErrorKind::PoolFull, "full", "free space")),
+        notes: vec!["late".to_owned()],
     }
 }
 

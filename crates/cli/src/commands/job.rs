@@ -35,6 +35,7 @@ fn show_text(job: &Job) -> String {
         .add_some("started at", job.started_at)
         .add_some("ended at", job.ended_at)
         .add_some("result", job.result.as_ref())
+        .add_some("notes", Some(job.notes.join("\n")).filter(|notes| !notes.is_empty()))
         .add_some("error", job.error.as_ref().map(|error| &error.message))
         .add_some("hint", job.error.as_ref().map(|error| &error.hint))
         .text();

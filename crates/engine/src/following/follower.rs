@@ -41,6 +41,10 @@ const STAGING_READY: Duration = Duration::from_secs(600);
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 /// How long to wait before restarting a standby that died.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
+/// How long a source may not answer before users get what was received.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How long nothing may arrive from a source that answers.
+const STALLED: Duration = Duration::from_secs(15);
 /// How far a commit may be after one with a later time: it gets its time before its place in the log.
 const COMMIT_SKEW: Duration = Duration::from_millis(100);
 /// What [`Follower::starves`] means for those who wait for the standby.
@@ -265,7 +269,34 @@ impl Follower {
         self.ask(|stream| stream.ask_now(timeout))
     }
 
-    /// The same, however long it takes, as long as something arrives within each `silence`.
+    /// The same, however long it takes, as long as the source answers and its log arrives: for what a
+    /// user waits for, who gets what was received if the source does not answer.
+    pub fn catch_up(
+        &self,
+        tick: &mut dyn FnMut(&StreamStatus) -> Result<(), Failure>,
+    ) -> Result<Position, Failure> {
+        let clock = self.serving()?.clock.clone();
+        let began = clock.elapsed();
+        self.receive_all(STALLED, &mut |status| {
+            let silent = status.silent_for.is_none_or(|silent| silent > SILENCE);
+            let waited = clock.elapsed().saturating_sub(began) > SILENCE;
+            match &status.state {
+                StreamState::Retrying(failure) if waited => Err(failure.clone()),
+                _ if waited && silent => Err(self.silence()),
+                _ => tick(status),
+            }
+        })
+    }
+
+    fn silence(&self) -> Failure {
+        Failure::new(
+            ErrorKind::SourceUnreachable,
+            format!("the source of '{}' does not answer", self.name),
+            "check that the source runs and can be reached; the engine keeps trying",
+        )
+    }
+
+    /// As [`Follower::ask_now`], as long as something arrives within each `silence`.
     pub fn receive_all(
         &self,
         silence: Duration,

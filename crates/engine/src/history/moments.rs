@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the source may take to report what it has.
+/// How long a request may wait for what the source has; its job waits longer.
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What a job opens: decided once, stored with the job.
@@ -110,11 +110,35 @@ impl History {
     }
 }
 
+/// Receives what a source has now, when a moment may be in there.
+pub type Ask<'a> = &'a mut dyn FnMut(&Follower) -> Result<(), Failure>;
+
+/// Refuses a moment that is known not to open. That of a job is [resolved](resolve) by the job.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn check(core: &Following, owner: Owner, moment: &Moment) -> Result<(), Failure> {
+    let deadline = core.clock.elapsed() + ASK_TIMEOUT;
+    let in_time = |late: Failure| if core.clock.elapsed() < deadline { Ok(()) } else { Err(late) };
+    let late = || Failure::new(ErrorKind::SourceUnreachable, "the source's log is late", "");
+    let ask: Ask<'_> = &mut |follower| match moment {
+        // Something opens in any case.
+        Moment::Latest => Ok(()),
+        _ => follower.catch_up(&mut |_| in_time(late())).map(drop),
+    };
+    resolve(core, owner, moment, ask).map(drop)
+}
+
 /// Decides what opens a moment of a dSource or of a VDB's snapshots.
 ///
 /// # Errors
 /// `MomentUnavailable` that names the first or last available moment.
-pub fn resolve(core: &Following, owner: Owner, moment: &Moment) -> Result<Resolved, Failure> {
+pub fn resolve(
+    core: &Following,
+    owner: Owner,
+    moment: &Moment,
+    ask: Ask<'_>,
+) -> Result<Resolved, Failure> {
     match (owner, moment) {
         (
             Owner::Dsource(id),
@@ -122,7 +146,7 @@ pub fn resolve(core: &Following, owner: Owner, moment: &Moment) -> Result<Resolv
         ) => {
             let dsource: Dsource = core.catalog.get(id)?;
             let follower = core.need_follower(&dsource)?;
-            resolve_in_log(core, owner, &follower, moment)
+            resolve_in_log(core, owner, &follower, moment, ask)
         }
         (_, Moment::Snapshot(id)) => {
             let history = History::around(core, owner, *id)?;
@@ -173,6 +197,7 @@ fn resolve_in_log(
     owner: Owner,
     follower: &Arc<Follower>,
     moment: &Moment,
+    ask: Ask<'_>,
 ) -> Result<Resolved, Failure> {
     let mut history = History::read(core, owner)?;
     let (end, next, time) = match moment {
@@ -182,7 +207,7 @@ fn resolve_in_log(
                 Err(TimeRefusal::Never(failure)) => return Err(failure),
                 Err(TimeRefusal::NotYet(failure)) => {
                     // Ask the source once; it may be idle, or we may be a little behind.
-                    follower.ask_now(ASK_TIMEOUT).map_err(|_| failure)?;
+                    ask(follower).map_err(|error| cancelled_or(error, failure))?;
                     history = History::read(core, owner)?;
                     history.planned(|view| check_time(view, *at))?;
                 }
@@ -196,7 +221,7 @@ fn resolve_in_log(
         Moment::Log(text) => {
             let position = history.writer().read(text)?;
             if follower.indexed().is_none_or(|end| end.log < position) {
-                let _ = follower.ask_now(ASK_TIMEOUT);
+                or_received(ask(follower))?;
                 history = History::read(core, owner)?;
             }
             after(follower, position, None)?
@@ -204,7 +229,7 @@ fn resolve_in_log(
         Moment::Transaction(label) => {
             let mut found = follower.log().by_transaction(label)?;
             if found.is_none() {
-                let _ = follower.ask_now(ASK_TIMEOUT);
+                or_received(ask(follower))?;
                 history = History::read(core, owner)?;
                 found = follower.log().by_transaction(label)?;
             }
@@ -213,7 +238,7 @@ fn resolve_in_log(
         }
         _ => {
             // Everything that was received opens, even if the source cannot be asked now.
-            let _ = follower.ask_now(ASK_TIMEOUT);
+            or_received(ask(follower))?;
             history = History::read(core, owner)?;
             let Some(end) = follower.indexed() else {
                 let latest = history.planned(|view| plan(view, Target::LatestSnapshot))?;
@@ -229,6 +254,16 @@ fn resolve_in_log(
     };
     let next = if is_indexed(follower, end)? { next } else { None };
     finish(&history, Target::Position { end, next }, Position { log: end, time })
+}
+
+/// A job that is cancelled says so; other reasons matter less than what is missing.
+fn cancelled_or(error: Failure, other: Failure) -> Failure {
+    if error.code == ErrorKind::Cancelled { error } else { other }
+}
+
+/// What was received has to do where the source cannot be asked.
+fn or_received(asked: Result<(), Failure>) -> Result<(), Failure> {
+    asked.or_else(|error| if error.code == ErrorKind::Cancelled { Err(error) } else { Ok(()) })
 }
 
 /// Whether all commits from a position on are indexed. Commits before the first log file that is kept

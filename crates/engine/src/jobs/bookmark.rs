@@ -7,7 +7,7 @@
 
 use crate::core::job_kind::JobKind;
 use crate::history::bookmarks;
-use crate::history::moments::{Resolved, resolve};
+use crate::history::moments::{Resolved, check};
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, RESOLVED};
 use crate::images::readiness::{IMAGE, drop_image, take_image};
@@ -62,7 +62,7 @@ pub fn submit_create(
         ));
     }
     if !is_present_of_vdb(owner, &moment) {
-        resolve(parts, owner, &moment)?;
+        check(parts, owner, &moment)?;
     }
     let bookmark = parts.catalog.allocate::<Bookmark>()?;
     let input = Input { bookmark, name, owner, moment };

@@ -5,17 +5,19 @@ use crate::core::keys::vdb_key;
 use crate::core::keys::{database_key, password_key, tls_key};
 use crate::core::kind::Kind;
 use crate::ground::ports;
-use crate::history::moments::{Resolved, resolve};
+use crate::history::moments::{Resolved, check, resolve};
+use crate::history::names;
 use crate::history::snapshots;
 use crate::images::opening::{
     self, BASE, CLONE_MS, DATASET, MOUNT_MS, RECOVER_MS, RESOLVED, START_MS,
 };
+use crate::jobs::snapshot;
 use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
     Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
-    SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_size,
+    SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_duration, format_size,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{TcpListener, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many ports to try if none was requested.
 const PORT_ATTEMPTS: u32 = 5;
@@ -90,7 +93,7 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
     check_reaches(&input.reaches)?;
     check_exposure(&kind, input.exposure.as_ref())?;
     if !is_present_of_vdb(input.parent.owner, &input.moment) {
-        resolve(parts, input.parent.owner, &input.moment)?;
+        check(parts, input.parent.owner, &input.moment)?;
     }
     let submission = Submission::new(JobKind::VdbProvision, &input.name, &input)
         .exclusive(format!("name:{}", input.name))
@@ -233,7 +236,20 @@ pub fn resolve_from(context: &Context, owner: Owner, moment: &Moment) -> Result<
         snapshots::take_of_vdb(parts, id, SnapshotKind::Policy)?;
     }
     context.set(BASE, &owner)?;
-    context.set(RESOLVED, &resolve(parts, owner, moment)?)
+    let mut missed = None;
+    let resolved = resolve(parts, owner, moment, &mut |follower| {
+        let asked = snapshot::catch_up_with(context, follower);
+        missed = asked.as_ref().err().cloned();
+        asked.map(drop)
+    })?;
+    if let (Moment::Latest, Some(why)) = (moment, missed) {
+        let time = resolved.position.time;
+        let age = parts.now().duration_since(time).as_secs().max(0).unsigned_abs();
+        let age = format_duration(Duration::from_secs(age));
+        let name = names::of(parts, owner)?;
+        context.note(format!("it shows '{name}' as of {time:.0}, {age} ago: {}", why.message))?;
+    }
+    context.set(RESOLVED, &resolved)
 }
 
 fn open_new(context: &Context) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use crate::history::snapshots;
 use crate::parts::{Context, Parts};
 use crate::space::room;
 use offshoot_catalog::Subject;
+use offshoot_connector::StreamStatus;
 use offshoot_domain::{Dsource, Owner, Position, Snapshot, SnapshotKind};
 use offshoot_types::{ErrorKind, Failure, JobId, LogPosition, SnapshotId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -112,15 +113,25 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
 
 /// Waits, with progress, until what the source has is received.
 fn receive_all(context: &Context, follower: &Follower) -> Result<Position, Failure> {
+    follower.receive_all(ASK_TIMEOUT, &mut receiving(context))
+}
+
+/// The same; a source that does not answer at once is given up.
+pub fn catch_up_with(context: &Context, follower: &Follower) -> Result<Position, Failure> {
+    follower.catch_up(&mut receiving(context))
+}
+
+/// Shows how much of the log is received, until the job is cancelled.
+fn receiving(context: &Context) -> impl FnMut(&StreamStatus) -> Result<(), Failure> {
     let mut first = None;
-    follower.receive_all(ASK_TIMEOUT, &mut |status| {
+    move |status| {
         if let (Some(received), Some(lag)) = (status.received, status.lag_bytes) {
             let from = *first.get_or_insert(received);
             let done = received.bytes_since(from);
             context.progress(done, done + lag, "bytes");
         }
         context.check_cancelled()
-    })
+    }
 }
 
 /// Waits, with progress, until staging has replayed up to a position.

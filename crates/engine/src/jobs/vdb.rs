@@ -5,7 +5,7 @@ use crate::core::keys::{next_password_key, password_key, vdb_key};
 use crate::core::kind::Kind;
 use crate::core::topic::Topic;
 use crate::history::bookmarks;
-use crate::history::moments::resolve;
+use crate::history::moments::check;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, START_MS};
 use crate::jobs::provision::{
@@ -159,7 +159,7 @@ pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<
         ));
     }
     if !is_present_of_vdb(owner, &moment) {
-        resolve(parts, owner, &moment)?;
+        check(parts, owner, &moment)?;
     }
     submit(parts, JobKind::VdbRefresh, &vdb, Some((owner, moment)))
 }
@@ -168,7 +168,7 @@ pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<
 pub fn submit_rewind(parts: &Arc<Parts>, name: &str, to: Moment) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
     room::check_takes_on(parts, "a rewind")?;
-    resolve(parts, vdb.id.into(), &to)?;
+    check(parts, vdb.id.into(), &to)?;
     submit(parts, JobKind::VdbRewind, &vdb, Some((vdb.id.into(), to)))
 }
 

@@ -26,6 +26,7 @@ fn told(status: &ReceiverStatus) -> StreamStatus {
         synced_to: status.synced_to.map(position),
         lag_bytes: status.lag_bytes,
         lag: status.lag,
+        silent_for: status.silent_for,
     }
 }
 

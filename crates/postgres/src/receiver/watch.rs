@@ -137,12 +137,14 @@ fn take_target(
     let Some(time) = read_position(session)?.time else { return Ok(None) };
     shared.rest(SETTLE);
     let position = read_position(session)?;
+    shared.heard();
     let mut flushed = position.flushed;
     let patience = shared.clock.elapsed() + writer_delay * 3 + SETTLE * 4;
     let lacks = |flushed| !covers(flushed, position.written);
     while lacks(flushed) && shared.clock.elapsed() < patience && !shared.must_end() {
         shared.rest(LOOK.0);
         flushed = read_position(session)?.flushed;
+        shared.heard();
     }
     shared.facts.lock().source_flushed = Some(flushed);
     Ok(Some(Target { synced_to: SyncedTo { lsn: flushed, time }, taken_at, ticket }))
@@ -166,7 +168,9 @@ fn look_at_slot(
     session: &Session,
     targets: &mut VecDeque<Target>,
 ) -> Result<bool, Failure> {
-    let (restart_lsn, active, safe_bytes) = match slot_state(session, &shared.spec.slot)? {
+    let slot = slot_state(session, &shared.spec.slot)?;
+    shared.heard();
+    let (restart_lsn, active, safe_bytes) = match slot {
         SlotState::Reserved { restart_lsn, active, safe_bytes } => {
             (restart_lsn, active, safe_bytes)
         }

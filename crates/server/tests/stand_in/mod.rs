@@ -76,6 +76,7 @@ impl State {
             ended_at: None,
             steps: vec![step],
             error: None,
+            notes: Vec::new(),
             result,
         };
         self.jobs.push((job, 0));
