@@ -57,6 +57,13 @@ pub struct Recovered {
 /// How often the caller's `tick` is called.
 const TICK: Duration = Duration::from_millis(25);
 
+/// How often the server logs how far its replay is: half of it is old news to a waiting user.
+const REPORT: (&str, &str) = ("log_startup_progress_interval", "200ms");
+/// The first major version that does.
+const REPORTS_SINCE: u32 = 15;
+/// What comes before the position in such a line.
+const REPORTED: &str = "current LSN: ";
+
 const ENDED_BEFORE_TARGET: &str = "recovery ended before configured recovery target was reached";
 const TARGET_TOO_EARLY: &str = "requested recovery stop point is before consistent recovery point";
 const NOT_CONSISTENT: &str = "WAL ends before";
@@ -72,8 +79,8 @@ const WAL_PAGE_BYTES: u64 = 8192;
 /// `fsync=off`: the caller makes the result durable as a whole (by a snapshot, or by syncing the
 /// file system) before anyone depends on it.
 ///
-/// `tick` is called every 10 to 100 ms with the start of the WAL file that is being replayed, if
-/// known. It cancels by returning `false` (the server is stopped).
+/// `tick` is called every 10 to 100 ms with how far replay is, if known: exactly, by the server's log,
+/// or at least up to the WAL file that is being replayed. It cancels by returning `false` (the server is stopped).
 ///
 /// # Errors
 /// `MomentUnavailable` when the WAL ends before the target, `Cancelled`, `DataDamaged` with the
@@ -123,6 +130,9 @@ fn prepare(
     config::remove_leftovers(dir)?;
     let mut settings = purpose::preparing(control, &config::inherited(dir)?);
     let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    if major_version(dir).is_some_and(|major| major >= REPORTS_SINCE) {
+        set(REPORT.0, REPORT.1.to_owned());
+    }
     set(
         "recovery_target_timeline",
         match timeline {
@@ -203,10 +213,24 @@ fn attempt(
     })
 }
 
-/// The start of the WAL file that a server replays.
+fn major_version(dir: &dyn DataDir) -> Option<u32> {
+    let text = dir.read("PG_VERSION").ok()?;
+    String::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+/// How far replay is: at least at the start of the WAL file that it reads.
 fn replaying(server: &Server, segment_bytes: u64) -> Option<Lsn> {
-    let file = WalFile::parse(&server.recovering()?, segment_bytes)?;
-    Some(Lsn(file.number.saturating_mul(segment_bytes)))
+    let start = |name: String| {
+        let file = WalFile::parse(&name, segment_bytes)?;
+        Some(Lsn(file.number.saturating_mul(segment_bytes)))
+    };
+    let reported = server.log_last(REPORTED).and_then(|line| reported(&line));
+    server.recovering().and_then(start).max(reported)
+}
+
+/// The position in a line of the server's log that reports its progress.
+fn reported(line: &str) -> Option<Lsn> {
+    line.rsplit_once(REPORTED)?.1.trim().parse().ok()
 }
 
 fn explain(server: &Server, target: Target, failure: Failure) -> Ended {

@@ -378,6 +378,11 @@ impl Server {
         log::says(&self.spec.log_file, &self.log_start, text)
     }
 
+    /// The last line of its log since this start that holds a text.
+    pub(crate) fn log_last(&self, text: &str) -> Option<String> {
+        log::last(&self.spec.log_file, &self.log_start, text)
+    }
+
     /// The last lines of its log since this start.
     pub fn log_tail(&self, lines: usize) -> Vec<String> {
         log::tail(&self.spec.log_file, &self.log_start, lines)

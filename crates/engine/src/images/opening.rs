@@ -110,6 +110,7 @@ pub fn replay(
         },
     )?;
     parts.servers.add(&key, replayed.server.clone());
+    context.progress(total, total, "bytes");
     for warning in replayed.server.cut_ties()?.warnings {
         tracing::warn!(job = %context.job_id(), warning, "cutting the ties of the copy");
     }

@@ -27,6 +27,11 @@ pub(crate) fn says(path: &Path, start: &LogPlace, text: &str) -> bool {
     read(path, start).contains(text)
 }
 
+/// The last line after a place that contains a text.
+pub(super) fn last(path: &Path, start: &LogPlace, text: &str) -> Option<String> {
+    read(path, start).lines().rev().find(|line| line.contains(text)).map(str::to_owned)
+}
+
 pub(super) fn port_taken(port: u16) -> Failure {
     Failure::new(
         ErrorKind::AlreadyExists,
