@@ -239,8 +239,10 @@ fn resolve_in_log(
         _ => {
             // Everything that was received opens, even if the source cannot be asked now.
             or_received(ask(follower))?;
+            // Read first: meanwhile more may arrive, and the history must reach at least this far.
+            let indexed = follower.indexed();
             history = History::read(core, owner)?;
-            let Some(end) = follower.indexed() else {
+            let Some(end) = indexed else {
                 let latest = history.planned(|view| plan(view, Target::LatestSnapshot))?;
                 return finish_plan(&history, latest, None);
             };
