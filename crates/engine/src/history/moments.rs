@@ -247,7 +247,8 @@ fn resolve_in_log(
                 return finish_plan(&history, latest, None);
             };
             // A snapshot after the last commit shows the same as the end of the log.
-            let last = follower.log().last_at(end.log)?;
+            // One that begins there, or before, may end behind what is proved to be complete.
+            let last = follower.log().last_at(end.log)?.filter(|last| last.end <= end.log);
             // Commits arrive before there is proof that none with their time is missing.
             let (last, time) =
                 last.map_or((end.log, end.time), |last| (last.end, last.time.max(end.time)));
