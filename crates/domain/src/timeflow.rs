@@ -42,6 +42,9 @@ pub struct Timeflow {
     /// The log kept, oldest range first, with the gaps between. Empty for VDBs.
     #[serde(default)]
     pub log: Vec<LogRange>,
+    /// The dataset with that log, of a dSource's timeflow that has ended; none once it is given up.
+    #[serde(default)]
+    pub log_dataset: Option<DatasetId>,
     /// When it began.
     pub started_at: Timestamp,
     /// When another replaced it; none for the current one.

@@ -6,9 +6,9 @@ pub mod reservations;
 use crate::serving::Serving;
 use crate::space::losses;
 use follower::Follower;
-use offshoot_domain::Dsource;
+use offshoot_domain::{Dsource, Timeflow};
 use offshoot_os::spawn_or_run;
-use offshoot_types::{DsourceId, ErrorKind, Failure};
+use offshoot_types::{DsourceId, ErrorKind, Failure, TimeflowId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -18,12 +18,14 @@ use std::sync::Arc;
 pub struct Following {
     serving: Arc<Serving>,
     followers: Mutex<HashMap<DsourceId, Arc<Follower>>>,
+    /// The logs of ended timeflows, opened when they are first needed.
+    ended: Mutex<HashMap<TimeflowId, Arc<Follower>>>,
 }
 
 impl Following {
     /// Nothing is followed yet.
     pub fn new(serving: Arc<Serving>) -> Following {
-        Following { serving, followers: Mutex::default() }
+        Following { serving, followers: Mutex::default(), ended: Mutex::default() }
     }
 
     /// The follower of a dSource.
@@ -40,6 +42,36 @@ impl Following {
                 format!("see why: offshoot dsource show {}", dsource.name),
             )
         })
+    }
+
+    /// The log of a timeflow of a dSource: the one that is followed, or what is kept of an ended one.
+    pub fn log_of(
+        &self,
+        dsource: &Dsource,
+        timeflow: TimeflowId,
+    ) -> Result<Arc<Follower>, Failure> {
+        if dsource.timeflow == Some(timeflow) {
+            return self.need_follower(dsource);
+        }
+        let mut ended = self.ended.lock();
+        if let Some(follower) = ended.get(&timeflow) {
+            return Ok(follower.clone());
+        }
+        let Timeflow { log_dataset, log, .. } = self.catalog.get(timeflow)?;
+        let then = Dsource {
+            log_dataset,
+            synced_to: log.last().map(|range| range.to),
+            timeflow: Some(timeflow),
+            ..dsource.clone()
+        };
+        let follower = Follower::open(&self.serving, &then)?;
+        ended.insert(timeflow, follower.clone());
+        Ok(follower)
+    }
+
+    /// Closes the log of an ended timeflow, which is about to be deleted.
+    pub fn close_log(&self, timeflow: TimeflowId) {
+        self.ended.lock().remove(&timeflow);
     }
 
     /// Opens the log of a dSource without following its source yet.

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{Dsource, DsourceState, Job, Snapshot, Status, VdbState};
+use offshoot_api::{
+    Dsource, DsourceState, Job, JobList, Snapshot, Status, TimeflowList, VdbState,
+};
 use offshoot_os::unused_port;
 use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{
@@ -91,11 +93,43 @@ fn is_mended(bed: &Testbed, old: &Snapshot) -> Result<()> {
     opens_with(bed, &["--snapshot", &new.id.to_string()], 4)?;
     ensure!(bed.source_slots()? == 1, "the lost slot is gone, one stream runs");
 
-    // Times in the gap, and before it, cannot be opened any more.
-    let at = old_time(bed, &old)?;
+    keeps_the_time_before(bed, &old)
+}
+
+/// Moments before the gap open as they did, those in the gap do not, and all is told.
+fn keeps_the_time_before(bed: &Testbed, old: &str) -> Result<()> {
+    opens_with(bed, &["--at", &old_time(bed, old)?], 1)?;
+    let history: TimeflowList = bed.engine.ask(["timeflow", "show", "prod"])?;
+    let before = history.timeflows.iter().find(|one| !one.current).context("the old timeflow")?;
+    let present = history.timeflows.iter().find(|one| one.current).context("the present one")?;
+    let last = before.ranges.last().with_context(|| format!("it opens: {history:?}"))?;
+    opens_with(bed, &["--at", &last.to.time.to_string()], 1)?;
+    opens_with(bed, &["--lsn", &last.to.lsn], 1)?;
+    let gap = present.gaps.first().with_context(|| format!("a gap: {history:?}"))?;
+    ensure!(gap.from == last.to && gap.to == present.ranges[0].from, "{history:?}");
+    let within = gap.from.time + gap.to.time.duration_since(gap.from.time) / 2;
+    let at = within.to_string();
+    let refused = bed.refused(&["vdb", "provision", "no", "--from", "prod", "--at", &at]);
+    ensure!(refused.code == "moment_unavailable" && refused.message.contains("gap"), "{refused}");
+    let jobs: JobList = bed.engine.ask(["job", "list"])?;
+    let resync = jobs.jobs.iter().find(|job| job.kind == "dsource_resync" && job.error.is_none());
+    let resync = resync.context("the job")?;
+    ensure!(resync.notes.iter().any(|note| note.contains("has a gap from")), "{resync:?}");
+    Ok(())
+}
+
+/// Retention takes the time before the gap, with its log.
+fn gives_up_the_time_before(bed: &Testbed, old: &Snapshot) -> Result<()> {
+    let id = old.id.to_string();
+    let at = old_time(bed, &id)?;
+    bed.engine.command(["policy", "set", "prod", "--log", "1s"])?;
+    wait_until("retention takes the old log", PATIENCE, || {
+        let history: TimeflowList = bed.engine.ask(["timeflow", "show", "prod"])?;
+        Ok(history.timeflows.iter().all(|one| one.current || one.ranges.is_empty()))
+    })?;
     let refused = bed.refused(&["vdb", "provision", "no", "--from", "prod", "--at", &at]);
     ensure!(refused.code == "moment_unavailable", "{refused}");
-    Ok(())
+    opens_with(bed, &["--snapshot", &id], 1)
 }
 
 fn old_time(bed: &Testbed, id: &str) -> Result<String> {
@@ -129,6 +163,8 @@ fn a_sync_mends_a_gap() {
     bed.engine.restart().unwrap();
     let after = opens_with(&bed, &["--latest"], 4)
         .and_then(|()| opens_with(&bed, &["--snapshot", &old.id.to_string()], 1))
+        .and_then(|()| keeps_the_time_before(&bed, &old.id.to_string()))
+        .and_then(|()| gives_up_the_time_before(&bed, &old))
         .and_then(|()| takes_leave(&bed));
     with_log(&bed.engine, after).unwrap();
 }

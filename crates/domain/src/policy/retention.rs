@@ -94,11 +94,11 @@ impl Retention {
         before(now, self.keep_all_ms)
     }
 
-    /// The snapshots of one dSource or VDB that may be deleted; `log` is that of a dSource.
+    /// The snapshots of one dSource or VDB that may be deleted; `logs` are those of a dSource.
     pub fn expired(
         &self,
         snapshots: &[Snapshot],
-        log: Option<KeptLog>,
+        logs: impl IntoIterator<Item = KeptLog>,
         now: Timestamp,
         pinned: impl Fn(SnapshotId) -> bool,
     ) -> Vec<SnapshotId> {
@@ -121,7 +121,7 @@ impl Retention {
             let reached = firsts.into_iter().filter(|(of, _)| reach_ms > 0 && *of >= oldest);
             kept.extend(reached.map(|(_, id)| id));
         }
-        if let Some(log) = log {
+        for log in logs {
             kept.extend(self.replayed_from(snapshots, log, now));
         }
         let young = self.keep_all_from(now);

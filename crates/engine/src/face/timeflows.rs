@@ -7,7 +7,8 @@ use crate::history::moments::History;
 use crate::history::names::{self, ObjectKind};
 use crate::parts::Parts;
 use offshoot_domain::{Dsource, LogRange, Owner, Snapshot, SnapshotKind, Timeflow, Vdb, openable};
-use offshoot_types::Failure;
+use offshoot_types::{Failure, TimeflowId};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The history of a dSource or VDB.
@@ -47,7 +48,7 @@ pub struct TimeflowView {
     pub current: bool,
     /// The ranges in which every moment can be opened, oldest first.
     pub ranges: Vec<ShownRange>,
-    /// Where no moment can be opened, between the ranges.
+    /// Where no moment can be opened: between the ranges, and before the first since the timeflow before.
     pub gaps: Vec<ShownRange>,
     /// Its snapshots, oldest first.
     pub snapshots: Vec<SnapshotView>,
@@ -80,11 +81,15 @@ impl Timeflows<'_> {
 /// The history of a dSource or VDB.
 fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     let owner = names::find(parts, object)?;
-    let current = match owner {
-        Owner::Dsource(id) => parts.catalog.get::<Dsource>(id)?.timeflow,
-        Owner::Vdb(id) => parts.catalog.get::<Vdb>(id)?.timeflow,
-    };
     let history = History::read(parts, owner)?;
+    let (current, opens) = match owner {
+        Owner::Dsource(id) => of_dsource(parts, &parts.catalog.get(id)?)?,
+        Owner::Vdb(id) => {
+            let current = parts.catalog.get::<Vdb>(id)?.timeflow;
+            let ranges = current.map(|id| (id, history.planned(openable)));
+            (current, ranges.into_iter().collect())
+        }
+    };
     let mut snapshots: Vec<Snapshot> = parts.catalog.list_of(owner)?;
     snapshots.sort_by_key(|one| (one.position.time, one.position.log, one.id));
     let snapshots = snapshots::views(parts, owner, object, snapshots, history.writer())?;
@@ -92,14 +97,16 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     timeflows.sort_by_key(|one| (one.started_at, one.id));
     let view = |timeflow: Timeflow| {
         let current = current == Some(timeflow.id);
-        let ranges = if current { history.planned(openable) } else { Vec::new() };
+        let ranges = opens.get(&timeflow.id).cloned().unwrap_or_default();
         let of = snapshots.iter().filter(|one| one.snapshot.timeflow == timeflow.id).cloned();
         let (recovery_points, snapshots) =
             of.partition(|one| one.snapshot.kind == SnapshotKind::RecoveryPoint);
         let shown = |ranges: Vec<LogRange>| {
             ranges.into_iter().map(|range| ShownRange::of(range, history.writer())).collect()
         };
-        let gaps = shown(gaps(&ranges));
+        let before = timeflow.parent.and_then(|parent| opens.get(&parent)?.last().copied());
+        let whole: Vec<LogRange> = before.into_iter().chain(ranges.iter().copied()).collect();
+        let gaps = shown(gaps(&whole));
         let ranges = shown(ranges);
         let origin = timeflow.origin.as_ref().map(|one| history.writer().show(one.position));
         TimeflowView { timeflow, origin, current, ranges, gaps, snapshots, recovery_points }
@@ -109,6 +116,19 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
         kind: owner.into(),
         timeflows: timeflows.into_iter().map(view).collect(),
     })
+}
+
+/// The current timeflow of a dSource, and the ranges of each that can be opened.
+fn of_dsource(
+    parts: &Parts,
+    dsource: &Dsource,
+) -> Result<(Option<TimeflowId>, HashMap<TimeflowId, Vec<LogRange>>), Failure> {
+    let mut opens = HashMap::new();
+    for timeflow in parts.catalog.list_of::<Timeflow>(dsource.id)? {
+        let history = History::of_timeflow(parts, dsource, Some(timeflow.id))?;
+        opens.insert(timeflow.id, history.planned(openable));
+    }
+    Ok((dsource.timeflow, opens))
 }
 
 fn gaps(ranges: &[LogRange]) -> Vec<LogRange> {

@@ -148,8 +148,13 @@ impl Follower {
 
     /// Why the log cannot continue, if only a new SnapSync fixes that.
     pub fn broken(&self) -> Option<Failure> {
-        let damage = || self.log.update_until(LogPosition::END).err();
-        self.gap().or_else(|| damage().filter(|failure| failure.code == ErrorKind::DataDamaged))
+        self.gap().or_else(|| self.damage())
+    }
+
+    /// What is wrong with the received log itself.
+    pub fn damage(&self) -> Option<Failure> {
+        let found = self.log.update_until(LogPosition::END).err();
+        found.filter(|failure| failure.code == ErrorKind::DataDamaged)
     }
 
     /// The position up to which moments can be opened.

@@ -10,9 +10,8 @@ use offshoot_domain::{
     Bookmark, Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target,
     TimeRefusal, Timeflow, TimeflowView, Vdb, check_time, plan,
 };
-use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId};
+use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a request may wait for what the source has; its job waits longer.
@@ -30,6 +29,9 @@ pub struct Resolved {
     /// Where that replay begins.
     #[serde(default)]
     pub replay_from: LogPosition,
+    /// The timeflow of a dSource whose log is replayed; none: its present one.
+    #[serde(default)]
+    pub timeflow: Option<TimeflowId>,
     /// What the user sees as the moment.
     pub position: Position,
 }
@@ -40,54 +42,77 @@ pub struct History {
     pub snapshots: Vec<Snapshot>,
     log: Vec<LogRange>,
     writer: PositionWriter,
+    /// Which one it is of a dSource.
+    timeflow: Option<TimeflowId>,
 }
 
 impl History {
     /// Reads the present history of an object: for a dSource the current timeflow, as positions of
     /// an ended one may belong to another history of the source.
     pub fn read(core: &Following, owner: Owner) -> Result<History, Failure> {
-        let (name, timeflow) = match owner {
+        match owner {
             Owner::Dsource(id) => {
                 let dsource: Dsource = core.catalog.get(id)?;
-                (dsource.name.to_string(), dsource.timeflow)
+                History::of_timeflow(core, &dsource, dsource.timeflow)
             }
             Owner::Vdb(id) => {
                 let vdb: Vdb = core.catalog.get(id)?;
-                (vdb.name.to_string(), None)
+                let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
+                snapshots.sort_by_key(|one| (one.position.log, one.id));
+                let (name, writer) = (vdb.name.to_string(), PositionWriter::of(core, owner)?);
+                Ok(History { name, snapshots, log: Vec::new(), writer, timeflow: None })
             }
-        };
-        let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
-        if let Owner::Dsource(_) = owner {
-            snapshots.retain(|one| Some(one.timeflow) == timeflow);
         }
+    }
+
+    /// Reads one timeflow of a dSource. An ended one has log until retention gives it up.
+    pub fn of_timeflow(
+        core: &Following,
+        dsource: &Dsource,
+        timeflow: Option<TimeflowId>,
+    ) -> Result<History, Failure> {
+        let owner: Owner = dsource.id.into();
+        let mut snapshots: Vec<Snapshot> = core.catalog.list_of(owner)?;
+        snapshots.retain(|one| Some(one.timeflow) == timeflow);
         snapshots.sort_by_key(|one| (one.position.log, one.id));
         let mut log = match timeflow {
             Some(id) => core.catalog.get::<Timeflow>(id)?.log,
             None => Vec::new(),
         };
-        if let Owner::Dsource(id) = owner {
-            let end = match core.follower(id) {
+        if timeflow == dsource.timeflow {
+            let end = match core.follower(dsource.id) {
                 Some(follower) => follower.indexed(),
-                None => core.catalog.get::<Dsource>(id)?.synced_to,
+                None => core.catalog.get::<Dsource>(dsource.id)?.synced_to,
             };
             if let (Some(range), Some(end)) = (log.last_mut(), end) {
                 range.to = end;
             }
         }
-        Ok(History { name, snapshots, log, writer: PositionWriter::of(core, owner)? })
+        let (name, writer) = (dsource.name.to_string(), PositionWriter::of(core, owner)?);
+        Ok(History { name, snapshots, log, writer, timeflow })
     }
 
-    /// Reads the history that a snapshot of an object is on. That of an ended timeflow of a dSource
-    /// has no log.
+    /// Reads all timeflows of a dSource as one, to say where its gaps are.
+    pub fn whole(core: &Following, dsource: &Dsource) -> Result<History, Failure> {
+        let mut whole = History::of_timeflow(core, dsource, dsource.timeflow)?;
+        for timeflow in ended(core, dsource)? {
+            let older = History::of_timeflow(core, dsource, Some(timeflow.id))?;
+            whole.snapshots.splice(0..0, older.snapshots);
+            whole.log.splice(0..0, older.log);
+        }
+        Ok(whole)
+    }
+
+    /// Reads the history that a snapshot of an object is on.
     fn around(core: &Following, owner: Owner, id: SnapshotId) -> Result<History, Failure> {
         let present = History::read(core, owner)?;
-        if present.snapshots.iter().any(|one| one.id == id) {
-            return Ok(present);
+        let snapshot = core.catalog.find::<Snapshot>(id)?.filter(|one| one.owner == owner);
+        match (owner, snapshot) {
+            (Owner::Dsource(dsource), Some(one)) if Some(one.timeflow) != present.timeflow => {
+                History::of_timeflow(core, &core.catalog.get(dsource)?, Some(one.timeflow))
+            }
+            _ => Ok(present),
         }
-        let mut ended: Vec<Snapshot> = core.catalog.list_of(owner)?;
-        let timeflow = ended.iter().find(|one| one.id == id).map(|one| one.timeflow);
-        ended.retain(|one| Some(one.timeflow) == timeflow);
-        Ok(History { snapshots: ended, log: Vec::new(), ..present })
     }
 
     /// For the planner.
@@ -145,8 +170,17 @@ pub fn resolve(
             Moment::At(_) | Moment::Log(_) | Moment::Transaction(_) | Moment::Latest,
         ) => {
             let dsource: Dsource = core.catalog.get(id)?;
-            let follower = core.need_follower(&dsource)?;
-            resolve_in_log(core, owner, &follower, moment, ask)
+            let present = dsource.timeflow;
+            let resolved = resolve_in_log(core, (&dsource, present), moment, ask);
+            match resolved {
+                Err(failure)
+                    if failure.code == ErrorKind::MomentUnavailable
+                        && *moment != Moment::Latest =>
+                {
+                    resolve_in_ended(core, &dsource, moment, failure)
+                }
+                resolved => resolved,
+            }
         }
         (_, Moment::Snapshot(id)) => {
             let history = History::around(core, owner, *id)?;
@@ -192,14 +226,54 @@ fn bookmark_of(core: &Core, owner: Owner, name: &str) -> Result<Bookmark, Failur
     ))
 }
 
+/// The timeflows of a dSource that have ended and still have their log, newest first.
+fn ended(core: &Core, dsource: &Dsource) -> Result<Vec<Timeflow>, Failure> {
+    let mut all: Vec<Timeflow> = core.catalog.list_of(dsource.id)?;
+    all.retain(|one| one.log_dataset.is_some() && Some(one.id) != dsource.timeflow);
+    all.sort_by_key(|one| std::cmp::Reverse(one.id));
+    Ok(all)
+}
+
+/// Looks for a moment that the present timeflow lacks in those before it.
+fn resolve_in_ended(
+    core: &Following,
+    dsource: &Dsource,
+    moment: &Moment,
+    lacking: Failure,
+) -> Result<Resolved, Failure> {
+    let ended = ended(core, dsource)?;
+    for timeflow in &ended {
+        let missing = lacking.clone();
+        let nothing_more: Ask<'_> = &mut |_| Err(missing.clone());
+        match resolve_in_log(core, (dsource, Some(timeflow.id)), moment, nothing_more) {
+            Err(failure) if failure.code == ErrorKind::MomentUnavailable => {}
+            resolved => return resolved,
+        }
+    }
+    match moment {
+        Moment::At(at) if !ended.is_empty() => {
+            let refused = History::whole(core, dsource)?.planned(|view| check_time(view, *at));
+            Err(match refused {
+                Err(TimeRefusal::Never(failure) | TimeRefusal::NotYet(failure)) => failure,
+                Ok(()) => lacking,
+            })
+        }
+        _ => Err(lacking),
+    }
+}
+
 fn resolve_in_log(
     core: &Following,
-    owner: Owner,
-    follower: &Arc<Follower>,
+    (dsource, timeflow): (&Dsource, Option<TimeflowId>),
     moment: &Moment,
     ask: Ask<'_>,
 ) -> Result<Resolved, Failure> {
-    let mut history = History::read(core, owner)?;
+    let follower = &match timeflow {
+        Some(id) => core.log_of(dsource, id)?,
+        None => core.need_follower(dsource)?,
+    };
+    let read = || History::of_timeflow(core, dsource, timeflow);
+    let mut history = read()?;
     let (end, next, time) = match moment {
         Moment::At(at) => {
             match history.planned(|view| check_time(view, *at)) {
@@ -208,7 +282,7 @@ fn resolve_in_log(
                 Err(TimeRefusal::NotYet(failure)) => {
                     // Ask the source once; it may be idle, or we may be a little behind.
                     ask(follower).map_err(|error| cancelled_or(error, failure))?;
-                    history = History::read(core, owner)?;
+                    history = read()?;
                     history.planned(|view| check_time(view, *at))?;
                 }
             }
@@ -222,7 +296,7 @@ fn resolve_in_log(
             let position = history.writer().read(text)?;
             if follower.indexed().is_none_or(|end| end.log < position) {
                 or_received(ask(follower))?;
-                history = History::read(core, owner)?;
+                history = read()?;
             }
             after(follower, position, None)?
         }
@@ -230,7 +304,7 @@ fn resolve_in_log(
             let mut found = follower.log().by_transaction(label)?;
             if found.is_none() {
                 or_received(ask(follower))?;
-                history = History::read(core, owner)?;
+                history = read()?;
                 found = follower.log().by_transaction(label)?;
             }
             let commit = found.ok_or_else(|| unknown_transaction(&history.name, label))?;
@@ -241,7 +315,7 @@ fn resolve_in_log(
             or_received(ask(follower))?;
             // Read first: meanwhile more may arrive, and the history must reach at least this far.
             let indexed = follower.indexed();
-            history = History::read(core, owner)?;
+            history = read()?;
             let Some(end) = indexed else {
                 let latest = history.planned(|view| plan(view, Target::LatestSnapshot))?;
                 return finish_plan(&history, latest, None);
@@ -283,12 +357,14 @@ fn after(
     position: LogPosition,
     time: Option<Timestamp>,
 ) -> Result<Found, Failure> {
-    let next = follower.log().next_after(position)?;
+    let next = follower.log().next_after(position)?.map(|commit| commit.end);
+    // Nothing was committed up to the end of what is indexed.
+    let next = next.or_else(|| Some(LogPosition(follower.indexed()?.log.0 + 1)));
     let time = match time {
         Some(time) => time,
         None => follower.log().last_at(position)?.map_or_else(Timestamp::default, |one| one.time),
     };
-    Ok((position, next.map(|commit| commit.end), time))
+    Ok((position, next, time))
 }
 
 fn before_first(history: &History, follower: &Follower, at: Timestamp) -> Result<Found, Failure> {
@@ -321,6 +397,7 @@ fn finish_plan(
         snapshot: plan.snapshot,
         image: plan.image,
         recover_to: plan.recover_to,
+        timeflow: history.timeflow,
         replay_from: base.replay_from,
         position: position.unwrap_or(base.position),
     })

@@ -7,7 +7,7 @@ use crate::history::moments::position_at;
 use crate::serving::Serving;
 use crate::space::losses;
 use offshoot_domain::{
-    Dsource, Owner, Position, Readiness, SPACING_BYTES, Snapshot, SnapshotKind, Vdb,
+    Dsource, Owner, Position, Readiness, SPACING_BYTES, Snapshot, SnapshotKind, Timeflow, Vdb,
 };
 use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId, VdbId};
 
@@ -143,12 +143,14 @@ pub fn set_readiness(core: &Core, id: SnapshotId, readiness: Readiness) -> Resul
     Ok(())
 }
 
-/// Whether the log that a snapshot's image as taken needs exists: it is gone once the source was
-/// copied again. A VDB's image has its log inside.
+/// Whether the log that a snapshot's image as taken needs exists: after a new copy of the source, until
+/// retention gives that of before up. A VDB's image has its log inside.
 pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
     let Owner::Dsource(id) = snapshot.owner else { return Ok(true) };
     let dsource: Option<Dsource> = core.catalog.find(id)?;
-    Ok(dsource.is_some_and(|dsource| dsource.timeflow == Some(snapshot.timeflow)))
+    let timeflow: Option<Timeflow> = core.catalog.find(snapshot.timeflow)?;
+    let kept = timeflow.is_some_and(|timeflow| timeflow.log_dataset.is_some());
+    Ok(kept || dsource.is_some_and(|dsource| dsource.timeflow == Some(snapshot.timeflow)))
 }
 
 /// Which snapshot of a dSource its policy or the provisioning-time objective asks for now.

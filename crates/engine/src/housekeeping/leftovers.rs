@@ -48,7 +48,10 @@ fn known(parts: &Parts) -> Result<(HashSet<DatasetId>, HashSet<SnapshotId>), Fai
         datasets.extend(dsource.staging_dataset);
     }
     datasets.extend(parts.catalog.list::<Vdb>()?.iter().filter_map(|vdb| vdb.dataset));
-    datasets.extend(parts.catalog.list::<Timeflow>()?.iter().filter_map(|one| one.dataset));
+    for timeflow in parts.catalog.list::<Timeflow>()? {
+        datasets.extend(timeflow.dataset);
+        datasets.extend(timeflow.log_dataset);
+    }
     let mut snapshots = HashSet::new();
     for snapshot in parts.catalog.list::<Snapshot>()? {
         snapshots.insert(snapshot.id);

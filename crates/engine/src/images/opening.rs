@@ -7,8 +7,8 @@ use crate::history::moments::Resolved;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use offshoot_connector::{Replay, Role, StopMode};
-use offshoot_domain::Owner;
-use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, LogPosition, SnapshotId};
+use offshoot_domain::{Dsource, Owner};
+use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, SnapshotId, TimeflowId};
 use offshoot_workflow::Key;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,10 +73,10 @@ pub fn unmount_clone(context: &Context) -> Result<(), Failure> {
 }
 
 /// Replays a mounted clone of a snapshot of staging from one position to another, cuts its ties with the source and
-/// stops it cleanly. Repeating it on a clone that was opened before is refused: make a new clone.
+/// stops it cleanly. The log is that of a timeflow, by default the present one. Repeating it on a clone that was opened before is refused: make a new clone.
 pub fn replay(
     context: &Context,
-    dsource: DsourceId,
+    (dsource, timeflow): (DsourceId, Option<TimeflowId>),
     kind: &Kind,
     dataset: DatasetId,
     (from, to): (LogPosition, LogPosition),
@@ -84,13 +84,11 @@ pub fn replay(
     let (parts, connector) = (context.app(), &kind.connector);
     let key = job_key(context.job_id());
     let spec = servers::spec(parts, &key, format!("recovery {key}"), kind, dataset, None)?;
-    let follower = parts.follower(dsource).ok_or_else(|| {
-        Failure::new(
-            ErrorKind::WrongState,
-            "the log of the dSource is not open",
-            "resume the dSource",
-        )
-    })?;
+    let dsource: Dsource = parts.catalog.get(dsource)?;
+    let follower = match timeflow {
+        Some(timeflow) => parts.log_of(&dsource, timeflow)?,
+        None => parts.need_follower(&dsource)?,
+    };
     let total = to.bytes_since(from);
     context.progress(0, total, "bytes");
     let files = spec.files.clone();
@@ -135,7 +133,8 @@ pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
     if let (Some(to), Owner::Dsource(dsource)) = (resolved.recover_to, owner) {
         let kind = Kind::of(context.app(), owner)?;
         let range = (resolved.replay_from, to);
-        replay(context, dsource, &kind, context.need(DATASET)?, range)?;
+        let log = (dsource, resolved.timeflow);
+        replay(context, log, &kind, context.need(DATASET)?, range)?;
         context.set(RECOVER_MS, &(context.app().elapsed_ms() - started))?;
     }
     Ok(())

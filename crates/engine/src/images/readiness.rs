@@ -79,7 +79,7 @@ fn recover(context: &Context) -> Result<(), Failure> {
         )),
         Owner::Dsource(id) => {
             let range = (snapshot.replay_from, snapshot.position.log);
-            opening::replay(context, id, &kind, dataset, range)
+            opening::replay(context, (id, Some(snapshot.timeflow)), &kind, dataset, range)
         }
         Owner::Vdb(_) => {
             let key = job_key(context.job_id());

@@ -319,6 +319,7 @@ fn first_snapshot(context: &Context) -> Result<(), Failure> {
                 origin: None,
                 dataset: dsource.staging_dataset,
                 log: vec![LogRange { from, to: from }],
+                log_dataset: None,
                 started_at: parts.now(),
                 ended_at: None,
             };
@@ -362,6 +363,10 @@ fn forget_timeflow(parts: &Parts, id: DsourceId, timeflow: TimeflowId) -> Result
         if snapshot.timeflow == timeflow {
             snapshots::free(parts, &snapshot)?;
         }
+    }
+    if let Some(log) = parts.catalog.find::<Timeflow>(timeflow)?.and_then(|one| one.log_dataset) {
+        parts.close_log(timeflow);
+        parts.delete_dataset(log)?;
     }
     parts.catalog.delete::<Timeflow>(timeflow)?;
     Ok(())

@@ -319,6 +319,7 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
             origin: Some(Origin { snapshot: resolved.snapshot, position: resolved.position }),
             dataset: Some(dataset),
             log: Vec::new(),
+            log_dataset: None,
             started_at: now,
             ended_at: None,
         };

@@ -2,8 +2,8 @@
 //! by one that lacks received log, or the received log is damaged.
 //!
 //! The dSource gets a new reservation, log, staging and timeflow through the steps of a link. Its name,
-//! settings, password and VDBs stay. Of the old timeflow only what opens without log stays: its ready
-//! snapshots.
+//! settings, password and VDBs stay. So does the old timeflow with its log: its moments open until
+//! retention takes them. Of a log that is damaged only what opens without it stays: its ready snapshots.
 //!
 //! ```text
 //!  set aside ─▶ steps of a link ─▶ activate ─┤ retire: what the new copy replaces goes
@@ -12,18 +12,22 @@
 
 use crate::core::job_kind::JobKind;
 use crate::core::topic::Topic;
+use crate::following::follower::Follower;
 use crate::following::reservations;
 use crate::history::snapshots;
 use crate::images::readiness;
 use crate::jobs::link::{self, BEFORE};
 use crate::parts::{Context, Parts};
 use offshoot_domain::{Dsource, DsourceState, Readiness, Snapshot, SnapshotKind, Timeflow};
-use offshoot_types::{Failure, JobId, TimeflowId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_types::{DatasetId, Failure, JobId, TimeflowId};
+use offshoot_workflow::{Key, Submission, Workflow};
 use std::sync::Arc;
 
 /// Why a snapshot that was never proved can no longer be opened.
-const NO_LOG: &str = "the log it needs was given up when the source was copied anew";
+pub const NO_LOG: &str = "the log it needs was given up after the source was copied anew";
+
+/// Key under which the job stores whether the log of before is kept.
+const KEEPS: Key<bool> = Key::new("keeps_log");
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
@@ -52,6 +56,10 @@ pub fn submit(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
 fn set_aside(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: link::Input = context.input()?;
+    if context.get(KEEPS)?.is_none() {
+        let intact = |follower: Arc<Follower>| follower.damage().is_none();
+        context.set(KEEPS, &parts.follower(input.dsource).is_some_and(intact))?;
+    }
     parts.stop(input.dsource)?;
     if context.get(BEFORE)?.is_none() {
         context.set(BEFORE, &parts.catalog.get::<Dsource>(input.dsource)?)?;
@@ -93,15 +101,60 @@ fn bring_back(context: &Context) -> Result<(), Failure> {
 fn retire(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let before: Dsource = context.need(BEFORE)?;
+    let keeps = context.get(KEEPS)?.unwrap_or_default() && before.synced_to.is_some();
+    let log = before.log_dataset.filter(|_| keeps && before.timeflow.is_some());
     if let Some(timeflow) = before.timeflow {
-        end_timeflow(parts, &before, timeflow)?;
+        match log {
+            Some(log) => keep_timeflow(parts, &before, timeflow, log)?,
+            None => end_timeflow(parts, &before, timeflow)?,
+        }
     }
     reservations::release(parts, &before)?;
-    for dataset in [before.staging_dataset, before.log_dataset].into_iter().flatten() {
+    let given_up = before.log_dataset.filter(|_| log.is_none());
+    for dataset in [before.staging_dataset, given_up].into_iter().flatten() {
         parts.delete_dataset(dataset)?;
     }
+    say(context, &before, log.is_some())?;
     // What was wrong with the old copy is fixed; what is still wrong is found again.
     parts.clear_all(&before.name)
+}
+
+/// Says what opens of the time before the new copy.
+fn say(context: &Context, before: &Dsource, kept: bool) -> Result<(), Failure> {
+    let parts = context.app();
+    let dsource: Dsource = parts.catalog.get(before.id)?;
+    let new = dsource.timeflow.map(|id| parts.catalog.get::<Timeflow>(id)).transpose()?;
+    let begin = new.and_then(|one| Some(one.log.first()?.from.time));
+    let (Some(end), Some(begin)) = (before.synced_to.map(|end| end.time), begin) else {
+        return Ok(());
+    };
+    let opens = match kept {
+        true => "moments before it open until retention takes them",
+        false => "of the time before it only ready snapshots open, as the log of then is damaged",
+    };
+    context.note(format!(
+        "'{}' has a gap from {end:.0} to {begin:.0}, where nothing opens; {opens}: offshoot timeflow show {}",
+        before.name, before.name
+    ))
+}
+
+/// Ends a timeflow whose log is whole: it is kept apart from the new one.
+fn keep_timeflow(
+    parts: &Parts,
+    before: &Dsource,
+    id: TimeflowId,
+    log: DatasetId,
+) -> Result<(), Failure> {
+    let now = parts.now();
+    parts.catalog.update::<Timeflow>(id, |timeflow| {
+        timeflow.ended_at.get_or_insert(now);
+        timeflow.dataset = None;
+        timeflow.log_dataset = Some(log);
+        if let (Some(range), Some(end)) = (timeflow.log.last_mut(), before.synced_to) {
+            range.to = end;
+        }
+    })?;
+    Ok(())
 }
 
 fn end_timeflow(parts: &Arc<Parts>, before: &Dsource, id: TimeflowId) -> Result<(), Failure> {

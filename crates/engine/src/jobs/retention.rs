@@ -7,12 +7,14 @@
 
 use crate::core::job_kind::JobKind;
 use crate::history::snapshots;
+use crate::images::readiness;
+use crate::jobs::resync::NO_LOG;
 use crate::parts::{Context, Parts};
 use crate::space::losses;
 use offshoot_catalog::Subject;
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Policy, Position, Snapshot,
-    Timeflow, Vdb,
+    Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Policy, Position, Readiness,
+    Snapshot, Timeflow, Vdb,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId};
 use offshoot_workflow::{Submission, Workflow};
@@ -80,11 +82,16 @@ struct Due {
     states: Vec<(TimeflowId, DatasetId)>,
     /// The timeflow whose log is kept from a later position on.
     log: Option<(TimeflowId, Position)>,
+    /// Ended timeflows of a dSource whose log is too old, with its dataset.
+    ended: Vec<(TimeflowId, DatasetId)>,
 }
 
 impl Due {
     fn is_nothing(&self) -> bool {
-        self.snapshots.is_empty() && self.states.is_empty() && self.log.is_none()
+        self.snapshots.is_empty()
+            && self.states.is_empty()
+            && self.log.is_none()
+            && self.ended.is_empty()
     }
 
     /// None if it is not the time to decide: while a source is copied again, it is open which
@@ -104,8 +111,10 @@ impl Due {
         };
         let timeflows: Vec<Timeflow> = parts.catalog.list_of(owner)?;
         let present = timeflows.iter().find(|one| Some(one.id) == timeflow);
-        let mut due = Due { name, snapshots: Vec::new(), states: Vec::new(), log: None };
-        due.find_snapshots(parts, owner, &policy, present)?;
+        let mut due =
+            Due { name, snapshots: Vec::new(), states: Vec::new(), log: None, ended: Vec::new() };
+        let kept = due.find_ended(parts, &policy, timeflow, &timeflows);
+        due.find_snapshots(parts, owner, &policy, (present, kept))?;
         if let Owner::Vdb(_) = owner {
             due.find_states(parts, &policy, timeflow, &timeflows);
         }
@@ -117,7 +126,7 @@ impl Due {
         parts: &Parts,
         owner: Owner,
         policy: &Policy,
-        present: Option<&Timeflow>,
+        (present, ended): (Option<&Timeflow>, Vec<KeptLog>),
     ) -> Result<(), Failure> {
         let (runner, now) = (parts.runner()?, parts.now());
         let range: Option<(TimeflowId, LogRange)> =
@@ -126,9 +135,10 @@ impl Due {
         let marked: HashSet<SnapshotId> =
             parts.catalog.list_of::<Bookmark>(owner)?.iter().map(|one| one.snapshot).collect();
         let log = range.map(|(timeflow, range)| KeptLog { timeflow, from: range.from.log });
+        let logs = log.into_iter().chain(ended);
         let pinned = |id| marked.contains(&id) || runner.is_busy(id);
         let expired: HashSet<SnapshotId> =
-            policy.retention.expired(&snapshots, log, now, pinned).into_iter().collect();
+            policy.retention.expired(&snapshots, logs, now, pinned).into_iter().collect();
         let gone = |one: &mut Snapshot| expired.contains(&one.id);
         self.snapshots = snapshots.extract_if(.., gone).take(BATCH_MAX).collect();
         let (Some(log), Some((timeflow, range)), Owner::Dsource(id)) = (log, range, owner) else {
@@ -154,6 +164,28 @@ impl Due {
             self.log = Some((timeflow, range.from));
         }
         Ok(())
+    }
+
+    /// Finds the logs of ended timeflows that reach back too far, and returns the others.
+    fn find_ended(
+        &mut self,
+        parts: &Parts,
+        policy: &Policy,
+        present: Option<TimeflowId>,
+        timeflows: &[Timeflow],
+    ) -> Vec<KeptLog> {
+        let horizon = policy.retention.horizon(parts.now());
+        let mut kept = Vec::new();
+        for one in timeflows.iter().filter(|one| Some(one.id) != present) {
+            let Some(dataset) = one.log_dataset else { continue };
+            match one.log.last() {
+                Some(range) if range.to.time >= horizon => {
+                    kept.push(KeptLog { timeflow: one.id, from: range.from.log });
+                }
+                _ => self.ended.push((one.id, dataset)),
+            }
+        }
+        kept
     }
 
     fn find_states(
@@ -206,11 +238,36 @@ fn give_up_states(context: &Context) -> Result<(), Failure> {
     }
 }
 
+/// Gives up the log of an ended timeflow; what opens without it stays.
+fn give_up_ended(
+    parts: &Parts,
+    owner: Owner,
+    id: TimeflowId,
+    dataset: DatasetId,
+) -> Result<(), Failure> {
+    parts.catalog.update::<Timeflow>(id, |timeflow| {
+        timeflow.log_dataset = None;
+        timeflow.log.clear();
+    })?;
+    for snapshot in parts.catalog.list_of::<Snapshot>(owner)? {
+        if snapshot.timeflow == id && snapshot.readiness == Readiness::Pending {
+            readiness::cancel(parts, snapshot.id)?;
+            let failed = Readiness::Failed { reason: NO_LOG.to_owned() };
+            snapshots::set_readiness(parts, snapshot.id, failed)?;
+        }
+    }
+    parts.close_log(id);
+    parts.delete_dataset(dataset)
+}
+
 /// Ordering rule: the catalog says that the log begins later BEFORE any of it goes, so no moment is
 /// promised that could not be opened.
 fn give_up_log(context: &Context) -> Result<(), Failure> {
     let owner: Owner = context.input()?;
     let (Some(due), Owner::Dsource(id)) = (due(context)?, owner) else { return Ok(()) };
+    for (timeflow, dataset) in &due.ended {
+        give_up_ended(context.app(), owner, *timeflow, *dataset)?;
+    }
     let Some((timeflow, from)) = due.log else { return Ok(()) };
     let parts = context.app();
     let Some(follower) = parts.follower(id) else { return Ok(()) };

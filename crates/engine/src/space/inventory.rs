@@ -96,6 +96,7 @@ pub(super) fn inventory(catalog: &Catalog) -> Result<Vec<Object>, Failure> {
         let Some(owner) = named.get_mut(&timeflow.owner) else { continue };
         let old = timeflow.dataset.filter(|id| !owner.present.datasets.contains(id));
         owner.past.extend(&datasets(old));
+        owner.past.extend(&datasets(timeflow.log_dataset));
     }
     let mut snapshots = Vec::new();
     let mut images: HashMap<Owner, Vec<SnapshotId>> = HashMap::new();
