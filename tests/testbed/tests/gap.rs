@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{
-    Dsource, DsourceState, Job, JobList, Snapshot, Status, TimeflowList, VdbState,
-};
+use offshoot_api::{Dsource, DsourceState, Job, JobList, Snapshot, Status, TimeflowList, VdbState};
 use offshoot_os::unused_port;
 use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{
