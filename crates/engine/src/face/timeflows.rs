@@ -118,11 +118,11 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     })
 }
 
+/// The ranges of each timeflow that can be opened.
+type Ranges = HashMap<TimeflowId, Vec<LogRange>>;
+
 /// The current timeflow of a dSource, and the ranges of each that can be opened.
-fn of_dsource(
-    parts: &Parts,
-    dsource: &Dsource,
-) -> Result<(Option<TimeflowId>, HashMap<TimeflowId, Vec<LogRange>>), Failure> {
+fn of_dsource(parts: &Parts, dsource: &Dsource) -> Result<(Option<TimeflowId>, Ranges), Failure> {
     let mut opens = HashMap::new();
     for timeflow in parts.catalog.list_of::<Timeflow>(dsource.id)? {
         let history = History::of_timeflow(parts, dsource, Some(timeflow.id))?;
