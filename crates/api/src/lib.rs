@@ -44,6 +44,6 @@ pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotSta
 pub use status::{Fault, Status, Survival, Warning};
 pub use timeflow::{TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
-    ProvisionTimings, ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb, VdbList, VdbNetwork,
-    VdbState,
+    ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, Vdb, VdbList,
+    VdbNetwork, VdbState,
 };

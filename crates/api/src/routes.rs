@@ -30,6 +30,8 @@ pub const VDB_START: &str = "/api/v1/vdbs/{name}/start";
 pub const VDB_STOP: &str = "/api/v1/vdbs/{name}/stop";
 /// Gives a VDB another password.
 pub const VDB_RESET_PASSWORD: &str = "/api/v1/vdbs/{name}/reset-password";
+/// POST: another parent.
+pub const VDB_PARENT: &str = "/api/v1/vdbs/{name}/parent";
 /// POST: refresh.
 pub const VDB_REFRESH: &str = "/api/v1/vdbs/{name}/refresh";
 /// POST: rewind.

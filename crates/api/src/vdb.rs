@@ -177,6 +177,14 @@ pub struct RefreshVdb {
     pub moment: Moment,
 }
 
+/// Gives a VDB another parent; what it holds stays until it is refreshed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReparentVdb {
+    /// The dSource to refresh from: of the same kind and major version.
+    pub to: String,
+}
+
 /// Goes back to an earlier state of the VDB itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,9 +4,9 @@ use crate::Client;
 use offshoot_api::{
     AddUser, Audit, Bookmark, BookmarkList, CreateBookmark, CreateToken, CreatedToken, Dsource,
     DsourceList, Job, JobAccepted, JobList, Ledger, LinkDsource, Policy, PolicyList, PoolStatus,
-    ProvisionVdb, RefreshVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport, Secrets,
-    SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token,
-    TokenList, User, UserList, Vdb, VdbList, routes,
+    ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport,
+    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
+    Token, TokenList, User, UserList, Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -174,6 +174,11 @@ impl Client {
     /// Deletes a VDB; what was made from it stays.
     pub fn delete_vdb(&self, name: &str) -> Result<JobId, Failure> {
         self.delete(&routes::fill(routes::VDB, name)).map(accepted)
+    }
+
+    /// Gives a VDB another parent.
+    pub fn reparent_vdb(&self, name: &str, request: &ReparentVdb) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::VDB_PARENT, name), request).map(accepted)
     }
 
     /// Opens another moment of the parent under the same name.

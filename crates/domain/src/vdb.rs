@@ -79,6 +79,9 @@ pub struct Vdb {
     pub connector: String,
     /// Where it comes from.
     pub parent: Parent,
+    /// The identity of the database that it was last opened from; empty where that is not known.
+    #[serde(default)]
+    pub source_identity: String,
     /// The moment it was opened at; none while it is first provisioned.
     #[serde(default)]
     pub moment: Option<Opened>,

@@ -5,6 +5,7 @@ pub mod dsource;
 pub mod link;
 pub mod pool;
 pub mod provision;
+pub mod reparent;
 pub mod resync;
 pub mod retention;
 pub mod scrub;

@@ -183,6 +183,10 @@ impl EngineService for LocalEngine {
         self.engine.vdbs().delete(name)
     }
 
+    fn reparent_vdb(&self, name: &str, request: api::ReparentVdb) -> Result<JobId, Failure> {
+        self.engine.vdbs().reparent(name, &request.to)
+    }
+
     fn refresh_vdb(&self, name: &str, request: api::RefreshVdb) -> Result<JobId, Failure> {
         self.engine.vdbs().refresh(name, moment(request.moment)?)
     }

@@ -47,6 +47,7 @@ use utoipa::{Modify, OpenApi};
         vdb::stop_vdb,
         vdb::reset_password_of_vdb,
         vdb::delete_vdb,
+        vdb::reparent_vdb,
         vdb::refresh_vdb,
         vdb::rewind_vdb,
         bookmark::create_bookmark,

@@ -41,6 +41,7 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::VDB_START, post(vdb::start_vdb))
         .route(routes::VDB_STOP, post(vdb::stop_vdb))
         .route(routes::VDB_RESET_PASSWORD, post(vdb::reset_password_of_vdb))
+        .route(routes::VDB_PARENT, post(vdb::reparent_vdb))
         .route(routes::VDB_REFRESH, post(vdb::refresh_vdb))
         .route(routes::VDB_REWIND, post(vdb::rewind_vdb))
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))

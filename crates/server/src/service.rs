@@ -2,8 +2,8 @@
 
 use offshoot_api::{
     Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Policy, PoolStatus, ProvisionVdb,
-    RefreshVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
-    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
+    RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource,
+    SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -57,6 +57,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn reset_password_of_vdb(&self, name: &str) -> Result<JobId, Failure>;
     /// Deletes a VDB; what was made from it stays.
     fn delete_vdb(&self, name: &str) -> Result<JobId, Failure>;
+    /// Gives a VDB another parent.
+    fn reparent_vdb(&self, name: &str, request: ReparentVdb) -> Result<JobId, Failure>;
     /// Opens another moment of the parent under the same name.
     fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure>;
     /// Goes back to an earlier state of the VDB itself.

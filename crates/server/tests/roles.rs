@@ -84,6 +84,7 @@ const MAY: &[(&str, &str)] = &[
     ("post vdbs/{name}/start", "aod"),
     ("post vdbs/{name}/stop", "aod"),
     ("post vdbs/{name}/reset-password", "aod"),
+    ("post vdbs/{name}/parent", "ao"),
     ("post vdbs/{name}/refresh", "aod"),
     ("post vdbs/{name}/rewind", "aod"),
     ("get bookmarks", "aodu"),

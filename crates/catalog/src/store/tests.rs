@@ -60,6 +60,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         problem: None,
         connector: "postgres".to_owned(),
         parent: Parent { owner: parent.into(), name: "prod".parse().expect("a name") },
+        source_identity: String::new(),
         moment: None,
         port: 5433,
         user: "offshoot".to_owned(),

@@ -36,6 +36,7 @@ pub enum VdbCommand {
     #[command(after_help = "Example:\n  offshoot vdb delete dev")]
     Delete(RemovalArgs),
     Refresh(RefreshArgs),
+    Reparent(ReparentArgs),
     Rewind(RewindArgs),
 }
 
@@ -113,6 +114,22 @@ pub struct RefreshArgs {
     pub name: String,
     #[command(flatten)]
     pub moment: MomentArgs,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// Give a VDB another parent, for example after its dSource was unlinked and linked again
+///
+/// What it holds, its snapshots and earlier states stay. The next refresh opens a moment of the new parent, which must be
+/// of the same kind and major version. Where it is another database than the VDB came from, the command says so.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  offshoot vdb reparent dev --to prod")]
+pub struct ReparentArgs {
+    /// Its name
+    pub name: String,
+    /// The dSource to refresh it from
+    #[arg(long, value_name = "DSOURCE")]
+    pub to: String,
     #[command(flatten)]
     pub job: JobArgs,
 }

@@ -4,7 +4,7 @@ use super::{Session, removal};
 use crate::args::{ConnectArgs, JobArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use crate::psql;
-use offshoot_api::{ProvisionVdb, RefreshVdb, RewindTo, RewindVdb, Vdb};
+use offshoot_api::{ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, Vdb};
 use offshoot_types::{ErrorKind, Failure, JobId};
 
 /// Runs one command.
@@ -35,6 +35,10 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
                 session.done(&job, format!("{} is deleted", args.name));
                 Ok(())
             })
+        }
+        VdbCommand::Reparent(args) => {
+            let request = ReparentVdb { to: args.to };
+            change(session, &args.name, args.job, client.reparent_vdb(&args.name, &request)?)
         }
         VdbCommand::Refresh(args) => {
             let request = RefreshVdb { moment: args.moment.moment() };

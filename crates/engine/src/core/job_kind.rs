@@ -35,6 +35,8 @@ pub enum JobKind {
     VdbRewindUndo,
     /// Gives a VDB another password.
     VdbResetPassword,
+    /// Gives a VDB another parent.
+    VdbReparent,
     /// Starts the server of a VDB that should run and does not.
     VdbRevive,
     /// Takes a snapshot.
@@ -76,6 +78,7 @@ impl JobKind {
             JobKind::VdbRefresh => "vdb_refresh",
             JobKind::VdbRewind => "vdb_rewind",
             JobKind::VdbRewindUndo => "vdb_rewind_undo",
+            JobKind::VdbReparent => "vdb_reparent",
             JobKind::VdbRevive => "vdb_revive",
             JobKind::SnapshotTake => "snapshot_take",
             JobKind::SnapshotReady => "snapshot_ready",

@@ -17,6 +17,7 @@ use crate::jobs::dsource;
 use crate::jobs::link;
 use crate::jobs::pool;
 use crate::jobs::provision;
+use crate::jobs::reparent;
 use crate::jobs::resync;
 use crate::jobs::retention;
 use crate::jobs::scrub;
@@ -147,6 +148,7 @@ fn runner(parts: &Parts, crash_points: Option<Arc<dyn CrashPoints>>) -> Runner<P
 fn workflows() -> Vec<Workflow<Parts>> {
     let mut all = vec![
         link::workflow(),
+        reparent::workflow(),
         resync::workflow(),
         provision::workflow(),
         readiness::workflow(),

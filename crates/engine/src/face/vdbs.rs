@@ -5,6 +5,7 @@ use crate::core::kind::{Kind, PositionWriters, ShownPosition};
 use crate::face::users;
 use crate::history::names;
 use crate::jobs::provision;
+use crate::jobs::reparent;
 use crate::jobs::vdb;
 use crate::parts::Parts;
 use crate::space::inventory::{LedgerKey, logical_bytes};
@@ -148,6 +149,14 @@ impl Vdbs<'_> {
     /// `NotFound`, `Busy`.
     pub fn delete(&self, name: &str) -> Result<JobId, Failure> {
         vdb::submit_delete(self.parts, name)
+    }
+
+    /// Gives it another parent, which it is refreshed from next.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `InvalidInput` for one of another kind or version.
+    pub fn reparent(&self, name: &str, to: &str) -> Result<JobId, Failure> {
+        reparent::submit(self.parts, name, to)
     }
 
     /// Opens another moment of the parent.

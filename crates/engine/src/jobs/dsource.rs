@@ -4,7 +4,7 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::{new_source_password_key, source_password_key};
 use crate::following::reservations;
 use crate::jobs::link::forget_history;
-use crate::jobs::{resync, snapshot};
+use crate::jobs::{reparent, resync, snapshot};
 use crate::parts::{Context, Parts};
 use offshoot_connector::SourceUri;
 use offshoot_domain::{Dsource, DsourceState};
@@ -252,6 +252,7 @@ fn forget(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let Some(dsource) = dsource_of(context)? else { return Ok(()) };
     parts.clear_all(&dsource.name)?;
+    reparent::remember_source(parts, &dsource)?;
     parts.catalog.delete::<Dsource>(dsource.id)?;
     parts.catalog.delete_secret(&new_source_password_key(dsource.id))?;
     Ok(parts.catalog.delete_secret(&source_password_key(dsource.id))?)

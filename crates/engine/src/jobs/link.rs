@@ -9,6 +9,7 @@ use crate::following::follower::source_of;
 use crate::following::reservations;
 use crate::history::bookmarks;
 use crate::history::snapshots;
+use crate::jobs::reparent;
 use crate::jobs::snapshot;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
@@ -382,5 +383,14 @@ pub fn activate(context: &Context) -> Result<(), Failure> {
         dsource.state = DsourceState::Active;
         dsource.synced_to = Some(indexed);
     })?;
-    Ok(())
+    let orphans = reparent::orphans_of(parts, &dsource.identity)?;
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    context.note(format!(
+        "VDBs of this database that have no parent: {}; they can follow it again: offshoot vdb reparent VDB \
+         --to {}",
+        orphans.join(", "),
+        dsource.name
+    ))
 }

@@ -16,7 +16,7 @@ use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
-    Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
+    Dsource, Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
     SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_duration, format_size,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure, Remote, UserId, VdbId};
@@ -187,6 +187,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         connector: kind.connector.kind().to_owned(),
         server_version: kind.version,
         parent: input.parent,
+        source_identity: String::new(),
         moment: None,
         port: choose_port(parts, input.port)?,
         user: kind.connector.login().to_owned(),
@@ -307,6 +308,11 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
     let now = parts.now();
     let timings = timings(context, requested_ms)?;
     let Position { log, time } = resolved.position;
+    let identity = match context.get(BASE)? {
+        Some(Owner::Dsource(base)) => parts.catalog.find::<Dsource>(base)?.map(|one| one.identity),
+        Some(Owner::Vdb(base)) => parts.catalog.find::<Vdb>(base)?.map(|one| one.source_identity),
+        None => None,
+    };
     parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         let mut vdb: Vdb = tx.get(id)?;
         if vdb.dataset == Some(dataset) {
@@ -329,6 +335,9 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
         }
         vdb.timeflow = Some(timeflow.id);
         vdb.dataset = Some(dataset);
+        if let Some(identity) = &identity {
+            vdb.source_identity.clone_from(identity);
+        }
         vdb.state = VdbState::Running;
         vdb.problem = None;
         vdb.moment = Some(Opened { snapshot: resolved.snapshot, log, time });

@@ -155,7 +155,10 @@ pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<
         return Err(Failure::new(
             ErrorKind::NotFound,
             format!("the parent of '{name}', '{}', has been removed", vdb.parent.name),
-            "rewind it to one of its own snapshots, or provision a new VDB",
+            format!(
+                "give it another one: offshoot vdb reparent {name} --to DSOURCE; or rewind it to one of its own \
+                 snapshots"
+            ),
         ));
     }
     if !is_present_of_vdb(owner, &moment) {

@@ -324,6 +324,10 @@ impl EngineService for Guard {
         self.began(self.service.delete_vdb(&self.own(name)?)?)
     }
 
+    fn reparent_vdb(&self, name: &str, request: api::ReparentVdb) -> Result<JobId, Failure> {
+        self.began(self.service.reparent_vdb(&self.own(name)?, request)?)
+    }
+
     fn refresh_vdb(&self, name: &str, request: api::RefreshVdb) -> Result<JobId, Failure> {
         self.seen_moment(&request.moment)?;
         self.began(self.service.refresh_vdb(&self.own(name)?, request)?)

@@ -64,6 +64,7 @@ const TABLE: &[Row] = &[
     (Method::POST, routes::VDB_START, Right::Use, "vdb start"),
     (Method::POST, routes::VDB_STOP, Right::Use, "vdb stop"),
     (Method::POST, routes::VDB_RESET_PASSWORD, Right::Use, "vdb reset-password"),
+    (Method::POST, routes::VDB_PARENT, Right::Operate, "vdb reparent"),
     (Method::POST, routes::VDB_REFRESH, Right::Use, "vdb refresh"),
     (Method::POST, routes::VDB_REWIND, Right::Use, "vdb rewind"),
     (Method::GET, routes::BOOKMARKS, Right::Look, "bookmark list"),

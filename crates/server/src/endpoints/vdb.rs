@@ -4,7 +4,7 @@ use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
 use offshoot_api::{
-    ErrorBody, JobAccepted, ProvisionVdb, RefreshVdb, RewindVdb, Vdb, VdbList, routes,
+    ErrorBody, JobAccepted, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, Vdb, VdbList, routes,
 };
 
 /// Provisions a VDB.
@@ -91,6 +91,23 @@ pub(crate) async fn reset_password_of_vdb(Service(service): Service, Name(name):
 )]
 pub(crate) async fn delete_vdb(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.delete_vdb(&name)).await
+}
+
+/// Gives a VDB another parent, which the next refresh opens a moment of.
+#[utoipa::path(
+    post,
+    path = routes::VDB_PARENT,
+    tag = "vdbs",
+    params(("name" = String, Path, description = "Its name")),
+    request_body = ReparentVdb,
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn reparent_vdb(
+    Service(service): Service,
+    Name(name): Name,
+    Body(request): Body<ReparentVdb>,
+) -> Accepted {
+    accept(service, move |service| service.reparent_vdb(&name, request)).await
 }
 
 /// Opens another moment of the parent under the same name.

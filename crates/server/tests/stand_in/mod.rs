@@ -403,6 +403,10 @@ impl EngineService for StandIn {
         Ok(job)
     }
 
+    fn reparent_vdb(&self, name: &str, _: ReparentVdb) -> Result<JobId, Failure> {
+        self.on_vdb("vdb_reparent", name, VdbState::Running)
+    }
+
     fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure> {
         let job = self.on_vdb("vdb_refresh", name, VdbState::Running)?;
         self.lock().refreshes.push((name.to_owned(), request));

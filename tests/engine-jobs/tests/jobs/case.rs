@@ -133,6 +133,14 @@ pub const REFRESH: Case = Case {
     ..PLAIN
 };
 
+pub const REPARENT: Case = Case {
+    before: &["unlink shop", "link shop", "rest"],
+    action: "adopt dev shop",
+    is_done: is_running,
+    works: REFRESHED,
+    ..PLAIN
+};
+
 pub const REWIND: Case = Case {
     setup: &["link shop", "provision dev shop", "snapshot dev", "rest"],
     before: &["put dev own change"],
@@ -237,6 +245,7 @@ macro_rules! each_case {
             provision: PROVISION,
             deletion: DELETE,
             refresh: REFRESH,
+            reparent: REPARENT,
             rewind: REWIND,
             rewind_taken_back: REWIND_UNDO,
             stop: STOP,

@@ -132,6 +132,7 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             problem: None,
             connector: prod.connector.clone(),
             parent: Parent { owner: prod.id.into(), name: prod.name.clone() },
+            source_identity: prod.identity.clone(),
             moment: Some(Opened { snapshot, log: Default::default(), time: now }),
             port: 20_000 + number as u16,
             user: "offshoot".to_owned(),

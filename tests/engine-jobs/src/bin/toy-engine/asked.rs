@@ -20,6 +20,7 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["resume", name] => engine.dsources().resume(name)?,
         ["provision", name, from] => provision(engine, name, from)?,
         ["refresh", name] => engine.vdbs().refresh(name, Moment::Latest)?,
+        ["adopt", name, to] => engine.vdbs().reparent(name, to)?,
         ["rewind", name] => engine.vdbs().rewind(name, Moment::Snapshot(newest(engine, name)?))?,
         ["unwind", name] => engine.vdbs().undo_rewind(name)?,
         ["start", name] => engine.vdbs().start(name)?,
