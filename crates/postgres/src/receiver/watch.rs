@@ -96,9 +96,14 @@ fn read_writer_delay(session: &Session) -> Result<Duration, Failure> {
 }
 
 /// The source's clock, and the written and the flushed end of its log. A standby's clock is that of
-/// the last commit it replayed: later ones may be on their way.
+/// the last commit it replayed: later ones may be on their way. One that has replayed none since its
+/// start, as its primary writes nothing, has all commits from before its last checkpoint, whose time is in
+/// whole seconds.
 const POSITION: &str = "
-    SELECT pg_catalog.to_char((CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_xact_replay_timestamp()
+    SELECT pg_catalog.to_char((CASE WHEN pg_catalog.pg_is_in_recovery()
+                              THEN coalesce(pg_catalog.pg_last_xact_replay_timestamp(),
+                                            (SELECT checkpoint_time - '1s'::pg_catalog.interval
+                                               FROM pg_catalog.pg_control_checkpoint()))
                          ELSE pg_catalog.clock_timestamp() END) AT TIME ZONE 'UTC',
                    'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),
            CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
