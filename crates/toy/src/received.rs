@@ -156,6 +156,11 @@ impl ReceivedLog for Received {
         let range = self.journal.range().map_err(|error| damaged(WHAT, error))?;
         let begin = range.map_or(0, |(begin, _)| begin);
         index.entries.retain(|entry| entry.begin >= begin);
+        // After a start it may not have come to here yet: what it would read next is gone.
+        if index.position.is_some_and(|position| position < begin) {
+            index.position = None;
+            index.reader.forget();
+        }
         Ok(gone)
     }
 

@@ -61,3 +61,16 @@ proptest! {
         }
     }
 }
+
+/// An index that is still behind goes on at what is kept.
+#[test]
+fn log_is_given_up_that_was_not_read_yet() {
+    let (_dir, log, all) = log(&[(9000, 1); 40]);
+    let end = all.last().unwrap().end;
+    log.update_until(LogPosition(BEGIN + 1)).unwrap();
+    assert!(log.forget_before(LogPosition(BEGIN + 3 * SEGMENT_BYTES)).unwrap() > 0);
+    assert_eq!(log.update_until(LogPosition::END).unwrap(), LogPosition(end));
+    let begin = log.begin().unwrap().unwrap();
+    let first = all.iter().find(|one| one.begin >= begin.0).map(|one| one.end);
+    assert_eq!(found(log.next_after(LogPosition(0)).unwrap()), first);
+}
