@@ -2,7 +2,7 @@
 
 use crate::benchmarks::{
     clone_size, compare, encryption, fill, fragmentation, io, link, load, many, moments,
-    neighbours, pgbench, provision, quick, replay, scripts, suite,
+    neighbours, pgbench, provision, quick, replay, restart, scripts, suite,
 };
 use clap::Subcommand;
 
@@ -27,4 +27,5 @@ pub enum BenchCommand {
     Moments(moments::Arguments),
     Neighbours(neighbours::Arguments),
     Encryption(encryption::Arguments),
+    Restart(restart::Arguments),
 }

@@ -15,6 +15,7 @@ pub mod pgbench;
 pub mod provision;
 pub mod quick;
 pub mod replay;
+pub mod restart;
 pub mod scripts;
 pub mod suite;
 
@@ -69,6 +70,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::Moments(a) => finish(command, &a.setting, json),
         BenchCommand::Neighbours(a) => finish(command, &a.setting, json),
         BenchCommand::Encryption(a) => finish(command, &a.setting, json),
+        BenchCommand::Restart(a) => finish(command, &a.setting, json),
     }
 }
 
@@ -90,6 +92,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::Moments(arguments) => moments::run(arguments),
         BenchCommand::Neighbours(arguments) => neighbours::run(arguments),
         BenchCommand::Encryption(arguments) => encryption::run(arguments),
+        BenchCommand::Restart(arguments) => restart::run(arguments),
         BenchCommand::Fill(_) | BenchCommand::Scripts(_) => bail!("this measures nothing"),
     }
 }

@@ -56,7 +56,7 @@ pub use face::vdbs::{ProvisionRequest, VdbView, Vdbs};
 pub use ground::custody::Survival;
 pub use history::bookmarks::BookmarkView;
 pub use history::names::ObjectKind;
-pub use housekeeping::takeover::displace;
+pub use housekeeping::takeover::{displace, outlast_killed};
 pub use jobs::pool::{PoolReport, check_pool};
 pub use jobs::scrub::{ScrubReport, ScrubView};
 pub use offshoot_dataset::{CheckReport, Finding};

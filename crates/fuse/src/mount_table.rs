@@ -120,7 +120,6 @@ pub(crate) fn clean_stale_mounts(
     for entry in read()?.into_iter().rev() {
         if entry.is_ours() && entry.path.starts_with(&dir) && !kept.contains(&entry.path) {
             detach(&entry.path)?;
-            tracing::info!(path = %entry.path.display(), "detached a mount of an earlier engine");
             cleaned.push(entry.path);
         }
     }

@@ -30,6 +30,6 @@ pub mod volatile;
 
 pub use error::{Error, Result};
 pub use log::{IntentLog, LogUse};
-pub use replay::{Damage, Record, Replay};
+pub use replay::{Damage, LastRun, Record, Replay};
 pub use requests::{Request, RequestId, Slots};
 pub use volatile::VolatileLog;

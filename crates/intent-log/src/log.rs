@@ -1,7 +1,7 @@
 //! The files and their reuse, group commit and replay.
 
 use crate::files::{FILES_MIN, file_path, record_context};
-use crate::replay::Replay;
+use crate::replay::{LastRun, Replay};
 use crate::scan::scan;
 use crate::{Error, Result};
 use offshoot_format::DecodeError;
@@ -121,6 +121,11 @@ impl IntentLog {
         Ok(scan(disk, seals)?.replay)
     }
 
+    /// As [`IntentLog::replay_sealed`], to go on from there with [`IntentLog::begin`]: reading a long log takes a while.
+    pub fn read(disk: &dyn Disk, seals: &Seals) -> Result<LastRun> {
+        Ok(LastRun(scan(disk, seals)?))
+    }
+
     /// Starts a new generation after the last valid record. The caller has made everything that
     /// [`IntentLog::replay`] returned durable elsewhere: from here on old records are gone, and
     /// damage is forgotten.
@@ -130,7 +135,11 @@ impl IntentLog {
 
     /// As [`IntentLog::open`]; the payloads of all records are sealed, if the pool is encrypted.
     pub fn open_sealed(disk: &dyn Disk, seals: Seals) -> Result<IntentLog> {
-        let scan = scan(disk, &seals)?;
+        IntentLog::begin(IntentLog::read(disk, &seals)?, seals)
+    }
+
+    /// As [`IntentLog::open_sealed`], of a log that was read and that nobody has changed since.
+    pub fn begin(LastRun(scan): LastRun, seals: Seals) -> Result<IntentLog> {
         let generation = scan.generation + 1;
         let first = scan.next_sequence;
         for (number, handle) in scan.unusable() {

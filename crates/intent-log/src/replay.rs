@@ -55,6 +55,16 @@ impl LogFile {
     }
 }
 
+/// The log of the last run, read.
+pub struct LastRun(pub(crate) Scan);
+
+impl LastRun {
+    /// What it holds.
+    pub fn replay(&self) -> &Replay {
+        &self.0.replay
+    }
+}
+
 /// What reading the files has found so far.
 pub(crate) struct Scan {
     pub(crate) files: Vec<LogFile>,

@@ -108,10 +108,12 @@ impl Pool {
         let seals = seals_of(&label, options.data_key.as_ref())?;
         let lock = take_lock(&*disk)?;
         make_durable(&*disk)?;
+        tracing::debug!("the pool's files are flushed");
         let table = Table::new();
         let (journal, damage) = Journal::open(&disk, &seals, &table, |root| {
             rebuild(&*disk, &label.pool_id, &seals, &*nodes, root.hash, &table)
         })?;
+        tracing::debug!(entries = table.len(), "the block table is read");
         let segments = Segments::new(disk.clone(), label.pool_id, &seals, options);
         let Settled { dead, uses, lost, .. } = settle_table(&table);
         let missing = adopt_segments(&*disk, &segments, &uses)?;
@@ -150,6 +152,7 @@ impl Pool {
             pool.faults.add_structure(hash, LOST);
         }
         pool.space.correct(&pool.segments);
+        tracing::debug!("the segments are adopted");
         if options.background {
             pool.start_reclaim()?;
         }

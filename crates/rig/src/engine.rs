@@ -24,6 +24,8 @@ pub struct EngineOptions {
     pub binary: PathBuf,
     /// What the shared block cache may hold, as `--cache-size` takes it.
     pub cache_size: String,
+    /// Where it listens, as `--listen` takes it.
+    pub listen: String,
     /// More arguments of `serve`.
     pub arguments: Vec<String>,
     /// Variables of the environment for the engine alone.
@@ -38,6 +40,7 @@ impl EngineOptions {
         EngineOptions {
             binary: binary.into(),
             cache_size: "256MiB".into(),
+            listen: "127.0.0.1:0".into(),
             arguments: Vec::new(),
             env: Vec::new(),
             path_before: Vec::new(),
@@ -120,13 +123,28 @@ impl Engine {
         Ok(())
     }
 
+    /// Kills it as `kill -9` does and starts the next one at once, as a service manager would: the one before may still
+    /// be ending. From the kill until the next is ready.
+    ///
+    /// # Errors
+    /// As [`Engine::restart`].
+    pub fn kill_and_restart(&mut self) -> Result<Duration> {
+        let mut before = self.process.take().context("an engine that runs")?;
+        let began = SystemClock.elapsed();
+        before.signal(Signal::Kill)?;
+        self.launch(&[])?;
+        let took = SystemClock.elapsed() - began;
+        before.wait_timeout(Duration::from_secs(20))?.context("the engine outlived SIGKILL")?;
+        Ok(took)
+    }
+
     fn launch(&mut self, arguments: &[&str]) -> Result<()> {
         let mut spec = self
             .spec()
             .arg("serve")
             .arg("--pool")
             .arg(&self.pool)
-            .args(["--listen", "127.0.0.1:0", "--cache-size", &self.options.cache_size])
+            .args(["--listen", &self.options.listen, "--cache-size", &self.options.cache_size])
             .args(&self.options.arguments)
             .args(arguments)
             .stdout(Sink::Pipe)

@@ -34,6 +34,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     if options.takeover {
         offshoot_engine::displace(&options.pool)?;
     }
+    offshoot_engine::outlast_killed(&options.pool);
     // A taken port is reported before anything is started.
     let by_tls = options.tls_files.is_some() || !options.listen.ip().is_loopback();
     drop(crate::listen::bind_tcp(options.listen, by_tls)?);

@@ -6,8 +6,8 @@ use offshoot_api::{Status, Survival};
 use offshoot_os::cgroup::Group;
 use offshoot_os::process::{self, Sink};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_rig::{Database, Writer};
-use offshoot_testbed::{PATIENCE, Testbed, check_pages, wait_until, with_log};
+use offshoot_rig::{Database, EngineOptions, SourceOptions, Writer, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, binary, check_pages, wait_until, with_log};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
@@ -162,6 +162,30 @@ fn clients_do_not_notice_that_the_engine_is_killed_or_replaced() {
     let mut bed = Testbed::start().unwrap();
     let replaced = under_load(&mut bed, 3 * kills, |bed, client| replace(bed, client, kills));
     with_log(&bed.engine, replaced).unwrap();
+    assert_ends(&mut bed);
+}
+
+/// Neither the pool's lock nor a port that stays the same are in its way.
+#[test]
+fn an_engine_started_at_once_waits_for_the_end_of_the_one_that_was_killed() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut options = EngineOptions::new(binary());
+    // What the kernel has to take back keeps the old one.
+    (options.cache_size, options.listen) =
+        ("512MiB".into(), free.local_addr().unwrap().to_string());
+    drop(free);
+    let source = SourceOptions { bin_dir: find_newest().unwrap(), scale: 10, settings: vec![] };
+    let mut bed = Testbed::with_engine(source, options).unwrap();
+    let ran = under_load(&mut bed, 20, |bed, client| {
+        for kill in 1..=5 {
+            ensure!(client.goes_on(), "kill {kill}: the client does not go on");
+            SystemClock.sleep(Duration::from_millis(1500 + 130 * kill));
+            let took = bed.engine.kill_and_restart().with_context(|| format!("kill {kill}"))?;
+            println!("kill {kill}: ready after {} ms", took.as_millis());
+        }
+        Ok(())
+    });
+    with_log(&bed.engine, ran).unwrap();
     assert_ends(&mut bed);
 }
 

@@ -52,13 +52,16 @@ pub fn key_file(named: Option<PathBuf>) -> Option<PathBuf> {
 fn log_to_stderr() -> Result<(), Failure> {
     let filter = match std::env::var("OFFSHOOT_LOG") {
         Err(_) => EnvFilter::new("info,fuser=off"),
-        Ok(directives) => EnvFilter::try_new(&directives).map_err(|error| {
-            Failure::new(
-                ErrorKind::InvalidInput,
-                format!("OFFSHOOT_LOG={directives} is not understood: {error}"),
-                "write it as OFFSHOOT_LOG=debug or OFFSHOOT_LOG=info,offshoot_pool=debug",
-            )
-        })?,
+        // What it says is about its own workings; whoever wants that names it.
+        Ok(directives) => {
+            EnvFilter::try_new(format!("fuser=off,{directives}")).map_err(|error| {
+                Failure::new(
+                    ErrorKind::InvalidInput,
+                    format!("OFFSHOOT_LOG={directives} is not understood: {error}"),
+                    "write it as OFFSHOOT_LOG=debug or OFFSHOOT_LOG=info,offshoot_pool=debug",
+                )
+            })?
+        }
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)

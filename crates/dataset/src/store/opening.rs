@@ -5,15 +5,18 @@ use super::{Store, background};
 use crate::blocks::StoreNodes;
 use crate::ground::Ground;
 use crate::loaded::Loaded;
-use crate::{Error, Result, StoreOptions};
+use crate::{Dataset, Error, Result, StoreOptions};
 use offshoot_format::operation::Batch;
-use offshoot_intent_log::{IntentLog, VolatileLog};
+use offshoot_intent_log::{IntentLog, Replay, VolatileLog};
 use offshoot_os::Clock;
 use offshoot_os::disk::Disk;
 use offshoot_pool::{Pool, Purpose};
 use offshoot_types::{DatasetId, Txg};
 use parking_lot::Mutex;
 use std::sync::Arc;
+
+/// Datasets whose replay is committed at the same time.
+const REPLAYS_COMMITTED: usize = 4;
 
 impl Store {
     /// Makes an empty store in an empty directory.
@@ -63,13 +66,15 @@ impl Store {
         }
         // Before the first commit, which may write what older engines do not know.
         store.ground.pool.declare_features()?;
-        store.replay(&*disk, survivors)?;
+        let last_run = IntentLog::read(&*disk, store.ground.pool.seals())?;
+        tracing::debug!(records = last_run.replay().records.len(), "the intent log is read");
+        store.replay(last_run.replay(), survivors)?;
         // Everything of the old log is in durable commits, or known to be lost: its room may be
         // reused.
         let pool = Arc::clone(&store.ground.pool);
         let room = move || pool.available_now(Purpose::Growth);
         let size_max = options.log_file_size * u64::from(options.log_files_max);
-        let log = IntentLog::open_sealed(&*disk, seals.clone())?;
+        let log = IntentLog::begin(last_run, seals.clone())?;
         let log = log.growing(disk, size_max, room);
         let _ = store.ground.log.set(log);
         if store.ground.options.background {
@@ -83,10 +88,9 @@ impl Store {
     /// Applies what the log holds beyond each dataset's last commit, and commits it. Repeating it
     /// after a crash in the middle changes nothing: the number of applied operations is stored with
     /// the tree.
-    fn replay(&self, disk: &dyn Disk, survivors: &[(DatasetId, Arc<VolatileLog>)]) -> Result<()> {
-        let replay = IntentLog::replay_sealed(disk, self.ground.pool.seals())?;
+    fn replay(&self, last: &Replay, survivors: &[(DatasetId, Arc<VolatileLog>)]) -> Result<()> {
         let mut losses = Losses::default();
-        for record in &replay.records {
+        for record in &last.records {
             let batch = Batch::decode(&record.payload)?;
             if losses.has(batch.dataset) {
                 continue;
@@ -101,6 +105,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
+        tracing::debug!("the intent log is replayed");
         let mut complete = Vec::new();
         for (id, volatile) in survivors {
             match self.loaded.dataset(*id, true).and_then(|dataset| {
@@ -118,8 +123,9 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        for dataset in self.loaded.all() {
-            match dataset.free_orphans().and_then(|()| dataset.commit()) {
+        tracing::debug!(logs = complete.len(), "what only programs knew is replayed");
+        for (dataset, committed) in self.commit_replayed() {
+            match committed {
                 // One damaged dataset must not keep the others closed.
                 Err(error) if is_damage(&error) => {
                     tracing::error!(dataset = %dataset.id(), %error, "cannot commit the replay");
@@ -130,7 +136,8 @@ impl Store {
                 other => other?,
             }
         }
-        self.mark_lost(&losses, &replay)?;
+        tracing::debug!("the replay is committed");
+        self.mark_lost(&losses, last)?;
         for (dataset, volatile) in complete {
             // All of it is in a durable root (V3), or the commit above has failed.
             if dataset.is_committed() {
@@ -141,6 +148,28 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Commits what was replayed, several datasets at a time: clients of VDBs wait for it. One at a time where
+    /// everything has to happen in the same order each time.
+    fn commit_replayed(&self) -> Vec<(Arc<Dataset>, Result<()>)> {
+        let all = self.loaded.all();
+        let at_once = if self.ground.options.background { REPLAYS_COMMITTED } else { 1 };
+        let (rest, outcomes) = (Mutex::new(all.iter()), Mutex::new(Vec::new()));
+        let work = || loop {
+            let next = rest.lock().next();
+            let Some(dataset) = next else { return };
+            let outcome = dataset.free_orphans().and_then(|()| dataset.commit());
+            outcomes.lock().push((Arc::clone(dataset), outcome));
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..at_once.min(all.len()) {
+                // Without another thread, this one does all.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        outcomes.into_inner()
     }
 
     /// Applies the operations of a record that are not applied yet.

@@ -101,6 +101,7 @@ pub fn open(
         clock.clone(),
         &survivors,
     )?;
+    tracing::debug!("the store is open");
     room::make_way(&store);
     paths.make_runtime()?;
     paths.remove_deserted_runtimes();
@@ -118,12 +119,15 @@ pub fn open(
     let space = Arc::new(Space::new(Arc::new(core)));
     let serving = Arc::new(Serving::new(space, volumes));
     let parts = Arc::new(Parts::new(Following::new(serving)));
+    tracing::debug!("the catalog is open");
     clean_up(&parts, survivors)?;
+    tracing::debug!("what continues is taken over, what does not is cleaned up");
     leftovers::check_catalog(&parts)?;
     forget_misplaced_faults(&parts)?;
     damage::recall(&parts)?;
     parts.set_runner(runner(&parts, crash_points));
     resume(&parts)?;
+    tracing::debug!("interrupted jobs are settled");
     losses::report_all(&parts)?;
     restart::start_all(&parts)?;
     Ok(parts)

@@ -24,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long an engine that was killed may take to end: the kernel takes its memory back first.
+const KILLED: Duration = Duration::from_secs(60);
 /// How long an engine may take to end its jobs and make room.
 const MAKE_ROOM: Duration = Duration::from_secs(180);
 
@@ -135,16 +137,31 @@ fn take_over_vdb(
     Ok(())
 }
 
+/// Waits for the end of a pool's engine that was killed: until then it keeps the pool's lock and its port, and clients
+/// of VDBs wait for the next one. An engine that lives is not waited for.
+pub fn outlast_killed(pool: &Path) {
+    let Some(engine) = engine_of(pool).filter(ProcessId::is_dying) else { return };
+    tracing::info!(pid = engine.pid, "waiting for the end of an engine that was killed");
+    if !engine.wait_end(KILLED) {
+        tracing::warn!(pid = engine.pid, "it does not end");
+    }
+}
+
+/// The process of a pool's engine, as its keeper knows it.
+fn engine_of(pool: &Path) -> Option<ProcessId> {
+    // Nobody serves a pool that is not there.
+    let paths = Paths::of(pool).ok()?;
+    let keeper = Keeper::connect(&keeper_socket(paths.runtime())).ok()?;
+    ProcessId::of(keeper.engine().ok()??)
+}
+
 /// Makes the engine of a pool, if one runs, give way: it leaves its VDBs running and ends.
 ///
 /// # Errors
 /// `Busy` when it does not end in time.
 pub fn displace(pool: &Path) -> Result<(), Failure> {
-    // Nobody serves a pool that is not there.
-    let Ok(paths) = Paths::of(pool) else { return Ok(()) };
-    let Ok(keeper) = Keeper::connect(&keeper_socket(paths.runtime())) else { return Ok(()) };
-    let Ok(Some(pid)) = keeper.engine() else { return Ok(()) };
-    let Some(engine) = ProcessId::of(pid) else { return Ok(()) };
+    let Some(engine) = engine_of(pool) else { return Ok(()) };
+    let pid = engine.pid;
     tracing::info!(pid, "taking over from an engine");
     let asked = engine.signal(Signal::User1);
     asked.map_err(|error| Failure::internal(format!("the engine cannot be asked: {error}")))?;

@@ -16,7 +16,7 @@ use crate::space::damage;
 use crate::space::room;
 use offshoot_catalog::JobState;
 use offshoot_domain::{Dsource, DsourceState, Snapshot, SnapshotKind, Vdb, VdbState};
-use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, VdbId};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId, VdbId};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,8 @@ const PROOF_PAUSE: Duration = Duration::from_secs(10);
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
 /// Pause between two looks at quotas.
 const QUOTAS_PAUSE: Duration = Duration::from_secs(5);
+/// Pause after a snapshot of a dSource that failed: its staging may still be starting.
+const FAILED_PAUSE: Duration = Duration::from_secs(2);
 /// Pause between checks for due snapshots of VDBs.
 const SNAPSHOT_PAUSE: Duration = Duration::from_secs(1);
 /// Pause between checks for what retention does not keep.
@@ -53,6 +55,10 @@ struct Rounds {
     checkpoints: Checkpoints,
     reservations_at: Duration,
     quotas_at: Duration,
+    /// The last snapshot of each dSource that was due, until it has ended.
+    taking: HashMap<DsourceId, JobId>,
+    /// When the next may be tried, after one that failed.
+    taken_at: HashMap<DsourceId, Duration>,
     snapshots_at: Duration,
     retention_at: Duration,
     /// VDBs without a due snapshot before then.
@@ -172,14 +178,32 @@ impl Rounds {
             if dsource.state != DsourceState::Active || parts.runner()?.is_busy(dsource.id) {
                 continue;
             }
-            if let Some(kind) = snapshots::due_of_dsource(parts, dsource)?
-                && let Err(failure) =
-                    snapshot::submit_take(parts, dsource.id.into(), &dsource.name, kind)
-            {
-                tracing::warn!(dsource = %dsource.name, %failure, "no snapshot was taken");
+            if self.has_just_failed(parts, dsource.id) {
+                continue;
+            }
+            let Some(kind) = snapshots::due_of_dsource(parts, dsource)? else { continue };
+            match snapshot::submit_take(parts, dsource.id.into(), &dsource.name, kind) {
+                Ok(job) => drop(self.taking.insert(dsource.id, job)),
+                Err(failure) => {
+                    tracing::warn!(dsource = %dsource.name, %failure, "no snapshot was taken");
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether a dSource's last due snapshot failed a moment ago.
+    fn has_just_failed(&mut self, parts: &Parts, dsource: DsourceId) -> bool {
+        let now = parts.clock.elapsed();
+        if let Some(job) = self.taking.remove(&dsource)
+            && parts
+                .runner()
+                .and_then(|it| it.job(job))
+                .is_ok_and(|it| it.state == JobState::Failed)
+        {
+            self.taken_at.insert(dsource, now + FAILED_PAUSE);
+        }
+        self.taken_at.get(&dsource).is_some_and(|at| now < *at)
     }
 
     /// Takes snapshots of running VDBs as their policies ask.

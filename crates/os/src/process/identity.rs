@@ -21,12 +21,9 @@ pub struct ProcessId {
 impl ProcessId {
     /// The process that has this pid now; `None` when there is none or it has ended (zombie).
     pub fn of(pid: i32) -> Option<Self> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in brackets, may contain anything: fields are counted after the last bracket.
-        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-        let state = fields.next()?;
-        let start_ticks = fields.nth(18)?.parse().ok()?;
-        let runs = !matches!(state, "Z" | "X") || has_threads_left(pid);
+        let stat = Stat::of(pid)?;
+        let start_ticks = stat.field(START_TIME)?;
+        let runs = !stat.has_ended() || has_threads_left(pid);
         runs.then_some(ProcessId { pid, start_ticks })
     }
 
@@ -45,6 +42,14 @@ impl ProcessId {
     /// Whether it still runs.
     pub fn alive(&self) -> bool {
         ProcessId::of(self.pid) == Some(*self)
+    }
+
+    /// Whether it was told to end at once and cannot do anything else: killed, ended by a signal, or exiting. It keeps
+    /// its locks and ports until it has ended.
+    pub fn is_dying(&self) -> bool {
+        let Some(stat) = Stat::of(self.pid) else { return false };
+        let exits = stat.field::<u32>(FLAGS).is_some_and(|flags| flags & ENDING != 0);
+        (exits || stat.has_ended() || is_killed(self.pid)) && self.alive()
     }
 
     /// Sends a signal if it still runs; returns whether it was sent.
@@ -140,6 +145,42 @@ impl ProcessId {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Fields of `/proc/PID/stat`, counted from the state (proc_pid_stat(5), where the state is field 3).
+const FLAGS: usize = 6;
+const START_TIME: usize = 19;
+/// Of the flags: it exits, writes a core dump, or was ended by a signal (`PF_EXITING`, `PF_DUMPCORE`, `PF_SIGNALED`).
+const ENDING: u32 = 0x4 | 0x200 | 0x400;
+
+/// What the kernel says about a process's first thread.
+struct Stat(Vec<String>);
+
+impl Stat {
+    fn of(pid: i32) -> Option<Stat> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in brackets, may contain anything: fields are counted after the last bracket.
+        let fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        Some(Stat(fields.map(str::to_owned).collect()))
+    }
+
+    fn field<T: std::str::FromStr>(&self, index: usize) -> Option<T> {
+        self.0.get(index)?.parse().ok()
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.0.first().map(String::as_str), Some("Z" | "X"))
+    }
+}
+
+/// Whether a SIGKILL waits for its first thread.
+fn is_killed(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = status.lines().filter_map(|line| {
+        let mask = line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    });
+    pending.fold(0, |all, mask| all | mask) & (1 << (libc::SIGKILL - 1)) != 0
 }
 
 /// Whether threads of a process still run whose first thread has ended: when it is killed they end in any order,

@@ -1,8 +1,14 @@
 //! TCP: in the clear on loopback alone.
 
+use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+/// How long a port may be taken: an engine that ended a moment ago may still have it.
+const FREED: Duration = Duration::from_secs(2);
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Listens on an address: one of loopback, unless by TLS.
 ///
@@ -17,7 +23,7 @@ pub(crate) fn bind(listen: SocketAddr, by_tls: bool) -> Result<TcpListener, Fail
              SSH tunnel",
         ));
     }
-    let listener = TcpListener::bind(listen).map_err(|error| match error.kind() {
+    let listener = bind_when_free(listen).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => Failure::new(
             ErrorKind::AlreadyExists,
             format!("another program listens on {listen} already"),
@@ -34,4 +40,18 @@ pub(crate) fn bind(listen: SocketAddr, by_tls: bool) -> Result<TcpListener, Fail
         .set_nonblocking(true)
         .map_err(|error| Failure::internal(format!("the listener cannot be set up: {error}")))?;
     Ok(listener)
+}
+
+fn bind_when_free(listen: SocketAddr) -> io::Result<TcpListener> {
+    let deadline = SystemClock.elapsed() + FREED;
+    loop {
+        match TcpListener::bind(listen) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AddrInUse && SystemClock.elapsed() < deadline =>
+            {
+                SystemClock.sleep(RETRY_PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
 }
