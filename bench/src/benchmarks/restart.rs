@@ -22,7 +22,9 @@ const BETWEEN: Duration = Duration::from_secs(8);
 /// pgbench works in the source and in each VDB. The engine is killed (kill -9) and the next one started without
 /// waiting for its end. A client of each VDB measures its longest statement.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
-#[command(after_help = "Example:\n  offshoot bench restart --scale 60 --cache 1GiB --kills 10")]
+#[command(
+    after_help = "Example:\n  offshoot bench restart --scale 60 --cache-size 1GiB --kills 10"
+)]
 pub struct Arguments {
     /// pgbench scale of the source
     #[arg(long, value_name = "N", default_value_t = 60)]
@@ -33,9 +35,6 @@ pub struct Arguments {
     /// Clients of the source and of each VDB
     #[arg(long, value_name = "N", default_value_t = 8)]
     clients: u32,
-    /// The engine's cache
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    cache: String,
     /// How often the engine is killed
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     kills: u32,
@@ -83,7 +82,6 @@ impl Client {
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
     let mut options = engine_options(&arguments.setting)?;
-    options.cache_size.clone_from(&arguments.cache);
     // The same port each time, as a service has.
     let free = std::net::TcpListener::bind("127.0.0.1:0")?;
     options.listen = free.local_addr()?.to_string();
@@ -94,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let (mut loads, mut clients) =
         (vec![load(&stage, &stage.source.superuser_uri("postgres"), arguments)?], Vec::new());
     for number in 1..=arguments.vdbs {
-        let vdb = stage.provision(&format!("vdb-{number}"), "prod", &[])?;
+        let vdb = stage.provision(&format!("dev-{number}"), "prod", &[])?;
         // What it was told before is durable from here on: it outlives the engine.
         stage.engine.command(["snapshot", "take", &vdb.name])?;
         clients.push(Client::start(&vdb.uri)?);

@@ -56,3 +56,17 @@ fn compare_loads_copies_and_virtual_databases_alike() {
     assert_eq!(left.len(), 1, "only the results are left: {left:?}");
     assert!(scratch.mounts().is_empty() && scratch.processes().is_empty());
 }
+
+#[test]
+fn restart_kills_the_engine_and_measures_how_long_clients_wait() {
+    let scratch = Scratch::new("bench-test").unwrap();
+    let out = scratch.path().join("out");
+    let words = ["restart", "--scale", "1", "--vdbs", "1", "--clients", "2", "--kills", "1"];
+    let document = bench(&scratch, &words, &out).unwrap();
+
+    let figures = document["figures"].to_string();
+    for name in ["kill to ready, slowest, ms", "longest statement of a client, ms"] {
+        assert!(figures.contains(name), "{figures}");
+    }
+    assert!(scratch.mounts().is_empty() && scratch.processes().is_empty());
+}
