@@ -23,6 +23,7 @@ mod prefetch;
 mod queue;
 mod quota;
 mod schedule;
+mod share;
 mod store;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! What the intent log holds that no durable commit contains.
 
 use crate::Result;
+use crate::share::may_take_more;
 use offshoot_intent_log::IntentLog;
 use offshoot_types::DatasetId;
 use parking_lot::Mutex;
@@ -16,10 +17,15 @@ struct LoggedRecord {
     last: u64,
     /// Its sequence in the log.
     sequence: u64,
+    /// Its bytes there.
+    bytes: u64,
 }
 
 impl LoggedRecords {
     /// Appends a record and registers it, under one lock so that a trim in between cannot miss it.
+    ///
+    /// # Errors
+    /// Those of the log; `Full` also for a dataset that has more than its share of it.
     pub(crate) fn append(
         &self,
         log: &IntentLog,
@@ -31,8 +37,15 @@ impl LoggedRecords {
         // D1 of `durability`: replay would mistake a step back for damage.
         let before = records.get(&dataset).and_then(VecDeque::back);
         assert!(before.is_none_or(|before| before.last < last), "{dataset} logs {last} again");
+        let own = records.get(&dataset).into_iter().flatten();
+        let (held, space) = (own.map(|record| record.bytes).sum(), log.space());
+        if !may_take_more(held, space.used, space.total) {
+            return Err(offshoot_intent_log::Error::Full);
+        }
+        let bytes = parts.iter().map(|part| part.len() as u64).sum();
         let sequence = log.append(dataset.0, last, parts)?;
-        records.entry(dataset).or_default().push_back(LoggedRecord { last, sequence });
+        let record = LoggedRecord { last, sequence, bytes };
+        records.entry(dataset).or_default().push_back(record);
         Ok(sequence)
     }
 

@@ -4,10 +4,12 @@
 use anyhow::Result;
 use offshoot_api::VdbState;
 use offshoot_os::process::{Spec, run};
-use offshoot_rig::{EngineOptions, SourceOptions, find_newest};
+use offshoot_rig::{EngineOptions, Scratch, SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, binary};
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Far more than there is memory; it takes nothing of the pool.
 const SPARSE_BYTES: u64 = 500 << 30;
@@ -80,4 +82,54 @@ fn files_of_any_kind_and_size_stop_neither_the_engine_nor_other_vdbs() {
             assert_eq!(bed.open(name).unwrap().number("SELECT 1").unwrap(), 1);
         }
     }
+}
+
+/// Replaces files of a data directory by links to a file, and back, until told to end.
+fn swap_until(end: &AtomicBool, data: &Path, outside: &Path) {
+    let own = data.join("swapped");
+    while !end.load(Ordering::Relaxed) {
+        for file in ["PG_VERSION", "postgresql.auto.conf", "pg_hba.conf", "postmaster.pid"] {
+            let _ = std::fs::rename(data.join(file), &own);
+            let _ = std::os::unix::fs::symlink(outside, data.join(file));
+            let _ = std::fs::rename(&own, data.join(file));
+        }
+    }
+}
+
+#[test]
+fn links_that_come_and_go_lead_the_engine_to_nothing_outside() {
+    let mut options = EngineOptions::new(binary());
+    options.cache_size = "64MiB".into();
+    let source = SourceOptions { bin_dir: find_newest().unwrap(), scale: 1, settings: vec![] };
+    let bed = Testbed::with_engine(source, options).unwrap();
+    bed.link("prod").unwrap();
+    bed.provision("good", "prod", &[]).unwrap();
+    bed.provision("bad", "prod", &["--superuser"]).unwrap();
+    let data = bed.open("bad").unwrap().text("SHOW data_directory").unwrap();
+    let outside = Scratch::new("outside").unwrap();
+    let secret = outside.path().join("secret");
+    std::fs::write(&secret, "nobody-should-see-this").unwrap();
+    std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let before = std::fs::metadata(&secret).unwrap();
+    let end = AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        scope.spawn(|| swap_until(&end, Path::new(&data), &secret));
+        let mut told = String::new();
+        for action in ["stop", "start", "restart", "reset-password", "show", "stop", "start"] {
+            // It may fail, but it ends.
+            told += &format!("{:?}", bed.engine.command(["vdb", action, "bad"]));
+        }
+        end.store(true, Ordering::Relaxed);
+        told
+    });
+    let after = std::fs::metadata(&secret).unwrap();
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "nobody-should-see-this");
+    assert_eq!(
+        (after.mode(), after.uid(), after.mtime_nsec(), after.len()),
+        (before.mode(), before.uid(), before.mtime_nsec(), before.len())
+    );
+    assert!(!told.contains("nobody-should-see"), "{told}");
+    assert_eq!(bed.open("good").unwrap().number("SELECT 1").unwrap(), 1);
+    bed.engine.command(["vdb", "refresh", "bad"]).unwrap();
+    assert_eq!(bed.open("bad").unwrap().number("SELECT 1").unwrap(), 1);
 }

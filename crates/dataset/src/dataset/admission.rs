@@ -13,6 +13,7 @@
 use super::Dataset;
 use crate::inode::Inode;
 use crate::quota::Quota;
+use crate::share::may_take_more;
 use crate::{Error, FileKind, Purpose, Result};
 use offshoot_types::{DatasetId, Ino};
 use std::sync::Arc;
@@ -185,11 +186,15 @@ impl Dataset {
         self.ground.promised.fetch_add(difference, Ordering::Relaxed);
     }
 
-    /// Back-pressure: memory for unwritten data is bounded.
+    /// Back-pressure: memory for unwritten data is bounded, for each dataset and for all.
     fn hold_back(&self) {
         let bound = self.ground.options.dirty_bound;
+        let fits = || {
+            let unwritten = self.ground.weight.load(Ordering::Relaxed);
+            unwritten <= bound && may_take_more(self.dirty_bytes(), unwritten, bound)
+        };
         let mut waits = 0;
-        while self.ground.weight.load(Ordering::Relaxed) > bound && waits < 1000 {
+        while !fits() && waits < 1000 {
             if self.dirty_bytes() > bound / 8 {
                 // Failure shows at the next sync or as a lack of room.
                 if self.commit().is_err() {

@@ -31,3 +31,20 @@ fn operations_are_not_logged_again() {
     records.append(&log, DatasetId(1), 7, &bytes).unwrap();
     let _ = records.append(&log, DatasetId(1), 7, &bytes);
 }
+
+#[test]
+fn one_dataset_leaves_room_in_the_log_for_others() {
+    let (log, records) = (log(), LoggedRecords::default());
+    let (large, small) = (vec![1; 4000], [IoSlice::new(b"record")]);
+    let refused = (1..1000).find_map(|last| {
+        let appended = records.append(&log, DatasetId(1), last, &[IoSlice::new(&large)]);
+        appended.err().map(|error| (last, error))
+    });
+    let (last, error) = refused.unwrap();
+    assert!(matches!(error, offshoot_intent_log::Error::Full) && last > 20, "{last}: {error}");
+    let space = log.space();
+    assert!(space.used < space.total * 7 / 8, "{} of {}", space.used, space.total);
+    records.append(&log, DatasetId(2), 1, &small).unwrap();
+    records.commit_done(Some(&log), DatasetId(1), Some(last));
+    records.append(&log, DatasetId(1), last + 1, &small).unwrap();
+}

@@ -69,7 +69,9 @@ fn find_due(
                 || dataset.survival_is_due()
                 || dataset.dirty_for_ms(now_ms).is_some_and(|ms| ms >= interval_ms))
     };
-    if let Some(dataset) = all.iter().find(due) {
+    // Those that fill up at once are due again and again: whoever waits longest comes first.
+    let longest = all.iter().filter(due).max_by_key(|one| one.dirty_for_ms(now_ms));
+    if let Some(dataset) = longest {
         return Some(Arc::clone(dataset));
     }
     // Those that hold the log back, oldest first, when it is half full.
