@@ -16,6 +16,12 @@ pub fn earlier(log: &Path) -> PathBuf {
     log.with_added_extension("old")
 }
 
+/// Bytes of a log with its earlier part; 0 for what is not there.
+pub fn bytes(log: &Path) -> u64 {
+    let bytes = |file: &Path| std::fs::metadata(file).map_or(0, |file| file.len());
+    bytes(log) + bytes(&earlier(log))
+}
+
 /// Cuts a log that is larger than `bytes_max`, and keeps that much of its end beside it. Whether it did.
 ///
 /// # Errors

@@ -51,6 +51,19 @@ fn the_fault_of_a_quota_goes_with_the_quota() -> Result<()> {
 }
 
 #[test]
+fn a_server_s_log_is_in_the_quota() -> Result<()> {
+    let bed = bed();
+    bed.provision("dev", "prod", &[])?;
+    bed.engine.command(["policy", "set", "dev", "--quota", "8MiB"])?;
+    let db = bed.open("dev")?;
+    db.execute("CREATE TABLE small AS SELECT 1")?;
+    ensure!(fault_of(&bed, "dev")?.is_none(), "it has room of its own");
+    let line = "RAISE LOG '%', repeat('x', 1000)";
+    db.execute(&format!("DO $$ BEGIN FOR i IN 1..16000 LOOP {line}; END LOOP; END $$"))?;
+    wait_until("its log takes the quota", PATIENCE, || Ok(fault_of(&bed, "dev")?.is_some()))
+}
+
+#[test]
 fn a_vdb_has_the_least_memory_that_works_or_none() {
     let bed = bed();
     let error = bed.refused(&["vdb", "provision", "dev", "--from", "prod", "--memory", "1KB"]);

@@ -43,7 +43,7 @@ impl Custody {
             program,
             pool: paths.pool().to_owned(),
             socket,
-            log: paths.logs().join("keeper.log"),
+            log: paths.log("keeper"),
             keeper: Mutex::new(there.filter(Keeper::alive)),
         }
     }

@@ -136,6 +136,11 @@ impl Paths {
         self.pool.join("run/log")
     }
 
+    /// The log of a server.
+    pub fn log(&self, key: &str) -> PathBuf {
+        self.logs().join(format!("{key}.log"))
+    }
+
     /// Where a dataset is mounted.
     pub fn mount(&self, dataset: DatasetId) -> PathBuf {
         self.mounts().join(dataset.0.to_string())

@@ -155,7 +155,7 @@ fn revive(context: &Context) -> Result<(), Failure> {
 /// # Errors
 /// The catalog's.
 pub fn give_up(parts: &Parts, vdb: &Vdb) -> Result<(), Failure> {
-    let log = parts.paths.logs().join(format!("{}.log", vdb_key(vdb.id)));
+    let log = parts.paths.log(&vdb_key(vdb.id));
     let failure = Failure::new(
         ErrorKind::WrongState,
         format!("the server of '{}' has ended too often and is not started again", vdb.name),

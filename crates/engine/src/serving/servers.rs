@@ -70,7 +70,7 @@ pub fn spec(
         files: Arc::new(DataFiles::at(serving.volumes.files(dataset)?, data)),
         data_dir: serving.paths.mount(dataset).join(data),
         runtime_dir: serving.paths.server(key),
-        log_file: serving.paths.logs().join(format!("{key}.log")),
+        log_file: serving.paths.log(key),
         tcp_port,
     })
 }

@@ -12,12 +12,14 @@
 //! how much. Nothing here is stored: as soon as there is room, everything continues.
 
 use crate::core::Core;
+use crate::core::keys::vdb_key;
 use crate::core::topic::Topic;
 use crate::space::Space;
 use jiff::Timestamp;
 use offshoot_catalog::{Fault, Subject};
 use offshoot_dataset::{Purpose, Store};
 use offshoot_domain::{Dsource, ObjectName, Owner, Timeflow, Vdb};
+use offshoot_os::bounded_log;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -28,6 +30,8 @@ const MEND: &str = "delete what is no longer needed (offshoot snapshot delete ID
                     NAME), or give the pool's file system more room; what was stopped then continues";
 /// Room on the device below which nothing can be written with certainty, in bytes.
 const DEVICE_MIN: u64 = 4 << 20;
+/// Bytes in which the log of a VDB's server counts.
+const LOG_STEP_BYTES: u64 = 1 << 20;
 /// How long running work waits for room.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -152,6 +156,14 @@ pub fn look(space: &Space) -> Option<(Level, Timestamp)> {
     *since
 }
 
+/// The part of a VDB's quota that is left for the pool: the log of its server lies beside that. In steps, as each
+/// other limit means another measurement.
+fn quota_in_pool(space: &Space, vdb: &Vdb) -> Option<u64> {
+    let log = bounded_log::bytes(&space.paths.log(&vdb_key(vdb.id)));
+    let log = log - log % LOG_STEP_BYTES;
+    vdb.policy.quota_bytes.map(|quota| quota.saturating_sub(log))
+}
+
 /// Tells the store the quotas of the policies. A VDB's also covers the states it can go back to.
 pub fn set_quotas(space: &Space) -> Result<(), Failure> {
     for vdb in space.catalog.all::<Vdb>()?.iter() {
@@ -161,7 +173,7 @@ pub fn set_quotas(space: &Space) -> Result<(), Failure> {
             let timeflows = space.catalog.list_of::<Timeflow>(vdb.id)?;
             members.extend(timeflows.into_iter().filter_map(|one| one.dataset));
         }
-        set_quota(space, &vdb.name, vdb.policy.quota_bytes, present, &members)?;
+        set_quota(space, &vdb.name, quota_in_pool(space, vdb), present, &members)?;
     }
     for dsource in space.catalog.all::<Dsource>()?.iter() {
         if let (Some(log), Some(staging)) = (dsource.log_dataset, dsource.staging_dataset) {
