@@ -87,9 +87,7 @@ impl Following {
         let dsource = &losses::accept_of_dsource(self, dsource)?;
         let follower = Follower::open(&self.serving, dsource)?;
         // A damaged log must not stop the rounds from reporting it.
-        if dsource.synced_to.is_none()
-            && let Err(failure) = follower.find_end()
-        {
+        if let Err(failure) = follower.find_end() {
             tracing::warn!(dsource = %dsource.name, %failure, "the end of its log is not known");
         }
         self.followers.lock().insert(dsource.id, follower.clone());

@@ -384,10 +384,7 @@ impl Follower {
             if let Some(synced) = status.synced_to {
                 // As long as a log that was just begun has no whole record, nothing was committed in it.
                 let end = if end == LogPosition::START { synced.log } else { end };
-                let mut indexed = self.indexed.lock();
-                let log = indexed.map_or(end, |old| old.log.max(end));
-                let time = indexed.map_or(synced.time, |old| old.time.max(synced.time));
-                *indexed = Some(Position { log, time });
+                self.advance_to(Position { log: end, time: synced.time });
             }
             // Without room the standby would end in the middle of its replay, so it gets no log.
             let roomy = || self.serving().is_ok_and(|serving| room::can_grow(&serving));
@@ -399,13 +396,21 @@ impl Follower {
         Ok(())
     }
 
-    /// Determines up to which position moments can be opened, only from what is received.
+    /// Determines up to which position moments can be opened, only from what is received: the catalog knows it from
+    /// the last clean stop, and the log itself after a crash.
     pub fn find_end(&self) -> Result<(), Failure> {
         let log = self.log.update_until(LogPosition::END)?;
-        let last = self.log.last()?;
-        let time = last.and_then(|last| last.time.checked_sub(COMMIT_SKEW).ok());
-        *self.indexed.lock() = time.map(|time| Position { log, time });
+        let Some(last) = self.log.last()? else { return Ok(()) };
+        if let Ok(time) = last.time.checked_sub(COMMIT_SKEW) {
+            self.advance_to(Position { log, time });
+        }
         Ok(())
+    }
+
+    fn advance_to(&self, end: Position) {
+        let mut indexed = self.indexed.lock();
+        let old = indexed.unwrap_or(end);
+        *indexed = Some(Position { log: old.log.max(end.log), time: old.time.max(end.time) });
     }
 
     fn rounds(&self) {

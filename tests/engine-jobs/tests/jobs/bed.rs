@@ -72,6 +72,11 @@ impl Bed {
         Client::open(&self.uri()).unwrap().ask(&format!("SET {key} {value}")).unwrap();
     }
 
+    /// Nobody can ask the source any more.
+    pub fn stop_source(&mut self) {
+        self.source.kill_group();
+    }
+
     /// Runs an engine that does these actions; it dies at a point where one is given.
     pub fn run<A: AsRef<str>>(&self, crash: Option<&str>, actions: &[A]) -> Output {
         let keeper = self.keeper.then_some("--keeper");

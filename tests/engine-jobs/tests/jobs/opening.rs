@@ -37,3 +37,16 @@ fn a_vdb_named_pool_leaves_the_faults_of_the_pool_alone() {
         assert_eq!(states["faults"], json!(["Pool: job-999"]));
     }
 }
+
+/// The catalog knows the end of the log from the last clean stop; all that arrived after it opens, too, also while the
+/// source cannot be asked.
+#[test]
+fn what_arrived_before_a_crash_opens_without_the_source() {
+    let mut bed = Bed::new();
+    let begin = ["link shop", "provision dev shop", "grow", "snapshot shop", "rest", "abort"];
+    assert!(!bed.run(None, &begin).success());
+    bed.stop_source();
+    let answers = bed.answers(&["refresh dev", "show dev after"]);
+    assert_eq!(answers[1], "bulk");
+    bed.check_closed();
+}
