@@ -1,8 +1,8 @@
 //! The grammar of `offshoot bench`.
 
 use crate::benchmarks::{
-    clone_size, compare, encryption, fill, fragmentation, io, link, load, many, moments,
-    neighbours, pgbench, provision, quick, replay, restart, scripts, suite,
+    clone_size, compare, confinement, encryption, fill, fragmentation, io, link, load, many,
+    moments, neighbours, pgbench, provision, quick, replay, restart, scripts, suite,
 };
 use clap::Subcommand;
 
@@ -26,6 +26,7 @@ pub enum BenchCommand {
     Many(many::Arguments),
     Moments(moments::Arguments),
     Neighbours(neighbours::Arguments),
+    Confinement(confinement::Arguments),
     Encryption(encryption::Arguments),
     Restart(restart::Arguments),
 }

@@ -2,6 +2,7 @@
 
 pub mod clone_size;
 pub mod compare;
+pub mod confinement;
 pub mod encryption;
 pub mod fill;
 pub mod fragmentation;
@@ -69,6 +70,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::Many(a) => finish(command, &a.setting, json),
         BenchCommand::Moments(a) => finish(command, &a.setting, json),
         BenchCommand::Neighbours(a) => finish(command, &a.setting, json),
+        BenchCommand::Confinement(a) => finish(command, &a.setting, json),
         BenchCommand::Encryption(a) => finish(command, &a.setting, json),
         BenchCommand::Restart(a) => finish(command, &a.setting, json),
     }
@@ -91,6 +93,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::Many(arguments) => many::run(arguments),
         BenchCommand::Moments(arguments) => moments::run(arguments),
         BenchCommand::Neighbours(arguments) => neighbours::run(arguments),
+        BenchCommand::Confinement(arguments) => confinement::run(arguments),
         BenchCommand::Encryption(arguments) => encryption::run(arguments),
         BenchCommand::Restart(arguments) => restart::run(arguments),
         BenchCommand::Fill(_) | BenchCommand::Scripts(_) => bail!("this measures nothing"),

@@ -18,6 +18,7 @@ mod host;
 mod limits;
 mod observer;
 mod order_entry;
+mod pair;
 mod record;
 mod report;
 mod seed;

@@ -33,6 +33,12 @@ pub fn median(samples: &[f64]) -> f64 {
     quantile(samples, 0.5)
 }
 
+/// The median ratio of samples that were taken in turn: what changes on the host from round to round hits both sides of each.
+pub fn paired_ratio(of: &[f64], to: &[f64]) -> f64 {
+    let ratios: Vec<f64> = of.iter().zip(to).map(|(of, to)| of / to).collect();
+    median(&ratios)
+}
+
 /// The mean; 0 without samples.
 pub fn mean(samples: &[f64]) -> f64 {
     if samples.is_empty() { 0.0 } else { samples.iter().sum::<f64>() / samples.len() as f64 }

@@ -1,19 +1,10 @@
 //! What encryption costs: a VDB of an encrypted pool beside one of another.
 
 use super::engine_options;
+use crate::pair::{Pair, Runs};
 use crate::record::Record;
 use crate::setting::Setting;
-use crate::stage::{CHECKPOINTS, Stage};
-use crate::statistics::{interleaved, median};
 use anyhow::Result;
-use offshoot_api::Vdb;
-use offshoot_rig::Engine;
-use std::time::Duration;
-
-/// The longest link.
-const LINK_MAX: Duration = Duration::from_secs(1800);
-/// What is measured in turn.
-const POOLS: [&str; 2] = ["plain", "encrypted"];
 
 /// Measure what encryption of the pool costs
 ///
@@ -43,65 +34,25 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
-    let mut options = engine_options(&arguments.setting)?;
-    let stage = Stage::start(&options, arguments.scale, &CHECKPOINTS)?;
-    let mut record = Record::begin("encryption", arguments, stage.scratch.path())?;
-    options.arguments.push("--encrypt".to_owned());
-    let Stage { engine: plain, source, scratch } = &stage;
-    let mut encrypted = Engine::prepare(scratch.path().join("encrypted"), options);
-    encrypted.restart()?;
-    let mut vdbs = Vec::new();
-    for engine in [plain, &encrypted] {
-        let (uri, password) = (source.link_uri(), [("PGPASSWORD", source.link_password())]);
-        let link = ["dsource", "link", "prod", "--connector", "postgres", "--source", &uri];
-        engine.command_within(link, &password, LINK_MAX)?;
+    let options = engine_options(&arguments.setting)?;
+    let sides: [(_, &[&str]); 2] = [("plain", &[]), ("encrypted", &["--encrypt"])];
+    let mut pair = Pair::start(&options, sides, arguments.scale)?;
+    let mut record = Record::begin("encryption", arguments, pair.stage(0).scratch.path())?;
+    for index in 0..2 {
         // Little of its own: what is read is read of the pool.
-        let set = "--set=shared_buffers=16MB";
-        let vdb: Vdb = engine.ask(["vdb", "provision", "dev", "--from", "prod", set])?;
-        engine.command(["dsource", "pause", "prod"])?;
-        vdbs.push(vdb);
+        pair.stage(index).provision("dev", "prod", &["--set=shared_buffers=16MB"])?;
     }
-    measure(&stage, &vdbs, "cached", arguments, &mut record)?;
-    let Stage { engine: mut plain, source, scratch } = stage;
-    for engine in [&mut plain, &mut encrypted] {
+    let Arguments { clients, seconds, repeats, .. } = *arguments;
+    let runs = Runs { clients, seconds, repeats, goal: 0.9 };
+    pair.compare("dev", runs, "cached_", &mut record)?;
+    for index in 0..2 {
+        let engine = &mut pair.stage(index).engine;
         engine.options.cache_size.clone_from(&arguments.small_cache);
         engine.stop()?;
         engine.restart()?;
     }
-    let vdbs = [plain.ask(["vdb", "show", "dev"])?, encrypted.ask(["vdb", "show", "dev"])?];
-    let stage = Stage { engine: plain, source, scratch };
-    measure(&stage, &vdbs, "missing", arguments, &mut record)?;
-    let ratio = stage.pool()?.cache.hit_ratio;
+    pair.compare("dev", runs, "missing_", &mut record)?;
+    let ratio = pair.stage(0).pool()?.cache.hit_ratio;
     record.figures.note("missing_cache_hit_ratio", ratio);
-    encrypted.stop()?;
     Ok(record)
-}
-
-fn measure(
-    stage: &Stage,
-    vdbs: &[Vdb],
-    cache: &str,
-    arguments: &Arguments,
-    record: &mut Record,
-) -> Result<()> {
-    for (mix, flags) in [("select_only", &["--select-only"][..]), ("tpcb_like", &[][..])] {
-        let mut tps = [Vec::new(), Vec::new()];
-        for (round, pool) in interleaved(POOLS.len(), arguments.repeats + 1) {
-            let uri = &vdbs[pool].uri;
-            let rate = stage.pgbench(uri, arguments.clients, arguments.seconds, flags)?;
-            if round > 0 {
-                tps[pool].push(rate);
-            }
-        }
-        let [plain, encrypted] = tps.each_ref().map(|samples| median(samples));
-        for (pool, samples) in POOLS.iter().zip(tps) {
-            record.figures.note(format!("{cache}_{mix}_{pool}_tps"), samples);
-        }
-        record.figures.at_least(
-            format!("{cache}_{mix}_encrypted_to_plain"),
-            encrypted / plain,
-            0.9,
-        );
-    }
-    Ok(())
 }

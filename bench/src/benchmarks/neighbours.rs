@@ -4,9 +4,10 @@ use super::engine_options;
 use crate::record::Record;
 use crate::setting::Setting;
 use crate::stage::{CHECKPOINTS, Stage};
-use crate::statistics::{interleaved, median};
+use crate::statistics::{interleaved, paired_ratio};
 use anyhow::{Context, Result};
 use offshoot_api::Vdb;
+use offshoot_os::cgroup::Group;
 use offshoot_os::process::Child;
 use offshoot_os::{Clock, SystemClock};
 use std::path::Path;
@@ -25,7 +26,8 @@ const BULK: &str = "DROP TABLE IF EXISTS bulk_:client_id;\n\
 /// Measure what a VDB gets of the host while another does all it can
 ///
 /// Two VDBs of one source. A few clients work in the quiet one, alone and while the loud one is read, is
-/// written by many clients, or fills tables and flushes them. Ratios are beside the loud one to alone.
+/// written by many clients, or fills tables and flushes them. Its clients take of its own share of the
+/// processors. Ratios are beside the loud one to alone.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench neighbours --scale 20 --seconds 10")]
 pub struct Arguments {
@@ -42,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u32,
     /// Runs of each, in turn
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 5)]
     repeats: u32,
     #[command(flatten)]
     pub(super) setting: Setting,
@@ -84,13 +86,12 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             }
             tps[index].push(rate?);
         }
-        let medians = tps.each_ref().map(|samples| median(samples));
+        for (index, (name, _)) in LOUD.iter().enumerate().skip(1) {
+            let share = paired_ratio(&tps[index], &tps[0]);
+            record.figures.at_least(format!("{mix}_{name}_to_alone"), share, 0.5);
+        }
         for ((name, _), samples) in LOUD.iter().zip(tps) {
             record.figures.note(format!("{mix}_{name}_tps"), samples);
-        }
-        for (index, (name, _)) in LOUD.iter().enumerate().skip(1) {
-            let share = medians[index] / medians[0];
-            record.figures.at_least(format!("{mix}_{name}_to_alone"), share, 0.5);
         }
     }
     Ok(record)
@@ -114,6 +115,17 @@ fn start_loud(
         .args(["--no-vacuum", "--jobs=2", "--time=100000"])
         .arg(format!("--client={}", arguments.loud_clients));
     let noise = spec.die_with_parent(true).spawn()?;
+    // Clients of a database are on hosts of their own, or in its share of this one.
+    if let Some(share) = share_of(stage, loud) {
+        share.add(noise.pid()).context("the clients' share of the processors")?;
+    }
     SystemClock.sleep(LEAD);
     Ok(Some(noise))
+}
+
+/// The control group of a VDB's server; none where the engine has none to give.
+fn share_of(stage: &Stage, vdb: &Vdb) -> Option<Group> {
+    let end = format!("-{}", vdb.id);
+    let of_vdb = |name: &str| name.starts_with("offshoot-") && name.ends_with(&end);
+    stage.scratch.processes().iter().find_map(|process| Group::holding(process.pid, of_vdb))
 }

@@ -113,13 +113,20 @@ fn serve(socket: &UnixStream, reaches: &[SocketAddr]) -> io::Result<()> {
             answer(&listener, asked.id, Answer::Error(libc::EAGAIN));
             continue;
         }
-        let (listener, reaches, connecting) =
-            (listener.clone(), reaches.clone(), connecting.clone());
-        std::thread::spawn(move || {
-            let decided = decide(&listener, &asked, &reaches);
-            answer(&listener, asked.id, decided);
+        let reaches = reaches.clone();
+        let id = asked.id;
+        let decided = {
+            let (listener, connecting) = (listener.clone(), connecting.clone());
+            std::thread::Builder::new().spawn(move || {
+                let decided = decide(&listener, &asked, &reaches);
+                answer(&listener, id, decided);
+                connecting.fetch_sub(1, Ordering::Relaxed);
+            })
+        };
+        if decided.is_err() {
+            answer(&listener, id, Answer::Error(libc::EAGAIN));
             connecting.fetch_sub(1, Ordering::Relaxed);
-        });
+        }
     }
     Ok(())
 }

@@ -289,27 +289,35 @@ impl Spec {
 /// The thread that starts children which must die with this process.
 mod spawner {
     use std::io;
-    use std::sync::{OnceLock, mpsc};
+    use std::sync::mpsc;
+
+    use parking_lot::Mutex;
 
     use super::launch::{Ends, Prepared, Started};
 
     type Request = (Prepared, Ends, mpsc::Sender<io::Result<Started>>);
-    static REQUESTS: OnceLock<mpsc::Sender<Request>> = OnceLock::new();
+    static REQUESTS: Mutex<Option<mpsc::Sender<Request>>> = Mutex::new(None);
 
     pub(super) fn start(prepared: Prepared, ends: Ends) -> io::Result<Started> {
-        let requests = REQUESTS.get_or_init(|| {
-            let (sender, receiver) = mpsc::channel::<Request>();
-            std::thread::spawn(move || {
-                for (prepared, ends, answer) in receiver {
-                    let _ = answer.send(prepared.start(ends));
-                }
-            });
-            sender
-        });
         let (answer, result) = mpsc::channel();
         let gone = || io::Error::other("the thread that starts children is gone");
-        requests.send((prepared, ends, answer)).map_err(|_| gone())?;
+        requests()?.send((prepared, ends, answer)).map_err(|_| gone())?;
         result.recv().map_err(|_| gone())?
+    }
+
+    /// Where the thread takes its requests; the first one starts it.
+    fn requests() -> io::Result<mpsc::Sender<Request>> {
+        let mut requests = REQUESTS.lock();
+        if let Some(there) = &*requests {
+            return Ok(there.clone());
+        }
+        let (sender, receiver) = mpsc::channel::<Request>();
+        std::thread::Builder::new().name("children".to_owned()).spawn(move || {
+            for (prepared, ends, answer) in receiver {
+                let _ = answer.send(prepared.start(ends));
+            }
+        })?;
+        Ok(requests.insert(sender).clone())
     }
 }
 
@@ -411,13 +419,13 @@ impl Child {
 
     /// Its stdout line by line, read by a thread; once.
     pub fn take_stdout_lines(&mut self) -> Option<Lines> {
-        self.take_stdout().map(Lines::read)
+        self.take_stdout().and_then(Lines::read)
     }
 
     /// Its stderr line by line, read by a thread; once. A carriage return ends a line too, as
     /// progress displays use it.
     pub fn take_stderr_lines(&mut self) -> Option<Lines> {
-        self.take_stderr().map(Lines::read)
+        self.take_stderr().and_then(Lines::read)
     }
 
     /// How it ended, when it has.
@@ -508,9 +516,10 @@ pub enum Line {
 }
 
 impl Lines {
-    fn read(stream: impl Read + Send + 'static) -> Self {
+    /// Without a thread to read it, the stream is closed: the child is told when it writes.
+    fn read(stream: impl Read + Send + 'static) -> Option<Self> {
         let (sender, receiver) = mpsc::sync_channel(1024);
-        std::thread::spawn(move || {
+        let read = move || {
             let mut reader = BufReader::new(stream);
             let mut line = Vec::new();
             // Whoever writes may never end a line: the rest comes as lines of its own.
@@ -529,8 +538,9 @@ impl Lines {
                     return;
                 }
             }
-        });
-        Lines { receiver }
+        };
+        std::thread::Builder::new().spawn(read).ok()?;
+        Some(Lines { receiver })
     }
 
     /// The next line that is not empty, waiting at most `timeout`.

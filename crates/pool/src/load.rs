@@ -73,9 +73,12 @@ fn load_on(threads: usize, seals: &Seals, files: &[Chunks], table: &Table) -> Re
                 let mut worker = Worker::new(table, share, threads);
                 batches.iter().try_for_each(|batch| worker.apply(&batch))
             };
-            (sender, scope.spawn(work))
+            let worker = std::thread::Builder::new().spawn_scoped(scope, work);
+            worker.map(|worker| (sender, worker))
         };
-        let (senders, workers): (Vec<_>, Vec<_>) = (0..threads).map(start).unzip();
+        let started: std::io::Result<Vec<_>> = (0..threads).map(start).collect();
+        let started = started.map_err(|error| Error::io("start a thread", &error))?;
+        let (senders, workers): (Vec<_>, Vec<_>) = started.into_iter().unzip();
         let mut result = read(seals, files, |batch| {
             let batch = Arc::new(batch);
             // A thread that has met an error takes no more, and reports it in the end.

@@ -168,13 +168,17 @@ fn receive(
     widen_pipe(&stream);
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let unpacking = scope.spawn(|| {
+        let unpacking = std::thread::Builder::new().spawn_scoped(scope, || {
             let unpacked = unpack(stream, request.files);
             // If the stream ended early, the tool ends on its own and can say why.
             let here = !matches!(unpacked, Ok(_) | Err(Stopped::Stream(_)));
             stopped.store(here, Ordering::Relaxed);
             unpacked
         });
+        let unpacking = unpacking.map_err(|error| {
+            child.kill_group();
+            unprepared(format!("no thread to unpack with: {error}"))
+        })?;
         let stop = || cancelled() || stopped.load(Ordering::Relaxed);
         let ended = tool::wait(&mut child, request, &stop, progress);
         let unpacked = unpacking.join();

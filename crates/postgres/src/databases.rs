@@ -6,6 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use offshoot_os::spawn_or_run;
 use offshoot_types::Failure;
 
 use crate::server::Server;
@@ -44,8 +45,9 @@ pub(crate) fn in_each<T: Send>(
         }
     };
     let mut done = std::thread::scope(|scope| {
-        let visitors: Vec<_> =
-            (0..others.len().min(SIDE_BY_SIDE)).map(|_| scope.spawn(visit_others)).collect();
+        let visitors: Vec<_> = (0..others.len().min(SIDE_BY_SIDE))
+            .map(|_| spawn_or_run(scope, &visit_others))
+            .collect();
         let mut done = Vec::new();
         for name in here {
             done.push((name.clone(), work(session, name)?));

@@ -4,6 +4,7 @@ use crate::core::kind::Kind;
 use crate::serving::Serving;
 use crate::serving::data_files::DataFiles;
 use offshoot_connector::{Registry, Server, ServerSpec, StopMode};
+use offshoot_os::spawn_or_run;
 use offshoot_types::{DatasetId, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -92,7 +93,7 @@ pub fn stop_leftovers(
     std::thread::scope(|scope| {
         let stops: Vec<_> = dirs
             .iter()
-            .map(|dir| scope.spawn(|| connectors.stop_leftover(dir, LEFTOVER_DEADLINE)))
+            .map(|dir| spawn_or_run(scope, || connectors.stop_leftover(dir, LEFTOVER_DEADLINE)))
             .collect();
         for stop in stops {
             match stop.join() {
