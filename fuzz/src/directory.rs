@@ -38,6 +38,43 @@ impl io::Write for Written {
     }
 }
 
+impl Written {
+    fn change<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let mut files = self.0.lock().expect("no panic while it is held");
+        work(Arc::make_mut(files.entry(self.1.clone()).or_default()))
+    }
+}
+
+impl DataFile for Written {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.change(|file| file.len() as u64))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        MemoryFile(Arc::new(self.change(|file| file.clone()))).read_at(offset, buffer)
+    }
+}
+
+impl WritableFile for Written {
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let offset = offset as usize;
+        self.change(|file| {
+            file.resize(file.len().max(offset + data.len()), 0);
+            file[offset..offset + data.len()].copy_from_slice(data);
+        });
+        Ok(())
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.change(|file| file.resize(size as usize, 0));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 struct MemoryFile(Arc<Vec<u8>>);
 
 impl DataFile for MemoryFile {
@@ -103,8 +140,9 @@ impl DataDir for MemoryDir {
         Ok(Box::new(Written(self.0.clone(), path.to_owned())))
     }
 
-    fn open_writable(&self, _: &str, _: u32) -> io::Result<Box<dyn WritableFile>> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn open_writable(&self, path: &str, _: u32) -> io::Result<Box<dyn WritableFile>> {
+        self.files().entry(path.to_owned()).or_default();
+        Ok(Box::new(Written(self.0.clone(), path.to_owned())))
     }
 
     fn link(&self, _: &str, _: &str) -> io::Result<()> {

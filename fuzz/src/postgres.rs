@@ -6,6 +6,7 @@ use offshoot_connector::DataDir;
 use offshoot_postgres::Lsn;
 use offshoot_postgres::archive::{Archive, TimelineHistory};
 use offshoot_postgres::commit_index::CommitIndex;
+use offshoot_postgres::rounds::{self, End, Point};
 use offshoot_postgres::source::Source;
 use offshoot_postgres::{base_backup, config, control};
 use sha2::{Digest, Sha256};
@@ -16,6 +17,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "commit-index", run: commit_index, seeds: commit_index_seeds },
     Target { name: "history", run: history, seeds: history_seeds },
     Target { name: "pg-controldata", run: controldata, seeds: controldata_seeds },
+    Target { name: "round", run: round, seeds: round_seeds },
     Target { name: "backup", run: backup, seeds: backup_seeds },
     Target { name: "backup-archive", run: backup_archive, seeds: backup_archive_seeds },
     Target { name: "configuration", run: configuration, seeds: configuration_seeds },
@@ -62,6 +64,10 @@ fn wal(bytes: &[u8]) {
     let log = MemoryDir::with(&[(&name, &file)]);
     let archive = Archive::new(log.clone(), SEGMENT).expect("a size that there is");
     let _ = archive.valid_end(Lsn(SEGMENT));
+    let limit = Lsn(SEGMENT + bytes.len() as u64);
+    if let Ok(Some(end)) = End::before(&archive, Lsn(SEGMENT), limit) {
+        assert!(end.position() <= limit && end.replay_from() < end.position());
+    }
     let dir = MemoryDir::with(&[]);
     for _ in 0..2 {
         if let Some(index) = index(&log, &dir) {
@@ -190,6 +196,58 @@ Bytes per WAL segment:                16777216
 Data page checksum version:           1
 ";
     vec![text.as_bytes().to_vec()]
+}
+
+/// The input is a control file, whose checksum is put right, then a line that says of which round the copy is, then the
+/// beginning of the log's first file.
+fn round(bytes: &[u8]) {
+    let (control, rest) = bytes.split_at(bytes.len().min(CONTROL_BYTES));
+    let mut control = control.to_vec();
+    control.resize(8192, 0);
+    let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let (mark, log) = rest.split_at(length);
+    let mut log = log.get(1..).unwrap_or_default().to_vec();
+    log.resize(log.len().next_multiple_of(PAGE), 0);
+    for control in [control.clone(), sealed(&control, 0..288, 288), sealed(&control, 0..292, 292)] {
+        let log_file = format!("pg_wal/{FIRST}");
+        let files =
+            [("global/pg_control", &control[..]), ("offshoot.round", mark), (&log_file, &log)];
+        let files = MemoryDir::with(&files);
+        let Ok(Some(point)) = Point::read(&*files, SEGMENT) else { continue };
+        if rounds::resume(&*files, SEGMENT, &point).is_ok() {
+            assert!(matches!(Point::read(&*files, SEGMENT), Ok(None)), "it goes on once");
+        }
+    }
+}
+
+/// What a control file uses of its 8 KiB.
+const CONTROL_BYTES: usize = 300;
+
+fn round_seeds() -> Vec<Vec<u8>> {
+    let control = |format: u32| {
+        let mut control = vec![0; CONTROL_BYTES];
+        let mut put =
+            |at: usize, value: &[u8]| control[at..at + value.len()].copy_from_slice(value);
+        put(0, &7u64.to_le_bytes());
+        put(8, &format.to_le_bytes());
+        put(16, &[1]);
+        put(32, &(SEGMENT + 500).to_le_bytes());
+        put(228, &(SEGMENT as u32).to_le_bytes());
+        control
+    };
+    let mark = format!(
+        "{{\"version\":1,\"system_identifier\":7,\"end\":{{\"last\":\"{}\",\"length\":30,\"checksum\":9,\
+         \"position\":\"{}\",\"timeline\":1}},\"stopped_at\":\"{}\"}}\n",
+        Lsn(SEGMENT + 160),
+        Lsn(SEGMENT + 192),
+        Lsn(SEGMENT + 500)
+    );
+    let mut page = vec![0x16, 0xD1, 2, 0, 1, 0, 0, 0];
+    page.resize(160, 0);
+    page.extend(30u32.to_le_bytes());
+    page.extend([0; 16]);
+    page.extend(9u32.to_le_bytes());
+    [1300, 1800].map(|format| [&control(format)[..], mark.as_bytes(), &page].concat()).to_vec()
 }
 
 /// The input is a label up to the first `{`, then a manifest, whose own checksum is put right.

@@ -65,6 +65,8 @@ const DIRECTORY: &str = "the directory of received log";
 #[derive(Clone)]
 pub struct Archive {
     dir: Arc<dyn DataDir>,
+    /// Where in it the files are: empty, or a path that ends in `/`.
+    place: &'static str,
     segment_bytes: u64,
 }
 
@@ -90,7 +92,16 @@ impl Archive {
                 "",
             ));
         }
-        Ok(Archive { dir, segment_bytes })
+        Ok(Archive { dir, place: "", segment_bytes })
+    }
+
+    /// The log in a server's data directory.
+    pub(crate) fn of_server(files: Arc<dyn DataDir>, segment_bytes: u64) -> Result<Self, Failure> {
+        Ok(Archive { place: "pg_wal/", ..Archive::new(files, segment_bytes)? })
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}{name}", self.place)
     }
 
     /// The size of a WAL file in bytes.
@@ -149,7 +160,9 @@ impl Archive {
     }
 
     fn names(&self) -> Result<Vec<String>, Failure> {
-        self.dir.list("").map_err(|error| damaged(DIRECTORY, &error.to_string()))
+        self.dir
+            .list(self.place.trim_end_matches('/'))
+            .map_err(|error| damaged(DIRECTORY, &error.to_string()))
     }
 
     /// The names of all timeline history files (`00000002.history`), in order.
@@ -175,7 +188,7 @@ impl Archive {
             names.iter().filter_map(|name| self.parse_name(name)).map(|one| one.timeline).collect();
         let newest = of_histories.max(timelines.last().copied()).unwrap_or(1);
         let name = history_name(newest);
-        match self.dir.read(&name) {
+        match self.dir.read(&self.path(&name)) {
             Ok(text) => TimelineHistory::parse(newest, &String::from_utf8_lossy(&text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && timelines.len() <= 1 => {
                 Ok(TimelineHistory::single(newest))
@@ -186,12 +199,12 @@ impl Archive {
 
     /// Whether a timeline's history file has arrived.
     pub(crate) fn has_history(&self, timeline: u32) -> bool {
-        self.dir.exists(&history_name(timeline)).unwrap_or(false)
+        self.dir.exists(&self.path(&history_name(timeline))).unwrap_or(false)
     }
 
     /// Whether a file is there.
     pub(crate) fn holds(&self, file: &WalFile) -> bool {
-        self.dir.exists(&self.file_name(file)).unwrap_or(false)
+        self.dir.exists(&self.path(&self.file_name(file))).unwrap_or(false)
     }
 
     /// How far whole files of a timeline continue from a position in it.
@@ -214,7 +227,7 @@ impl Archive {
     /// Opens a file; `None` when it is not there.
     pub(crate) fn open(&self, file: &WalFile) -> Result<Option<Box<dyn DataFile>>, Failure> {
         let name = self.file_name(file);
-        match self.dir.open(&name) {
+        match self.dir.open(&self.path(&name)) {
             Ok(open) => Ok(Some(open)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(damaged(&name, &error.to_string())),
@@ -225,7 +238,7 @@ impl Archive {
     pub(crate) fn remove(&self, file: &WalFile) -> Result<(), Failure> {
         let name = self.file_name(file);
         self.dir
-            .remove(&name)
+            .remove(&self.path(&name))
             .map_err(|error| damaged(&name, &format!("cannot be removed: {error}")))
     }
 

@@ -38,6 +38,8 @@ const INHERITED_FILE: &str = "offshoot.inherited.conf";
 const PURPOSE_FILE: &str = "offshoot.conf";
 const MAIN_FILE: &str = "postgresql.conf";
 const AUTO_FILE: &str = "postgresql.auto.conf";
+/// Says of which round a data directory is the result. No server was started on it since.
+pub(crate) const POINT_FILE: &str = "offshoot.round";
 /// Bytes of settings that are read; nobody has that many.
 const SETTINGS_BYTES_MAX: u64 = 4 << 20;
 /// What a server reads before anything else, with the most bytes that it can sensibly have. Files that the engine
@@ -210,9 +212,11 @@ pub(crate) fn inherited(dir: &dyn DataDir) -> Result<Settings, Failure> {
     Ok(parse::entries(&text).into_iter().collect())
 }
 
-/// Removes what a clone of a running server contains but a start must not find.
+/// Removes what a clone of a running server contains but a start must not find, and what says that no server was
+/// started since a round.
 pub(crate) fn remove_leftovers(dir: &dyn DataDir) -> Result<(), Failure> {
-    const LEFTOVERS: [&str; 6] = [
+    const LEFTOVERS: [&str; 7] = [
+        POINT_FILE,
         "standby.signal",
         "recovery.signal",
         "promote",

@@ -16,6 +16,7 @@ pub mod installation;
 mod lsn;
 pub mod receiver;
 pub mod recovery;
+pub mod rounds;
 pub mod secrets;
 pub mod server;
 pub mod session;

@@ -213,7 +213,7 @@ fn attempt(
     })
 }
 
-fn major_version(dir: &dyn DataDir) -> Option<u32> {
+pub(crate) fn major_version(dir: &dyn DataDir) -> Option<u32> {
     let text = dir.read("PG_VERSION").ok()?;
     String::from_utf8(text).ok()?.trim().parse().ok()
 }

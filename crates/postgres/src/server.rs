@@ -230,26 +230,57 @@ impl Server {
                 }
                 Err(_) => {}
             }
-            if !self.running() {
-                self.process.end(Signal::Quit, Signal::Quit, Duration::ZERO);
-                return Err(log::start_failure(&self.spec, &self.log_start));
-            }
-            let cancelled = !tick(self);
-            if cancelled || SystemClock.elapsed() >= end {
-                let lines = self.log_tail(8).join("\n");
-                let _ = self.stop(StopMode::Immediate, Duration::from_secs(20));
-                return Err(if cancelled {
-                    Failure::new(ErrorKind::Cancelled, "the start was cancelled", "")
-                } else {
-                    Failure::internal(format!(
-                        "the server {} was not ready within {} s; its log ends:\n{lines}",
-                        self.spec.name,
-                        deadline.as_secs()
-                    ))
-                });
-            }
+            self.check_waits(end, deadline, tick)?;
             SystemClock.sleep(pause);
         }
+    }
+
+    /// Waits until its log since this start holds a text, without a session, which would read tables.
+    ///
+    /// # Errors
+    /// As [`Server::wait_session`].
+    pub(crate) fn wait_logged(
+        &mut self,
+        text: &str,
+        deadline: Duration,
+        tick: &mut dyn FnMut(&Server) -> bool,
+    ) -> Result<(), Failure> {
+        let end = SystemClock.elapsed() + deadline;
+        let mut pause = Duration::from_millis(2);
+        while !self.log_says(text) {
+            self.check_waits(end, deadline, tick)?;
+            SystemClock.sleep(pause);
+            pause = (pause * 5 / 4).min(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Whether to wait on for a server that starts; if not, it is stopped.
+    fn check_waits(
+        &mut self,
+        end: Duration,
+        deadline: Duration,
+        tick: &mut dyn FnMut(&Server) -> bool,
+    ) -> Result<(), Failure> {
+        if !self.running() {
+            self.process.end(Signal::Quit, Signal::Quit, Duration::ZERO);
+            return Err(log::start_failure(&self.spec, &self.log_start));
+        }
+        let cancelled = !tick(self);
+        if !cancelled && SystemClock.elapsed() < end {
+            return Ok(());
+        }
+        let lines = self.log_tail(8).join("\n");
+        let _ = self.stop(StopMode::Immediate, Duration::from_secs(20));
+        Err(if cancelled {
+            Failure::new(ErrorKind::Cancelled, "the start was cancelled", "")
+        } else {
+            Failure::internal(format!(
+                "the server {} was not ready within {} s; its log ends:\n{lines}",
+                self.spec.name,
+                deadline.as_secs()
+            ))
+        })
     }
 
     /// Connects as a superuser to a database that exists (`postgres`, else `template1`). Tries the

@@ -6,11 +6,15 @@
 mod cluster;
 #[path = "server_side/configuration.rs"]
 mod configuration;
+#[path = "server_side/hostile_load.rs"]
+mod hostile_load;
 #[path = "server_side/image.rs"]
 mod image;
 #[path = "server_side/replay.rs"]
 mod replay;
 #[path = "server_side/rights.rs"]
 mod rights;
+#[path = "server_side/rounds.rs"]
+mod rounds;
 #[path = "server_side/start_stop.rs"]
 mod start_stop;

@@ -9,7 +9,7 @@ use offshoot_types::Failure;
 
 use super::record::{
     Meaning, PAGE_BYTES, PageHeader, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, align,
-    checksum_matches, meaning, u32_at,
+    checksum_matches, meaning, u32_at, u64_at,
 };
 use super::{Archive, TimelineHistory, WalFile, damaged};
 use offshoot_connector::{DataFile, read_full};
@@ -26,6 +26,16 @@ pub(crate) struct Found {
     pub(crate) end: Lsn,
     /// What it means.
     pub(crate) meaning: Meaning,
+    /// Its bytes, without the headers of pages inside it and without padding.
+    pub(crate) length: u32,
+    /// Its checksum, which is right.
+    pub(crate) checksum: u32,
+    /// Where it says that the record before it begins.
+    pub(crate) previous: Lsn,
+    /// Its resource manager.
+    pub(crate) manager: u8,
+    /// Which of the resource manager's records it is, in the upper four bits.
+    pub(crate) info: u8,
 }
 
 /// What is at a position.
@@ -122,9 +132,24 @@ impl<'a> LogReader<'a> {
                         }
                         _ => align(end),
                     };
-                    return Ok(Step::Record(Found { start: Lsn(start), end, meaning }));
+                    return Ok(Step::Record(self.found(start, end, meaning)));
                 }
             }
+        }
+    }
+
+    /// The record in the buffer, whose checksum is right.
+    fn found(&self, start: u64, end: Lsn, meaning: Meaning) -> Found {
+        let byte = |at: usize| self.record.get(at).copied().unwrap_or_default();
+        Found {
+            start: Lsn(start),
+            end,
+            meaning,
+            length: self.record.len() as u32,
+            checksum: u32_at(&self.record, 20).unwrap_or_default(),
+            previous: Lsn(u64_at(&self.record, 8).unwrap_or_default()),
+            manager: byte(17),
+            info: byte(16),
         }
     }
 

@@ -57,6 +57,12 @@ impl PageHeader {
         if self.flags & LONG_HEADER != 0 { LONG_HEADER_BYTES } else { SHORT_HEADER_BYTES }
     }
 
+    /// Bytes of the header of the page at an address, in files of that size.
+    pub(crate) fn bytes_at(address: u64, segment_bytes: u64) -> u64 {
+        let begins_file = address.is_multiple_of(segment_bytes);
+        if begins_file { LONG_HEADER_BYTES } else { SHORT_HEADER_BYTES }
+    }
+
     /// Whether the page begins with the rest of a record.
     pub(crate) fn continues(&self) -> bool {
         self.flags & FIRST_IS_CONTINUED != 0

@@ -102,6 +102,37 @@ pub(crate) fn preparing(control: &Control, inherited: &Settings) -> Settings {
     settings
 }
 
+/// A private server that recovers and is stopped, and that must do nothing else ([`crate::rounds`]): exactly the
+/// settings that its control file holds, no libraries, whose workers would read tables, and no vacuum, which starts in
+/// an old cluster even where it is off. It does not sync.
+pub(crate) fn round(held: Settings) -> Settings {
+    let mut settings = common();
+    settings.extend(held);
+    set(
+        &mut settings,
+        &[
+            ("hot_standby", "off"),
+            ("restore_command", ""),
+            ("shared_preload_libraries", ""),
+            ("max_logical_replication_workers", "0"),
+            ("shared_buffers", "128MB"),
+            ("max_wal_size", "16GB"),
+            ("checkpoint_timeout", "1h"),
+            ("fsync", "off"),
+            ("synchronous_commit", "off"),
+            ("full_page_writes", "off"),
+            ("bgwriter_lru_maxpages", "0"),
+            ("autovacuum", "off"),
+            ("autovacuum_freeze_max_age", "2000000000"),
+            ("autovacuum_multixact_freeze_max_age", "2000000000"),
+            ("restart_after_crash", "off"),
+            // Its log says when it has recovered.
+            ("log_min_messages", "warning"),
+        ],
+    );
+    settings
+}
+
 /// A VDB. The store is page-atomic, so full page images are not needed; the engine's cache does the
 /// caching, so the server's own is small.
 pub(crate) fn vdb(control: &Control, inherited: &Settings, options: &VdbOptions) -> Settings {
