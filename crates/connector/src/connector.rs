@@ -1,8 +1,8 @@
 //! One kind of database.
 
 use crate::{
-    DataDir, ImageChecker, Masker, ReceivedLog, Replay, Replayed, Role, Server, ServerSpec, Source,
-    SourceUri,
+    DataDir, ImageChecker, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role, Server,
+    ServerSpec, Source, SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -153,6 +153,11 @@ pub trait Connector: Send + Sync {
 
     /// Checks of images, if the kind has any.
     fn image_checker(&self) -> Option<&dyn ImageChecker> {
+        None
+    }
+
+    /// Makes recovery points of its own, if the kind can: [`Connector::replay`] then also takes clones of them.
+    fn point_maker(&self) -> Option<&dyn PointMaker> {
         None
     }
 

@@ -6,6 +6,7 @@
 //!    these traits)        ├─ start()     ──▶ Server      ready · position · cut ties · grant · stop
 //!                         ├─ replay()    ──▶ Server      a clone brought to a position
 //!                         ├─ image_checker()             is an image sound?
+//!                         ├─ point_maker()               recovery points where the source has none
 //!                         └─ masker()                    what a copy may not show
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
@@ -35,6 +36,7 @@ mod data_dir;
 mod image;
 mod log;
 mod masking;
+mod point;
 mod registry;
 mod server;
 mod source;
@@ -44,6 +46,7 @@ pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, re
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{Masked, Masker, Masking};
+pub use point::{PointMaker, RecoveryPoint};
 pub use registry::Registry;
 pub use server::{
     Grant, Network, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode, TiesCut,

@@ -4,6 +4,7 @@ use crate::DataDir;
 use jiff::Timestamp;
 use offshoot_domain::Position;
 use offshoot_types::{Failure, LogPosition};
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub trait LogTarget: Send + Sync {
 }
 
 /// What was received of a source's log, with its index of commits. All methods may be called from several threads.
-pub trait ReceivedLog: Send + Sync {
+pub trait ReceivedLog: Any + Send + Sync {
     /// Indexes what was received since, up to a position or a little further (if log arrives as fast as it is
     /// read, there is no end). Cheap if nothing was received. Returns [`ReceivedLog::end`].
     ///

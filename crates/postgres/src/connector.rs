@@ -4,6 +4,7 @@
 mod host;
 mod image;
 mod log;
+mod point;
 mod server;
 mod source;
 mod state;
@@ -19,13 +20,14 @@ use crate::config::{self, VdbOptions as ConfiguredVdb};
 use crate::control::{self, Control};
 use crate::lsn::Lsn;
 use crate::recovery::{self, Target, Timeline};
+use crate::rounds::{self, Point};
 use crate::server::{ServerSpec as LaunchSpec, adopt, start_vacated, stop_leftover, vacate};
 use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
-    Connector, DataDir, ImageChecker, Layout, ReceivedLog, Replay, Replayed, Role, Server,
-    ServerSpec, Source, SourceUri, StopMode,
+    Connector, DataDir, ImageChecker, Layout, PointMaker, ReceivedLog, Replay, Replayed, Role,
+    Server, ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -60,6 +62,20 @@ const MEMORY_MIN: u64 = 64 << 20;
 
 fn read_control(spec: &LaunchSpec) -> Result<Control, Failure> {
     control::read(&spec.bin_dir, &spec.data_dir, spec.launcher.user_of(&spec.data_dir)?.as_ref())
+}
+
+/// Whether a clone is that of a recovery point, or else of an image as taken.
+///
+/// # Errors
+/// `WrongState` for one that was opened.
+fn as_taken(files: &dyn DataDir, control: &Control, name: &str) -> Result<Option<Point>, Failure> {
+    let point = Point::read(files, control.wal_segment_bytes)?;
+    let opened = control.was_opened() && base_backup::recovery_start(files)?.is_none();
+    if opened && point.is_none() {
+        let message = format!("the clone of {name} was opened before");
+        return Err(Failure::new(ErrorKind::WrongState, message, "clone the image anew"));
+    }
+    Ok(point)
 }
 
 impl Connector for Postgres {
@@ -183,14 +199,19 @@ impl Connector for Postgres {
         let mut launch = self.launch(spec)?;
         vacate(&launch)?;
         config::check_files(&*files)?;
-        let control = read_control(&launch)?;
-        if control.was_opened() && base_backup::recovery_start(&*files)?.is_none() {
-            let message = format!("the clone of {name} was opened before");
-            return Err(Failure::new(ErrorKind::WrongState, message, "clone the image anew"));
-        }
+        let mut control = read_control(&launch)?;
+        let point = as_taken(&*files, &control, &name)?;
         // Replay must pass the position up to which pages of this image were written.
-        let to = replay.to.max(control.min_recovery_lsn.into());
-        replay.log.place(replay.target, control.redo_lsn.into(), to)?;
+        let (from, least) = match &point {
+            Some(point) => (point.end().replay_from(), point.end().position()),
+            None => (control.redo_lsn, control.min_recovery_lsn),
+        };
+        let to = replay.to.max(least.into());
+        replay.log.place(replay.target, from.into(), to)?;
+        if let Some(point) = &point {
+            rounds::resume(&*files, control.wal_segment_bytes, point)?;
+            control = read_control(&launch)?;
+        }
         launch.superusers = superuser::candidates(&*files);
         let recovered = recovery::run(
             &*files,
@@ -241,6 +262,10 @@ impl Connector for Postgres {
     }
 
     fn image_checker(&self) -> Option<&dyn ImageChecker> {
+        Some(self)
+    }
+
+    fn point_maker(&self) -> Option<&dyn PointMaker> {
         Some(self)
     }
 }

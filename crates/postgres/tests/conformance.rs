@@ -39,6 +39,7 @@ macro_rules! on_another_version {
                 log: positions_order_as_commits;
                 moment: a_moment_between_commits_shows_those_before, an_image_is_cloned_and_opened;
                 staging: staging_goes_on_after_any_stop;
+                point: a_recovery_point_goes_on_like_any_image;
                 server: ties_are_cut_for_good, settings_are_looked_at_first;
                 image: a_sound_image_passes_and_a_flipped_bit_is_found;
             }

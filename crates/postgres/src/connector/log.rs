@@ -20,6 +20,10 @@ impl WalLog {
     pub(super) fn open(archive: Archive, index: Arc<dyn DataDir>) -> Result<WalLog, Failure> {
         Ok(WalLog { index: CommitIndex::open(archive.clone(), index)?, archive })
     }
+
+    pub(super) fn archive(&self) -> &Archive {
+        &self.archive
+    }
 }
 
 fn told(commit: Option<Indexed>) -> Option<Commit> {

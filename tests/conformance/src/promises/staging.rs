@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Bytes for buffers.
 const BUFFERS: u64 = 16 << 20;
 
-fn start(linked: &Linked<'_>, staging: &Image) -> (Arc<dyn Server>, Box<dyn LogFeed>) {
+pub(super) fn start(linked: &Linked<'_>, staging: &Image) -> (Arc<dyn Server>, Box<dyn LogFeed>) {
     let spec = linked.spec(staging);
     let from = linked.connector.replay_begins(&spec).unwrap();
     let feed = linked.log.feed(linked.target(staging), from);
@@ -18,7 +18,7 @@ fn start(linked: &Linked<'_>, staging: &Image) -> (Arc<dyn Server>, Box<dyn LogF
 }
 
 /// Feeds up to a position in steps, and waits until that is replayed; replay never goes back.
-fn feed(
+pub(super) fn feed(
     server: &dyn Server,
     feed: &mut dyn LogFeed,
     to: LogPosition,
