@@ -46,7 +46,7 @@ pub(crate) fn in_each<T: Send>(
     };
     let mut done = std::thread::scope(|scope| {
         let visitors: Vec<_> = (0..others.len().min(SIDE_BY_SIDE))
-            .map(|_| spawn_or_run(scope, &visit_others))
+            .map(|_| spawn_or_run(scope, visit_others))
             .collect();
         let mut done = Vec::new();
         for name in here {
