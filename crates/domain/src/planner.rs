@@ -18,7 +18,7 @@
 //!
 //! Rules (each is a property in the tests): a plan never shows a commit after the moment; it replays
 //! only log that is kept without a gap from the base's `replay_from` to the moment; of the usable bases
-//! it takes the nearest; the same question always gets the same answer.
+//! it takes the one from which least log is replayed; the same question always gets the same answer.
 
 use crate::{LogRange, Position, Snapshot};
 use jiff::Timestamp;
@@ -211,21 +211,16 @@ fn plan_position(
     if let Some(range) = view.log.iter().find(|range| range.from.log <= end && end <= range.to.log)
     {
         let serves = |s: &&Snapshot| s.position.log <= end && replayable_in(s, range);
-        if let Some(base) = view.snapshots.iter().filter(serves).max_by_key(nearest) {
+        if let Some(base) = view.snapshots.iter().filter(serves).max_by_key(|s| s.nearness()) {
             return Ok(replay(base, end));
         }
     }
     // No base is before the moment, but one after it shows the same commits.
     let replayable = |s: &&Snapshot| view.log.iter().any(|range| replayable_in(s, range));
-    match same().filter(replayable).min_by_key(nearest) {
+    match same().filter(replayable).min_by_key(|s| (s.position.log, s.id)) {
         Some(base) => Ok(replay(base, base.position.log)),
         None => Err(outside(view, end)),
     }
-}
-
-/// By position: replay from the nearest base is the shortest.
-fn nearest(snapshot: &&Snapshot) -> (LogPosition, SnapshotId) {
-    (snapshot.position.log, snapshot.id)
 }
 
 fn open_clean(snapshot: &Snapshot) -> Option<ProvisionPlan> {

@@ -96,6 +96,11 @@ impl Snapshot {
         self.kind != SnapshotKind::Bookmark
     }
 
+    /// Of two that are before a moment, that with the greater one is opened there by replaying less log.
+    pub fn nearness(&self) -> (LogPosition, LogPosition, SnapshotId) {
+        (self.replay_from, self.position.log, self.id)
+    }
+
     /// Whether it is kept for its content, not only to shorten replay or for a bookmark.
     pub fn is_lasting(&self) -> bool {
         !matches!(self.kind, SnapshotKind::RecoveryPoint | SnapshotKind::Bookmark)

@@ -246,9 +246,9 @@ proptest! {
                             prop_assert_eq!(world.commits_until(to), wanted);
                             prop_assert!(world.serves(base, to));
                             prop_assert!(world.snapshots.iter().find(same).is_none());
-                            match serving().map(|s| s.position.log).max() {
+                            match serving().map(|s| s.replay_from).max() {
                                 Some(nearest) => {
-                                    prop_assert_eq!((base.position.log, to), (nearest, log));
+                                    prop_assert_eq!((base.replay_from, to), (nearest, log));
                                 }
                                 None => prop_assert_eq!(to, base.position.log),
                             }

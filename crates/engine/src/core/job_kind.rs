@@ -43,6 +43,8 @@ pub enum JobKind {
     SnapshotTake,
     /// Makes a snapshot ready.
     SnapshotReady,
+    /// Makes a recovery point.
+    SnapshotPoint,
     /// Deletes a snapshot.
     SnapshotDelete,
     /// Sets a bookmark.
@@ -82,6 +84,7 @@ impl JobKind {
             JobKind::VdbRevive => "vdb_revive",
             JobKind::SnapshotTake => "snapshot_take",
             JobKind::SnapshotReady => "snapshot_ready",
+            JobKind::SnapshotPoint => "snapshot_point",
             JobKind::SnapshotDelete => "snapshot_delete",
             JobKind::BookmarkCreate => "bookmark_create",
             JobKind::BookmarkDelete => "bookmark_delete",

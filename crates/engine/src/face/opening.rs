@@ -15,6 +15,7 @@ use crate::images::readiness;
 use crate::jobs::bookmark;
 use crate::jobs::dsource;
 use crate::jobs::link;
+use crate::jobs::point;
 use crate::jobs::pool;
 use crate::jobs::provision;
 use crate::jobs::reparent;
@@ -152,6 +153,7 @@ fn runner(parts: &Parts, crash_points: Option<Arc<dyn CrashPoints>>) -> Runner<P
 fn workflows() -> Vec<Workflow<Parts>> {
     let mut all = vec![
         link::workflow(),
+        point::workflow(),
         reparent::workflow(),
         resync::workflow(),
         provision::workflow(),

@@ -177,6 +177,13 @@ pub fn due_of_dsource(
     Ok(kind)
 }
 
+/// The snapshot from which least log is replayed to where the log ends.
+pub fn nearest_to_end(core: &Core, dsource: &Dsource) -> Result<Option<Snapshot>, Failure> {
+    let mut snapshots = on_log(core, dsource)?;
+    snapshots.retain(|one| !one.is_failed());
+    Ok(snapshots.into_iter().max_by_key(Snapshot::nearness))
+}
+
 /// The snapshots into which the log can be replayed: those of ended timeflows have none.
 fn on_log(core: &Core, dsource: &Dsource) -> Result<Vec<Snapshot>, Failure> {
     let mut snapshots: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;

@@ -9,6 +9,7 @@ use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
 use crate::housekeeping::restart;
 use crate::images::readiness;
+use crate::jobs::point;
 use crate::jobs::retention;
 use crate::jobs::snapshot;
 use crate::parts::Parts;
@@ -182,7 +183,11 @@ impl Rounds {
                 continue;
             }
             let Some(kind) = snapshots::due_of_dsource(parts, dsource)? else { continue };
-            match snapshot::submit_take(parts, dsource.id.into(), &dsource.name, kind) {
+            let submitted = match kind {
+                SnapshotKind::RecoveryPoint => point::submit(parts, dsource),
+                kind => snapshot::submit_take(parts, dsource.id.into(), &dsource.name, kind),
+            };
+            match submitted {
                 Ok(job) => drop(self.taking.insert(dsource.id, job)),
                 Err(failure) => {
                     tracing::warn!(dsource = %dsource.name, %failure, "no snapshot was taken");

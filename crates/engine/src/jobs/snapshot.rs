@@ -75,8 +75,11 @@ fn submit_as(
     room::check_quota(parts, input.owner)?;
     // Several snapshots of one object may be in progress; pausing or removing it waits for them.
     let submission = Submission::new(workflow, Subject::named(name), input).shared(input.owner);
-    let by_itself = matches!(input.kind, SnapshotKind::Policy | SnapshotKind::RecoveryPoint);
-    parts.submit(if by_itself && !input.asked { submission.of_engine() } else { submission })
+    parts.submit(if input.kind == SnapshotKind::Policy && !input.asked {
+        submission.of_engine()
+    } else {
+        submission
+    })
 }
 
 /// Starts a job that deletes a snapshot.
@@ -98,9 +101,6 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     let Owner::Dsource(id) = input.owner else { return Ok(()) };
-    if input.kind == SnapshotKind::RecoveryPoint {
-        return Ok(());
-    }
     let follower = parts.need_follower(&parts.catalog.get::<Dsource>(id)?)?;
     let to = if input.asked {
         receive_all(context, &follower)?.log

@@ -1,0 +1,155 @@
+//! Makes recovery points where the source's log has no checkpoint near: a clone of the nearest image is recovered to
+//! where received log ends, stopped there, and an image of it kept. Where that cannot be done, a snapshot of staging
+//! is taken instead, which opens from the source's last checkpoint.
+
+use crate::core::job_kind::JobKind;
+use crate::core::keys::job_key;
+use crate::core::kind::Kind;
+use crate::history::moments::position_at;
+use crate::history::snapshots;
+use crate::images::opening::{self, DATASET};
+use crate::images::readiness::{IMAGE, drop_image};
+use crate::jobs::snapshot::SNAPSHOT;
+use crate::parts::{Context, Parts};
+use crate::serving::servers;
+use crate::space::room;
+use offshoot_connector::{RecoveryPoint, Replay};
+use offshoot_domain::{Dsource, Readiness, Snapshot, SnapshotKind};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, LogPosition};
+use offshoot_workflow::{Key, Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much log one round replays, at most: where the source writes faster than it is replayed, points fall behind, but
+/// every round still ends soon.
+const ROUND_BYTES_MAX: u64 = 512 << 20;
+/// How long one may take: users who pause or unlink the dSource wait for it.
+const ROUND_DEADLINE: Duration = Duration::from_secs(300);
+
+/// The image that a point is made from; none: there is none that will do.
+const FROM: Key<Option<Snapshot>> = Key::new("from");
+/// The point that was made; none: it could not be.
+const POINT: Key<Option<Made>> = Key::new("point");
+
+/// What was made, as a job remembers it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Made {
+    position: LogPosition,
+    replay_from: LogPosition,
+    epoch: u32,
+}
+
+impl From<RecoveryPoint> for Made {
+    fn from(RecoveryPoint { position, replay_from, epoch }: RecoveryPoint) -> Made {
+        Made { position, replay_from, epoch }
+    }
+}
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(JobKind::SnapshotPoint)
+        .step("clone", clone, opening::delete_clone)
+        .step("mount", mount, opening::unmount_clone)
+        .step("recover", recover, opening::unmount_clone)
+        .step("image", take_image, drop_image)
+        .step_without_undo("close", opening::delete_clone)
+        .point_of_no_return()
+        .step_without_undo("publish", publish)
+}
+
+/// Starts the job for a dSource that is followed.
+pub fn submit(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
+    room::check_takes_on(parts, "a snapshot")?;
+    room::check_quota(parts, dsource.id.into())?;
+    let submission = Submission::new(JobKind::SnapshotPoint, &dsource.name, &dsource.id);
+    parts.submit(submission.shared(dsource.id).of_engine())
+}
+
+fn dsource_of(context: &Context) -> Result<Dsource, Failure> {
+    Ok(context.app().catalog.get(context.input::<DsourceId>()?)?)
+}
+
+fn clone(context: &Context) -> Result<(), Failure> {
+    let (parts, dsource) = (context.app(), dsource_of(context)?);
+    let can = Kind::of_dsource(parts, &dsource)?.connector.point_maker().is_some();
+    let from = if can { snapshots::nearest_to_end(parts, &dsource)? } else { None };
+    context.set(FROM, &from)?;
+    match from {
+        Some(from) => opening::clone_image(context, from.id).map(drop),
+        None => Ok(()),
+    }
+}
+
+fn mount(context: &Context) -> Result<(), Failure> {
+    match context.get(DATASET)? {
+        Some(_) => opening::mount_clone(context),
+        None => Ok(()),
+    }
+}
+
+fn recover(context: &Context) -> Result<(), Failure> {
+    let Some(from) = context.need(FROM)? else { return context.set(POINT, &None) };
+    let point = match make(context, &from) {
+        Ok(point) => point,
+        Err(failure) if failure.code == ErrorKind::Cancelled => return Err(failure),
+        Err(failure) => {
+            tracing::warn!(job = %context.job_id(), %failure, "no recovery point was made");
+            None
+        }
+    };
+    context.set(POINT, &point)
+}
+
+fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
+    let (parts, dsource) = (context.app(), dsource_of(context)?);
+    let (kind, dataset) = (Kind::of_dsource(parts, &dsource)?, context.need(DATASET)?);
+    let Some(maker) = kind.connector.point_maker() else { return Ok(None) };
+    let key = job_key(context.job_id());
+    let spec = servers::spec(parts, &key, format!("recovery {key}"), &kind, dataset, None)?;
+    let follower = parts.need_follower(&dsource)?;
+    let replay = Replay {
+        log: follower.log(),
+        target: &follower.target(parts.volumes.files(dataset)?),
+        to: follower.log().end().min(LogPosition(from.position.log.0 + ROUND_BYTES_MAX)),
+        deadline: ROUND_DEADLINE,
+        tick: &mut |_| !context.is_cancelled(),
+    };
+    Ok(maker.make_point(spec, from.position.log, replay)?.map(Made::from))
+}
+
+fn take_image(context: &Context) -> Result<(), Failure> {
+    if context.need(POINT)?.is_none() {
+        return Ok(());
+    }
+    let dataset = context.need(DATASET)?;
+    // The snapshot makes durable what the round wrote without a flush.
+    let image = context.app().store.snapshot(dataset).map_err(|e| e.failure())?;
+    context.set(IMAGE, &image)
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let (parts, dsource) = (context.app(), dsource_of(context)?);
+    let (Some(point), Some(from)) = (context.need(POINT)?, context.need(FROM)?) else {
+        let taken = snapshots::take_of_dsource(parts, &dsource, SnapshotKind::RecoveryPoint)?;
+        return context.set(SNAPSHOT, &taken);
+    };
+    let (image, now) = (context.need(IMAGE)?, parts.now());
+    if dsource.timeflow != Some(from.timeflow) {
+        // The source was copied again: nobody needs it.
+        return parts.delete_image(image);
+    }
+    let follower = parts.need_follower(&dsource)?;
+    parts.catalog.put(&Snapshot {
+        id: image,
+        position: position_at(&follower, point.position, now)?,
+        replay_from: point.replay_from,
+        epoch: point.epoch,
+        kind: SnapshotKind::RecoveryPoint,
+        taken_at: now,
+        readiness: Readiness::Pending,
+        unchecked: Vec::new(),
+        ..from
+    })?;
+    context.set(SNAPSHOT, &image)
+}

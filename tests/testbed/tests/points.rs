@@ -1,0 +1,118 @@
+//! Any moment opens from a recovery point near it, however long ago the source made its last checkpoint.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{JobList, JobState};
+use offshoot_domain::{Dsource, Snapshot, SnapshotKind};
+use offshoot_os::process::Sink;
+use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::{SourceOptions, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
+use std::time::Duration;
+
+/// How far before itself a point's replay begins, at most: a record, and the checkpoint before it.
+const BEFORE_POINT_MAX: u64 = 1 << 20;
+
+/// The source's settings: no checkpoint while the test runs.
+fn options() -> SourceOptions {
+    let settings = [("checkpoint_timeout", "1h"), ("max_wal_size", "16GB")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    SourceOptions { bin_dir: find_newest().unwrap(), scale: 20, settings }
+}
+
+#[test]
+fn moments_open_from_points_that_the_source_did_not_make() {
+    let mut bed = Testbed::with(options()).unwrap();
+    let opened = open_moments(&mut bed, 0);
+    with_log(&bed.engine, opened).unwrap();
+    let counted = count_points(&mut bed, false);
+    with_log(&bed.engine, counted).unwrap();
+}
+
+#[test]
+fn an_engine_that_is_killed_while_it_makes_points_makes_others() {
+    let mut bed = Testbed::with(options()).unwrap();
+    let opened = open_moments(&mut bed, 3);
+    with_log(&bed.engine, opened).unwrap();
+    let counted = count_points(&mut bed, true);
+    with_log(&bed.engine, counted).unwrap();
+    bed.engine.restart().unwrap();
+    let checked = bed.check_pool();
+    with_log(&bed.engine, checked).unwrap();
+    bed.engine.command(["dsource", "unlink", "prod"]).unwrap();
+    bed.assert_no_trace().unwrap();
+}
+
+/// Marks, and the position after each of them, while the source works at full speed; the engine is killed so many
+/// times while a point is made.
+fn marks_under_load(bed: &mut Testbed, mut kills: u32) -> Result<Vec<String>> {
+    let source = bed.source.connect("postgres")?;
+    source.execute("CREATE TABLE marks (n int)")?;
+    let time = format!("--time={}", 20 + 10 * kills);
+    let load = ["--client=4", "--jobs=2", &time, "--no-vacuum"];
+    let mut load = bed.source.pgbench(&load).stdout(Sink::Null).stderr(Sink::Null).spawn()?;
+    let mut marks = Vec::new();
+    while load.try_wait()?.is_none() {
+        source.execute(&format!("INSERT INTO marks VALUES ({})", marks.len() + 1))?;
+        marks.push(source.text("SELECT pg_current_wal_insert_lsn()")?);
+        SystemClock.sleep(Duration::from_millis(500));
+        if kills > 0 && points(bed, JobState::Running)? > 0 {
+            // Anywhere in the round.
+            SystemClock.sleep(Duration::from_millis(u64::from(kills) * 150));
+            kills -= 1;
+            bed.engine.kill_and_restart()?;
+        }
+    }
+    ensure!(kills == 0, "no point was made in {} marks", marks.len());
+    Ok(marks)
+}
+
+/// How many points there are at least.
+fn least(killed: bool) -> usize {
+    if killed { 1 } else { 3 }
+}
+
+/// How many jobs that make points are in a state.
+fn points(bed: &Testbed, state: JobState) -> Result<usize> {
+    let jobs: JobList = bed.engine.ask(["job", "list"])?;
+    let counts = |job: &&offshoot_api::Job| job.kind == "snapshot_point" && job.state == state;
+    Ok(jobs.jobs.iter().filter(counts).count())
+}
+
+fn open_moments(bed: &mut Testbed, kills: u32) -> Result<()> {
+    bed.link("prod")?;
+    bed.engine.command(["policy", "set", "prod", "--snapshot-every", "1d"])?;
+    let marks = marks_under_load(bed, kills)?;
+    ensure!(marks.len() > 10, "{} marks", marks.len());
+    wait_until("points were made", PATIENCE, || {
+        Ok(points(bed, JobState::Done)? >= least(kills > 0))
+    })?;
+    for number in [marks.len() / 2, marks.len() * 3 / 4, marks.len()] {
+        let began = SystemClock.elapsed();
+        bed.provision("copy", "prod", &["--lsn", &marks[number - 1]])?;
+        println!("mark {number} opened in {:?}", SystemClock.elapsed() - began);
+        let copy = bed.open("copy")?;
+        ensure!(copy.number("SELECT max(n) FROM marks")? == i64::try_from(number)?);
+        let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = sum(delta) \
+             AND (SELECT sum(tbalance) FROM pgbench_tellers) = sum(delta) \
+             AND (SELECT sum(bbalance) FROM pgbench_branches) = sum(delta) FROM pgbench_history";
+        ensure!(copy.text(sums)? == "t", "not one moment of pgbench");
+        bed.engine.command(["vdb", "delete", "copy"])?;
+    }
+    Ok(())
+}
+
+/// Points, not snapshots of staging: replay from those would begin where the source's checkpoint is.
+fn count_points(bed: &mut Testbed, killed: bool) -> Result<()> {
+    bed.engine.stop()?;
+    let catalog = bed.catalog()?;
+    let prod: Dsource = catalog.find_named("prod")?.context("a dSource")?;
+    let snapshots: Vec<Snapshot> = catalog.list_of(prod.id)?;
+    let of_kind = snapshots.iter().filter(|one| one.kind == SnapshotKind::RecoveryPoint);
+    let before: Vec<u64> =
+        of_kind.map(|one| one.position.log.bytes_since(one.replay_from)).collect();
+    let near = before.iter().filter(|bytes| **bytes < BEFORE_POINT_MAX).count();
+    // A round that was cut off is not repeated: a snapshot of staging is taken instead.
+    ensure!(near >= least(killed) && (killed || near == before.len()), "{before:?}");
+    Ok(())
+}
