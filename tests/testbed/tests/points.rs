@@ -7,8 +7,11 @@ use offshoot_domain::{Dsource, Snapshot, SnapshotKind};
 use offshoot_os::process::Sink;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
+use offshoot_testbed::{Testbed, with_log};
 use std::time::Duration;
+
+/// Marks at least: some before the first point, some between points.
+const MARKS_MIN: usize = 20;
 
 /// How far before itself a point's replay begins, at most: a record, and the checkpoint before it.
 const BEFORE_POINT_MAX: u64 = 1 << 20;
@@ -43,16 +46,21 @@ fn an_engine_that_is_killed_while_it_makes_points_makes_others() {
     bed.assert_no_trace().unwrap();
 }
 
-/// Marks, and the position after each of them, while the source works at full speed; the engine is killed so many
-/// times while a point is made.
+/// Longest load: how fast the source writes depends on the machine.
+const LOAD_MAX: Duration = Duration::from_secs(240);
+
+/// Marks, and the position after each of them, while the source works at full speed and until enough points were
+/// made; the engine is killed so many times while one is made.
 fn marks_under_load(bed: &mut Testbed, mut kills: u32) -> Result<Vec<String>> {
     let source = bed.source.connect("postgres")?;
     source.execute("CREATE TABLE marks (n int)")?;
-    let time = format!("--time={}", 20 + 10 * kills);
+    let least = least(kills > 0);
+    let time = format!("--time={}", LOAD_MAX.as_secs());
     let load = ["--client=4", "--jobs=2", &time, "--no-vacuum"];
     let mut load = bed.source.pgbench(&load).stdout(Sink::Null).stderr(Sink::Null).spawn()?;
     let mut marks = Vec::new();
-    while load.try_wait()?.is_none() {
+    while marks.len() < MARKS_MIN || kills > 0 || points(bed, JobState::Done)? < least {
+        ensure!(load.try_wait()?.is_none(), "{kills} kills left after {} marks", marks.len());
         source.execute(&format!("INSERT INTO marks VALUES ({})", marks.len() + 1))?;
         marks.push(source.text("SELECT pg_current_wal_insert_lsn()")?);
         SystemClock.sleep(Duration::from_millis(500));
@@ -63,7 +71,7 @@ fn marks_under_load(bed: &mut Testbed, mut kills: u32) -> Result<Vec<String>> {
             bed.engine.kill_and_restart()?;
         }
     }
-    ensure!(kills == 0, "no point was made in {} marks", marks.len());
+    load.kill_group();
     Ok(marks)
 }
 
@@ -83,10 +91,6 @@ fn open_moments(bed: &mut Testbed, kills: u32) -> Result<()> {
     bed.link("prod")?;
     bed.engine.command(["policy", "set", "prod", "--snapshot-every", "1d"])?;
     let marks = marks_under_load(bed, kills)?;
-    ensure!(marks.len() > 10, "{} marks", marks.len());
-    wait_until("points were made", PATIENCE, || {
-        Ok(points(bed, JobState::Done)? >= least(kills > 0))
-    })?;
     for number in [marks.len() / 2, marks.len() * 3 / 4, marks.len()] {
         let began = SystemClock.elapsed();
         bed.provision("copy", "prod", &["--lsn", &marks[number - 1]])?;
