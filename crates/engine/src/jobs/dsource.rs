@@ -10,6 +10,7 @@ use offshoot_connector::SourceUri;
 use offshoot_domain::{Dsource, DsourceState};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use offshoot_workflow::{Key, Submission, Workflow};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,11 +98,16 @@ struct Way {
     source: String,
 }
 
+/// Held while a new password is put where the job finds it.
+static SETTING: Mutex<()> = Mutex::new(());
+
 /// Changes how a source is reached; without a password in `to`, the present one stays.
 pub fn submit_set(parts: &Arc<Parts>, dsource: &Dsource, to: SourceUri) -> Result<JobId, Failure> {
     let key = new_source_password_key(dsource.id);
     let input = Way { dsource: dsource.id, source: to.uri };
-    // Nobody else may have put a password there: jobs on one dSource come one after another.
+    // From here to the job's acceptance nobody else puts a password there; from then on the job
+    // keeps others out.
+    let _alone = SETTING.lock();
     let runner = parts.runner()?;
     if runner.is_busy(dsource.id) {
         let hint = "wait until it has ended: offshoot job list";
