@@ -1,8 +1,9 @@
 //! Replacing what a copy may not show.
 
-use crate::{Server, Tick};
+use crate::{DataDir, Server};
 use offshoot_domain::Secret;
 use offshoot_types::Failure;
+use std::sync::Arc;
 
 /// Masks copies.
 pub trait Masker: Send + Sync {
@@ -13,21 +14,53 @@ pub trait Masker: Send + Sync {
     fn read(&self, rules: &str) -> Result<Box<dyn Masking>, Failure>;
 }
 
+/// Told how far masking has come: every table that the rules name. An error ends the masking.
+pub type MaskingTick<'a> = dyn FnMut(&[MaskedTable]) -> Result<(), Failure> + 'a;
+
 /// Rules that were understood.
 pub trait Masking: Send + Sync {
+    /// The name of the key that these rules mask with. Rules that name the same key give the same value the same
+    /// mask.
+    fn key_name(&self) -> &str;
+
+    /// Holds the rules against a copy, by its server, and changes nothing.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure>;
+
     /// Masks a copy by its server, which has replayed all it will, has no way to its source and is reached
     /// by the engine alone. With the same key the same value gets the same mask, in any copy. A copy whose
     /// masking was cut off is discarded: it is made again from the image as taken.
     ///
     /// # Errors
-    /// If anything that the rules name could not be masked; nobody may get the copy then. The tick's,
-    /// which counts values.
+    /// `InvalidInput` if the rules do not fit the copy ([`Masking::check`] says how); if anything that they name
+    /// could not be masked, naming table, column and the row's key, never the value. Nobody may get the copy then.
+    /// The tick's, which is called before the first table, and often.
     fn mask(
         &self,
         server: &dyn Server,
         key: &Secret,
-        tick: &mut Tick<'_>,
+        tick: &mut MaskingTick<'_>,
     ) -> Result<Masked, Failure>;
+
+    /// Removes from the files of a masked copy, whose server was stopped cleanly, what could show an unmasked value:
+    /// log of before, remains of statistics. What stays opens without recovery.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    fn finish(&self, files: &Arc<dyn DataDir>) -> Result<(), Failure>;
+}
+
+/// How rules fit a copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RulesChecked {
+    /// What keeps the rules from being applied, one line each; none: they can be.
+    pub problems: Vec<String>,
+    /// Rules that meet nothing.
+    pub idle: Vec<String>,
+    /// What looks as if it had to be masked and has no rule: the column, and why.
+    pub unruled: Vec<String>,
 }
 
 /// What was masked.
@@ -35,6 +68,34 @@ pub trait Masking: Send + Sync {
 pub struct Masked {
     /// How many values were replaced.
     pub values: u64,
+    /// The tables that the rules name.
+    pub tables: Vec<MaskedTable>,
     /// Rules that met nothing.
     pub idle: Vec<String>,
+    /// What looks as if it had to be masked and has no rule: the column, and why.
+    pub unruled: Vec<String>,
+}
+
+/// How far a table has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaskedTable {
+    /// The table as its users name it.
+    pub name: String,
+    /// Rows that were written anew.
+    pub rows: u64,
+    /// Rows to write, as the server estimates them.
+    pub rows_total: u64,
+    /// Where it stands.
+    pub state: TableState,
+}
+
+/// Where a table stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableState {
+    /// Not yet begun.
+    Waiting,
+    /// Being masked.
+    Running,
+    /// Masked.
+    Done,
 }

@@ -1,50 +1,107 @@
 //! Masks values by their keys.
 
+use crate::journal::Journal;
 use crate::server::ToyServer;
-use offshoot_connector::{Masked, Masker, Masking, Server, Tick};
+use crate::state::JOURNAL;
+use offshoot_connector::{
+    DataDir, Masked, MaskedTable, Masker, Masking, MaskingTick, RulesChecked, Server, TableState,
+};
 use offshoot_domain::Secret;
 use offshoot_types::{ErrorKind, Failure};
 use std::any::Any;
+use std::sync::Arc;
 
-/// A rule is a line: the first letters of the keys whose values are masked.
+/// The key that rules mask with which name none.
+const KEY: &str = "main";
+
+/// A rule is a line: the first letters of the keys whose values are masked. A first line `key=NAME` names the key
+/// to mask with.
 #[derive(Debug)]
 pub(crate) struct ByPrefix;
 
 impl Masker for ByPrefix {
     fn read(&self, rules: &str) -> Result<Box<dyn Masking>, Failure> {
-        let prefixes: Vec<String> = rules.lines().map(|line| line.trim().to_owned()).collect();
+        let mut lines = rules.lines().map(str::trim).peekable();
+        let key = lines.next_if(|line| line.starts_with("key=")).map(|line| line[4..].to_owned());
+        let prefixes: Vec<String> = lines.map(str::to_owned).collect();
         match prefixes.iter().find(|one| one.is_empty() || one.contains(' ')) {
             Some(bad) => Err(Failure::new(
                 ErrorKind::InvalidInput,
                 format!("'{bad}' is no rule"),
                 "write one prefix of keys on each line",
             )),
-            None => Ok(Box::new(Prefixes(prefixes))),
+            None => Ok(Box::new(Prefixes { key: key.unwrap_or_else(|| KEY.to_owned()), prefixes })),
         }
     }
 }
 
-struct Prefixes(Vec<String>);
+struct Prefixes {
+    key: String,
+    prefixes: Vec<String>,
+}
+
+impl Prefixes {
+    fn idle(&self, server: &ToyServer) -> Result<Vec<String>, Failure> {
+        let mut idle = self.prefixes.clone();
+        for key in server.keys()? {
+            idle.retain(|prefix| !key.starts_with(prefix));
+        }
+        Ok(idle)
+    }
+}
+
+fn toy(server: &dyn Server) -> Result<&ToyServer, Failure> {
+    (server as &dyn Any)
+        .downcast_ref()
+        .ok_or_else(|| Failure::internal("the server of another connector"))
+}
 
 impl Masking for Prefixes {
+    fn key_name(&self) -> &str {
+        &self.key
+    }
+
+    fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure> {
+        Ok(RulesChecked { idle: self.idle(toy(server)?)?, ..RulesChecked::default() })
+    }
+
     fn mask(
         &self,
         server: &dyn Server,
         key: &Secret,
-        tick: &mut Tick<'_>,
+        tick: &mut MaskingTick<'_>,
     ) -> Result<Masked, Failure> {
-        let server: &ToyServer = (server as &dyn Any)
-            .downcast_ref()
-            .ok_or_else(|| Failure::internal("the server of another connector"))?;
-        let mut masked = Masked::default();
-        for prefix in &self.0 {
-            let values = server.mask(prefix, key)?;
-            if values == 0 {
-                masked.idle.push(prefix.clone());
-            }
+        let server = toy(server)?;
+        let idle = self.idle(server)?;
+        let waiting = |prefix: &String| MaskedTable {
+            name: prefix.clone(),
+            rows: 0,
+            rows_total: 0,
+            state: TableState::Waiting,
+        };
+        let mut masked = Masked {
+            tables: self.prefixes.iter().map(waiting).collect(),
+            idle,
+            ..Masked::default()
+        };
+        for at in 0..masked.tables.len() {
+            masked.tables[at].state = TableState::Running;
+            tick(&masked.tables)?;
+            let values = server.mask(&masked.tables[at].name, key)?;
+            let table = &mut masked.tables[at];
+            (table.rows, table.rows_total, table.state) = (values, values, TableState::Done);
             masked.values += values;
-            tick(values)?;
         }
+        tick(&masked.tables)?;
         Ok(masked)
+    }
+
+    /// The journal has every value that ever was; a checkpoint needs none of it.
+    fn finish(&self, files: &Arc<dyn DataDir>) -> Result<(), Failure> {
+        let journal = Journal::new(files.clone(), JOURNAL);
+        let removed = journal.numbers().and_then(|numbers| {
+            numbers.iter().try_for_each(|number| files.remove(&journal.path(*number)))
+        });
+        removed.map_err(|error| Failure::internal(format!("the journal cannot be removed: {error}")))
     }
 }

@@ -10,6 +10,7 @@ use offshoot_os::process::{ProcessId, Signal, Sink, Spec, last_lines};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, LogPosition};
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -165,6 +166,11 @@ impl ToyServer {
     /// Masks the values of all keys with this prefix; returns how many.
     pub(crate) fn mask(&self, prefix: &str, key: &Secret) -> Result<u64, Failure> {
         self.need_json(&format!("MASK {} {prefix}", key.reveal()))
+    }
+
+    /// All keys of its data.
+    pub(crate) fn keys(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.need_json::<BTreeMap<String, String>>("DUMP")?.into_keys().collect())
     }
 
     fn need_json<T: serde::de::DeserializeOwned>(&self, line: &str) -> Result<T, Failure> {

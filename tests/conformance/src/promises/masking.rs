@@ -1,12 +1,36 @@
 //! What maskers promise.
 
 use crate::{Content, Harness, Linked, PATIENCE, Random};
-use offshoot_connector::{Masking, StopMode};
+use offshoot_connector::{DataDir, MaskedTable, Masking, Role, StopMode, TableState};
 use offshoot_domain::Secret;
 use offshoot_types::{ErrorKind, LogPosition};
 
+/// Long, so that they are in no copy by chance.
+const NAMES: [&str; 2] = ["Annemarie Unmasked", "Benedikt Unmasked"];
 const PEOPLE: [(&str, &str); 4] =
-    [("person1", "Ann"), ("person2", "Ben"), ("person3", "Ann"), ("place", "Basel")];
+    [("person1", NAMES[0]), ("person2", NAMES[1]), ("person3", NAMES[0]), ("place", "Basel")];
+
+/// Everything in a directory, one file after the other.
+fn all_bytes(files: &dyn DataDir, below: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for name in files.list(below).unwrap() {
+        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        match files.open(&path) {
+            Ok(file) => {
+                let from = bytes.len();
+                bytes.resize(from + file.size().unwrap() as usize, 0);
+                let mut at = from;
+                while at < bytes.len() {
+                    let got = file.read_at((at - from) as u64, &mut bytes[at..]).unwrap();
+                    assert!(got > 0, "{path} became shorter");
+                    at += got;
+                }
+            }
+            Err(_) => bytes.extend(all_bytes(files, &path)),
+        }
+    }
+    bytes
+}
 
 /// What a copy of a moment shows once it is masked.
 fn masked(
@@ -19,16 +43,30 @@ fn masked(
     let clone = linked.clone_of(&linked.copy);
     let server = linked.replay(&clone, end).unwrap().server;
     server.cut_ties().unwrap();
-    let mut counted = 0;
-    let mut tick = |values| {
-        counted += values;
+    let checked = rules.check(&*server).unwrap();
+    assert_eq!((checked.problems, checked.idle), (Vec::new(), Vec::new()));
+    let mut told = Vec::new();
+    let mut tick = |tables: &[MaskedTable]| {
+        told = tables.to_vec();
         Ok(())
     };
     let done = rules.mask(&*server, &Secret::new(key), &mut tick).unwrap();
-    assert_eq!((done.values, counted, done.idle), (3, 3, Vec::new()));
+    assert_eq!((done.values, done.idle), (3, Vec::new()));
+    assert!(!told.is_empty() && told.iter().all(|table| table.state == TableState::Done), "{told:?}");
+    assert_eq!(told, done.tables);
+    assert!(server.stop(StopMode::Fast, PATIENCE).unwrap());
+    let files = linked.spec(&clone).files;
+    rules.finish(&files).unwrap();
+    linked.connector.finish_image(&*files).unwrap();
+    // What is left opens, and no byte of it shows what was masked.
+    let shown = all_bytes(&*files, "");
+    for name in NAMES {
+        assert!(!shown.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
+    }
+    let server = linked.connector.start(linked.spec(&clone), Role::Private).unwrap();
+    server.wait_ready(PATIENCE).unwrap();
     let content = harness.content(&linked.spec(&clone)).unwrap();
     assert!(server.stop(StopMode::Fast, PATIENCE).unwrap());
-    linked.connector.finish_image(&*linked.spec(&clone).files).unwrap();
     content
 }
 
