@@ -21,6 +21,8 @@ pub enum DsourceState {
     Paused,
     /// Stopped by something only a user can fix; `error` says what.
     Failed,
+    /// Made by masking another dSource; it follows nothing.
+    Masked,
     /// Being removed.
     Unlinking,
 }

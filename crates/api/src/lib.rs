@@ -12,6 +12,7 @@ pub mod dsource;
 pub mod error;
 pub mod job;
 pub mod ledger;
+pub mod mask;
 pub mod moment;
 pub mod policy;
 pub mod pool;
@@ -32,6 +33,7 @@ pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, S
 pub use error::{ErrorBody, ErrorDetail};
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
+pub use mask::{ApplyMask, Mask, MaskList, MaskMode, MaskState, MaskTable, MaskTableState};
 pub use moment::{Moment, Position};
 pub use policy::{Policy, PolicyList, SetPolicy};
 pub use pool::{

@@ -36,6 +36,12 @@ pub const VDB_PARENT: &str = "/api/v1/vdbs/{name}/parent";
 pub const VDB_REFRESH: &str = "/api/v1/vdbs/{name}/refresh";
 /// POST: rewind.
 pub const VDB_REWIND: &str = "/api/v1/vdbs/{name}/rewind";
+/// GET: all masked dSources; POST: make or renew one.
+pub const MASKS: &str = "/api/v1/masks";
+/// POST: hold rules against a dSource.
+pub const MASKS_CHECK: &str = "/api/v1/masks/check";
+/// GET: one masked dSource.
+pub const MASK: &str = "/api/v1/masks/{name}";
 /// GET: all bookmarks; POST: set one.
 pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 /// GET: one bookmark; DELETE: delete.

@@ -43,6 +43,8 @@ pub enum SnapshotKind {
     RecoveryPoint,
     /// Of a VDB before it was rewound or refreshed, so that this can be undone.
     PreRewind,
+    /// A masked image.
+    Masked,
     /// Of exactly the moment that a bookmark names; it goes with the bookmark.
     Bookmark,
 }

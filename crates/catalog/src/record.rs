@@ -1,6 +1,8 @@
 //! What the objects of the catalog have in common.
 
-use offshoot_domain::{AccessToken, Bookmark, Dsource, Owner, Snapshot, Timeflow, User, Vdb};
+use offshoot_domain::{
+    AccessToken, Bookmark, Dsource, Masking, Owner, Snapshot, Timeflow, User, Vdb,
+};
 use offshoot_types::{BookmarkId, DsourceId, SnapshotId, TimeflowId, TokenId, UserId, VdbId};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
@@ -113,6 +115,18 @@ impl Record for Bookmark {
     }
     fn owner(&self) -> Option<Owner> {
         Some(self.owner)
+    }
+}
+
+impl Record for Masking {
+    type Id = DsourceId;
+    const KIND: &'static str = "masking";
+    fn id(&self) -> DsourceId {
+        self.id
+    }
+    /// What it is masked from.
+    fn owner(&self) -> Option<Owner> {
+        Some(self.source.into())
     }
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod bookmark;
 mod dsource;
 mod job;
+mod mask;
 mod moment;
 mod policy;
 mod pool;
@@ -15,6 +16,7 @@ pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserComm
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use job::JobCommand;
+pub use mask::{ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, MaskCommand};
 pub use moment::MomentArgs;
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
@@ -109,6 +111,12 @@ pub enum Command {
         after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  offshoot vdb connect dev"
     )]
     Vdb(VdbCommand),
+    /// Make copies that hold no real person
+    #[command(
+        subcommand,
+        after_help = "Example:\n  offshoot mask apply masking.yaml --from shop --as shop-masked"
+    )]
+    Mask(MaskCommand),
     /// Give names to moments
     #[command(
         subcommand,

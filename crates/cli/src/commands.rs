@@ -5,6 +5,7 @@ mod bookmark;
 mod dsource;
 mod job;
 mod login;
+mod mask;
 mod policy;
 mod pool;
 mod removal;
@@ -78,6 +79,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),
         Command::Vdb(command) => vdb::run(session, command),
+        Command::Mask(command) => mask::run(session, command),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),

@@ -234,6 +234,29 @@ fn the_link_request_holds_the_password_and_the_source_does_not() {
 }
 
 #[test]
+fn dsources_are_masked_and_rules_checked() {
+    let world = World::new();
+    world.run("dsource link prod --source postgresql://a@b/c").ok();
+    assert!(world.run("mask status").ok().contains("mask apply"));
+    let rules = world.pool.path().join("rules.yaml");
+    std::fs::write(&rules, "version: 1\n").unwrap();
+    let rules = rules.display();
+    let document =
+        world.run(&format!("mask apply {rules} --from prod --every 1d --json")).document();
+    assert_eq!((&document["name"], &document["rows_masked"]), (&"prod-masked".into(), &7.into()));
+    let asked = world.service.last_mask().unwrap();
+    assert_eq!((asked.rules.as_str(), asked.every_ms), ("version: 1\n", Some(86_400_000)));
+    let shown = world.run("mask status prod-masked").ok();
+    for word in ["public.customers", "looks like a phone number", "masked"] {
+        assert!(shown.contains(word), "{shown}");
+    }
+    assert_eq!(world.run("mask status --json").document()["masks"][0]["source"], "prod");
+    world.run("mask status nothing --json").fails(1, "not_found");
+    assert!(world.run(&format!("mask check {rules} --from prod --strict")).ok().contains("fit"));
+    world.run("mask apply /nowhere/rules.yaml --from prod --json").fails(1, "invalid_input");
+}
+
+#[test]
 fn bookmarks_are_set_listed_and_deleted() {
     let world = World::with_objects();
     assert!(world.run("bookmark list").ok().contains("bookmark create"));

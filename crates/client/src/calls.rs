@@ -2,11 +2,11 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddUser, Audit, Bookmark, BookmarkList, CreateBookmark, CreateToken, CreatedToken, Dsource,
-    DsourceList, Job, JobAccepted, JobList, Ledger, LinkDsource, Policy, PolicyList, PoolStatus,
-    ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport,
-    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
-    Token, TokenList, User, UserList, Vdb, VdbList, routes,
+    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, CreateBookmark, CreateToken, CreatedToken,
+    Dsource, DsourceList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, Policy,
+    PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets,
+    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status,
+    TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -194,6 +194,26 @@ impl Client {
 
 /// Bookmarks and timeflows.
 impl Client {
+    /// Makes or renews a masked dSource.
+    pub fn apply_mask(&self, request: &ApplyMask) -> Result<JobId, Failure> {
+        self.post_json(routes::MASKS, request).map(accepted)
+    }
+
+    /// Holds rules against a dSource.
+    pub fn check_mask(&self, request: &ApplyMask) -> Result<JobId, Failure> {
+        self.post_json(routes::MASKS_CHECK, request).map(accepted)
+    }
+
+    /// All masked dSources, by name.
+    pub fn list_masks(&self) -> Result<MaskList, Failure> {
+        self.get(routes::MASKS)
+    }
+
+    /// One masked dSource.
+    pub fn show_mask(&self, name: &str) -> Result<Mask, Failure> {
+        self.get(&routes::fill(routes::MASK, name))
+    }
+
     /// Gives a name to a moment of a dSource or VDB.
     pub fn create_bookmark(&self, request: &CreateBookmark) -> Result<JobId, Failure> {
         self.post_json(routes::BOOKMARKS, request).map(accepted)

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// linking ──link done──▶ active ◀──resume/pause──▶ paused
 ///                          │ gap, source refused        (any) ──unlink──▶ unlinking ──▶ gone
 ///                          └──▶ failed ──sync──▶ active
+/// masked ──unlink──▶ unlinking
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,6 +24,8 @@ pub enum DsourceState {
     Paused,
     /// LogSync cannot continue; [`Dsource::problem`] says why.
     Failed,
+    /// Its images are made by masking those of another dSource: it follows nothing.
+    Masked,
     /// Being removed.
     Unlinking,
 }
@@ -35,6 +38,7 @@ impl DsourceState {
             DsourceState::Active => "active",
             DsourceState::Paused => "paused",
             DsourceState::Failed => "failed",
+            DsourceState::Masked => "masked",
             DsourceState::Unlinking => "unlinking",
         }
     }

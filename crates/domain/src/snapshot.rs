@@ -19,6 +19,8 @@ pub enum SnapshotKind {
     RecoveryPoint,
     /// Of a VDB just before a rewind or refresh, so that it can be undone.
     PreRewind,
+    /// A masked image. It opens as it is, and no log goes on from it.
+    Masked,
     /// Made for a bookmark, and removed with it. It was recovered up to exactly that moment.
     Bookmark,
 }
@@ -93,7 +95,7 @@ impl Snapshot {
 
     /// Whether the owner's log can be replayed into the image as taken.
     pub fn follows_log(&self) -> bool {
-        self.kind != SnapshotKind::Bookmark
+        !matches!(self.kind, SnapshotKind::Bookmark | SnapshotKind::Masked)
     }
 
     /// Of two that are before a moment, that with the greater one is opened there by replaying less log.

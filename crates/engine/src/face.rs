@@ -4,6 +4,7 @@ pub mod bookmarks;
 pub mod dsources;
 pub mod engine;
 pub mod jobs;
+pub mod masks;
 pub mod opening;
 pub mod policies;
 pub mod pool;

@@ -3,6 +3,7 @@
 pub mod bookmark;
 pub mod dsource;
 pub mod link;
+pub mod mask;
 pub mod point;
 pub mod pool;
 pub mod provision;

@@ -45,6 +45,7 @@ pub use face::bookmarks::{BookmarkRequest, Bookmarks};
 pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};
 pub use face::engine::{Engine, EngineView, run_keeper};
 pub use face::jobs::{Jobs, snapshot_taken};
+pub use face::masks::{MaskRequest, MaskState, MaskView, Masks};
 pub use face::opening::EngineOptions;
 pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};

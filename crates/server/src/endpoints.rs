@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod bookmark;
 pub(crate) mod dsource;
 pub(crate) mod job;
+pub(crate) mod mask;
 pub(crate) mod policy;
 pub(crate) mod pool;
 pub(crate) mod secret;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod history;
+mod masks;
 pub(crate) mod scrub;
 
 use crate::EngineService;
@@ -203,6 +204,22 @@ impl EngineService for LocalEngine {
         }
     }
 
+    fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
+        self.engine.masks().apply(masks::request(request))
+    }
+
+    fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
+        self.engine.masks().check(masks::request(request))
+    }
+
+    fn list_masks(&self) -> Result<Vec<api::Mask>, Failure> {
+        Ok(self.engine.masks().list()?.into_iter().map(masks::mask).collect())
+    }
+
+    fn show_mask(&self, name: &str) -> Result<api::Mask, Failure> {
+        self.engine.masks().show(name).map(masks::mask)
+    }
+
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
         let api::CreateBookmark { name, on, moment: at } = request;
         self.engine.bookmarks().create(BookmarkRequest { name, on, at: moment(at)? })
@@ -336,6 +353,7 @@ fn dsource(view: DsourceView) -> api::Dsource {
         FollowState::Disconnected(why) => (api::DsourceState::Disconnected, Some(why)),
         FollowState::Paused => (api::DsourceState::Paused, None),
         FollowState::Failed(why) => (api::DsourceState::Failed, Some(why)),
+        FollowState::Masked => (api::DsourceState::Masked, None),
         FollowState::Unlinking => (api::DsourceState::Unlinking, None),
     };
     api::Dsource {
@@ -378,6 +396,7 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
             domain::SnapshotKind::Manual => api::SnapshotKind::Manual,
             domain::SnapshotKind::RecoveryPoint => api::SnapshotKind::RecoveryPoint,
             domain::SnapshotKind::PreRewind => api::SnapshotKind::PreRewind,
+            domain::SnapshotKind::Masked => api::SnapshotKind::Masked,
             domain::SnapshotKind::Bookmark => api::SnapshotKind::Bookmark,
         },
         time: position.time,

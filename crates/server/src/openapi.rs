@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, dsource, job, policy, pool, secret, snapshot, timeflow, token, user, vdb,
+    audit, bookmark, dsource, job, mask, policy, pool, secret, snapshot, timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -50,6 +50,10 @@ use utoipa::{Modify, OpenApi};
         vdb::reparent_vdb,
         vdb::refresh_vdb,
         vdb::rewind_vdb,
+        mask::apply_mask,
+        mask::check_mask,
+        mask::list_masks,
+        mask::show_mask,
         bookmark::create_bookmark,
         bookmark::list_bookmarks,
         bookmark::show_bookmark,

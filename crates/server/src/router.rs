@@ -2,7 +2,8 @@
 
 use crate::access::{self, Access};
 use crate::endpoints::{
-    App, audit, bookmark, dsource, job, policy, pool, secret, snapshot, timeflow, token, user, vdb,
+    App, audit, bookmark, dsource, job, mask, policy, pool, secret, snapshot, timeflow, token,
+    user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -44,6 +45,9 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::VDB_PARENT, post(vdb::reparent_vdb))
         .route(routes::VDB_REFRESH, post(vdb::refresh_vdb))
         .route(routes::VDB_REWIND, post(vdb::rewind_vdb))
+        .route(routes::MASKS, get(mask::list_masks).post(mask::apply_mask))
+        .route(routes::MASKS_CHECK, post(mask::check_mask))
+        .route(routes::MASK, get(mask::show_mask))
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))

@@ -1,9 +1,9 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
 use offshoot_api::{
-    Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Policy, PoolStatus, ProvisionVdb,
-    RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource,
-    SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
+    ApplyMask, Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Mask, Policy,
+    PoolStatus, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets, ScrubPool,
+    ScrubReport, Secrets, SetDsource, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -63,6 +63,15 @@ pub trait EngineService: Send + Sync + 'static {
     fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure>;
     /// Goes back to an earlier state of the VDB itself.
     fn rewind_vdb(&self, name: &str, request: RewindVdb) -> Result<JobId, Failure>;
+
+    /// Makes or renews a masked dSource.
+    fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
+    /// Holds rules against a dSource.
+    fn check_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
+    /// All masked dSources, by name.
+    fn list_masks(&self) -> Result<Vec<Mask>, Failure>;
+    /// One masked dSource.
+    fn show_mask(&self, name: &str) -> Result<Mask, Failure>;
 
     /// Gives a name to a moment.
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure>;

@@ -82,6 +82,7 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         ("delete", "/api/v1/vdbs/{name}") => "gone-dev",
         (_, path) if path.starts_with("/api/v1/dsources") => "prod",
         ("get", "/api/v1/bookmarks/{name}") => "release",
+        (_, "/api/v1/masks/{name}") => "prod-masked",
         ("delete", "/api/v1/bookmarks/{name}") => "gone",
         (_, path) if path.starts_with("/api/v1/policies") => "prod",
         (_, path) if path.starts_with("/api/v1/timeflows") => "prod",
@@ -116,6 +117,9 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         }
         ("post", "/api/v1/vdbs/{name}/parent") => Some(json!({"to": "prod"})),
         ("post", "/api/v1/vdbs/{name}/refresh") => Some(json!({"moment": {"kind": "latest"}})),
+        ("post", "/api/v1/masks" | "/api/v1/masks/check") => {
+            Some(json!({"from": "prod", "as": "safe", "rules": "version: 1", "every_ms": 1000}))
+        }
         ("post", "/api/v1/bookmarks") => Some(json!({"name": "new", "on": "prod",
                "moment": {"kind": "bookmark", "name": "release"}})),
         ("post", "/api/v1/policies/{name}") => {
@@ -142,6 +146,8 @@ fn make_objects(server: &Server) {
         let body = json!({"name": name, "on": "prod"}).to_string();
         assert_eq!(server.send("POST", "/api/v1/bookmarks", Some(&body)).status, 202);
     }
+    let body = json!({"from": "prod", "rules": "version: 1"}).to_string();
+    assert_eq!(server.send("POST", "/api/v1/masks", Some(&body)).status, 202);
     for name in ["dev", "gone-dev", "slow"] {
         let body = json!({"name": name, "from": "prod"}).to_string();
         assert_eq!(server.send("POST", "/api/v1/vdbs", Some(&body)).status, 202);

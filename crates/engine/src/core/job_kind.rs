@@ -51,6 +51,10 @@ pub enum JobKind {
     BookmarkCreate,
     /// Deletes a bookmark.
     BookmarkDelete,
+    /// Makes or renews a masked dSource.
+    MaskApply,
+    /// Holds rules of masking against a dSource.
+    MaskCheck,
     /// Gives up what a policy does not keep.
     Retention,
     /// Gives space back that nothing needs.
@@ -88,6 +92,8 @@ impl JobKind {
             JobKind::SnapshotDelete => "snapshot_delete",
             JobKind::BookmarkCreate => "bookmark_create",
             JobKind::BookmarkDelete => "bookmark_delete",
+            JobKind::MaskApply => "mask_apply",
+            JobKind::MaskCheck => "mask_check",
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",

@@ -42,6 +42,11 @@ pub fn tls_key(id: VdbId) -> String {
     format!("{id}/tls-key")
 }
 
+/// Of a key that values are masked with, by its name.
+pub fn masking_key(name: &str) -> String {
+    format!("masking/{name}")
+}
+
 /// The key of the name of the database that a VDB's URI opens.
 pub fn database_key(id: VdbId) -> String {
     format!("{id}/database")

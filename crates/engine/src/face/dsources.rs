@@ -41,6 +41,8 @@ pub enum FollowState {
     Paused,
     /// Only a user can fix it.
     Failed(Failure),
+    /// Made by masking another dSource; it follows nothing.
+    Masked,
     /// Being removed.
     Unlinking,
 }
@@ -129,6 +131,7 @@ impl Dsources<'_> {
         password: Option<Secret>,
     ) -> Result<JobId, Failure> {
         let dsource = self.parts.dsource(name)?;
+        dsource::check_follows(&dsource)?;
         if source.is_none() && password.is_none() {
             return Err(Failure::new(
                 ErrorKind::InvalidInput,
@@ -189,6 +192,7 @@ fn view(
     let status = follower.as_ref().and_then(|follower| follower.status());
     let state = match (dsource.state, &dsource.problem, status.as_ref().map(|s| &s.state)) {
         (DsourceState::Linking, _, _) => FollowState::Linking,
+        (DsourceState::Masked, _, _) => FollowState::Masked,
         (DsourceState::Unlinking, _, _) => FollowState::Unlinking,
         (DsourceState::Paused, _, _) => FollowState::Paused,
         (DsourceState::Failed, Some(problem), _) => FollowState::Failed(problem.clone()),

@@ -4,6 +4,7 @@
 use crate::face::bookmarks::Bookmarks;
 use crate::face::dsources::Dsources;
 use crate::face::jobs::Jobs;
+use crate::face::masks::Masks;
 use crate::face::opening::{self, EngineOptions};
 use crate::face::policies::Policies;
 use crate::face::pool::Pool;
@@ -219,6 +220,11 @@ impl Engine {
     /// Bookmarks.
     pub fn bookmarks(&self) -> Bookmarks<'_> {
         Bookmarks { parts: &self.parts }
+    }
+
+    /// Masked dSources.
+    pub fn masks(&self) -> Masks<'_> {
+        Masks { parts: &self.parts }
     }
 
     /// The histories of dSources and VDBs.

@@ -15,6 +15,7 @@ use crate::images::readiness;
 use crate::jobs::bookmark;
 use crate::jobs::dsource;
 use crate::jobs::link;
+use crate::jobs::mask;
 use crate::jobs::point;
 use crate::jobs::pool;
 use crate::jobs::provision;
@@ -167,6 +168,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
     all.extend(dsource::workflows());
     all.extend(snapshot::workflows());
     all.extend(bookmark::workflows());
+    all.extend(mask::workflows());
     all.extend(vdb::workflows());
     all
 }

@@ -4,6 +4,7 @@ use crate::core::kind::{PositionWriter, PositionWriters, ShownPosition};
 use crate::history::bookmarks;
 use crate::history::names;
 use crate::history::snapshots;
+use crate::jobs::dsource::check_follows;
 use crate::jobs::snapshot;
 use crate::parts::Parts;
 use offshoot_domain::{Dsource, Owner, Snapshot, SnapshotKind, Vdb};
@@ -36,6 +37,9 @@ impl Snapshots<'_> {
     /// `NotFound`, `Busy`.
     pub fn take(&self, object: &str) -> Result<JobId, Failure> {
         let owner = names::find(self.parts, object)?;
+        if let Owner::Dsource(id) = owner {
+            check_follows(&self.parts.catalog.get(id)?)?;
+        }
         snapshot::submit_take(self.parts, owner, object, SnapshotKind::Manual)
     }
 

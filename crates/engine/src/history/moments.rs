@@ -7,8 +7,8 @@ use crate::following::follower::Follower;
 use crate::history::bookmarks;
 use jiff::Timestamp;
 use offshoot_domain::{
-    Bookmark, Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target,
-    TimeRefusal, Timeflow, TimeflowView, Vdb, check_time, plan,
+    Bookmark, Dsource, DsourceState, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot,
+    Target, TimeRefusal, Timeflow, TimeflowView, Vdb, check_time, plan,
 };
 use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -168,7 +168,7 @@ pub fn resolve(
         (
             Owner::Dsource(id),
             Moment::At(_) | Moment::Log(_) | Moment::Transaction(_) | Moment::Latest,
-        ) => {
+        ) if core.catalog.get::<Dsource>(id)?.state != DsourceState::Masked => {
             let dsource: Dsource = core.catalog.get(id)?;
             let present = dsource.timeflow;
             let resolved = resolve_in_log(core, (&dsource, present), moment, ask);
@@ -192,7 +192,7 @@ pub fn resolve(
             let history = History::around(core, owner, bookmark.snapshot)?;
             finish(&history, Target::Snapshot(bookmark.snapshot), bookmark.position)
         }
-        (Owner::Vdb(_), Moment::Latest) => {
+        (_, Moment::Latest) => {
             let history = History::read(core, owner)?;
             let newest = history.snapshots.iter().max_by_key(|one| (one.taken_at, one.id));
             let Some(newest) = newest else {
@@ -205,6 +205,11 @@ pub fn resolve(
         (Owner::Vdb(_), _) => Err(Failure::new(
             ErrorKind::MomentUnavailable,
             "a VDB keeps no log of its own: only its snapshots and its present state can be opened",
+            "use --snapshot ID, --bookmark NAME or --latest",
+        )),
+        (Owner::Dsource(_), _) => Err(Failure::new(
+            ErrorKind::MomentUnavailable,
+            "a masked dSource keeps no log: only its images can be opened",
             "use --snapshot ID, --bookmark NAME or --latest",
         )),
     }

@@ -79,8 +79,8 @@ fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
     let follow = match dsource.state {
         DsourceState::Active => true,
         DsourceState::Paused | DsourceState::Failed => false,
-        // Their jobs finish or undo them.
-        DsourceState::Linking | DsourceState::Unlinking => return,
+        // Their jobs finish or undo them; a masked one follows nothing.
+        DsourceState::Linking | DsourceState::Unlinking | DsourceState::Masked => return,
     };
     match parts.start(dsource, follow) {
         Ok(()) => parts.clear(&dsource.name, Topic::Start),

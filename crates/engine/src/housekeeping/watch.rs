@@ -9,6 +9,7 @@ use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
 use crate::housekeeping::restart;
 use crate::images::readiness;
+use crate::jobs::mask;
 use crate::jobs::point;
 use crate::jobs::retention;
 use crate::jobs::snapshot;
@@ -16,7 +17,7 @@ use crate::parts::Parts;
 use crate::space::damage;
 use crate::space::room;
 use offshoot_catalog::JobState;
-use offshoot_domain::{Dsource, DsourceState, Snapshot, SnapshotKind, Vdb, VdbState};
+use offshoot_domain::{Dsource, DsourceState, Masking, Snapshot, SnapshotKind, Vdb, VdbState};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId, VdbId};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -36,6 +37,10 @@ const QUOTAS_PAUSE: Duration = Duration::from_secs(5);
 const FAILED_PAUSE: Duration = Duration::from_secs(2);
 /// Pause between checks for due snapshots of VDBs.
 const SNAPSHOT_PAUSE: Duration = Duration::from_secs(1);
+/// Pause between two tries to renew one that fails.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(60);
+/// Pause between looks for masked dSources that are due.
+const MASKS_PAUSE: Duration = Duration::from_secs(5);
 /// Pause between checks for what retention does not keep.
 const RETENTION_PAUSE: Duration = Duration::from_secs(60);
 /// Pause between attempts to release log that sources keep for nobody.
@@ -61,6 +66,9 @@ struct Rounds {
     /// When the next may be tried, after one that failed.
     taken_at: HashMap<DsourceId, Duration>,
     snapshots_at: Duration,
+    masks_at: Duration,
+    /// When each masked dSource was last renewed, or it was tried.
+    renewed_at: HashMap<DsourceId, Duration>,
     retention_at: Duration,
     /// VDBs without a due snapshot before then.
     unchanged: HashMap<VdbId, Duration>,
@@ -162,6 +170,7 @@ impl Rounds {
             self.snapshots_at = now + SNAPSHOT_PAUSE;
             self.take_due_snapshots(parts)?;
         }
+        self.renew_masked(parts, now)?;
         retention::submit_wanted(parts)?;
         if now >= self.retention_at {
             self.retention_at = now + RETENTION_PAUSE;
@@ -192,6 +201,28 @@ impl Rounds {
                 Err(failure) => {
                     tracing::warn!(dsource = %dsource.name, %failure, "no snapshot was taken");
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Renews masked dSources as they ask.
+    fn renew_masked(&mut self, parts: &Arc<Parts>, now: Duration) -> Result<(), Failure> {
+        if now < self.masks_at || !room::takes_on(parts) {
+            return Ok(());
+        }
+        self.masks_at = now + MASKS_PAUSE;
+        for masking in parts.catalog.list::<Masking>()? {
+            let tried =
+                self.renewed_at.get(&masking.id).is_some_and(|at| now < *at + RENEWAL_PAUSE);
+            if tried || !masking.is_due(parts.now()) {
+                continue;
+            }
+            match mask::submit_renewal(parts, &masking) {
+                Ok(_) => drop(self.renewed_at.insert(masking.id, now)),
+                // It is being renewed, or its source is copied again.
+                Err(failure) if failure.code == ErrorKind::Busy => {}
+                Err(failure) => tracing::warn!(masked = %masking.id, %failure, "it is not renewed"),
             }
         }
         Ok(())

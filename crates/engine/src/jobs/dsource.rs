@@ -7,7 +7,7 @@ use crate::jobs::link::forget_history;
 use crate::jobs::{reparent, resync, snapshot};
 use crate::parts::{Context, Parts};
 use offshoot_connector::SourceUri;
-use offshoot_domain::{Dsource, DsourceState};
+use offshoot_domain::{Dsource, DsourceState, Masking};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
@@ -52,9 +52,24 @@ fn wrong_state(dsource: &Dsource, hint: &str) -> Failure {
     Failure::new(ErrorKind::WrongState, message, hint)
 }
 
+/// Refuses what only makes sense for a dSource with a source of its own.
+///
+/// # Errors
+/// `WrongState` for a masked one.
+pub fn check_follows(dsource: &Dsource) -> Result<(), Failure> {
+    match dsource.state {
+        DsourceState::Masked => Err(wrong_state(
+            dsource,
+            "it follows no source; renew it from what it is masked from: offshoot mask apply",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Stops following the source.
 pub fn submit_pause(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let dsource = parts.dsource(name)?;
+    check_follows(&dsource)?;
     match dsource.state {
         DsourceState::Active | DsourceState::Failed => {
             submit(parts, JobKind::DsourcePause, &dsource)
@@ -66,6 +81,7 @@ pub fn submit_pause(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
 /// Follows the source again.
 pub fn submit_resume(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let dsource = parts.dsource(name)?;
+    check_follows(&dsource)?;
     match dsource.state {
         DsourceState::Paused | DsourceState::Failed => {
             submit(parts, JobKind::DsourceResume, &dsource)
@@ -78,6 +94,7 @@ pub fn submit_resume(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
 /// continue, one that copies the source again.
 pub fn submit_sync(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let dsource = parts.dsource(name)?;
+    check_follows(&dsource)?;
     let follower = parts.need_follower(&dsource)?;
     if dsource.state == DsourceState::Active {
         // Just after a start it is not known yet; why it does not stream, the job will say.
@@ -257,6 +274,7 @@ fn free(context: &Context) -> Result<(), Failure> {
 fn forget(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let Some(dsource) = dsource_of(context)? else { return Ok(()) };
+    parts.catalog.delete::<Masking>(dsource.id)?;
     parts.clear_all(&dsource.name)?;
     reparent::remember_source(parts, &dsource)?;
     parts.catalog.delete::<Dsource>(dsource.id)?;

@@ -340,6 +340,25 @@ impl EngineService for Guard {
         self.began(self.service.rewind_vdb(&self.own(name)?, request)?)
     }
 
+    fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
+        self.began(self.service.apply_mask(request)?)
+    }
+
+    fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
+        self.began(self.service.check_mask(request)?)
+    }
+
+    fn list_masks(&self) -> Result<Vec<api::Mask>, Failure> {
+        self.visible_of(self.service.list_masks()?, |one| &one.name)
+    }
+
+    fn show_mask(&self, name: &str) -> Result<api::Mask, Failure> {
+        if self.developer().is_some() {
+            self.seen(name)?;
+        }
+        self.service.show_mask(name)
+    }
+
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
         self.seen_moment(&request.moment)?;
         let on = self.own(&request.on)?;

@@ -28,6 +28,8 @@ struct State {
     policies: BTreeMap<String, Policy>,
     bookmarks: BTreeMap<String, Bookmark>,
     marked: Vec<CreateBookmark>,
+    masks: BTreeMap<String, Mask>,
+    masked: Vec<ApplyMask>,
     people: People,
 }
 
@@ -183,6 +185,11 @@ impl StandIn {
     /// The last request to set a bookmark that was received.
     pub fn last_bookmark(&self) -> Option<CreateBookmark> {
         self.lock().marked.last().cloned()
+    }
+
+    /// The last request to mask, or to check rules, that was received.
+    pub fn last_mask(&self) -> Option<ApplyMask> {
+        self.lock().masked.last().cloned()
     }
 
     /// The last request to refresh that was received.
@@ -417,6 +424,54 @@ impl EngineService for StandIn {
         let job = self.on_vdb("vdb_rewind", name, VdbState::Running)?;
         self.lock().rewinds.push((name.to_owned(), request));
         Ok(job)
+    }
+
+    fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        let name = request.name.clone().unwrap_or_else(|| format!("{}-masked", request.from));
+        let mask = Mask {
+            name: name.clone(),
+            source: request.from.clone(),
+            state: MaskState::Masked,
+            snapshot: Some(SnapshotId(1)),
+            masked_at: Some(time()),
+            key: Some("main".to_owned()),
+            every_ms: request.every_ms,
+            rows_masked: 7,
+            rows_per_second: 3,
+            values_masked: 14,
+            took_ms: 2000,
+            tables: vec![MaskTable {
+                name: "public.customers".to_owned(),
+                rows: 7,
+                rows_total: 7,
+                state: MaskTableState::Done,
+            }],
+            mode: MaskMode::Full,
+            columns_without_rule: vec![
+                "public.customers.phone: looks like a phone number".to_owned(),
+            ],
+            idle_rules: Vec::new(),
+            error: None,
+        };
+        state.masks.insert(name.clone(), mask);
+        state.masked.push(request);
+        Ok(state.job("mask_apply", &name, None))
+    }
+
+    fn check_mask(&self, request: ApplyMask) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        let job = state.job("mask_check", &request.from, None);
+        state.masked.push(request);
+        Ok(job)
+    }
+
+    fn list_masks(&self) -> Result<Vec<Mask>, Failure> {
+        Ok(self.lock().masks.values().cloned().collect())
+    }
+
+    fn show_mask(&self, name: &str) -> Result<Mask, Failure> {
+        self.lock().masks.get(name).cloned().ok_or_else(|| missing("masked dSource", name))
     }
 
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure> {

@@ -199,6 +199,30 @@ pub const BOOKMARK_DELETE: Case = Case {
     ..PLAIN
 };
 
+/// The key that is masked with stays when masking is undone.
+const MASKED_BEFORE: &[&str] = &["link shop", "mask first shop", "unlink first", "rest"];
+
+pub const MASK: Case = Case {
+    setup: MASKED_BEFORE,
+    action: "mask safe shop",
+    after: &["unlink safe"],
+    is_done: |shown| shown["dsources"]["safe"] == "Masked",
+    works: &["provision probe safe", "masked probe", "delete probe"],
+    ..PLAIN
+};
+
+pub const MASK_AGAIN: Case = Case {
+    setup: &["link shop", "mask safe shop", "provision dev safe", "rest"],
+    before: &["grow"],
+    action: "mask safe shop",
+    is_done: |shown| shown["dsources"]["safe"] == "Masked",
+    works: &["refresh dev", "masked dev"],
+    ..PLAIN
+};
+
+pub const MASK_CHECK: Case =
+    Case { setup: MASKED_BEFORE, action: "mask-check shop", works: &["sync shop"], ..PLAIN };
+
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
 
@@ -254,6 +278,9 @@ macro_rules! each_case {
             revival: REVIVE,
             bookmark: BOOKMARK,
             bookmark_deletion: BOOKMARK_DELETE,
+            masking: MASK,
+            masking_again: MASK_AGAIN,
+            rules_held_against_a_dsource: MASK_CHECK,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,

@@ -9,7 +9,7 @@ use offshoot_toy::Client;
 use offshoot_types::{Failure, JobId};
 use offshoot_workflow::FailAt;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ impl Session<'_> {
             ["rest"] => self.rest(),
             ["remember"] => self.remember(),
             ["same", name] => self.check_same(name),
+            ["masked", name] => self.check_masked(name),
             ["show", name, key] => self.ask(name, &format!("GET {key}")),
             ["put", name, key, value] => self.ask(name, &format!("SET {key} {value}")),
             ["grow"] => self.grow(),
@@ -197,6 +198,24 @@ impl Session<'_> {
             return Ok(Value::Null);
         }
         Err(Failure::internal(format!("{name} shows {shown:.300}, not {wanted:.300}")))
+    }
+
+    /// A VDB shows what the source does, but for values that are masked: of those it shows none.
+    fn check_masked(&self, name: &str) -> Result<Value, Failure> {
+        let values = |text: &str| {
+            serde_json::from_str::<BTreeMap<String, String>>(text)
+                .map_err(|error| Failure::internal(error.to_string()))
+        };
+        let shown = values(self.ask(name, "DUMP")?.as_str().unwrap_or_default())?;
+        let source = values(&self.ask_source("DUMP")?)?;
+        let fits = |(key, value): (&String, &String)| {
+            shown.get(key).is_some_and(|shown| (shown == value) != asked::is_masked(key))
+        };
+        let masked = source.keys().filter(|key| asked::is_masked(key)).count();
+        if masked > 0 && shown.len() == source.len() && source.iter().all(fits) {
+            return Ok(Value::Null);
+        }
+        Err(Failure::internal(format!("{name} shows {shown:?} of {source:?}")))
     }
 
     fn ask_source(&self, line: &str) -> Result<String, Failure> {

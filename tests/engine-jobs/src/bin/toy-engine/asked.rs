@@ -2,7 +2,7 @@
 
 use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Moment, PolicyChange};
-use offshoot_engine::{BookmarkRequest, Engine, LinkRequest, ProvisionRequest};
+use offshoot_engine::{BookmarkRequest, Engine, LinkRequest, MaskRequest, ProvisionRequest};
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["delete", name] => engine.vdbs().delete(name)?,
         ["mark", name, on] => bookmark(engine, name, on)?,
         ["unmark", name] => engine.bookmarks().delete(name)?,
+        ["mask", name, from] => mask(engine, name, from)?,
+        ["mask-check", from] => engine.masks().check(rules_for(from))?,
         ["reclaim"] => engine.pool().reclaim()?,
         ["rotate"] => engine.secrets().rotate(false)?,
         ["rotate", "forget"] => engine.secrets().rotate(true)?,
@@ -50,6 +52,22 @@ fn provision(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> 
 fn bookmark(engine: &Engine, name: &str, on: &str) -> Result<JobId, Failure> {
     let (name, on) = (name.to_owned(), on.to_owned());
     engine.bookmarks().create(BookmarkRequest { name, on, ..Default::default() })
+}
+
+/// All values of the source are masked; nothing else begins so.
+const RULES: &str = "k";
+
+fn rules_for(from: &str) -> MaskRequest {
+    MaskRequest { from: from.to_owned(), rules: RULES.to_owned(), ..Default::default() }
+}
+
+fn mask(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> {
+    engine.masks().apply(MaskRequest { name: Some(name.to_owned()), ..rules_for(from) })
+}
+
+/// Whether rules mask the value of a key.
+pub fn is_masked(key: &str) -> bool {
+    key.starts_with(RULES)
 }
 
 fn newest(engine: &Engine, name: &str) -> Result<offshoot_types::SnapshotId, Failure> {

@@ -1,0 +1,88 @@
+//! How a masked dSource is made.
+
+use crate::ObjectName;
+use jiff::Timestamp;
+use offshoot_types::{DsourceId, SnapshotId};
+use serde::{Deserialize, Serialize};
+
+/// The rules of a masked dSource, and what the last run of them gave. Kept apart from the dSource's own record, as
+/// rules may be long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Masking {
+    /// The masked dSource.
+    pub id: DsourceId,
+    /// What it is masked from.
+    pub source: DsourceId,
+    /// Its name at the last run.
+    pub source_name: ObjectName,
+    /// The rules as they were given.
+    pub rules: String,
+    /// The name of the key they mask with.
+    pub key: String,
+    /// How often it is renewed; none: when somebody asks.
+    #[serde(default)]
+    pub every_ms: Option<u64>,
+    /// The last run that gave an image.
+    pub last: MaskingRun,
+}
+
+impl Masking {
+    /// Whether it is time to renew it.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        let age = now.duration_since(self.last.ended_at).as_millis();
+        self.every_ms.is_some_and(|every| u64::try_from(age).is_ok_and(|age| age >= every))
+    }
+}
+
+/// A run of masking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MaskingRun {
+    /// The image it gave.
+    pub snapshot: SnapshotId,
+    /// The snapshot of the source that it began with.
+    pub of: SnapshotId,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How long the masking itself took, in milliseconds.
+    pub took_ms: u64,
+    /// Values that were replaced.
+    pub values: u64,
+    /// What was done to each table.
+    pub tables: Vec<MaskedRows>,
+    /// Rules that met nothing.
+    pub idle: Vec<String>,
+    /// Columns that look as if they had to be masked and have no rule, and why.
+    pub unruled: Vec<String>,
+}
+
+impl MaskingRun {
+    /// Rows that were written anew.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| table.rows).sum()
+    }
+}
+
+/// How far a table is masked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaskedRows {
+    /// The table as its users name it.
+    pub name: String,
+    /// Rows that were written anew.
+    pub rows: u64,
+    /// Rows to write, as the server estimates them.
+    pub rows_total: u64,
+    /// `waiting`, `running` or `done`.
+    pub state: MaskedRowsState,
+}
+
+/// Where a table stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaskedRowsState {
+    /// Not yet begun.
+    Waiting,
+    /// Being masked.
+    Running,
+    /// Masked.
+    Done,
+}

@@ -1,0 +1,386 @@
+//! Masking: the moment of a dSource is opened in a private server, masked there by rules, and what is left becomes an
+//! image of a masked dSource.
+//!
+//! # Invariants
+//! 1. A masked dSource and its images appear in one transaction, the last step: nothing half masked can be
+//!    provisioned.
+//! 2. The masked image MUST reach no block that only the unmasked copy had. It does not: an image is a tree of what its
+//!    files hold, the masked tables are new files, and the connector removes what else shows what was
+//!    ([`offshoot_connector::Masking::finish`]). Nothing leads from an image to the one that it was cloned from.
+//! 3. Masking that was cut off is begun again with a new clone, never continued on the same.
+
+use crate::core::job_kind::JobKind;
+use crate::core::keys::{job_key, masking_key};
+use crate::core::kind::Kind;
+use crate::history::moments::{Resolved, check};
+use crate::history::snapshots;
+use crate::images::opening::{self, DATASET, RECOVERY_DEADLINE, RESOLVED};
+use crate::images::readiness::{IMAGE, drop_image, take_image};
+use crate::jobs::provision::resolve_from;
+use crate::jobs::snapshot::SNAPSHOT;
+use crate::parts::{Context, Parts};
+use crate::serving::servers;
+use crate::space::room;
+use offshoot_connector::{MaskedTable, Server, TableState};
+use offshoot_domain::{
+    Dsource, DsourceState, MaskedRows, MaskedRowsState, Masking, MaskingRun, Moment, ObjectName,
+    Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow,
+};
+use offshoot_os::random_bytes;
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_workflow::{Key, Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Pause between two looks at how far it is that are stored.
+const TOLD_PAUSE_MS: u64 = 500;
+/// What a key for masking has of randomness.
+const KEY_BYTES: usize = 32;
+/// Findings that an error lists; all of them are notes of the job.
+const FINDINGS_SHOWN: usize = 10;
+
+/// Key under which the job stores how far each table is.
+pub const TABLES: Key<Vec<MaskedRows>> = Key::new("tables");
+/// Key under which it stores what was masked.
+const DONE: Key<Done> = Key::new("masked");
+
+/// What to mask.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Input {
+    /// The id of the masked dSource if it is a new one.
+    pub new: DsourceId,
+    /// The masked dSource.
+    pub name: ObjectName,
+    pub source: DsourceId,
+    pub moment: Moment,
+    pub rules: String,
+    pub every_ms: Option<u64>,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Done {
+    key: String,
+    took_ms: u64,
+    values: u64,
+    tables: Vec<MaskedRows>,
+    idle: Vec<String>,
+    unruled: Vec<String>,
+}
+
+/// The workflows.
+pub fn workflows() -> Vec<Workflow<Parts>> {
+    vec![
+        Workflow::new(JobKind::MaskApply)
+            .step_without_undo("resolve", resolve)
+            .step("mask", mask, discard)
+            .step("image", take_image, drop_image)
+            .step_without_undo("close", opening::delete_clone)
+            .point_of_no_return()
+            .step_without_undo("publish", publish),
+        Workflow::new(JobKind::MaskCheck).step_without_undo("resolve", resolve).step(
+            "check",
+            check_rules,
+            discard,
+        ),
+    ]
+}
+
+/// Starts a job that makes or renews a masked dSource.
+pub fn submit_apply(parts: &Arc<Parts>, input: &Input) -> Result<JobId, Failure> {
+    room::check_takes_on(parts, "a masked image")?;
+    check_input(parts, input)?;
+    let present = present(parts, &input.name)?;
+    let mut submission = Submission::new(JobKind::MaskApply, &input.name, input)
+        .exclusive(format!("name:{}", input.name))
+        .shared(input.source);
+    if let Some(present) = present {
+        submission = submission.shared(present.id);
+    }
+    parts.submit(submission)
+}
+
+/// Starts a job that holds rules against a dSource.
+pub fn submit_check(parts: &Arc<Parts>, input: &Input) -> Result<JobId, Failure> {
+    check_input(parts, input)?;
+    let source: Dsource = parts.catalog.get(input.source)?;
+    parts.submit(Submission::new(JobKind::MaskCheck, &source.name, input).shared(input.source))
+}
+
+/// Renews a masked dSource by the rules that it was made with.
+pub fn submit_renewal(parts: &Arc<Parts>, masking: &Masking) -> Result<JobId, Failure> {
+    let masked: Dsource = parts.catalog.get(masking.id)?;
+    submit_apply(
+        parts,
+        &Input {
+            new: masking.id,
+            name: masked.name,
+            source: masking.source,
+            moment: Moment::Latest,
+            rules: masking.rules.clone(),
+            every_ms: masking.every_ms,
+        },
+    )
+}
+
+/// The masked dSource of a name; none: the name is free.
+fn present(parts: &Parts, name: &ObjectName) -> Result<Option<Dsource>, Failure> {
+    let Some(owner) = parts.catalog.find_owner(name)? else { return Ok(None) };
+    let taken = || {
+        let hint = "choose another name for the masked dSource: --as NAME";
+        Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("the name '{name}' is taken by {owner}"),
+            hint,
+        )
+    };
+    match parts.catalog.find_named::<Dsource>(name)? {
+        Some(one) if one.state == DsourceState::Masked => Ok(Some(one)),
+        _ => Err(taken()),
+    }
+}
+
+fn check_input(parts: &Parts, input: &Input) -> Result<(), Failure> {
+    let source: Dsource = parts.catalog.get(input.source)?;
+    if source.state == DsourceState::Masked {
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!("'{}' is masked already", source.name),
+            "name the dSource that follows production",
+        ));
+    }
+    rules(parts, input)?;
+    check(parts, input.source.into(), &input.moment)
+}
+
+/// The rules, understood by the kind of database they are for.
+fn rules(parts: &Parts, input: &Input) -> Result<Box<dyn offshoot_connector::Masking>, Failure> {
+    let kind = Kind::of(parts, input.source.into())?;
+    let masker = kind.connector.masker().ok_or_else(|| {
+        let message = format!("databases of the kind '{}' cannot be masked", kind.connector.kind());
+        Failure::new(ErrorKind::InvalidInput, message, "mask one of another kind")
+    })?;
+    masker.read(&input.rules)
+}
+
+fn resolve(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    resolve_from(context, input.source.into(), &input.moment)
+}
+
+/// Undo: ends the server and removes the clone.
+fn discard(context: &Context) -> Result<(), Failure> {
+    opening::unmount_clone(context)?;
+    opening::delete_clone(context)
+}
+
+/// A private server on a new clone of what was resolved, replayed to its moment. What an attempt before this one left
+/// is removed (invariant 3).
+fn open(context: &Context, kind: &Kind) -> Result<Arc<dyn Server>, Failure> {
+    discard(context)?;
+    let (parts, resolved): (_, Resolved) = (context.app(), context.need(RESOLVED)?);
+    let dataset = parts.store.clone_snapshot(resolved.image).map_err(|e| e.failure())?;
+    context.set(DATASET, &dataset)?;
+    opening::mount_clone(context)?;
+    opening::replay_resolved(context)?;
+    let key = job_key(context.job_id());
+    opening::start_private(parts, &key, kind, dataset, RECOVERY_DEADLINE)?;
+    let gone = || Failure::internal("the server of the copy has ended");
+    parts.servers.get(&key).ok_or_else(gone)
+}
+
+fn mask(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    let (kind, rules) = (Kind::of(parts, input.source.into())?, rules(parts, &input)?);
+    let server = open(context, &kind)?;
+    let secret = key(parts, rules.key_name())?;
+    let started = parts.elapsed_ms();
+    let mut told_at = None;
+    let masked = rules.mask(&*server, &secret, &mut |tables| {
+        context.check_cancelled()?;
+        tell(context, tables, &mut told_at)
+    })?;
+    drop(server);
+    let job = job_key(context.job_id());
+    opening::stop_clean(parts, &job)?;
+    let dataset = context.need(DATASET)?;
+    let files = servers::spec(parts, &job, String::new(), &kind, dataset, None)?.files;
+    rules.finish(&files)?;
+    note(context, &masked.idle, "no table or column fits the rule ")?;
+    note(context, &masked.unruled, "no rule for ")?;
+    context.set(
+        DONE,
+        &Done {
+            key: rules.key_name().to_owned(),
+            took_ms: parts.elapsed_ms() - started,
+            values: masked.values,
+            tables: masked.tables.iter().map(shown).collect(),
+            idle: masked.idle,
+            unruled: masked.unruled,
+        },
+    )
+}
+
+fn note(context: &Context, findings: &[String], what: &str) -> Result<(), Failure> {
+    findings.iter().try_for_each(|one| context.note(format!("{what}{one}")))
+}
+
+fn check_rules(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    let (kind, rules) = (Kind::of(parts, input.source.into())?, rules(parts, &input)?);
+    let checked = rules.check(&*open(context, &kind)?);
+    discard(context)?;
+    let checked = checked?;
+    note(context, &checked.problems, "")?;
+    note(context, &checked.idle, "no table or column fits the rule ")?;
+    note(context, &checked.unruled, "no rule for ")?;
+    if checked.problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidInput,
+        format!("the rules do not fit: {}", first(&checked.problems)),
+        "change the rules; docs/masking.md says what fits which column",
+    ))
+}
+
+/// The first findings, in a sentence.
+fn first(findings: &[String]) -> String {
+    let mut shown = findings[..findings.len().min(FINDINGS_SHOWN)].join("; ");
+    if findings.len() > FINDINGS_SHOWN {
+        shown += &format!("; and {} more", findings.len() - FINDINGS_SHOWN);
+    }
+    shown
+}
+
+/// Stores how far it is, now and then.
+fn tell(
+    context: &Context,
+    tables: &[MaskedTable],
+    told_at: &mut Option<u64>,
+) -> Result<(), Failure> {
+    let now = context.app().elapsed_ms();
+    let all_done = tables.iter().all(|table| table.state == TableState::Done);
+    if !all_done && told_at.is_some_and(|at| now < at + TOLD_PAUSE_MS) {
+        return Ok(());
+    }
+    *told_at = Some(now);
+    let sum = |of: fn(&MaskedTable) -> u64| tables.iter().map(of).sum::<u64>();
+    let total = sum(|table| table.rows_total.max(table.rows));
+    context.progress(sum(|table| table.rows), total, "rows");
+    context.set(TABLES, &tables.iter().map(shown).collect())
+}
+
+fn shown(table: &MaskedTable) -> MaskedRows {
+    let MaskedTable { name, rows, rows_total, state } = table.clone();
+    let state = match state {
+        TableState::Waiting => MaskedRowsState::Waiting,
+        TableState::Running => MaskedRowsState::Running,
+        TableState::Done => MaskedRowsState::Done,
+    };
+    MaskedRows { name, rows, rows_total, state }
+}
+
+/// The key of a name; made when it is first asked for. It stays when the masked dSource goes, so that one made again
+/// shows the same masks.
+fn key(parts: &Parts, name: &str) -> Result<Secret, Failure> {
+    let place = masking_key(name);
+    if let Some(key) = parts.catalog.secret(&place)? {
+        return Ok(key);
+    }
+    let key: String =
+        random_bytes::<KEY_BYTES>().iter().map(|byte| format!("{byte:02x}")).collect();
+    let key = Secret::new(key);
+    parts.catalog.put_secret(&place, &key)?;
+    Ok(key)
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    let (image, done): (SnapshotId, Done) = (context.need(IMAGE)?, context.need(DONE)?);
+    let resolved: Resolved = context.need(RESOLVED)?;
+    let base = snapshots::find(parts, resolved.snapshot).ok();
+    let source: Dsource = parts.catalog.get(input.source)?;
+    let now = parts.now();
+    let Done { key, took_ms, values, tables, idle, unruled } = done;
+    let of = resolved.snapshot;
+    let last =
+        MaskingRun { snapshot: image, of, ended_at: now, took_ms, values, tables, idle, unruled };
+    parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        if tx.find::<Snapshot>(image)?.is_some() {
+            return Ok(());
+        }
+        let present = tx.find_named::<Dsource>(&input.name)?;
+        let masked = match present {
+            Some(present) => Dsource { server_version: source.server_version.clone(), ..present },
+            None => masked_of(&source, &input, now),
+        };
+        let timeflow = match masked.timeflow {
+            Some(timeflow) => timeflow,
+            None => tx.allocate::<Timeflow>()?,
+        };
+        if masked.timeflow.is_none() {
+            tx.put(&timeflow_of(&masked, timeflow, now))?;
+        }
+        let masked = Dsource { timeflow: Some(timeflow), ..masked };
+        tx.put(&masked)?;
+        tx.put(&Snapshot {
+            id: image,
+            owner: masked.id.into(),
+            timeflow,
+            position: resolved.position,
+            replay_from: resolved.position.log,
+            epoch: base.as_ref().map_or(0, |base| base.epoch),
+            kind: SnapshotKind::Masked,
+            taken_at: now,
+            readiness: Readiness::Ready { image, proven: false },
+            unchecked: Vec::new(),
+        })?;
+        tx.put(&Masking {
+            id: masked.id,
+            source: source.id,
+            source_name: source.name.clone(),
+            rules: input.rules.clone(),
+            key,
+            every_ms: input.every_ms,
+            last,
+        })
+    })?;
+    context.set(SNAPSHOT, &image)
+}
+
+/// The record of a new masked dSource. Its identity is one of its own: no VDB of it can be given the source as parent,
+/// and none of the source's this one.
+fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
+    Dsource {
+        id: input.new,
+        name: input.name.clone(),
+        state: DsourceState::Masked,
+        problem: None,
+        source: format!("masked:{}", source.name),
+        identity: format!("masked:{}:{}", input.new, source.identity),
+        reservation: None,
+        created_at: now,
+        policy: Policy::default(),
+        log_dataset: None,
+        staging_dataset: None,
+        timeflow: None,
+        synced_to: None,
+        warnings: Vec::new(),
+        ..source.clone()
+    }
+}
+
+fn timeflow_of(masked: &Dsource, id: offshoot_types::TimeflowId, now: jiff::Timestamp) -> Timeflow {
+    Timeflow {
+        id,
+        owner: masked.id.into(),
+        parent: None,
+        origin: None,
+        dataset: None,
+        log: Vec::new(),
+        log_dataset: None,
+        started_at: now,
+        ended_at: None,
+    }
+}
