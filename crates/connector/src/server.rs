@@ -92,6 +92,9 @@ pub struct Replay<'a> {
     pub to: LogPosition,
     /// How long it may take.
     pub deadline: Duration,
+    /// Puts what the clone's servers have written into its files. To be called after one has stopped, before its files
+    /// are read or changed.
+    pub flush: &'a dyn Fn() -> Result<(), Failure>,
     /// Called every 10 to 100 ms with how far it has come, if known; `false` cancels.
     pub tick: &'a mut dyn FnMut(Option<LogPosition>) -> bool,
 }

@@ -143,6 +143,10 @@ pub trait Delivery: Debug + Send + Sync {
     fn clean_stale(&self, dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, Failure>;
 }
 
+/// Puts what clients have written so far into the dataset. It waits for the delivery's own answers, so nothing that those
+/// need may be held meanwhile.
+pub type Flusher = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
+
 /// A dataset that is delivered. Dropping it ends it, by force after a moment; call [`Delivered::end`] to see
 /// errors.
 pub trait Delivered: Debug + Send + Sync {
@@ -151,6 +155,10 @@ pub trait Delivered: Debug + Send + Sync {
 
     /// Whether it still serves: `false` once somebody ended it from outside.
     fn is_serving(&self) -> bool;
+
+    /// What puts writes that were gathered on the way into the dataset; `None` where each arrives before it is
+    /// acknowledged.
+    fn flusher(&self) -> Option<Flusher>;
 
     /// From now on the dataset and what its clients have open outlive this process, once the next commit is done and
     /// as long as somebody holds the log and what [`Delivered::handover`] returns.

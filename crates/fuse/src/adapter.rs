@@ -1,6 +1,6 @@
 //! Answers the kernel's requests from a [`Session`].
 
-use crate::attributes::{file_attr, file_type, new_kind, time};
+use crate::attributes::{file_attr, file_attr_of_gone, file_type, new_kind, time};
 use crate::options::MountOptions;
 use crate::sync_queue::{SyncQueue, Waiter};
 use fuser::{
@@ -152,12 +152,25 @@ impl Adapter {
         }
     }
 
+    fn session_set(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        change: &SetAttr,
+    ) -> Result<Attr, Errno> {
+        attempt(|| self.session.set_attributes(request.uid(), Ino(ino.0), change))
+    }
+
     fn reply_attr(&self, reply: ReplyAttr, result: Result<Attr, Errno>) {
         match result {
             Ok(attr) => reply.attr(&TTL, &file_attr(&attr, self.owner)),
             Err(errno) => reply.error(errno),
         }
     }
+}
+
+fn is_gone(errno: Errno) -> bool {
+    [libc::ENOENT, libc::ESTALE].contains(&errno.code())
 }
 
 fn errno(error: Error) -> Errno {
@@ -279,10 +292,15 @@ impl Filesystem for Adapter {
             atime: atime.map(time),
             mtime: mtime.map(time),
         };
-        self.reply_attr(
-            reply,
-            attempt(|| self.session.set_attributes(request.uid(), Ino(ino.0), &change)),
-        );
+        let only_times = SetAttr { atime: None, mtime: None, ..change } == SetAttr::default();
+        match self.session_set(request, ino, &change) {
+            // A kernel that gathers writes tells the times of a file after its last name has gone: nobody will
+            // ask for them, but an error would be that of everything that is flushed with it.
+            Err(errno) if self.write_back && only_times && is_gone(errno) => {
+                reply.attr(&TTL, &file_attr_of_gone(ino));
+            }
+            result => self.reply_attr(reply, result),
+        }
     }
 
     fn readlink(&self, _request: &Request, ino: INodeNo, reply: ReplyData) {

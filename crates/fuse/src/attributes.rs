@@ -46,6 +46,27 @@ pub(crate) fn file_attr(attr: &Attr, owner: Option<Owner>) -> FileAttr {
     }
 }
 
+/// Those of a file that has no name any more, as far as anybody can still ask for them.
+pub(crate) fn file_attr_of_gone(ino: INodeNo) -> FileAttr {
+    FileAttr {
+        ino,
+        size: 0,
+        blocks: 0,
+        atime: SystemTime::UNIX_EPOCH,
+        mtime: SystemTime::UNIX_EPOCH,
+        ctime: SystemTime::UNIX_EPOCH,
+        crtime: SystemTime::UNIX_EPOCH,
+        kind: FileType::RegularFile,
+        perm: 0,
+        nlink: 0,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: IO_SIZE,
+        flags: 0,
+    }
+}
+
 /// The moment that `utimensat` asks for.
 pub(crate) fn time(time: TimeOrNow) -> SystemTime {
     match time {

@@ -3,8 +3,9 @@
 use crate::mount::{Mount, check_host};
 use crate::mount_table::clean_stale_mounts;
 use crate::options::{FuseOptions, MountOptions};
-use offshoot_delivery::{Delivered, Delivery, Ended, Location, Spec};
+use offshoot_delivery::{Delivered, Delivery, Ended, Flusher, Location, Spec};
 use offshoot_fs::{FileSystem, VolatileLog};
+use offshoot_os::files::sync_file_system;
 use offshoot_types::Failure;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,11 @@ impl Delivered for Mount {
 
     fn is_serving(&self) -> bool {
         Mount::is_serving(self)
+    }
+
+    fn flusher(&self) -> Option<Flusher> {
+        let path = self.gathers().then(|| self.path().to_owned())?;
+        Some(Box::new(move || sync_file_system(&path)))
     }
 
     fn survive(&self, volatile: Arc<VolatileLog>) {

@@ -75,6 +75,8 @@ pub(crate) struct Mount {
     /// The connection to the kernel, until it should end.
     device: Option<OwnedFd>,
     resends: Arc<AtomicBool>,
+    /// Whether the kernel keeps writes for a while.
+    gathers: bool,
 }
 
 impl std::fmt::Debug for Mount {
@@ -106,7 +108,8 @@ impl Mount {
         let adapter = Adapter::new(session.clone(), options);
         let resends = adapter.resends();
         let kernel = fuser::Session::new(adapter, &path, &config(options)).map_err(refused)?;
-        let mount = Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)?;
+        let mut mount = Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)?;
+        mount.gathers = options.write_back;
         mount.set_read_ahead(options.fuse.read_ahead_bytes);
         Ok(mount)
     }
@@ -165,6 +168,7 @@ impl Mount {
             session: Arc::downgrade(session),
             device: Some(device),
             resends,
+            gathers: false,
         })
     }
 
@@ -181,6 +185,11 @@ impl Mount {
         if let Some(session) = self.session.upgrade() {
             session.survive(volatile);
         }
+    }
+
+    /// Whether the kernel keeps writes for a while.
+    pub(crate) fn gathers(&self) -> bool {
+        self.gathers
     }
 
     /// The mount point, absolute and without symbolic links.

@@ -16,6 +16,15 @@ pub fn open_directory(path: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
+/// Writes out what programs have written to a file system, named by a directory of it, and waits until its files have
+/// it. Whether it is durable then is the file system's to say.
+///
+/// # Errors
+/// File system errors, those of writes among them.
+pub fn sync_file_system(directory: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(open_directory(directory)?)?)
+}
+
 /// Opens a plain file below a directory to read. No link on the way is followed, no pipe or device is waited for.
 ///
 /// # Errors

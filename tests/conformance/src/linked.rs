@@ -308,7 +308,14 @@ impl<'a> Linked<'a> {
         tick: &mut dyn FnMut(Option<LogPosition>) -> bool,
     ) -> Result<Replayed, Failure> {
         let target = self.target(clone);
-        let replay = Replay { log: &*self.log, target: &*target, to, deadline: PATIENCE, tick };
+        let replay = Replay {
+            log: &*self.log,
+            target: &*target,
+            to,
+            deadline: PATIENCE,
+            flush: &|| Ok(()),
+            tick,
+        };
         self.connector.replay(self.spec(clone), replay)
     }
 

@@ -37,6 +37,38 @@ fn two_clones_are_independent() {
     assert!(!is_mounted(&right) && !is_mounted(&origin));
 }
 
+/// What is written is gathered by the kernel; after a flush an image has all of it, also where files were changed,
+/// renamed and removed meanwhile.
+#[test]
+fn gathered_writes_are_in_the_dataset_after_a_flush() {
+    let mut server = server(&["--write-back"]);
+    let (mount, clone) = (server.mount(), server.mountpoint("clone"));
+    let at = mount.display();
+    let file = File::create(mount.join("file")).unwrap();
+    for round in 0..5_u8 {
+        for page in 0..200_u64 {
+            file.write_all_at(&[round + 1; 8192], (page * 7 % 200) * 8192).unwrap();
+        }
+        // A name that goes while its times are not told yet.
+        fs::write(mount.join("passing"), b"soon gone").unwrap();
+        let held = File::options().append(true).open(mount.join("passing")).unwrap();
+        (&held).write_all(b" and written to").unwrap();
+        fs::remove_file(mount.join("passing")).unwrap();
+        fs::write(mount.join("new"), [round; 100]).unwrap();
+        fs::rename(mount.join("new"), mount.join("renamed")).unwrap();
+        server.command(&format!("flush {at}"));
+        drop(held);
+        let snapshot = server.command(&format!("snapshot {at}"));
+        let dataset = server.command(&format!("clone {snapshot}"));
+        server.command(&format!("mount {dataset} {}", clone.display()));
+        assert_eq!(fs::read(clone.join("file")).unwrap(), vec![round + 1; 200 * 8192]);
+        assert_eq!(fs::read(clone.join("renamed")).unwrap(), [round; 100]);
+        assert!(!clone.join("passing").exists());
+        assert_eq!(server.command(&format!("unmount {}", clone.display())), "Clean");
+    }
+    server.command(&format!("flush {at}"));
+}
+
 #[test]
 fn a_remount_after_a_rewind_shows_nothing_stale() {
     let mut server = server(&[]);

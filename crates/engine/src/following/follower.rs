@@ -77,7 +77,7 @@ impl Follower {
             .ok_or_else(|| Failure::internal(format!("'{}' has no log", dsource.name)))?;
         let kind = Kind::of_dsource(serving, dsource)?;
         let layout = kind.connector.layout();
-        let directory = serving.volumes.mount_log(dataset)?.join(layout.log);
+        let directory = serving.volumes.mount_gathering(dataset)?.join(layout.log);
         let files = serving.volumes.files(dataset)?;
         files.mark_stream();
         // A VDB's superuser, who acts as the servers' user, must not see production's log.

@@ -56,10 +56,17 @@ pub fn delete_clone(context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// Step: mounts the clone.
+/// Step: mounts the clone. What writes to it before somebody gets it writes much, and all of it again after a crash: its
+/// writes are gathered.
 pub fn mount_clone(context: &Context) -> Result<(), Failure> {
     let started = context.app().elapsed_ms();
-    context.app().volumes.mount(context.need(DATASET)?)?;
+    let replays = context.get(RESOLVED)?.is_none_or(|resolved| resolved.recover_to.is_some());
+    let (volumes, dataset) = (&context.app().volumes, context.need(DATASET)?);
+    if replays {
+        volumes.mount_gathering(dataset)?
+    } else {
+        volumes.mount(dataset)?
+    };
     context.set(MOUNT_MS, &(context.app().elapsed_ms() - started))
 }
 
@@ -99,6 +106,7 @@ pub fn replay(
             target: &follower.target(parts.volumes.files(dataset)?),
             to,
             deadline: REPLAY_DEADLINE,
+            flush: &|| parts.volumes.flush(dataset),
             tick: &mut |reached| {
                 if let Some(reached) = reached {
                     context.progress(reached.bytes_since(from).min(total), total, "bytes");
@@ -113,14 +121,14 @@ pub fn replay(
         tracing::warn!(job = %context.job_id(), warning, "cutting the ties of the copy");
     }
     drop(replayed);
-    stop_clean(parts, &key)?;
+    stop_clean(parts, &key, dataset)?;
     connector.finish_image(&*files)
 }
 
-/// Stops a job's server and makes sure that what it leaves is clean.
-pub fn stop_clean(parts: &Parts, key: &str) -> Result<(), Failure> {
+/// Stops a job's server and makes sure that what it leaves is clean, and in the dataset.
+pub fn stop_clean(parts: &Parts, key: &str, dataset: DatasetId) -> Result<(), Failure> {
     if parts.servers.stop(key, StopMode::Fast)? {
-        return Ok(());
+        return parts.volumes.flush(dataset);
     }
     Err(Failure::internal("the server of the copy did not stop cleanly"))
 }

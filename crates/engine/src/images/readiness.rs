@@ -84,7 +84,7 @@ fn recover(context: &Context) -> Result<(), Failure> {
         Owner::Vdb(_) => {
             let key = job_key(context.job_id());
             opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
-            opening::stop_clean(parts, &key)
+            opening::stop_clean(parts, &key, dataset)
         }
     }
 }

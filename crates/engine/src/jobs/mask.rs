@@ -181,7 +181,7 @@ fn open(context: &Context, kind: &Kind) -> Result<Arc<dyn Server>, Failure> {
     let (parts, resolved): (_, Resolved) = (context.app(), context.need(RESOLVED)?);
     let dataset = parts.store.clone_snapshot(resolved.image).map_err(|e| e.failure())?;
     context.set(DATASET, &dataset)?;
-    opening::mount_clone(context)?;
+    parts.volumes.mount_gathering(dataset)?;
     opening::replay_resolved(context)?;
     let key = job_key(context.job_id());
     opening::start_private(parts, &key, kind, dataset, RECOVERY_DEADLINE)?;
@@ -202,8 +202,8 @@ fn mask(context: &Context) -> Result<(), Failure> {
     })?;
     drop(server);
     let job = job_key(context.job_id());
-    opening::stop_clean(parts, &job)?;
     let dataset = context.need(DATASET)?;
+    opening::stop_clean(parts, &job, dataset)?;
     let files = servers::spec(parts, &job, String::new(), &kind, dataset, None)?.files;
     rules.finish(&files)?;
     note(context, &masked.idle, "no table or column fits the rule ")?;

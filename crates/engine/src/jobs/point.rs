@@ -113,6 +113,7 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
         target: &follower.target(parts.volumes.files(dataset)?),
         to: follower.log().end().min(LogPosition(from.position.log.0 + ROUND_BYTES_MAX)),
         deadline: ROUND_DEADLINE,
+        flush: &|| parts.volumes.flush(dataset),
         tick: &mut |_| !context.is_cancelled(),
     };
     Ok(maker.make_point(spec, from.position.log, replay)?.map(Made::from))

@@ -31,6 +31,8 @@ pub struct Volumes {
 struct Volume {
     files: Arc<FileSystem>,
     delivered: Option<Box<dyn Delivered>>,
+    /// Whether what is delivered gathers writes.
+    gathers: bool,
 }
 
 impl Volumes {
@@ -75,19 +77,42 @@ impl Volumes {
             return Ok(volume.files.clone());
         }
         let files = FileSystem::new(self.store.dataset(dataset).map_err(|e| e.failure())?);
-        open.insert(dataset, Volume { files: files.clone(), delivered: None });
+        open.insert(dataset, Volume { files: files.clone(), delivered: None, gathers: false });
         Ok(files)
     }
 
-    /// Mounts a database's dataset unless it is mounted already; returns its mount point.
+    /// Mounts a database's dataset unless it is mounted already; returns its mount point. A mount that gathers writes
+    /// is replaced.
     pub fn mount(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
+        if self.open.lock().get(&dataset).is_some_and(|volume| volume.gathers) {
+            self.flush(dataset)?;
+            self.unmount(dataset)?;
+        }
         self.deliver(dataset, &self.spec(dataset))
     }
 
-    /// The same for a dataset of received log, whose writes may be gathered on the way: nothing of a log counts
-    /// before it is synced, and its records, unlike pages, reveal where they are torn.
-    pub fn mount_log(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
+    /// The same, but writes are gathered on the way, as they come in far fewer requests then. Only for what does not
+    /// count before it is synced: received log, whose records reveal where they are torn, and copies that nobody has
+    /// yet and that are thrown away after a crash. Before a copy's files are read or changed by path, or an image is
+    /// made of them, they MUST be [flushed](Volumes::flush).
+    pub fn mount_gathering(&self, dataset: DatasetId) -> Result<PathBuf, Failure> {
         self.deliver(dataset, &Spec { gather_writes: true, ..self.spec(dataset) })
+    }
+
+    /// Puts what programs have written so far into the dataset.
+    ///
+    /// # Errors
+    /// That of a write that failed on the way.
+    pub fn flush(&self, dataset: DatasetId) -> Result<(), Failure> {
+        let flusher = {
+            let open = self.open.lock();
+            open.get(&dataset).and_then(|volume| volume.delivered.as_ref()?.flusher())
+        };
+        let Some(flusher) = flusher else { return Ok(()) };
+        flusher().map_err(|error| {
+            let message = format!("what was written to {dataset} is not all there: {error}");
+            Failure::internal(message).or_pool_full(&error)
+        })
     }
 
     fn deliver(&self, dataset: DatasetId, spec: &Spec) -> Result<PathBuf, Failure> {
@@ -112,7 +137,8 @@ impl Volumes {
         let Location::Directory(path) = delivered.location() else {
             return Err(Failure::internal("servers run on this host: they need a directory of it"));
         };
-        open.insert(dataset, Volume { files, delivered: Some(delivered) });
+        let gathers = spec.gather_writes;
+        open.insert(dataset, Volume { files, delivered: Some(delivered), gathers });
         Ok(path)
     }
 
@@ -120,7 +146,9 @@ impl Volumes {
     /// next commit on. Otherwise, or without a keeper, they end with this process.
     pub fn give_into_custody(&self, dataset: DatasetId) {
         let open = self.open.lock();
-        let Some(Volume { files, delivered: Some(delivered) }) = open.get(&dataset) else { return };
+        let Some(Volume { files, delivered: Some(delivered), .. }) = open.get(&dataset) else {
+            return;
+        };
         let handover = delivered.handover().filter(|_| self.custody.possible());
         let Some(handover) = handover else { return };
         if files.volatile().is_some() {
@@ -142,7 +170,8 @@ impl Volumes {
     pub fn take_over(&self, dataset: DatasetId, handover: Vec<OwnedFd>) -> Result<(), Failure> {
         let files = self.files(dataset)?;
         let delivered = self.delivery.resume(files.clone(), &self.spec(dataset), handover)?;
-        self.open.lock().insert(dataset, Volume { files, delivered: Some(delivered) });
+        let volume = Volume { files, delivered: Some(delivered), gathers: false };
+        self.open.lock().insert(dataset, volume);
         Ok(())
     }
 
@@ -164,7 +193,7 @@ impl Volumes {
     /// Unmounts a dataset and drops its file system; it is no error if it is not mounted.
     pub fn unmount(&self, dataset: DatasetId) -> Result<(), Failure> {
         let volume = self.open.lock().remove(&dataset);
-        if let Some(Volume { files, delivered }) = volume {
+        if let Some(Volume { files, delivered, .. }) = volume {
             let ended = delivered.map(|delivered| delivered.end(GRACE)).transpose();
             if files.volatile().is_some() {
                 files.survive_no_longer();

@@ -38,7 +38,8 @@ impl PointMaker for Postgres {
         if let Some(point) = &point {
             rounds::resume(&*files, segment_bytes, point)?;
         }
-        let made = rounds::run(&files, launch, &end, replay.deadline, &mut || (replay.tick)(None))?;
+        let Replay { deadline, flush, tick, .. } = replay;
+        let made = rounds::run(&files, launch, &end, deadline, flush, &mut || tick(None))?;
         Ok(Some(RecoveryPoint {
             position: made.end().position().into(),
             replay_from: made.end().replay_from().into(),

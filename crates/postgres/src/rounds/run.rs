@@ -50,6 +50,8 @@ fn check_begin(files: &dyn DataDir, control: &ControlFile, end: &End) -> Result<
 /// copy is a snapshot of a standby, or a point that [`super::resume`] made go on. `spec.tcp_port` is ignored. The
 /// server does not sync: the caller makes the result durable as a whole.
 ///
+/// `flush` is called when the server has stopped: it puts what it wrote into `files`.
+///
 /// `tick` is called every 2 to 20 ms; `false` cancels. After an error the copy must be thrown away.
 ///
 /// # Errors
@@ -60,6 +62,7 @@ pub fn run(
     mut spec: ServerSpec,
     end: &End,
     deadline: Duration,
+    flush: &dyn Fn() -> Result<(), Failure>,
     tick: &mut dyn FnMut() -> bool,
 ) -> Result<Point, Failure> {
     let control = ControlFile::read(&**files)?;
@@ -72,6 +75,7 @@ pub fn run(
     let mut server = server::start(spec)?;
     server.wait_logged(RECOVERED, deadline, &mut |_| tick())?;
     stop(&mut server)?;
+    flush()?;
     let control = ControlFile::read(&**files)?;
     check_written(files, &control, end)?;
     let point = Point {

@@ -111,7 +111,7 @@ impl Received {
             None => self.place(data, control(&self.bin, data).redo_lsn, end.position()),
         }
         let spec = scratch.spec(&self.bin, data, "round");
-        let point = rounds::run(&files, spec, end, DEADLINE, &mut || true).unwrap();
+        let point = rounds::run(&files, spec, end, DEADLINE, &|| Ok(()), &mut || true).unwrap();
         assert_eq!(Point::read(&*files, SEGMENT).unwrap().as_ref(), Some(&point));
         assert_eq!(point.end(), end);
         point
@@ -228,9 +228,9 @@ fn content_of(mut server: Server) -> BTreeMap<String, String> {
     content
 }
 
-/// A step of a round's length in bytes: mostly short, so that much is open at its end.
-fn step(turn: u64) -> u64 {
-    [1, 9000, 300_000, 5, 4_000_000, 70_000, 20_000_000][(turn % 7) as usize] + turn * 4099 % 8192
+/// The length of a round in bytes, of `all`: mostly short, so that much is open at its end.
+fn step(turn: u64, all: u64) -> u64 {
+    [1, 9000, 300_000, 5, all / 45, 70_000, all / 9][(turn % 7) as usize] + turn * 4099 % 8192
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn many_rounds_end_where_one_recovery_ends() {
         let mut halfway = None;
         while at < last.position() {
             turn += 1;
-            let limit = Lsn(at.0 + step(turn)).min(last.position());
+            let limit = Lsn(at.0 + step(turn, last.position().0 - begin.0)).min(last.position());
             let Some(end) = End::before(&received.archive, at, limit).unwrap() else { continue };
             received.round(&scratch, &data, &end);
             (count, at) = (count + 1, end.position());
@@ -289,7 +289,7 @@ fn misused(scratch: &Scratch, received: &Received, point: &Path, last: &End) {
     let again = |data: &Path| {
         let files: Arc<dyn DataDir> = Arc::new(plain(data));
         let spec = scratch.spec(&received.bin, data, "misused");
-        rounds::run(&files, spec, last, DEADLINE, &mut || true).unwrap_err()
+        rounds::run(&files, spec, last, DEADLINE, &|| Ok(()), &mut || true).unwrap_err()
     };
     // It was not made to go on.
     let data = scratch.copy(point, "not_resumed");

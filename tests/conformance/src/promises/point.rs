@@ -21,8 +21,14 @@ fn make(
 ) -> Result<Option<(Base, RecoveryPoint)>, Failure> {
     let image = linked.clone_of(&base.image);
     let (target, mut tick) = (linked.target(&image), |_| true);
-    let replay =
-        Replay { log: &*linked.log, target: &*target, to, deadline: PATIENCE, tick: &mut tick };
+    let replay = Replay {
+        log: &*linked.log,
+        target: &*target,
+        to,
+        deadline: PATIENCE,
+        flush: &|| Ok(()),
+        tick: &mut tick,
+    };
     let made = maker.make_point(linked.spec(&image), base.position, replay)?;
     assert!(linked.connector.adopt(linked.spec(&image)).unwrap().is_none(), "nothing runs");
     Ok(made.map(|point| (Base { image, position: point.position }, point)))

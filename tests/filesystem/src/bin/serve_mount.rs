@@ -8,7 +8,7 @@
 //! outlives this process and is taken over from the one before.
 //!
 //! Commands, one a line, each answered by one line `ok …` or `error …`:
-//! `snapshot MOUNTPOINT`, `clone SNAPSHOT`, `mount DATASET MOUNTPOINT`, `unmount MOUNTPOINT`,
+//! `snapshot MOUNTPOINT`, `flush MOUNTPOINT`, `clone SNAPSHOT`, `mount DATASET MOUNTPOINT`, `unmount MOUNTPOINT`,
 //! `delete DATASET`, `commit`, `write MOUNTPOINT PATH TEXT`, `remove MOUNTPOINT PATH`,
 //! `share MOUNTPOINT PATH MOUNTPOINT PATH`, `chmod MOUNTPOINT PATH OCTAL`.
 
@@ -105,6 +105,11 @@ impl Server {
                 let mounted = self.mounts.remove(mountpoint).ok_or("there is no such mount")?;
                 let how = mounted.delivered.end(Duration::from_millis(500))?;
                 Ok(format!("{how:?}"))
+            }
+            ["flush", mountpoint] => {
+                let flusher = self.at(mountpoint)?.delivered.flusher();
+                flusher.ok_or("it gathers nothing")?()?;
+                Ok(String::new())
             }
             ["delete", dataset] => {
                 self.store.delete_dataset(dataset.parse()?)?;
