@@ -84,8 +84,8 @@ impl Draw {
     }
 
     /// One of several, at least one.
-    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len() as u64) as usize]
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize]
     }
 
     /// Fills a buffer.

@@ -26,6 +26,7 @@ mod permutation;
 mod ruleset;
 mod shape;
 
+pub use algorithms::detokenize;
 pub use bind::{Bound, BoundColumn, BoundTable, Treatment};
 pub use facts::{ColumnFacts, TableFacts, TypeClass};
 pub use key::MaskingKey;

@@ -8,11 +8,9 @@ use std::sync::OnceLock;
 pub(crate) enum Alphabet {
     /// Letters by letters of the same script and case, digits by digits.
     All,
-    /// Decimal digits only.
-    Digits,
     /// Hexadecimal digits.
     Hex,
-    /// Decimal digits of a number: the first one does not become 0.
+    /// Decimal digits of a number: leading zeros stay, and no others come.
     Number,
 }
 
@@ -61,10 +59,10 @@ impl Shape {
         let several = text.bytes().filter(u8::is_ascii_digit).nth(1).is_some();
         for (number, c) in text.chars().enumerate() {
             let mut set = if keeps(number, c) { None } else { set_of(c, alphabet) };
-            if alphabet == Alphabet::Number && shape.digits.is_empty() && c != '0' {
-                // A single 0 may become any digit, and be what any digit becomes, unless a sign stands before it.
-                let alone = !several && number == 0;
-                set = set.filter(|_| alone).or(set.and(Some(Set::Range { first: 49, count: 9 })));
+            // A number of one digit may become any other; others keep their leading zeros, and no other ones come.
+            if alphabet == Alphabet::Number && shape.digits.is_empty() && (several || number > 0) {
+                set =
+                    set.filter(|_| c != '0').and(Some(Set::Range { first: '1' as u32, count: 9 }));
             }
             if let Some((set, digit)) = set.and_then(|set| Some((set, set.digit(c)?))) {
                 shape.digits.push(digit);
@@ -103,7 +101,7 @@ fn set_of(c: char, alphabet: Alphabet) -> Option<Set> {
         (Alphabet::Hex, '0'..='9' | 'a'..='f') => Some(Set::Block(const { &HEX })),
         (Alphabet::Hex, _) => None,
         (_, '0'..='9') => Some(DIGITS),
-        (Alphabet::Digits | Alphabet::Number, _) => None,
+        (Alphabet::Number, _) => None,
         (Alphabet::All, 'a'..='z') => Some(Set::Range { first: 'a' as u32, count: 26 }),
         (Alphabet::All, 'A'..='Z') => Some(Set::Range { first: 'A' as u32, count: 26 }),
         // Han and Hangul have no case, and their blocks of 128 would tell much.

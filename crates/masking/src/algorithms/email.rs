@@ -86,8 +86,7 @@ impl ValueMask for EmailMask {
             true => self.key.draw(value.to_lowercase().as_bytes()),
             false => self.key.draw(value.as_bytes()),
         };
-        let name: &&str = draw.pick(dictionary::LOCAL_PARTS);
-        out.push_str(name);
+        out.push_str(draw.pick(dictionary::LOCAL_PARTS));
         out.push('-');
         let mut bits = u128::from(draw.number()) << 64 | u128::from(draw.number());
         for _ in 0..HASH_CHARS {

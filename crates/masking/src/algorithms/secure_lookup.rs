@@ -73,8 +73,7 @@ impl ValueMask for Lookup {
             true => self.key.draw(value.to_lowercase().as_bytes()),
             false => self.key.draw(value.as_bytes()),
         };
-        let picked: &String = draw.pick(&self.values);
-        out.push_str(picked);
+        out.push_str(&self.values[draw.below(self.values.len() as u64) as usize]);
         Ok(Outcome::Value)
     }
 }
