@@ -95,6 +95,13 @@ const TABLE: &[Row] = &[
     },
     // The domain is pure: no I/O, no store, no clock.
     Row { name: "offshoot-domain", layer: 3, beside: &[], only: &["offshoot-types"] },
+    // Masking is pure, too: rules, keys and values, neither databases nor files.
+    Row {
+        name: "offshoot-masking",
+        layer: 3,
+        beside: &["offshoot-domain"],
+        only: &["offshoot-types", "offshoot-domain"],
+    },
     // Neither the catalog nor jobs know the store: what a step does is the engine's.
     Row {
         name: "offshoot-catalog",
@@ -118,12 +125,13 @@ const TABLE: &[Row] = &[
     Row {
         name: "offshoot-postgres",
         layer: 3,
-        beside: &["offshoot-domain", "offshoot-connector"],
+        beside: &["offshoot-domain", "offshoot-masking", "offshoot-connector"],
         only: &[
             "offshoot-types",
             "offshoot-os",
             "offshoot-launcher",
             "offshoot-domain",
+            "offshoot-masking",
             "offshoot-connector",
         ],
     },

@@ -1,0 +1,302 @@
+//! Holding rules against tables.
+//!
+//! Of several rules for a column the nearest one is taken: one for the table's very name before one for a pattern of
+//! tables, then one for the column's very name before one for a pattern of columns. Two that are equally near are a
+//! problem, never a choice.
+
+mod fitted;
+
+use crate::algorithm::{Length, Target, Uniqueness};
+use crate::discovery;
+use crate::facts::{ColumnFacts, TableFacts};
+use crate::key::MaskingKey;
+use crate::mask::Mask;
+use crate::ruleset::{ColumnRule, Ruleset, TableRule};
+
+/// Rules that were held against tables.
+#[derive(Debug, Default)]
+pub struct Bound {
+    /// The tables to treat.
+    pub tables: Vec<BoundTable>,
+    /// What keeps the rules from being applied, one line each. Unless there is none, nothing may be masked.
+    pub problems: Vec<String>,
+    /// Rules that met no table or column.
+    pub idle: Vec<String>,
+    /// Columns without a rule that look as if they needed one, and why.
+    pub unruled: Vec<String>,
+}
+
+/// A table to treat.
+#[derive(Debug)]
+pub struct BoundTable {
+    /// Which of the tables.
+    pub table: usize,
+    /// What to do with it.
+    pub treatment: Treatment,
+}
+
+/// What to do with a table.
+#[derive(Debug)]
+pub enum Treatment {
+    /// Remove all rows.
+    Empty,
+    /// Mask columns.
+    Mask {
+        /// An SQL condition: only rows for which it holds are masked.
+        condition: Option<String>,
+        /// The columns.
+        columns: Vec<BoundColumn>,
+    },
+}
+
+/// A column to mask.
+#[derive(Debug)]
+pub struct BoundColumn {
+    /// Which of the table's columns.
+    pub column: usize,
+    /// How.
+    pub mask: Mask,
+}
+
+impl Ruleset {
+    /// Holds the rules against tables.
+    pub fn bind(&self, tables: &[TableFacts], key: &MaskingKey) -> Bound {
+        let met = self.tables.iter().map(|rule| Met::new(rule.columns.len())).collect();
+        let mut binder = Binder { ruleset: self, key, met, bound: Bound::default() };
+        for (index, table) in tables.iter().enumerate() {
+            binder.table(index, table);
+        }
+        binder.note_idle();
+        binder.bound
+    }
+}
+
+/// What a table's rules have met.
+struct Met {
+    table: bool,
+    columns: Vec<bool>,
+}
+
+impl Met {
+    fn new(columns: usize) -> Met {
+        Met { table: false, columns: vec![false; columns] }
+    }
+}
+
+/// A column's rule, and how near it is.
+struct Candidate<'a> {
+    nearness: (bool, bool),
+    rule: &'a ColumnRule,
+    table: &'a TableRule,
+}
+
+struct Binder<'a> {
+    ruleset: &'a Ruleset,
+    key: &'a MaskingKey,
+    met: Vec<Met>,
+    bound: Bound,
+}
+
+impl<'a> Binder<'a> {
+    fn table(&mut self, index: usize, table: &TableFacts) {
+        let name = format!("{}.{}", table.schema, table.name);
+        let mut rules = Vec::new();
+        for (at, rule) in self.ruleset.tables.iter().enumerate() {
+            if rule.pattern.matches(&name) {
+                self.met[at].table = true;
+                rules.push((at, rule));
+            }
+        }
+        // What is said of the table by its name decides whether it is emptied.
+        let exact = rules.iter().any(|(_, rule)| rule.pattern.is_exact());
+        let decides = |rule: &TableRule| !exact || rule.pattern.is_exact();
+        let empties = |rule: &TableRule| decides(rule) && rule.empty;
+        if rules.iter().any(|(_, rule)| empties(rule)) {
+            match rules.iter().find(|(_, rule)| decides(rule) && !rule.empty) {
+                None => {
+                    self.bound.tables.push(BoundTable { table: index, treatment: Treatment::Empty })
+                }
+                Some((_, rule)) => self.bound.problems.push(format!(
+                    "{name}: one rule empties it and '{}' masks it: name the table itself",
+                    rule.text
+                )),
+            }
+            return;
+        }
+        rules.retain(|(_, rule)| !rule.empty);
+        let Some(condition) = self.condition(&name, &rules) else { return };
+        let mut columns = Vec::new();
+        for (at, column) in table.columns.iter().enumerate() {
+            let place = format!("{name}.{}", column.name);
+            let Some(rule) = self.rule(&place, &rules, column) else {
+                if let Some(finding) = discovery::by_name(column, &table.name) {
+                    self.bound.unruled.push(format!("{place}: {}", finding.why));
+                }
+                continue;
+            };
+            let target = Target { column, columns: &table.columns, key: self.key };
+            match bind_column(rule, &target, condition.is_some()) {
+                Ok(None) => {}
+                Ok(Some(mask)) => columns.push(BoundColumn { column: at, mask }),
+                Err(why) => self.bound.problems.push(format!("{place}: {why}")),
+            }
+        }
+        self.note_missing(&name, &rules, table);
+        if !columns.is_empty() {
+            let treatment = Treatment::Mask { condition, columns };
+            self.bound.tables.push(BoundTable { table: index, treatment });
+        }
+    }
+
+    /// The condition that all rules of a table agree on; none if they do not.
+    fn condition(&mut self, name: &str, rules: &[(usize, &TableRule)]) -> Option<Option<String>> {
+        let mut conditions = rules.iter().map(|(_, rule)| &rule.condition);
+        let first = conditions.next().cloned().unwrap_or_default();
+        if conditions.all(|condition| *condition == first) {
+            return Some(first);
+        }
+        let texts: Vec<_> = rules.iter().map(|(_, rule)| format!("'{}'", rule.text)).collect();
+        self.bound.problems.push(format!(
+            "{name}: its rules differ in `where`: {}: give all of them the same",
+            texts.join(", ")
+        ));
+        None
+    }
+
+    /// The rule for a column.
+    fn rule(
+        &mut self,
+        place: &str,
+        rules: &[(usize, &'a TableRule)],
+        column: &ColumnFacts,
+    ) -> Option<&'a ColumnRule> {
+        let mut best: Option<Candidate<'a>> = None;
+        let mut rival: Option<&'a TableRule> = None;
+        for (at, table) in rules {
+            for (number, rule) in table.columns.iter().enumerate() {
+                if !rule.pattern.matches(&column.name) {
+                    continue;
+                }
+                self.met[*at].columns[number] = true;
+                let nearness = (table.pattern.is_exact(), rule.pattern.is_exact());
+                match &best {
+                    Some(known) if known.nearness > nearness => {}
+                    Some(known) if known.nearness == nearness => rival = Some(*table),
+                    _ => {
+                        rival = None;
+                        best = Some(Candidate { nearness, rule, table });
+                    }
+                }
+            }
+        }
+        if let (Some(rival), Some(best)) = (rival, &best) {
+            self.bound.problems.push(format!(
+                "{place}: two rules fit it equally, of '{}' and '{}': name table and column in one",
+                best.table.text, rival.text
+            ));
+        }
+        best.map(|best| best.rule)
+    }
+
+    /// Columns that are named beside their table's very name must be there.
+    fn note_missing(&mut self, name: &str, rules: &[(usize, &TableRule)], table: &TableFacts) {
+        for (at, rule) in rules.iter().filter(|(_, rule)| rule.pattern.is_exact()) {
+            for (number, column) in rule.columns.iter().enumerate() {
+                if !self.met[*at].columns[number] && column.pattern.is_exact() {
+                    self.met[*at].columns[number] = true;
+                    let known: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
+                    self.bound.problems.push(format!(
+                        "{name}.{}: the table has no such column; it has: {}",
+                        column.text,
+                        known.join(", ")
+                    ));
+                }
+            }
+        }
+    }
+
+    fn note_idle(&mut self) {
+        for (rule, met) in self.ruleset.tables.iter().zip(&self.met) {
+            if !met.table {
+                self.bound.idle.push(format!("{}: no such table", rule.text));
+                continue;
+            }
+            for (column, met) in rule.columns.iter().zip(&met.columns) {
+                if !met {
+                    self.bound.idle.push(format!("{}.{}: no such column", rule.text, column.text));
+                }
+            }
+        }
+    }
+}
+
+/// The mask of a column; none if it is kept as it is.
+fn bind_column(
+    rule: &ColumnRule,
+    target: &Target<'_>,
+    conditional: bool,
+) -> Result<Option<Mask>, String> {
+    let (algorithm, column) = (&rule.algorithm, target.column);
+    if algorithm.keeps() {
+        return Ok(None);
+    }
+    if column.generated {
+        return Err("the database computes it: give the columns it is computed from a rule".into());
+    }
+    if !algorithm.fits(&column.class) {
+        let is = column.class.title();
+        return Err(format!(
+            "its algorithm does not fit; the column is {is} ({})",
+            column.type_name
+        ));
+    }
+    if algorithm.gives_null() && !column.nullable {
+        return Err("its mask may be NULL, which the column does not take".into());
+    }
+    if let (Length::AtMost(chars), Some(max)) = (algorithm.length(), column.chars_max)
+        && chars > max
+    {
+        return Err(format!("its masks have up to {chars} characters, the column takes {max}"));
+    }
+    if column.unique {
+        match algorithm.uniqueness() {
+            Uniqueness::Lossy => {
+                return Err("no two rows may hold the same value, and its algorithm may give two \
+                            values the same mask: take one that keeps values apart, such as \
+                            character-mapping, fpe or email"
+                    .into());
+            }
+            Uniqueness::Permutation if conditional => {
+                return Err("no two rows may hold the same value, and with `where` a mask may be \
+                            equal to a value that stays: leave `where` out"
+                    .into());
+            }
+            _ => {}
+        }
+    }
+    if column.references {
+        if conditional {
+            return Err(
+                "it joins tables, and with `where` only some of its values would be masked: \
+                        leave `where` out"
+                    .into(),
+            );
+        }
+        if algorithm.per().is_some() {
+            return Err("it joins tables, so its mask may not depend on another column: leave \
+                        `per` out"
+                .into());
+        }
+    }
+    target.per(algorithm.per())?;
+    match algorithm.bind(target)? {
+        Mask::Sql(expression) => Ok(Some(Mask::Sql(expression))),
+        Mask::Values(mask) => {
+            let cuts = algorithm.length() == Length::Cut;
+            Ok(Some(Mask::Values(fitted::fit(mask, column, cuts))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Rules as they were written.
+
+use crate::algorithm::Algorithm;
+use crate::node::Node;
+use crate::parameters::{Wrong, read_rule};
+use crate::pattern::Pattern;
+use offshoot_domain::ObjectName;
+use offshoot_types::{ErrorKind, Failure};
+use std::sync::Arc;
+
+/// Rules that were understood, not yet bound to tables.
+#[derive(Debug)]
+pub struct Ruleset {
+    key: ObjectName,
+    pub(crate) tables: Vec<TableRule>,
+}
+
+/// What is said of tables.
+#[derive(Debug)]
+pub(crate) struct TableRule {
+    /// As it was written.
+    pub text: String,
+    /// Of `schema.table`.
+    pub pattern: Pattern,
+    /// Which rows are masked.
+    pub condition: Option<String>,
+    /// Whether its rows are removed.
+    pub empty: bool,
+    /// What is done with its columns.
+    pub columns: Vec<ColumnRule>,
+}
+
+/// What is done with columns.
+#[derive(Debug)]
+pub(crate) struct ColumnRule {
+    /// As it was written.
+    pub text: String,
+    /// Of their names.
+    pub pattern: Pattern,
+    /// Masks them.
+    pub algorithm: Arc<dyn Algorithm>,
+}
+
+const EXAMPLE: &str = "begin as in `{version: 1, key: main, tables: {\"public.customers\": {columns: {email: email}}}}`";
+
+impl Ruleset {
+    /// Reads rules in YAML, and so in JSON.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming table and column, what is wrong and what is possible.
+    pub fn parse(text: &str) -> Result<Ruleset, Failure> {
+        let options = serde_saphyr::options! {
+            leading_zero_numbers_as_strings: true,
+            underscored_numbers_as_strings: true,
+            strict_booleans: true,
+            with_snippet: false,
+            budget: serde_saphyr::budget! {
+                max_events: 4_000_000,
+                max_nodes: 2_000_000,
+                max_total_scalar_bytes: 64 << 20,
+                max_depth: 64,
+                max_aliases: 1000,
+            },
+        };
+        let node: Node = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| refuse(format!("the rules cannot be read: {error}"), EXAMPLE))?;
+        let Node::Map(map) = node else {
+            return Err(refuse(format!("the rules are {}", node.title()), EXAMPLE));
+        };
+        let (mut version, mut key, mut tables) = (None, None, None);
+        for (name, node) in map {
+            match name.as_str() {
+                "version" => version = Some(node),
+                "key" => key = Some(node),
+                "tables" => tables = Some(node),
+                _ => {
+                    let what = format!("rules have no field '{name}'");
+                    return Err(refuse(what, "possible are: version, key, tables"));
+                }
+            }
+        }
+        match version.and_then(|version| version.scalar()).as_deref() {
+            Some("1") => {}
+            Some(_) => return Err(refuse("rules of this version are not known", "use version 1")),
+            None => return Err(refuse("`version` is missing", "add `version: 1`")),
+        }
+        let key = key.and_then(|key| key.scalar()).ok_or_else(|| {
+            refuse("`key` is missing", "name the key to mask with, as in `key: main`")
+        })?;
+        let key = key.parse().map_err(|failure: Failure| {
+            refuse(format!("`key`: {}", failure.message), &failure.hint)
+        })?;
+        let Some(Node::Map(tables)) = tables else {
+            return Err(refuse("`tables` is missing, or is no map", EXAMPLE));
+        };
+        let tables = tables.into_iter().map(|(name, node)| table(name, node));
+        let ruleset = Ruleset { key, tables: tables.collect::<Result<_, _>>()? };
+        match ruleset.tables.is_empty() {
+            true => Err(refuse("`tables` names no table", EXAMPLE)),
+            false => Ok(ruleset),
+        }
+    }
+
+    /// The name of the key to mask with.
+    pub fn key_name(&self) -> &str {
+        self.key.as_str()
+    }
+}
+
+fn refuse(what: impl Into<String>, hint: &str) -> Failure {
+    Failure::new(ErrorKind::InvalidInput, what, hint)
+}
+
+/// The rules of a table or of several. Without a schema its name stands for a table of `public`.
+fn table(text: String, node: Node) -> Result<TableRule, Failure> {
+    let refuse = |what: &str, hint: &str| Err(refuse(format!("table '{text}': {what}"), hint));
+    let fields = "possible are: columns, where, empty";
+    let Node::Map(map) = node else {
+        return refuse(&format!("its rules are {}", node.title()), fields);
+    };
+    let name = if text.contains('.') { text.clone() } else { format!("public.{text}") };
+    let pattern = Pattern::new(&name);
+    let (mut condition, mut empty, mut columns) = (None, false, Vec::new());
+    for (name, node) in map {
+        match (name.as_str(), node) {
+            ("where", Node::Text(expression)) if !expression.trim().is_empty() => {
+                condition = Some(expression);
+            }
+            ("empty", Node::Bool(flag)) => empty = flag,
+            ("columns", Node::Map(map)) => {
+                let read = |(name, node)| column(&text, name, node);
+                columns = map.into_iter().map(read).collect::<Result<_, _>>()?;
+            }
+            ("where", _) => return refuse("`where` is no SQL condition", "give it in quotes"),
+            ("empty", _) => return refuse("`empty` is not `true` or `false`", fields),
+            ("columns", _) => {
+                return refuse("`columns` is no map", "write `columns: {email: email}`");
+            }
+            _ => return refuse(&format!("it has no field '{name}'"), fields),
+        }
+    }
+    if empty && (condition.is_some() || !columns.is_empty()) {
+        return refuse("it is emptied, and has other rules", "remove `empty`, or the others");
+    }
+    if !empty && columns.is_empty() {
+        return refuse("nothing is to be done", "add `columns`, or `empty: true`");
+    }
+    Ok(TableRule { text, pattern, condition, empty, columns })
+}
+
+fn column(table: &str, text: String, node: Node) -> Result<ColumnRule, Failure> {
+    match read_rule(node) {
+        Ok(algorithm) => Ok(ColumnRule { pattern: Pattern::new(&text), text, algorithm }),
+        Err(Wrong { what, hint }) => {
+            Err(refuse(format!("table '{table}', column '{text}': {what}"), &hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
