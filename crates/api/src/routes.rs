@@ -2,7 +2,13 @@
 
 /// The prefix of every route.
 pub const BASE: &str = "/api/v1";
-/// The OpenAPI document; the only endpoint that asks for no token.
+/// GET: figures in the OpenMetrics text format.
+pub const METRICS: &str = "/metrics";
+/// GET: whether the process answers; asks for no token.
+pub const HEALTHZ: &str = "/healthz";
+/// GET: whether the engine answers; asks for no token.
+pub const READYZ: &str = "/readyz";
+/// The OpenAPI document; asks for no token.
 pub const OPENAPI: &str = "/api/v1/openapi.json";
 /// GET: the engine at a glance.
 pub const STATUS: &str = "/api/v1/status";

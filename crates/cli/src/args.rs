@@ -25,7 +25,10 @@ pub use snapshot::SnapshotCommand;
 pub use vdb::{ConnectArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
 
 use clap::{Args, Parser, Subcommand};
+use jiff::Timestamp;
 use offshoot_bench::BenchCommand;
+use offshoot_domain::ParsedTime;
+use offshoot_os::{Clock, SystemClock};
 use offshoot_types::Failure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -286,6 +289,12 @@ fn size(text: &str) -> Result<u64, String> {
 fn duration_ms(text: &str) -> Result<u64, String> {
     let duration = offshoot_domain::parse_duration(text).map_err(reason)?;
     u64::try_from(duration.as_millis()).map_err(|_| format!("{text} is too long"))
+}
+
+/// A time, perhaps by the clock of this host.
+fn time(text: &str) -> Result<ParsedTime, String> {
+    let now = Timestamp::try_from(SystemClock.now()).map_err(|error| error.to_string())?;
+    offshoot_domain::parse_time_near(text, now).map_err(reason)
 }
 
 /// What clap prints after an argument it does not accept.

@@ -26,7 +26,7 @@ pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
 pub use masking::{MaskedRows, MaskedRowsState, Masking, MaskingRun};
-pub use moment::{Moment, ParsedTime, Position, parse_time};
+pub use moment::{Moment, ParsedTime, Position, parse_time, parse_time_near};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};
 pub use planner::{

@@ -1,6 +1,7 @@
 //! Moments: what a user asks to open, and the positions they resolve to.
 
-use jiff::{Timestamp, civil, tz::TimeZone};
+use crate::parse_duration;
+use jiff::{Timestamp, ToSpan, civil, tz::TimeZone};
 use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId};
 use serde::{Deserialize, Serialize};
 
@@ -80,13 +81,41 @@ pub fn parse_time(text: &str) -> Result<ParsedTime, Failure> {
     text.parse::<civil::DateTime>()
         .and_then(|local| local.to_zoned(TimeZone::UTC))
         .map(|zoned| ParsedTime { time: zoned.timestamp(), assumed_utc: true })
-        .map_err(|_| {
-            Failure::new(
-                ErrorKind::InvalidInput,
-                format!("'{text}' is not a time"),
-                "write it as '2026-11-21 14:03:27.5+00' or 2026-11-21T14:03:27Z",
-            )
-        })
+        .map_err(|_| not_a_time(text))
+}
+
+/// Reads a time as [`parse_time`] does, or one by `now`: `-1h` and `1h ago` are an hour before it; `today 14:03` and
+/// `yesterday 14:03:27` are times of those days in UTC.
+///
+/// # Errors
+/// As [`parse_time`].
+pub fn parse_time_near(text: &str, now: Timestamp) -> Result<ParsedTime, Failure> {
+    let text = text.trim();
+    if text == "now" {
+        return Ok(ParsedTime { time: now, assumed_utc: false });
+    }
+    let before = text.strip_prefix('-').or_else(|| text.strip_suffix("ago"));
+    if let Some(before) = before.and_then(|before| parse_duration(before).ok()) {
+        let time = now.checked_sub(before).map_err(|_| not_a_time(text))?;
+        return Ok(ParsedTime { time, assumed_utc: false });
+    }
+    let (word, clock) = text.split_once(' ').unwrap_or((text, "00:00"));
+    let days = match word {
+        "today" => 0,
+        "yesterday" => 1,
+        _ => return parse_time(text),
+    };
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let day = today.checked_sub(days.days()).map_err(|_| not_a_time(text))?;
+    parse_time(&format!("{day} {}", clock.trim()))
+}
+
+fn not_a_time(text: &str) -> Failure {
+    Failure::new(
+        ErrorKind::InvalidInput,
+        format!("'{text}' is not a time"),
+        "write it as '2026-11-21 14:03:27.5+00', 2026-11-21T14:03:27Z, -1h, '90s ago' or 'yesterday 14:03'",
+    )
 }
 
 #[cfg(test)]

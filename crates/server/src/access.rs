@@ -29,6 +29,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use offshoot_api::digest::sha256_hex;
+use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
 use record::Pending;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ use table::Right;
 
 /// The largest request body, in bytes. Settings of a VDB are the largest thing anyone sends.
 const BODY_BYTES_MAX: usize = 1 << 20;
+/// The same where rules of masking are sent, which may contain lists.
+const RULES_BYTES_MAX: usize = 32 << 20;
 /// How long a body may take, all of it.
 const BODY_WITHIN: Duration = Duration::from_secs(20);
 
@@ -142,7 +145,7 @@ impl Access {
             return refused(caller, refusal);
         }
         let (parts, body) = request.into_parts();
-        let bytes = match read(body).await {
+        let bytes = match read(body, body_bytes_max(route)).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refused(caller, refusal),
         };
@@ -202,13 +205,20 @@ fn last_answer(refusal: Refusal) -> Response {
     response
 }
 
+fn body_bytes_max(route: Option<&str>) -> usize {
+    match route {
+        Some(routes::MASKS | routes::MASKS_CHECK) => RULES_BYTES_MAX,
+        _ => BODY_BYTES_MAX,
+    }
+}
+
 /// Reads a body, so that it has one time and one size for everything.
-async fn read(body: Body) -> Result<Bytes, Refusal> {
-    match tokio::time::timeout(BODY_WITHIN, to_bytes(body, BODY_BYTES_MAX)).await {
+async fn read(body: Body, bytes_max: usize) -> Result<Bytes, Refusal> {
+    match tokio::time::timeout(BODY_WITHIN, to_bytes(body, bytes_max)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_large(&error) => Err(Refusal::wrong(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body has more than {BODY_BYTES_MAX} bytes"),
+            format!("the body has more than {bytes_max} bytes"),
             "no request needs as many: see the OpenAPI document at /api/v1/openapi.json",
         )),
         Ok(Err(error)) => Err(Refusal::wrong(

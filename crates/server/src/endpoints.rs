@@ -5,6 +5,7 @@ pub(crate) mod bookmark;
 pub(crate) mod dsource;
 pub(crate) mod job;
 pub(crate) mod mask;
+pub(crate) mod monitoring;
 pub(crate) mod policy;
 pub(crate) mod pool;
 pub(crate) mod secret;

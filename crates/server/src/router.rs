@@ -2,8 +2,8 @@
 
 use crate::access::{self, Access};
 use crate::endpoints::{
-    App, audit, bookmark, dsource, job, mask, policy, pool, secret, snapshot, timeflow, token,
-    user, vdb,
+    App, audit, bookmark, dsource, job, mask, monitoring, policy, pool, secret, snapshot, timeflow,
+    token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -25,6 +25,9 @@ const DEFECT: u16 = 500;
 /// The whole API over a service.
 pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
     Router::new()
+        .route(routes::METRICS, get(monitoring::metrics))
+        .route(routes::HEALTHZ, get(monitoring::healthz))
+        .route(routes::READYZ, get(monitoring::readyz))
         .route(routes::OPENAPI, get(openapi::document))
         .route(routes::STATUS, get(pool::status))
         .route(routes::DSOURCES, get(dsource::list_dsources).post(dsource::link_dsource))

@@ -1,10 +1,9 @@
 //! `offshoot user …`, `offshoot token …` and `offshoot audit`
 
-use super::{NameArgs, duration_ms, reason};
+use super::{NameArgs, duration_ms, time};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use offshoot_api::Role;
-use offshoot_os::{Clock, SystemClock};
 use offshoot_types::TokenId;
 
 #[derive(Debug, Subcommand)]
@@ -112,9 +111,6 @@ pub struct AuditArgs {
 
 /// A time, or one so long before now.
 fn since(text: &str) -> Result<Timestamp, String> {
-    let Ok(before) = offshoot_domain::parse_duration(text) else {
-        return offshoot_domain::parse_time(text).map(|parsed| parsed.time).map_err(reason);
-    };
-    let now = SystemClock.now().checked_sub(before);
-    now.and_then(|then| Timestamp::try_from(then).ok()).ok_or_else(|| format!("{text} is too long"))
+    let before = offshoot_domain::parse_duration(text).map(|_| format!("-{text}"));
+    time(before.as_deref().unwrap_or(text)).map(|parsed| parsed.time)
 }

@@ -1,6 +1,6 @@
 //! Which moment to open.
 
-use super::reason;
+use super::time;
 use clap::Args;
 use offshoot_api::Moment;
 use offshoot_domain::ParsedTime;
@@ -16,8 +16,9 @@ pub struct MomentArgs {
     /// What this snapshot holds
     #[arg(long, value_name = "ID")]
     pub snapshot: Option<SnapshotId>,
-    /// The last commit not after this time, as '2026-11-21 14:03:27.5+00'; UTC without a zone
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    /// The last commit not after this time, as '2026-11-21 14:03:27.5+00', -1h, '90s ago' or 'yesterday 14:03'; UTC without a
+    /// zone
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub at: Option<ParsedTime>,
     /// This position of the log, as 0/3A2B1C0
     #[arg(long, value_name = "LSN", value_parser = lsn)]
@@ -50,10 +51,6 @@ impl MomentArgs {
         }
         self.xid.map_or(Moment::Latest, |xid| Moment::Xid { xid })
     }
-}
-
-fn time(text: &str) -> Result<ParsedTime, String> {
-    offshoot_domain::parse_time(text).map_err(reason)
 }
 
 /// Text that cannot be a position is refused before the engine is asked.

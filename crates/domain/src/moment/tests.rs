@@ -1,4 +1,4 @@
-use super::{Moment, parse_time};
+use super::{Moment, parse_time, parse_time_near};
 use jiff::Timestamp;
 use offshoot_types::{ErrorKind, SnapshotId};
 
@@ -45,6 +45,28 @@ fn what_is_no_time_is_refused() {
         let failure = parse_time(text).expect_err(text);
         assert_eq!(failure.code, ErrorKind::InvalidInput);
         assert!(failure.hint.contains("2026-11-21 14:03:27.5+00"));
+    }
+}
+
+#[test]
+fn times_by_now() {
+    let now = time("2026-11-21T14:03:27.5Z");
+    for (text, expected, assumed_utc) in [
+        ("now", "2026-11-21T14:03:27.5Z", false),
+        ("-1h", "2026-11-21T13:03:27.5Z", false),
+        (" 90s ago ", "2026-11-21T14:01:57.5Z", false),
+        ("2d ago", "2026-11-19T14:03:27.5Z", false),
+        ("today 09:15", "2026-11-21T09:15:00Z", true),
+        ("yesterday 14:03:27.25", "2026-11-20T14:03:27.25Z", true),
+        ("yesterday 14:03 +02", "2026-11-20T12:03:00Z", false),
+        ("yesterday", "2026-11-20T00:00:00Z", true),
+        ("2026-11-20 01:00:00+00", "2026-11-20T01:00:00Z", false),
+    ] {
+        let parsed = parse_time_near(text, now).unwrap_or_else(|failure| panic!("{text}: {failure}"));
+        assert_eq!((parsed.time, parsed.assumed_utc), (time(expected), assumed_utc), "{text}");
+    }
+    for text in ["-", "-x", "ago", "yesterday 25:00", "tomorrow", "-99999999999d", "-1"] {
+        parse_time_near(text, now).expect_err(text);
     }
 }
 

@@ -43,6 +43,9 @@ impl Right {
 type Row = (Method, &'static str, Right, &'static str);
 
 const TABLE: &[Row] = &[
+    (Method::GET, routes::METRICS, Right::Look, "metrics"),
+    (Method::GET, routes::HEALTHZ, Right::Anybody, "healthz"),
+    (Method::GET, routes::READYZ, Right::Anybody, "readyz"),
     (Method::GET, routes::OPENAPI, Right::Anybody, "openapi show"),
     (Method::GET, routes::STATUS, Right::Look, "status"),
     (Method::GET, routes::DSOURCES, Right::Look, "dsource list"),

@@ -1,0 +1,161 @@
+//! What monitoring asks: whether the engine answers, and its figures in the OpenMetrics text format, which Prometheus
+//! reads (<https://prometheus.io/docs/specs/om/open_metrics_spec/>). Names follow its conventions: base units, the unit
+//! last, counters end with `_total`.
+
+use crate::endpoints::{App, Service};
+use crate::reply::{Refusal, ask};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use offshoot_api::{Dsource, DsourceState, Status, Vdb, VdbState};
+use offshoot_types::Failure;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+use std::sync::atomic::AtomicU64;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Figure = Gauge<f64, AtomicU64>;
+type Labels = Vec<(&'static str, String)>;
+type Figures = Family<Labels, Figure>;
+
+/// The process answers.
+pub(crate) async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// The engine answers: its catalog and its pool can be asked.
+pub(crate) async fn readyz(State(app): State<App>) -> Result<&'static str, Refusal> {
+    ask(app.service, |service| service.list_policies()).await?;
+    Ok("ready\n")
+}
+
+/// The figures of what the caller may see.
+pub(crate) async fn metrics(Service(service): Service) -> Result<Response, Refusal> {
+    let text = ask(service, |service| {
+        let (status, dsources) = (service.status()?, service.list_dsources()?);
+        text(&status, &dsources, &service.list_vdbs()?)
+    })
+    .await?;
+    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
+}
+
+fn text(status: &Status, dsources: &[Dsource], vdbs: &[Vdb]) -> Result<String, Failure> {
+    let mut registry = Registry::with_prefix("offshoot");
+    engine(&mut registry, status);
+    pool(&mut registry, status);
+    of_dsources(&mut registry, dsources);
+    of_vdbs(&mut registry, vdbs);
+    let mut text = String::new();
+    encode(&mut text, &registry)
+        .map_err(|error| Failure::internal(format!("the figures cannot be written: {error}")))?;
+    Ok(text)
+}
+
+fn engine(registry: &mut Registry, status: &Status) {
+    let version = family(registry, "build_info", "The version of the engine", None);
+    version.get_or_create(&vec![("version", status.engine_version.clone())]).set(1.0);
+    let started = status.started_at.as_millisecond() as f64 / 1000.0;
+    let seconds = Some(Unit::Seconds);
+    figure(registry, "start_time", "When the engine was started, since 1970", seconds, started);
+    let counts = [
+        ("dsources", "dSources", status.dsources),
+        ("vdbs", "VDBs", status.vdbs),
+        ("vdbs_running", "VDBs that run", status.vdbs_running),
+        ("jobs_active", "Jobs that are queued or at work", status.jobs_active),
+        ("faults", "What is wrong at present", status.faults.len() as u64),
+        ("warnings", "What should be known", status.warnings.len() as u64),
+    ];
+    for (name, help, value) in counts {
+        figure(registry, name, help, None, value as f64);
+    }
+}
+
+fn pool(registry: &mut Registry, status: &Status) {
+    let (pool, cache) = (&status.pool_status, &status.cache);
+    let sizes = [
+        ("pool_capacity", "What the pool's data may take", pool.capacity_bytes),
+        ("pool_used", "What the pool's files take", pool.used_bytes),
+        ("pool_free", "What may be added before the reserve is used", pool.free_bytes),
+        ("pool_logical", "What all datasets would take outside the pool", pool.logical_bytes),
+        ("pool_live", "What reachable blocks take", pool.live_bytes),
+        ("cache_size", "What the shared block cache may hold", cache.size_bytes),
+        ("cache_used", "What the shared block cache holds", cache.used_bytes),
+    ];
+    for (name, help, bytes) in sizes {
+        figure(registry, name, help, Some(Unit::Bytes), bytes as f64);
+    }
+    figure(registry, "pool_compression_ratio", "Uncompressed to stored size", None, pool.compression_ratio);
+    figure(registry, "pool_dedup_ratio", "References for each stored block", None, pool.dedup_ratio);
+    let reads = [
+        ("cache_hits", "Reads answered from the shared block cache", cache.hits),
+        ("cache_misses", "Reads that the shared block cache could not answer", cache.misses),
+    ];
+    for (name, help, value) in reads {
+        let counter: Counter = Counter::default();
+        counter.inc_by(value);
+        registry.register(name, help, counter);
+    }
+}
+
+fn of_dsources(registry: &mut Registry, dsources: &[Dsource]) {
+    let (bytes, seconds) = (Some(Unit::Bytes), Some(Unit::Seconds));
+    let following =
+        family(registry, "dsource_following", "Whether the source's log is received", None);
+    let lag = family(registry, "dsource_lag", "Log that the source has and the engine has not", bytes.clone());
+    let age = family(registry, "dsource_age", "Age of the latest moment that opens", seconds);
+    let stored = family(registry, "dsource_stored", "What it takes in the pool", bytes.clone());
+    let logical = family(registry, "dsource_logical", "What its files would take outside the pool", bytes);
+    let snapshots = family(registry, "dsource_snapshots", "Its snapshots", None);
+    for one in dsources {
+        let labels = vec![("dsource", one.name.clone())];
+        let set = |figures: &Figures, value: f64| figures.get_or_create(&labels).set(value);
+        if one.state != DsourceState::Masked {
+            set(&following, f64::from(u8::from(one.state == DsourceState::Active)));
+        }
+        if let Some(bytes) = one.lag_bytes {
+            set(&lag, bytes as f64);
+        }
+        if let Some(ms) = one.lag_ms {
+            set(&age, ms as f64 / 1000.0);
+        }
+        set(&stored, one.stored_bytes as f64);
+        set(&logical, one.logical_bytes as f64);
+        set(&snapshots, one.snapshots.len() as f64);
+    }
+}
+
+fn of_vdbs(registry: &mut Registry, vdbs: &[Vdb]) {
+    let bytes = Some(Unit::Bytes);
+    let running = family(registry, "vdb_running", "Whether it runs", None);
+    let unique = family(registry, "vdb_unique", "What it alone takes in the pool", bytes.clone());
+    let logical = family(registry, "vdb_logical", "What its files would take outside the pool", bytes);
+    for one in vdbs {
+        let labels = vec![("vdb", one.name.clone()), ("parent", one.parent.clone())];
+        let set = |figures: &Figures, value: f64| figures.get_or_create(&labels).set(value);
+        set(&running, f64::from(u8::from(one.state == VdbState::Running)));
+        set(&unique, one.unique_bytes as f64);
+        set(&logical, one.logical_bytes as f64);
+    }
+}
+
+fn figure(registry: &mut Registry, name: &str, help: &str, unit: Option<Unit>, value: f64) {
+    let figure = Figure::default();
+    figure.set(value);
+    match unit {
+        Some(unit) => registry.register_with_unit(name, help, unit, figure),
+        None => registry.register(name, help, figure),
+    }
+}
+
+fn family(registry: &mut Registry, name: &str, help: &str, unit: Option<Unit>) -> Figures {
+    let figures = Figures::default();
+    match unit {
+        Some(unit) => registry.register_with_unit(name, help, unit, figures.clone()),
+        None => registry.register(name, help, figures.clone()),
+    }
+    figures
+}
