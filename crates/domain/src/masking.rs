@@ -26,6 +26,19 @@ pub struct Masking {
     pub last: MaskingRun,
 }
 
+/// What the identity of every masked dSource begins with.
+const MASKED: &str = "masked:";
+
+/// The identity of a masked dSource: one of its own, so that it is never taken for what it is masked from.
+pub fn masked_identity(id: DsourceId, of_source: &str) -> String {
+    format!("{MASKED}{id}:{of_source}")
+}
+
+/// Whether an identity is that of a masked dSource; what comes from it is masked.
+pub fn is_masked(identity: &str) -> bool {
+    identity.starts_with(MASKED)
+}
+
 impl Masking {
     /// Whether it is time to renew it.
     pub fn is_due(&self, now: Timestamp) -> bool {

@@ -20,8 +20,9 @@ fn start() -> Server {
     let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
     let server = Server { http, token: token.reveal().to_owned() };
     for name in ["prod", "other"] {
-        let body =
-            format!(r#"{{"name": "{name}", "connector": "postgres", "source": "postgresql://a@b/c"}}"#);
+        let body = format!(
+            r#"{{"name": "{name}", "connector": "postgres", "source": "postgresql://a@b/c"}}"#
+        );
         server.post("dsources", &body);
     }
     server.post("vdbs", r#"{"name": "dev", "from": "prod"}"#);
@@ -39,7 +40,8 @@ impl Server {
             request = request.header("authorization", format!("Bearer {token}"));
         }
         let mut answer = request.call().unwrap();
-        let kind = answer.headers().get("content-type").map_or("", |it| it.to_str().unwrap()).to_owned();
+        let kind =
+            answer.headers().get("content-type").map_or("", |it| it.to_str().unwrap()).to_owned();
         (answer.status().as_u16(), kind, answer.body_mut().read_to_string().unwrap())
     }
 

@@ -42,7 +42,7 @@ fn every_command_takes_json_and_the_engine_before_or_after() {
 fn wrong_values_and_two_moments_are_refused() {
     for args in [
         "vdb provision dev",
-        "vdb provision dev --from prod --at yesterday",
+        "vdb provision dev --from prod --at tomorrow",
         "vdb provision dev --from prod --lsn 12",
         "vdb provision dev --from prod --snapshot 7",
         "vdb provision dev --from prod --set work_mem",

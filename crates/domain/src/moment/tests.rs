@@ -62,7 +62,8 @@ fn times_by_now() {
         ("yesterday", "2026-11-20T00:00:00Z", true),
         ("2026-11-20 01:00:00+00", "2026-11-20T01:00:00Z", false),
     ] {
-        let parsed = parse_time_near(text, now).unwrap_or_else(|failure| panic!("{text}: {failure}"));
+        let parsed =
+            parse_time_near(text, now).unwrap_or_else(|failure| panic!("{text}: {failure}"));
         assert_eq!((parsed.time, parsed.assumed_utc), (time(expected), assumed_utc), "{text}");
     }
     for text in ["-", "-x", "ago", "yesterday 25:00", "tomorrow", "-99999999999d", "-1"] {

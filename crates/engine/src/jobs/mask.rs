@@ -24,7 +24,7 @@ use crate::space::room;
 use offshoot_connector::{MaskedTable, Server, TableState};
 use offshoot_domain::{
     Dsource, DsourceState, MaskedRows, MaskedRowsState, Masking, MaskingRun, Moment, ObjectName,
-    Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow,
+    Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow, masked_identity,
 };
 use offshoot_os::random_bytes;
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId};
@@ -349,8 +349,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
     context.set(SNAPSHOT, &image)
 }
 
-/// The record of a new masked dSource. Its identity is one of its own: no VDB of it can be given the source as parent,
-/// and none of the source's this one.
+/// The record of a new masked dSource.
 fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
     Dsource {
         id: input.new,
@@ -358,7 +357,7 @@ fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
         state: DsourceState::Masked,
         problem: None,
         source: format!("masked:{}", source.name),
-        identity: format!("masked:{}:{}", input.new, source.identity),
+        identity: masked_identity(input.new, &source.identity),
         reservation: None,
         created_at: now,
         policy: Policy::default(),

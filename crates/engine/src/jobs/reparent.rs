@@ -4,7 +4,7 @@
 use crate::core::job_kind::JobKind;
 use crate::core::kind::Kind;
 use crate::parts::{Context, Parts};
-use offshoot_domain::{Dsource, DsourceState, Owner, Parent, Vdb};
+use offshoot_domain::{Dsource, DsourceState, Owner, Parent, Vdb, is_masked};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,16 @@ fn check(parts: &Parts, vdb: &Vdb, to: &Dsource) -> Result<(), Failure> {
     if matches!(to.state, DsourceState::Linking | DsourceState::Unlinking) {
         let message = format!("'{}' is {}", to.name, to.state.as_str());
         return Err(Failure::new(ErrorKind::WrongState, message, "wait: offshoot job list"));
+    }
+    if is_masked(&vdb.source_identity) && !is_masked(&to.identity) {
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "'{}' is masked, and '{}' is not: it would show what was masked",
+                vdb.name, to.name
+            ),
+            format!("provision a new VDB: offshoot vdb provision NAME --from {}", to.name),
+        ));
     }
     let (own, new) = (Kind::of_vdb(parts, vdb)?, Kind::of_dsource(parts, to)?);
     let described = |kind: &Kind| format!("{} {}", kind.connector.kind(), kind.version);

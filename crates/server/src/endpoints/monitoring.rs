@@ -88,8 +88,20 @@ fn pool(registry: &mut Registry, status: &Status) {
     for (name, help, bytes) in sizes {
         figure(registry, name, help, Some(Unit::Bytes), bytes as f64);
     }
-    figure(registry, "pool_compression_ratio", "Uncompressed to stored size", None, pool.compression_ratio);
-    figure(registry, "pool_dedup_ratio", "References for each stored block", None, pool.dedup_ratio);
+    figure(
+        registry,
+        "pool_compression_ratio",
+        "Uncompressed to stored size",
+        None,
+        pool.compression_ratio,
+    );
+    figure(
+        registry,
+        "pool_dedup_ratio",
+        "References for each stored block",
+        None,
+        pool.dedup_ratio,
+    );
     let reads = [
         ("cache_hits", "Reads answered from the shared block cache", cache.hits),
         ("cache_misses", "Reads that the shared block cache could not answer", cache.misses),
@@ -105,10 +117,16 @@ fn of_dsources(registry: &mut Registry, dsources: &[Dsource]) {
     let (bytes, seconds) = (Some(Unit::Bytes), Some(Unit::Seconds));
     let following =
         family(registry, "dsource_following", "Whether the source's log is received", None);
-    let lag = family(registry, "dsource_lag", "Log that the source has and the engine has not", bytes.clone());
+    let lag = family(
+        registry,
+        "dsource_lag",
+        "Log that the source has and the engine has not",
+        bytes.clone(),
+    );
     let age = family(registry, "dsource_age", "Age of the latest moment that opens", seconds);
     let stored = family(registry, "dsource_stored", "What it takes in the pool", bytes.clone());
-    let logical = family(registry, "dsource_logical", "What its files would take outside the pool", bytes);
+    let logical =
+        family(registry, "dsource_logical", "What its files would take outside the pool", bytes);
     let snapshots = family(registry, "dsource_snapshots", "Its snapshots", None);
     for one in dsources {
         let labels = vec![("dsource", one.name.clone())];
@@ -132,7 +150,8 @@ fn of_vdbs(registry: &mut Registry, vdbs: &[Vdb]) {
     let bytes = Some(Unit::Bytes);
     let running = family(registry, "vdb_running", "Whether it runs", None);
     let unique = family(registry, "vdb_unique", "What it alone takes in the pool", bytes.clone());
-    let logical = family(registry, "vdb_logical", "What its files would take outside the pool", bytes);
+    let logical =
+        family(registry, "vdb_logical", "What its files would take outside the pool", bytes);
     for one in vdbs {
         let labels = vec![("vdb", one.name.clone()), ("parent", one.parent.clone())];
         let set = |figures: &Figures, value: f64| figures.get_or_create(&labels).set(value);
