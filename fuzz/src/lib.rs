@@ -11,6 +11,7 @@ pub mod corpus;
 mod directory;
 mod format;
 mod keeper;
+mod masking;
 mod memory;
 mod postgres;
 mod requests;
@@ -24,7 +25,7 @@ static MEMORY: memory::Bounded = memory::Bounded;
 
 /// Every target.
 pub fn targets() -> impl Iterator<Item = &'static Target> {
-    [format::TARGETS, store::TARGETS, postgres::TARGETS, requests::TARGETS, keeper::TARGETS]
+    [format::TARGETS, store::TARGETS, postgres::TARGETS, requests::TARGETS, keeper::TARGETS, masking::TARGETS]
         .into_iter()
         .flatten()
 }

@@ -80,7 +80,7 @@ impl Draw {
     /// The next number below `bound`, which is not 0. How far it is from even is below `bound` in 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "nothing is below 0");
-        (u128::from(self.number()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.number()) * u128::from(bound)) >> 64) as u64
     }
 
     /// One of several, at least one.

@@ -77,6 +77,9 @@ struct Mapping {
 
 impl ValueMask for Mapping {
     fn mask(&self, value: &str, _: &Row<'_>, out: &mut String) -> Result<Outcome, Unmaskable> {
+        if self.integer_max.is_some_and(|max| !within(value, max)) {
+            return Err(Unmaskable { why: "it is not an integer of its type" });
+        }
         let CharacterMapping { first, last } = self.rule;
         let end = if last == 0 { usize::MAX } else { value.chars().count().saturating_sub(last) };
         let uuid = self.alphabet == Alphabet::Hex;
@@ -98,8 +101,10 @@ impl ValueMask for Mapping {
     }
 }
 
-/// Whether a number without its sign is at most this. Trying again until it is keeps the permutation one: of the
+/// Whether an integer is of the type whose largest is this. Trying again until it is keeps the permutation one: of the
 /// numbers of the type.
 fn within(number: &str, max: u64) -> bool {
-    number.trim_start_matches('-').parse::<u64>().is_ok_and(|number| number <= max)
+    let bare = number.trim_start_matches('-');
+    // There is one more below 0.
+    bare.parse::<u64>().is_ok_and(|size| size <= max + u64::from(bare.len() < number.len()))
 }

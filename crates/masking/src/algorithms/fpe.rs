@@ -89,14 +89,16 @@ impl FpeMask {
         let width = max.to_string().len().max(6);
         let mut digits: Vec<u16> =
             format!("{number:0>width$}").bytes().map(|b| u16::from(b.wrapping_sub(b'0'))).collect();
-        if digits.len() != width || digits.iter().any(|digit| *digit > 9) {
+        let size = number.parse::<u64>().is_ok_and(|size| size <= max + u64::from(negative));
+        if digits.len() != width || !size {
             return Err(Unmaskable { why: "it is not an integer of its type" });
         }
         for _ in 0..TRIES {
             digits = self.encrypt(digits)?;
             let number = digits.iter().fold(0_u128, |n, digit| n * 10 + u128::from(*digit));
-            // There is no negative 0.
-            if number <= u128::from(max) && !(negative && number == 0) {
+            // There is no negative 0, but one more number below it.
+            let sizes = u128::from(negative)..=u128::from(max) + u128::from(negative);
+            if sizes.contains(&number) {
                 if negative {
                     out.push('-');
                 }

@@ -36,11 +36,10 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
-/// A rule for groups by their number, in order.
-fn groups(
-    parameters: &mut Parameters,
-    regex: &Regex,
-) -> Result<Vec<(usize, Arc<dyn Algorithm>)>, Wrong> {
+/// Rules for groups by their number, in order.
+type Groups = Vec<(usize, Arc<dyn Algorithm>)>;
+
+fn groups(parameters: &mut Parameters, regex: &Regex) -> Result<Groups, Wrong> {
     let Some(Node::Map(map)) = parameters.take("groups") else {
         return Err(missing("groups", EXAMPLE));
     };
@@ -63,7 +62,7 @@ fn groups(
 #[derive(Debug)]
 struct Segments {
     regex: Regex,
-    groups: Vec<(usize, Arc<dyn Algorithm>)>,
+    groups: Groups,
     otherwise: Arc<dyn Algorithm>,
 }
 

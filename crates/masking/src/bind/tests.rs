@@ -60,3 +60,130 @@ fn a_ruleset_masks_what_it_names() {
     assert!(masks[0].ends_with("@example.com"), "{masks:?}");
     assert!(masks[1].starts_with("1990-0"), "{masks:?}");
 }
+
+/// The problems of one rule for the column `c` of a table.
+fn problems(change: impl Fn(&mut ColumnFacts), rule: &str, condition: &str) -> String {
+    let mut c = column("c", TypeClass::Text);
+    change(&mut c);
+    let table = TableFacts {
+        schema: "public".into(),
+        name: "t".into(),
+        columns: vec![c, column("id", TypeClass::Integer { bytes: 8 })],
+    };
+    let rules = format!("  t: {{columns: {{c: {rule}}}{condition}}}\n");
+    let bound = bind(&rules, &[table]);
+    assert_eq!(bound.problems.is_empty(), !bound.tables.is_empty(), "{:?}", bound.problems);
+    bound.problems.join("; ")
+}
+
+#[test]
+fn what_does_not_fit_is_a_problem() {
+    const WHERE: &str = ", where: \"id > 5\"";
+    let int = |c: &mut ColumnFacts| c.class = TypeClass::Integer { bytes: 4 };
+    let short = |c: &mut ColumnFacts| c.chars_max = Some(10);
+    let unique = |c: &mut ColumnFacts| c.unique = true;
+    let joins = |c: &mut ColumnFacts| c.references = true;
+    assert!(problems(int, "email", "").contains("does not fit; the column is an integer"));
+    assert!(problems(short, "email", "").contains("the column takes 10"));
+    assert!(problems(short, "tokenize", "").contains("longer than its value"));
+    assert!(problems(|c| c.nullable = false, "'null'", "").contains("may be NULL"));
+    assert!(problems(|c| c.nullable = false, "[email, 'null']", "").contains("may be NULL"));
+    assert!(problems(unique, "full-name", "").contains("keeps values apart"));
+    assert!(problems(unique, "[full-name, email]", "").contains("keeps values apart"));
+    assert!(problems(unique, "fpe", WHERE).contains("leave `where` out"));
+    assert!(problems(joins, "email", WHERE).contains("leave `where` out"));
+    assert!(problems(joins, "{algorithm: city, per: id}", "").contains("leave `per` out"));
+    assert!(problems(|_| {}, "{algorithm: city, per: gone}", "").contains("'gone'"));
+    assert!(problems(|c| c.generated = true, "email", "").contains("computes it"));
+    assert!(problems(int, "{algorithm: constant, value: x}", "").contains("does not fit"));
+    for fine in ["email", "fpe", "character-mapping", "tokenize", "'null'", "keep"] {
+        if fine != "keep" {
+            assert_eq!(problems(unique, fine, ""), "", "{fine}");
+        }
+    }
+    assert_eq!(problems(unique, "email", WHERE), "");
+    assert_eq!(problems(short, "full-name", ""), "", "names are cut");
+    assert_eq!(problems(|c| c.generated = true, "email", "").matches("public.t.c:").count(), 1);
+}
+
+#[test]
+fn the_nearest_rule_is_taken() {
+    let rules = "  'public.*': {columns: {'*email': 'null', email: tokenize}}
+  customers: {columns: {email: email, born: keep}}
+";
+    let bound = bind(rules, &[customers()]);
+    assert_eq!(bound.problems, Vec::<String>::new());
+    let Treatment::Mask { columns, .. } = &bound.tables[0].treatment else { panic!("masked") };
+    let masked: Vec<usize> = columns.iter().map(|column| column.column).collect();
+    assert_eq!(masked, [1, 3], "`born` is kept, and the pattern reaches `work_email`");
+    assert_eq!(bound.unruled, Vec::<String>::new());
+    let Mask::Values(mask) = &columns[0].mask else { panic!("values are masked") };
+    let mut out = String::new();
+    mask.mask("a@b.test", &Row { values: &[None; 4] }, &mut out).expect("it is masked");
+    assert!(out.ends_with("@example.com"), "the rule of the table itself counts");
+    let twice =
+        "  'public.*': {columns: {email: email}}\n  '*.customers': {columns: {email: phone}}\n";
+    assert!(bind(twice, &[customers()]).problems[0].contains("two rules fit it equally"));
+}
+
+#[test]
+fn rules_that_disagree_are_a_problem() {
+    let rules = "  '*.*': {columns: {'*email': email}}\n  customers: {columns: {born: date-roll}, where: \"id > 1\"}\n";
+    assert!(bind(rules, &[customers()]).problems[0].contains("differ in `where`"));
+    let rules = "  'public.c*': {empty: true}\n  '*.customers': {columns: {email: email}}\n";
+    assert!(bind(rules, &[customers()]).problems[0].contains("name the table itself"));
+    let rules = "  'public.c*': {empty: true}\n  customers: {columns: {email: email, work_email: email, born: keep}}\n";
+    let bound = bind(rules, &[customers()]);
+    assert_eq!((bound.problems, bound.unruled), (Vec::new(), Vec::new()));
+    assert!(matches!(bound.tables[0].treatment, Treatment::Mask { .. }));
+    let bound = bind("  customers: {empty: true}\n", &[customers()]);
+    assert!(matches!(bound.tables[0].treatment, Treatment::Empty));
+    assert_eq!(bound.unruled, Vec::<String>::new(), "nothing is left in it");
+}
+
+#[test]
+fn what_rules_do_not_reach_is_listed() {
+    let rules = "  customers: {columns: {e_mail: email}}\n  'public.cust*': {columns: {'tel*': phone}}\n  other.t: {empty: true}\n";
+    let bound = bind(rules, &[customers()]);
+    assert_eq!(bound.problems.len(), 1);
+    assert!(bound.problems[0].starts_with("public.customers.e_mail: the table has no such column"));
+    assert_eq!(bound.idle, ["public.cust*.tel*: no such column", "other.t: no such table"]);
+    assert_eq!(bound.unruled.len(), 3);
+    assert!(bound.unruled[0].starts_with("public.customers.email: looks like e-mail"));
+}
+
+#[test]
+fn masks_fit_their_columns() {
+    let mask = |type_name: &str, chars_max, rule: &str, value: &str| {
+        let column =
+            ColumnFacts { type_name: type_name.into(), chars_max, ..column("c", TypeClass::Text) };
+        let table = TableFacts { schema: "public".into(), name: "t".into(), columns: vec![column] };
+        let bound = bind(&format!("  t: {{columns: {{c: {rule}}}}}\n"), &[table]);
+        let Treatment::Mask { columns, .. } = &bound.tables[0].treatment else { panic!("masked") };
+        let Mask::Values(mask) = &columns[0].mask else { panic!("values are masked") };
+        let mut out = "é".to_owned();
+        mask.mask(value, &Row { values: &[Some(value)] }, &mut out).map(|_| out[2..].to_owned())
+    };
+    let name = mask("text", None, "full-name", "Maria Jones").unwrap();
+    assert!(name.chars().count() > 6);
+    let cut = mask("character varying(6)", Some(6), "full-name", "Maria Jones").unwrap();
+    assert!(cut.chars().count() <= 6 && name.starts_with(&cut), "{cut} of {name}");
+    let keep_domain = "{algorithm: email, keep: domain}";
+    assert!(mask("character varying(30)", Some(30), keep_domain, "a@b.test").is_ok());
+    let long = format!("a@{}.test", "b".repeat(20));
+    let why = mask("character varying(30)", Some(30), keep_domain, &long).unwrap_err().why;
+    assert!(why.contains("longer"), "{why}");
+    assert_eq!(
+        mask("citext", None, "email", "A@B.test").unwrap(),
+        mask("citext", None, "email", "a@b.TEST").unwrap()
+    );
+    assert_ne!(
+        mask("text", None, "email", "A@B.test").unwrap(),
+        mask("text", None, "email", "a@b.test").unwrap()
+    );
+    assert_eq!(
+        mask("character(9)", Some(9), "character-mapping", "abc      ").unwrap(),
+        mask("text", None, "character-mapping", "abc").unwrap()
+    );
+    assert_eq!(mask("character(3)", Some(3), "character-mapping", "   ").unwrap(), "   ");
+}

@@ -108,6 +108,14 @@ const EXACT: &[(&str, f32, &[&str])] = &[
         "name of a person",
         0.85,
         &[
+            "author",
+            "authorname",
+            "shipname",
+            "billname",
+            "attendee",
+            "payee",
+            "payer",
+            "signedby",
             "fullname",
             "personname",
             "customername",
@@ -344,6 +352,13 @@ const EXACT: &[(&str, f32, &[&str])] = &[
         "password or secret",
         0.9,
         &[
+            "pass",
+            "userpass",
+            "sessionkey",
+            "activationkey",
+            "encryptionkey",
+            "credentials",
+            "passphrase",
             "password",
             "passwd",
             "pwd",
@@ -375,6 +390,9 @@ const EXACT: &[(&str, f32, &[&str])] = &[
         "user name",
         0.75,
         &[
+            "loginid",
+            "nicename",
+            "handle",
             "username",
             "userlogin",
             "login",
@@ -415,12 +433,30 @@ const EXACT: &[(&str, f32, &[&str])] = &[
     (
         "gender",
         0.7,
-        &["gender", "sex", "geschlecht", "sexe", "sexo", "sesso", "salutation", "anrede"],
+        &[
+            "titleofcourtesy",
+            "courtesytitle",
+            "civilite",
+            "gender",
+            "sex",
+            "geschlecht",
+            "sexe",
+            "sexo",
+            "sesso",
+            "salutation",
+            "anrede",
+        ],
     ),
     (
         "health or belief",
         0.85,
         &[
+            "maritalstatus",
+            "familystatus",
+            "familienstand",
+            "sickleave",
+            "sickdays",
+            "pregnancy",
             "diagnosis",
             "diagnose",
             "diagnostic",
@@ -756,7 +792,7 @@ pub(super) fn kind(column: &str, table: &str) -> Option<(&'static str, f32)> {
     (1..words.len()).find_map(|skipped| {
         let (title, confidence) = whole(&words[skipped..])?;
         let single = skipped + 1 == words.len();
-        let enough = !single || last.len() > 2 && BY_LAST_WORD.contains(&title);
+        let enough = !single || BY_LAST_WORD.contains(&title) && (last.len() > 2 || last == "ip");
         enough.then_some((title, confidence * 0.9))
     })
 }

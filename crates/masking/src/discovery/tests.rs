@@ -8,6 +8,9 @@ use crate::{MaskingKey, Ruleset};
 /// timestamp, b boolean, j JSON, u UUID, y bytes.
 const SCHEMA: &str = include_str!("schema.txt");
 
+/// The same of other people's sample schemas, names only.
+const OTHERS: &str = include_str!("others.txt");
+
 struct Labelled {
     table: String,
     column: ColumnFacts,
@@ -140,8 +143,12 @@ fn value(generator: &str, n: &mut Numbers) -> String {
 }
 
 fn schema() -> Vec<Labelled> {
+    labelled(SCHEMA)
+}
+
+fn labelled(text: &str) -> Vec<Labelled> {
     let mut numbers = Numbers(7);
-    let lines = SCHEMA.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| {
             let mut parts = line.split('\t');
@@ -172,15 +179,19 @@ struct Measure {
     kinds_right: f64,
 }
 
-fn measure(what: &str, find: impl Fn(&Labelled) -> Option<Finding>) -> Measure {
+fn measure(
+    what: &str,
+    schema: &[Labelled],
+    find: impl Fn(&Labelled) -> Option<Finding>,
+) -> Measure {
     let (mut right, mut wrong, mut missed, mut kinds) = (0, 0, 0, 0);
-    for labelled in schema() {
+    for labelled in schema {
         let place = format!("{}.{}", labelled.table, labelled.column.name);
-        match (find(&labelled), &labelled.label) {
+        match (find(labelled), &labelled.label) {
             (Some(finding), Some(label)) => {
                 right += 1;
-                kinds += i32::from(finding.kind == label);
-                if finding.kind != label {
+                kinds += i32::from(finding.kind == *label);
+                if finding.kind != *label {
                     println!("{what}: {place} is {label}, taken for {}", finding.kind);
                 }
             }
@@ -217,15 +228,26 @@ fn sampled(labelled: &Labelled) -> Option<Finding> {
     by_values(&labelled.column, &samples)
 }
 
+/// The floors are what was measured, less a little. This schema was written together with the rules, so it says that
+/// they do what they are meant to; how they fare elsewhere, the next test says.
 #[test]
 fn what_is_found_of_a_labelled_schema() {
-    assert!(schema().len() >= 150, "the schema has {} columns", schema().len());
-    let by_name = measure("by name", named);
-    let by_values = measure("by values", sampled);
-    let both = measure("by both", |labelled| named(labelled).or_else(|| sampled(labelled)));
-    assert!(by_name.precision >= 0.0 && by_name.recall >= 0.0);
-    assert!(by_values.precision >= 0.0 && by_values.recall >= 0.0);
-    assert!(both.precision >= 0.0 && both.recall >= 0.0 && both.kinds_right >= 0.0);
+    let schema = schema();
+    assert!(schema.len() >= 150, "the schema has {} columns", schema.len());
+    let by_name = measure("by name", &schema, named);
+    assert!(by_name.precision >= 0.98 && by_name.recall >= 0.85);
+    let by_values = measure("by values", &schema, sampled);
+    assert!(by_values.precision >= 0.98 && by_values.recall >= 0.55);
+    let both = measure("by both", &schema, |column| named(column).or_else(|| sampled(column)));
+    assert!(both.precision >= 0.98 && both.recall >= 0.98 && both.kinds_right >= 0.98);
+}
+
+/// When it was first measured, recall was 0.64. Words that were missing in general were added then; what only these
+/// schemas have was not.
+#[test]
+fn what_is_found_by_names_of_other_schemas() {
+    let found = measure("others", &labelled(OTHERS), named);
+    assert!(found.precision >= 0.95 && found.recall >= 0.80);
 }
 
 #[test]
