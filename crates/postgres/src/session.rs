@@ -13,7 +13,7 @@ pub type Rows = Vec<Vec<Option<String>>>;
 /// Overrides what a role or a database of the source has set (those settings apply before the ones
 /// a session asks for): libraries this host may not have, triggers, limits, and logging that would
 /// record what the engine does. Damaged pages are never skipped.
-const OVERRIDES: &[&str] = &[
+pub(crate) const OVERRIDES: &[&str] = &[
     "ignore_checksum_failure=off",
     "zero_damaged_pages=off",
     "session_preload_libraries=",

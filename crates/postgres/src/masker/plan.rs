@@ -1,0 +1,326 @@
+//! What is to be done in a database: rules held against its tables.
+//!
+//! A rule for a partitioned table holds for its partitions, one for a table that others inherit from for these as well,
+//! unless they have a nearer one. So each relation that holds rows has rules of several tables, nearest first.
+
+use super::facts::{Facts, Oid, Relation};
+use super::rows::{Change, Group, RowPlan, Written};
+use crate::session::quote_identifier;
+use offshoot_masking::{BoundColumn, Mask, MaskingKey, Ruleset, Treatment};
+use std::collections::{BTreeMap, BTreeSet};
+
+mod keys;
+
+/// What is to be done in a database.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) facts: Facts,
+    /// The tables that rules name.
+    pub(super) named: Vec<Oid>,
+    pub(super) problems: Vec<String>,
+    pub(super) idle: Vec<String>,
+    pub(super) unruled: Vec<String>,
+    /// Tables to empty, with those below them.
+    pub(super) emptied: Vec<Oid>,
+    /// Rules by the relation that holds rows, or is above some that do.
+    rules: BTreeMap<Oid, Vec<Rule>>,
+}
+
+/// The rule of a table, as it holds for one relation.
+#[derive(Clone)]
+struct Rule {
+    /// The table that it names.
+    table: Oid,
+    condition: Option<String>,
+    /// By the names of columns.
+    masks: BTreeMap<String, How>,
+}
+
+/// A mask that several relations share.
+#[derive(Clone)]
+enum How {
+    Values(std::sync::Arc<dyn offshoot_masking::ValueMask>),
+    Sql(String),
+}
+
+/// A rewrite of relations that must be done at once.
+pub(super) struct Job {
+    /// Which of the named tables it belongs to.
+    pub(super) named: usize,
+    /// Where rows are read.
+    pub(super) sources: Vec<Oid>,
+    /// The partitioned table through which rows are written, if masks may move them.
+    pub(super) through: Option<Oid>,
+    /// As the server estimates.
+    pub(super) rows: u64,
+}
+
+impl Plan {
+    pub(super) fn new(facts: Facts, rules: &Ruleset, key: &MaskingKey) -> Plan {
+        let tables: Vec<Oid> = facts.named().map(|relation| relation.oid).collect();
+        let described: Vec<_> = facts.named().map(Relation::facts).collect();
+        let bound = rules.bind(&described, key);
+        let mut plan = Plan {
+            facts,
+            problems: bound.problems,
+            idle: bound.idle,
+            unruled: bound.unruled,
+            ..Plan::default()
+        };
+        let mut own = BTreeMap::new();
+        for table in bound.tables {
+            let Some(oid) = tables.get(table.table).copied() else { continue };
+            plan.named.push(oid);
+            match table.treatment {
+                Treatment::Empty => plan.emptied.push(oid),
+                Treatment::Mask { condition, columns } => {
+                    let named = described.get(table.table).map_or(&[][..], |facts| &facts.columns);
+                    let name = |at: usize| named.get(at).map(|column| column.name.clone());
+                    let how = |column: BoundColumn| {
+                        Some((name(column.column)?, match column.mask {
+                            Mask::Values(mask) => How::Values(mask),
+                            Mask::Sql(expression) => How::Sql(expression),
+                        }))
+                    };
+                    let masks = columns.into_iter().filter_map(how).collect();
+                    own.insert(oid, Rule { table: oid, condition, masks });
+                }
+            }
+        }
+        plan.spread(&own);
+        plan.find_problems();
+        plan
+    }
+
+    /// Gives each relation the rules of the tables above it.
+    fn spread(&mut self, own: &BTreeMap<Oid, Rule>) {
+        let mut spread: BTreeMap<Oid, Vec<Rule>> = BTreeMap::new();
+        for relation in self.facts.relations.values() {
+            let (mut nearest, mut seen) = (Vec::new(), BTreeSet::new());
+            let mut waiting = std::collections::VecDeque::from([relation.oid]);
+            let mut masked = BTreeSet::new();
+            while let Some(oid) = waiting.pop_front() {
+                if !seen.insert(oid) {
+                    continue;
+                }
+                if let Some(rule) = own.get(&oid) {
+                    let mut rule = rule.clone();
+                    rule.masks.retain(|column, _| masked.insert(column.clone()));
+                    nearest.extend((!rule.masks.is_empty()).then_some(rule));
+                }
+                waiting.extend(self.facts.relations.get(&oid).iter().flat_map(|one| &one.parents));
+            }
+            if !nearest.is_empty() {
+                spread.insert(relation.oid, nearest);
+            }
+        }
+        // What a rule of a table above reaches has one.
+        let ruled = |line: &String| {
+            spread.iter().any(|(oid, rules)| {
+                let name = self.facts.relations.get(oid).map(Relation::name).unwrap_or_default();
+                let mut columns = rules.iter().flat_map(|rule| rule.masks.keys());
+                columns.any(|column| line.starts_with(&format!("{name}.{column}: ")))
+            })
+        };
+        self.unruled.retain(|line| !ruled(line));
+        self.rules = spread;
+    }
+
+    fn find_problems(&mut self) {
+        for oid in self.rules.keys() {
+            let Some(relation) = self.facts.relations.get(oid) else { continue };
+            if !relation.partitioned && relation.access_method != "heap" {
+                self.problems.push(format!(
+                    "{}: its access method {} is not supported",
+                    relation.name(),
+                    relation.access_method
+                ));
+            }
+        }
+        let found = keys::problems(self);
+        self.problems.extend(found);
+    }
+
+    /// The masked columns of a relation.
+    pub(super) fn masked(&self, oid: Oid) -> BTreeSet<String> {
+        let rules = self.rules.get(&oid).into_iter().flatten();
+        rules.flat_map(|rule| rule.masks.keys().cloned()).collect()
+    }
+
+    /// Relations whose rows change: those with rules and those that are emptied.
+    pub(super) fn changed(&self) -> BTreeSet<Oid> {
+        self.rules.keys().copied().chain(self.empties()).collect()
+    }
+
+    /// The tables to empty and all below them.
+    pub(super) fn empties(&self) -> BTreeSet<Oid> {
+        let below = |oid: &Oid| self.facts.tree(*oid).into_iter().map(|one| one.oid);
+        self.emptied.iter().flat_map(below).collect()
+    }
+
+    /// What is rewritten, largest first.
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        let (mut jobs, mut taken) = (Vec::new(), BTreeSet::new());
+        let emptied = self.empties();
+        for oid in self.rules.keys() {
+            let root = self.root(*oid);
+            if emptied.contains(oid) || taken.contains(oid) {
+                continue;
+            }
+            let tree = self.facts.tree(root);
+            let leaves = || tree.iter().filter(|one| !one.partitioned);
+            let through = self.is_partition(root, *oid) && self.facts.moves_rows(root, &self.masked(root));
+            let sources: Vec<Oid> = match through {
+                true => leaves().map(|one| one.oid).collect(),
+                false => leaves().filter(|one| one.oid == *oid).map(|one| one.oid).collect(),
+            };
+            taken.extend(&sources);
+            let rows = sources.iter().filter_map(|one| self.facts.relations.get(one));
+            let job = Job {
+                named: self.named_for(*oid),
+                rows: rows.map(|one| one.rows).sum(),
+                through: through.then_some(root),
+                sources,
+            };
+            jobs.extend((!job.sources.is_empty()).then_some(job));
+        }
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.rows));
+        jobs
+    }
+
+    /// The partitioned table that a partition belongs to in the end; another relation itself.
+    fn root(&self, oid: Oid) -> Oid {
+        let mut root = oid;
+        while let Some(relation) = self.facts.relations.get(&root)
+            && relation.is_partition
+            && let Some(parent) = relation.parents.first()
+        {
+            root = *parent;
+        }
+        root
+    }
+
+    fn is_partition(&self, root: Oid, oid: Oid) -> bool {
+        let partitioned = self.facts.relations.get(&root).is_some_and(|one| one.partitioned);
+        partitioned && (root != oid || self.facts.relations.contains_key(&oid))
+    }
+
+    /// Which of the named tables a relation's nearest rule names.
+    fn named_for(&self, oid: Oid) -> usize {
+        let table = self.rules.get(&oid).and_then(|rules| rules.first()).map(|rule| rule.table);
+        self.named.iter().position(|one| Some(*one) == table).unwrap_or_default()
+    }
+
+    /// How rows of `source` are read and what becomes of them, so that they can be written into `target`: the relation
+    /// itself, or the partitioned table above.
+    pub(super) fn reading(&self, source: Oid, target: Oid) -> Option<Reading> {
+        let (source, target) =
+            (self.facts.relations.get(&source)?, self.facts.relations.get(&target)?);
+        Some(Reader { plan: self, source, target }.read())
+    }
+}
+
+/// How a relation is read.
+pub(super) struct Reading {
+    /// What `COPY` reads.
+    pub(super) query: String,
+    pub(super) rows: RowPlan,
+    /// What tells which row is the `{}`th of it.
+    pub(super) nth: String,
+}
+
+struct Reader<'a> {
+    plan: &'a Plan,
+    source: &'a Relation,
+    target: &'a Relation,
+}
+
+impl Reader<'_> {
+    fn read(&self) -> Reading {
+        // Values of the row first, by the target's columns; then what the database is asked besides.
+        let columns: Vec<&str> = self.target.live().map(|column| column.name.as_str()).collect();
+        let mut selected: Vec<String> = columns.iter().map(|name| quote_identifier(name)).collect();
+        let rules = self.plan.rules.get(&self.source.oid).map_or(&[][..], Vec::as_slice);
+        let mut groups = Vec::new();
+        let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
+        for (number, rule) in rules.iter().enumerate() {
+            groups.push(self.group(rule, &mut selected));
+            for (column, how) in &rule.masks {
+                let change = match how {
+                    How::Values(mask) => {
+                        let place = self.place(rule, column);
+                        Change::Masked { group: number, place, mask: mask.clone() }
+                    }
+                    How::Sql(expression) => {
+                        selected.push(computed(column, expression, rule.condition.as_deref()));
+                        Change::Computed { group: number, field: selected.len() - 1 }
+                    }
+                };
+                changes.insert(column, change);
+            }
+        }
+        let masked = self.plan.masked(self.source.oid);
+        let key = self.source.key(&masked);
+        let mut told: Vec<(String, usize)> = Vec::new();
+        for name in &key {
+            told.extend(self.target.position(name).map(|at| ((*name).to_owned(), at)));
+        }
+        if told.is_empty() {
+            selected.push("ctid".to_owned());
+            told.push(("ctid".to_owned(), selected.len() - 1));
+        }
+        let written = self.target.live().enumerate().filter(|(_, one)| one.generated.is_none());
+        let written = written.map(|(field, column)| Written {
+            column: column.name.clone(),
+            field,
+            not_null: column.not_null,
+            change: changes.remove(column.name.as_str()).unwrap_or(Change::Kept),
+        });
+        let written = written.collect();
+        let padded = self.target.live().map(|column| column.padded).collect();
+        let from = format!("ONLY {} AS {}", self.source.quoted(), self.alias(rules));
+        let fields = selected.len();
+        Reading {
+            query: format!("COPY (SELECT {} FROM {from}) TO STDOUT", selected.join(", ")),
+            rows: RowPlan { fields, written, groups, key: told, padded },
+            nth: format!(
+                "SELECT {} FROM ONLY {} LIMIT 1 OFFSET ",
+                self.source.key_sql(&masked),
+                self.source.quoted()
+            ),
+        }
+    }
+
+    /// What expressions call the table: as its nearest rule does.
+    fn alias(&self, rules: &[Rule]) -> String {
+        let table = rules.first().and_then(|rule| self.plan.facts.relations.get(&rule.table));
+        quote_identifier(&table.unwrap_or(self.source).name)
+    }
+
+    fn group(&self, rule: &Rule, selected: &mut Vec<String>) -> Group {
+        let flag = rule.condition.as_ref().map(|condition| {
+            selected.push(format!("({condition}) IS TRUE"));
+            selected.len() - 1
+        });
+        let by_value = rule.masks.values().any(|how| matches!(how, How::Values(_)));
+        let table = self.plan.facts.relations.get(&rule.table).filter(|_| by_value);
+        let columns = table.into_iter().flat_map(Relation::live);
+        let layout = columns.filter_map(|column| self.target.position(&column.name)).collect();
+        Group { flag, layout }
+    }
+
+    fn place(&self, rule: &Rule, column: &str) -> usize {
+        let table = self.plan.facts.relations.get(&rule.table);
+        table.and_then(|table| table.position(column)).unwrap_or_default()
+    }
+}
+
+/// The database's mask of a value that is not NULL.
+fn computed(column: &str, expression: &str, condition: Option<&str>) -> String {
+    let column = quote_identifier(column);
+    let when = condition.map(|condition| format!("({condition}) AND ")).unwrap_or_default();
+    format!("CASE WHEN {when}{column} IS NOT NULL THEN ({expression}) END")
+}
+
+#[cfg(test)]
+mod tests;
