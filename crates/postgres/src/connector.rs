@@ -4,6 +4,7 @@
 mod host;
 mod image;
 mod log;
+mod masking;
 mod point;
 mod server;
 mod source;
@@ -26,7 +27,7 @@ use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
-    Connector, DataDir, ImageChecker, Layout, PointMaker, ReceivedLog, Replay, Replayed, Role,
+    Connector, DataDir, ImageChecker, Layout, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role,
     Server, ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
@@ -266,6 +267,10 @@ impl Connector for Postgres {
     }
 
     fn point_maker(&self) -> Option<&dyn PointMaker> {
+        Some(self)
+    }
+
+    fn masker(&self) -> Option<&dyn Masker> {
         Some(self)
     }
 }

@@ -14,6 +14,7 @@ mod files;
 mod handover;
 pub mod installation;
 mod lsn;
+pub mod masker;
 pub mod receiver;
 pub mod recovery;
 pub mod rounds;

@@ -177,6 +177,28 @@ impl Point {
     }
 }
 
+/// Where a cluster that was stopped cleanly has its last checkpoint.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShutDown {
+    pub(crate) position: Lsn,
+    pub(crate) timeline: u32,
+    pub(crate) segment_bytes: u64,
+}
+
+/// What the control file says of the stop; none if it was no clean one.
+///
+/// # Errors
+/// `DataDamaged` if it cannot be read.
+pub(crate) fn shut_down_at(files: &dyn DataDir) -> Result<Option<ShutDown>, Failure> {
+    let control = ControlFile::read(files)?;
+    let segment_bytes = control.segment_bytes();
+    if segment_bytes == 0 {
+        return Err(control_damaged("its log files have no size"));
+    }
+    let (position, timeline) = (control.checkpoint_at(), control.timeline());
+    Ok(control.is_shut_down().then_some(ShutDown { position, timeline, segment_bytes }))
+}
+
 fn not_possible(why: &str) -> Failure {
     let hint = "recover it from a snapshot of staging";
     Failure::new(ErrorKind::WrongState, format!("no recovery point can be made: {why}"), hint)

@@ -42,6 +42,7 @@ macro_rules! on_another_version {
                 point: a_recovery_point_goes_on_like_any_image;
                 server: ties_are_cut_for_good, settings_are_looked_at_first;
                 image: a_sound_image_passes_and_a_flipped_bit_is_found;
+                masking: what_rules_name_is_masked_alike;
             }
 
             /// The whole suite takes minutes: `make test-full` runs it.
@@ -191,6 +192,13 @@ impl Harness for PostgresHarness {
 
     fn settings(&self) -> (Setting, Setting) {
         (("work_mem", "8MB"), ("colour", "blue"))
+    }
+
+    fn masking_rules(&self) -> Option<&'static str> {
+        Some(
+            "version: 1\nkey: main\ntables:\n  public.kv:\n    where: \"key LIKE 'person%'\"\n    \
+             columns: {value: character-mapping}\n",
+        )
     }
 
     fn damage(&self, data_dir: &Path) {

@@ -31,6 +31,11 @@ impl RunningServer {
         RunningServer { process, server: Mutex::new(server), files, session: Mutex::default() }
     }
 
+    /// Its data directory.
+    pub(super) fn files(&self) -> &dyn DataDir {
+        &*self.files
+    }
+
     /// Works with the server, exclusively.
     pub(super) fn with<T>(&self, work: impl FnOnce(&Launched) -> T) -> T {
         work(&self.server.lock())

@@ -98,6 +98,11 @@ impl Relation {
         format!("{}.{}", self.schema, self.name)
     }
 
+    /// Rows of its own.
+    pub(super) fn leaf_rows(&self) -> u64 {
+        if self.partitioned { 0 } else { self.rows }
+    }
+
     /// As SQL names it.
     pub(super) fn quoted(&self) -> String {
         format!("{}.{}", quote_identifier(&self.schema), quote_identifier(&self.name))

@@ -105,7 +105,8 @@ impl Flow<'_> {
                 *number += 1;
                 chunks.send(chunk).map_err(|_| ended())
             };
-            let copied = wire.copy_out(&how.query, &mut |row| {
+            let copy = format!("COPY ({}) TO STDOUT", how.query);
+            let copied = wire.copy_out(&copy, &mut |row| {
                 rows.extend_from_slice(row);
                 count += 1;
                 if rows.len() < CHUNK_BYTES {

@@ -160,7 +160,7 @@ impl Plan {
 
     /// What is rewritten, largest first.
     pub(super) fn jobs(&self) -> Vec<Job> {
-        let (mut jobs, mut taken) = (Vec::new(), BTreeSet::new());
+        let (mut jobs, mut taken) = (Vec::new(), BTreeSet::<Oid>::new());
         let emptied = self.empties();
         for oid in self.rules.keys() {
             let root = self.root(*oid);
@@ -222,7 +222,7 @@ impl Plan {
 
 /// How a relation is read.
 pub(super) struct Reading {
-    /// What `COPY` reads.
+    /// A `SELECT` of rows.
     pub(super) query: String,
     pub(super) rows: RowPlan,
     /// What tells which row is the `{}`th of it.
@@ -281,7 +281,7 @@ impl Reader<'_> {
         let from = format!("ONLY {} AS {}", self.source.quoted(), self.alias(rules));
         let fields = selected.len();
         Reading {
-            query: format!("COPY (SELECT {} FROM {from}) TO STDOUT", selected.join(", ")),
+            query: format!("SELECT {} FROM {from}", selected.join(", ")),
             rows: RowPlan { fields, written, groups, key: told, padded },
             nth: format!(
                 "SELECT {} FROM ONLY {} LIMIT 1 OFFSET ",
@@ -322,5 +322,3 @@ fn computed(column: &str, expression: &str, condition: Option<&str>) -> String {
     format!("CASE WHEN {when}{column} IS NOT NULL THEN ({expression}) END")
 }
 
-#[cfg(test)]
-mod tests;

@@ -2,7 +2,7 @@
 //!
 //! Rows go through it at the speed of two processes on one host: a message is read where it was received, and what is
 //! written is not copied. What the server refuses comes back without any value ([`Refusal`]). There are no
-//! timeouts: nobody else uses the server, and whoever wants a statement to end ends its session ([`Wire::process`]).
+//! timeouts: nobody else uses the server, and whoever wants a statement to end ends its session.
 
 use super::refusal::Refusal;
 use crate::engine_role::ENGINE_ROLE;
@@ -63,7 +63,6 @@ impl Door {
 pub(super) struct Wire {
     stream: UnixStream,
     incoming: BytesMut,
-    process: i32,
 }
 
 impl Wire {
@@ -78,7 +77,7 @@ impl Wire {
     fn open(door: &Door, database: &str) -> Result<Wire, Refusal> {
         let stream = UnixStream::connect(&door.socket)?;
         let mut wire =
-            Wire { stream, incoming: BytesMut::with_capacity(2 * READ_BYTES), process: 0 };
+            Wire { stream, incoming: BytesMut::with_capacity(2 * READ_BYTES) };
         let options: Vec<String> = OVERRIDES.iter().map(|item| format!("-c {item}")).collect();
         let options = options.join(" ");
         let parameters = [
@@ -91,23 +90,15 @@ impl Wire {
         let mut start = BytesMut::new();
         frontend::startup_message(parameters, &mut start)?;
         wire.stream.write_all(&start)?;
-        let mut process = 0;
         wire.until_ready(&mut |kind, mut body| {
             match kind {
                 AUTHENTICATION if body.try_get_i32() == Ok(0) => {}
-                BACKEND_KEY => process = body.try_get_i32().unwrap_or_default(),
-                PARAMETER => {}
+                BACKEND_KEY | PARAMETER => {}
                 _ => return Err(Refusal::unexpected()),
             }
             Ok(())
         })?;
-        wire.process = process;
         Ok(wire)
-    }
-
-    /// The server's process that serves it.
-    pub(super) fn process(&self) -> i32 {
-        self.process
     }
 
     /// Runs statements; several run as one transaction.

@@ -1,0 +1,52 @@
+//! Masking of copies.
+
+use super::host::Postgres;
+use super::server::RunningServer;
+use crate::masker::{self, Door};
+use offshoot_connector::{DataDir, Masked, Masker, Masking, MaskingTick, RulesChecked, Server};
+use offshoot_domain::Secret;
+use offshoot_masking::Ruleset;
+use offshoot_types::Failure;
+use std::any::Any;
+use std::sync::Arc;
+
+impl Masker for Postgres {
+    fn read(&self, rules: &str) -> Result<Box<dyn Masking>, Failure> {
+        Ok(Box::new(Rules(Ruleset::parse(rules)?)))
+    }
+}
+
+/// A ruleset for the tables of a cluster.
+struct Rules(Ruleset);
+
+fn running(server: &dyn Server) -> Result<&RunningServer, Failure> {
+    (server as &dyn Any)
+        .downcast_ref()
+        .ok_or_else(|| Failure::internal("the server of another connector"))
+}
+
+impl Masking for Rules {
+    fn key_name(&self) -> &str {
+        self.0.key_name()
+    }
+
+    fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure> {
+        let door = running(server)?.with(|server| Door::of(server.spec()));
+        masker::check(&door, &self.0)
+    }
+
+    fn mask(
+        &self,
+        server: &dyn Server,
+        key: &Secret,
+        tick: &mut MaskingTick<'_>,
+    ) -> Result<Masked, Failure> {
+        let server = running(server)?;
+        let door = server.with(|server| Door::of(server.spec()));
+        masker::mask(&door, server.files(), &self.0, key, tick)
+    }
+
+    fn finish(&self, files: &Arc<dyn DataDir>) -> Result<(), Failure> {
+        masker::finish(&**files)
+    }
+}
