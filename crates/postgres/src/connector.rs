@@ -27,8 +27,8 @@ use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
-    Connector, DataDir, ImageChecker, Layout, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role,
-    Server, ServerSpec, Source, SourceUri, StopMode,
+    Connector, DataDir, ImageChecker, Layout, Masker, PointMaker, ReceivedLog, Replay, Replayed,
+    Role, Server, ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;

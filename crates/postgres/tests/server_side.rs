@@ -10,6 +10,8 @@ mod configuration;
 mod hostile_load;
 #[path = "server_side/image.rs"]
 mod image;
+#[path = "server_side/masking.rs"]
+mod masking;
 #[path = "server_side/replay.rs"]
 mod replay;
 #[path = "server_side/rights.rs"]

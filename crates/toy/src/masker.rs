@@ -102,6 +102,7 @@ impl Masking for Prefixes {
         let removed = journal.numbers().and_then(|numbers| {
             numbers.iter().try_for_each(|number| files.remove(&journal.path(*number)))
         });
-        removed.map_err(|error| Failure::internal(format!("the journal cannot be removed: {error}")))
+        removed
+            .map_err(|error| Failure::internal(format!("the journal cannot be removed: {error}")))
     }
 }

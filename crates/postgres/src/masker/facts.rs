@@ -312,7 +312,8 @@ impl Facts {
     pub(super) fn moves_rows(&self, root: Oid, masked: &BTreeSet<String>) -> bool {
         self.tree(root).iter().any(|relation| {
             let Some(key) = &relation.partition_key else { return false };
-            let is_masked = |at: &i16| relation.column(*at).is_some_and(|name| masked.contains(name));
+            let is_masked =
+                |at: &i16| relation.column(*at).is_some_and(|name| masked.contains(name));
             // What an expression is computed from is not looked at.
             let computed = |at: &i16| {
                 let of = relation.columns.iter().find(|column| column.number == *at);

@@ -81,9 +81,7 @@ fn remove_log(files: &dyn DataDir, last: &rounds::ShutDown) -> io::Result<()> {
     let needed = last.position.0 / last.segment_bytes;
     for name in files.list("pg_wal")? {
         let keeps = match WalFile::parse(&name, last.segment_bytes) {
-            Some(file) => {
-                !file.partial && file.timeline == last.timeline && file.number == needed
-            }
+            Some(file) => !file.partial && file.timeline == last.timeline && file.number == needed,
             // They say which timeline began where.
             None => name.ends_with(".history") || matches!(&*name, "archive_status" | "summaries"),
         };

@@ -14,8 +14,8 @@ use super::wire::{Door, Wire};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope};
 
 /// Bytes of rows that go through threads together, at least.

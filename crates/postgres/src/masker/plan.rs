@@ -77,10 +77,13 @@ impl Plan {
                     let named = described.get(table.table).map_or(&[][..], |facts| &facts.columns);
                     let name = |at: usize| named.get(at).map(|column| column.name.clone());
                     let how = |column: BoundColumn| {
-                        Some((name(column.column)?, match column.mask {
-                            Mask::Values(mask) => How::Values(mask),
-                            Mask::Sql(expression) => How::Sql(expression),
-                        }))
+                        Some((
+                            name(column.column)?,
+                            match column.mask {
+                                Mask::Values(mask) => How::Values(mask),
+                                Mask::Sql(expression) => How::Sql(expression),
+                            },
+                        ))
                     };
                     let masks = columns.into_iter().filter_map(how).collect();
                     own.insert(oid, Rule { table: oid, condition, masks });
@@ -169,12 +172,15 @@ impl Plan {
             }
             let tree = self.facts.tree(root);
             let leaves = || tree.iter().filter(|one| !one.partitioned);
-            let through = self.is_partition(root, *oid) && self.facts.moves_rows(root, &self.masked(root));
+            let through =
+                self.is_partition(root, *oid) && self.facts.moves_rows(root, &self.masked(root));
             let sources: Vec<Oid> = match through {
                 true => leaves().map(|one| one.oid).collect(),
                 false => leaves().filter(|one| one.oid == *oid).map(|one| one.oid).collect(),
             };
-            taken.extend(&sources);
+            if through {
+                taken.extend(tree.iter().map(|one| one.oid));
+            }
             let rows = sources.iter().filter_map(|one| self.facts.relations.get(one));
             let job = Job {
                 named: self.named_for(*oid),
@@ -321,4 +327,3 @@ fn computed(column: &str, expression: &str, condition: Option<&str>) -> String {
     let when = condition.map(|condition| format!("({condition}) AND ")).unwrap_or_default();
     format!("CASE WHEN {when}{column} IS NOT NULL THEN ({expression}) END")
 }
-

@@ -71,7 +71,9 @@ impl Refusal {
     /// The one of these columns that a `COPY` was at.
     pub(super) fn column_of<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
         let rest = |name: &str| {
-            self.column.strip_prefix(name).map(|rest| rest.is_empty() || rest.starts_with([':', ' ', ',']))
+            self.column
+                .strip_prefix(name)
+                .map(|rest| rest.is_empty() || rest.starts_with([':', ' ', ',']))
         };
         names.filter(|name| rest(name) == Some(true)).max_by_key(|name| name.len())
     }

@@ -75,7 +75,7 @@ pub(super) fn refresh_views(wire: &mut Wire, plan: &Plan) -> Result<Vec<Oid>, Fa
 }
 
 /// Removes what the catalog of a database says of values: statistics, comments, and large objects, which no rule can
-/// name. What was removed is in no file of it any more.
+/// name. What was removed is in no file of it any more. Statistics of the catalog itself quote comments.
 pub(super) fn clean(wire: &mut Wire, plan: &Plan, views: &[Oid]) -> Result<(), Failure> {
     let database = format!("database {}", plan.facts.database);
     let failed = |refusal: Refusal| refusal.into_failure(&database);
@@ -90,7 +90,7 @@ pub(super) fn clean(wire: &mut Wire, plan: &Plan, views: &[Oid]) -> Result<(), F
     let list: Vec<String> = changed.iter().map(Oid::to_string).collect();
     let list = list.join(", ");
     let sql = format!(
-        "DELETE FROM pg_catalog.pg_statistic WHERE starelid IN ({list}) OR starelid IN \
+        "DELETE FROM pg_catalog.pg_statistic WHERE starelid < 16384 OR starelid IN ({list}) OR starelid IN \
            (SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid IN ({list})); \
          DELETE FROM pg_catalog.pg_statistic_ext_data WHERE stxoid IN \
            (SELECT oid FROM pg_catalog.pg_statistic_ext WHERE stxrelid IN ({list})); \
@@ -112,6 +112,18 @@ pub(super) fn clean(wire: &mut Wire, plan: &Plan, views: &[Oid]) -> Result<(), F
     for name in names.map_err(failed)? {
         // Without statistics a database is slower, not wrong.
         let _ = wire.execute(&format!("ANALYZE {name}"));
+    }
+    Ok(())
+}
+
+/// Removes what the statistics of a database in which nothing is masked say of the catalogs that all databases share.
+pub(super) fn forget_shared(wire: &mut Wire, database: &str) -> Result<(), Failure> {
+    for sql in [
+        "DELETE FROM pg_catalog.pg_statistic WHERE starelid < 16384",
+        "VACUUM (FULL) pg_catalog.pg_statistic",
+    ] {
+        let place = || format!("database {database}");
+        wire.execute(sql).map_err(|refusal| refusal.into_failure(&place()))?;
     }
     Ok(())
 }

@@ -78,7 +78,8 @@ pub(super) struct Fault {
 impl RowPlan {
     /// Masks whole rows and appends them to `out`.
     pub(super) fn mask(&self, rows: &[u8], out: &mut Vec<u8>) -> Result<Counts, Fault> {
-        let fault = |why: &str| Fault { column: String::new(), row: String::new(), why: why.to_owned() };
+        let fault =
+            |why: &str| Fault { column: String::new(), row: String::new(), why: why.to_owned() };
         let text = std::str::from_utf8(rows)
             .map_err(|_| fault("the database has no encoding, and texts in it are not UTF-8"))?;
         let mut counts = Counts::default();

@@ -102,9 +102,9 @@ impl<'a> Run<'a> {
         tick(&self.tables())?;
         std::thread::scope(|scope| {
             let work = Builder::new().name("masking".to_owned());
-            let work = work.spawn_scoped(scope, || self.all()).map_err(|error| {
-                Failure::internal(format!("no thread to mask with: {error}"))
-            })?;
+            let work = work
+                .spawn_scoped(scope, || self.all())
+                .map_err(|error| Failure::internal(format!("no thread to mask with: {error}")))?;
             let (mut refused, mut told) = (None, SystemClock.elapsed());
             while !work.is_finished() {
                 SystemClock.sleep(LOOK);
@@ -129,8 +129,12 @@ impl<'a> Run<'a> {
 
     fn all(&self) -> Result<(), Failure> {
         for (number, plan) in self.plans.iter().enumerate() {
-            if !plan.named.is_empty() {
-                self.database(plan, self.first.get(number).copied().unwrap_or_default())?;
+            let database = &plan.facts.database;
+            match plan.named.is_empty() {
+                true => remains::forget_shared(&mut self.connect(database)?, database)?,
+                false => {
+                    self.database(plan, self.first.get(number).copied().unwrap_or_default())?
+                }
             }
         }
         let mut wire = self.connect("postgres").or_else(|_| self.connect("template1"))?;

@@ -128,16 +128,17 @@ fn orphan_sql(
     to: &Relation,
     masked: &BTreeSet<String>,
 ) -> String {
-    let quoted = |relation: &Relation, at: &i16| {
-        quote_identifier(relation.column(*at).unwrap_or_default())
-    };
+    let quoted =
+        |relation: &Relation, at: &i16| quote_identifier(relation.column(*at).unwrap_or_default());
     let ours: Vec<String> = key.from_columns.iter().map(|at| quoted(from, at)).collect();
     let theirs: Vec<String> = key.to_columns.iter().map(|at| quoted(to, at)).collect();
     let same: Vec<String> = theirs
         .iter()
         .zip(&ours)
         .zip(&key.operators)
-        .map(|((theirs, ours), operator)| format!("referenced.{theirs} {operator} referring.{ours}"))
+        .map(|((theirs, ours), operator)| {
+            format!("referenced.{theirs} {operator} referring.{ours}")
+        })
         .collect();
     let set: Vec<String> =
         ours.iter().map(|column| format!("referring.{column} IS NOT NULL")).collect();

@@ -76,8 +76,7 @@ impl Wire {
 
     fn open(door: &Door, database: &str) -> Result<Wire, Refusal> {
         let stream = UnixStream::connect(&door.socket)?;
-        let mut wire =
-            Wire { stream, incoming: BytesMut::with_capacity(2 * READ_BYTES) };
+        let mut wire = Wire { stream, incoming: BytesMut::with_capacity(2 * READ_BYTES) };
         let options: Vec<String> = OVERRIDES.iter().map(|item| format!("-c {item}")).collect();
         let options = options.join(" ");
         let parameters = [

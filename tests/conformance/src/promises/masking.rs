@@ -52,7 +52,10 @@ fn masked(
     };
     let done = rules.mask(&*server, &Secret::new(key), &mut tick).unwrap();
     assert_eq!((done.values, done.idle), (3, Vec::new()));
-    assert!(!told.is_empty() && told.iter().all(|table| table.state == TableState::Done), "{told:?}");
+    assert!(
+        !told.is_empty() && told.iter().all(|table| table.state == TableState::Done),
+        "{told:?}"
+    );
     assert_eq!(told, done.tables);
     assert!(server.stop(StopMode::Fast, PATIENCE).unwrap());
     let files = linked.spec(&clone).files;

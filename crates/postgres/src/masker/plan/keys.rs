@@ -68,9 +68,9 @@ fn sides(plan: &Plan, key: &ForeignKey, from: &Relation, to: &Relation) -> Vec<S
 fn alike(plan: &Plan, one: (&Relation, &How), other: (&Relation, &How)) -> bool {
     match (one.1, other.1) {
         (How::Sql(_), How::Sql(_)) => true,
-        (How::Values(_), How::Values(_)) => PROBES.iter().all(|probe| {
-            masked(plan, one, probe) == masked(plan, other, probe)
-        }),
+        (How::Values(_), How::Values(_)) => {
+            PROBES.iter().all(|probe| masked(plan, one, probe) == masked(plan, other, probe))
+        }
         _ => false,
     }
 }

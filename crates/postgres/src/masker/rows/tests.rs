@@ -30,7 +30,12 @@ fn plan(flag: Option<usize>) -> RowPlan {
         fields: 5,
         written: vec![
             written("id", 1, true, Change::Kept),
-            written("name", 2, true, Change::Masked { group: 0, place: 1, mask: Arc::new(Reversed) }),
+            written(
+                "name",
+                2,
+                true,
+                Change::Masked { group: 0, place: 1, mask: Arc::new(Reversed) },
+            ),
             written("note", 3, false, Change::Computed { group: 0, field: 4 }),
         ],
         groups: vec![Group { flag, layout: vec![1, 2, 3] }],
