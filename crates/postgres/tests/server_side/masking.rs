@@ -7,6 +7,7 @@ use std::time::Duration;
 use offshoot_connector::{Masked, MaskedTable, RulesChecked, TableState};
 use offshoot_domain::Secret;
 use offshoot_masking::Ruleset;
+use offshoot_postgres::check_image::check_running;
 use offshoot_postgres::config::{self, Settings};
 use offshoot_postgres::masker::{self, Door};
 use offshoot_postgres::server::{self, Server, StopMode};
@@ -200,12 +201,15 @@ fn every_type_and_constraint_is_masked_and_no_byte_is_left() {
         assert_eq!(betrayers(&data), Vec::<String>::new(), "{}", bin.display());
         let log = std::fs::read_to_string(scratch.path("one.log")).unwrap_or_default();
         assert!(!log.contains("uoxiz"), "{log}");
-        let found = check_stopped(&bin, &data, &scope(&bin, &data, |_| None)).unwrap();
+        let all = scope(&bin, &data, |_| None);
+        let found = check_stopped(&bin, &data, &all).unwrap();
         assert!(found.sound(), "{found:?}");
 
         // It opens as it was left, and is worked with.
         let mut server = start(&scratch, &bin, &data, "opened");
         assert_eq!(content(&server), after);
+        let found = check_running(&server, &all, DEADLINE, &mut |_| Ok(())).unwrap();
+        assert!(found.sound(), "{found:?}");
         let mut shop = server.connect_to("shop").unwrap();
         for sql in [
             "SET session_replication_role = origin",
