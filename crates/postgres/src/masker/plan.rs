@@ -327,3 +327,6 @@ fn computed(column: &str, expression: &str, condition: Option<&str>) -> String {
     let when = condition.map(|condition| format!("({condition}) AND ")).unwrap_or_default();
     format!("CASE WHEN {when}{column} IS NOT NULL THEN ({expression}) END")
 }
+
+#[cfg(test)]
+mod tests;
