@@ -51,6 +51,8 @@ fn source(scratch: &Scratch, bin: &Path, sql: &str) -> PathBuf {
     data
 }
 
+const IS_18: &str = "SELECT current_setting('server_version_num')::int >= 180000";
+
 /// Another database, with rows that a condition leaves alone.
 fn add_other(scratch: &Scratch, bin: &Path, data: &Path) {
     let mut server = start(scratch, bin, data, "other");
@@ -58,7 +60,14 @@ fn add_other(scratch: &Scratch, bin: &Path, data: &Path) {
     let sql = "CREATE TABLE public.clients (id int, name text);
         INSERT INTO public.clients SELECT i, CASE WHEN i > 3 THEN 'Quoxiz ' ELSE 'stays ' END || i
           FROM generate_series(1, 100) i";
-    server.connect_to("other").unwrap().execute(sql, DEADLINE).unwrap();
+    let mut other = server.connect_to("other").unwrap();
+    other.execute(sql, DEADLINE).unwrap();
+    let kind = if one(&mut other, IS_18) == "t" { "VIRTUAL" } else { "STORED" };
+    let sql = format!(
+        "ALTER TABLE public.clients ADD loud text GENERATED ALWAYS AS (upper(name)) {kind}"
+    );
+    other.execute(&sql, DEADLINE).unwrap();
+    drop(other);
     assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
 }
 
@@ -211,6 +220,8 @@ fn every_type_and_constraint_is_masked_and_no_byte_is_left() {
         let kept =
             "SELECT string_agg(id::text, ' ') FROM public.clients WHERE name = 'stays ' || id";
         assert_eq!(one(&mut other, kept), "1 2 3");
+        let loud = "SELECT count(*) FROM public.clients WHERE loud = upper(name)";
+        assert_eq!(one(&mut other, loud), "100");
         drop(other);
         let names: Vec<&str> = done.tables.iter().map(|table| table.name.as_str()).collect();
         assert!(names.contains(&"shop.public.people") && names.contains(&"other.public.clients"));
