@@ -168,7 +168,7 @@ impl Wire {
                 _ => {}
             }
             self.begin += length;
-            if kind == READY {
+            if kind == READY || refused.as_ref().is_some_and(|refusal| refusal.fatal) {
                 return refused.map_or(Ok(()), |refusal| Err(Ok(refusal)));
             }
         }
@@ -239,7 +239,7 @@ impl Wire {
                 (READY, _) => return refused.map_or(Ok(()), Err),
                 (ERROR, body) => {
                     let refusal = Refusal::of(&body);
-                    if refusal.ends_session() {
+                    if refusal.fatal {
                         return Err(refusal);
                     }
                     refused = refused.or(Some(refusal));

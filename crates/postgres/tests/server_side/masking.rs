@@ -291,7 +291,11 @@ fn a_row_that_cannot_be_masked_is_named_by_its_key() {
          INSERT INTO public.briefs SELECT i, 'Quoxiz' || i, i FROM generate_series(1, 2000) i;
          CREATE TABLE public.lists (name text) PARTITION BY LIST (name);
          CREATE TABLE public.lists_1 PARTITION OF public.lists FOR VALUES IN ('Quoxiz');
-         INSERT INTO public.lists VALUES ('Quoxiz');",
+         INSERT INTO public.lists VALUES ('Quoxiz');
+         CREATE TABLE public.parents (id int PRIMARY KEY, name text UNIQUE);
+         INSERT INTO public.parents SELECT i, 'Quoxiz' || i FROM generate_series(1, 20) i;
+         CREATE TABLE public.children (id int PRIMARY KEY, parent text REFERENCES public.parents (name));
+         INSERT INTO public.children VALUES (1, NULL), (2, 'Quoxiz7');",
     );
     let sql = |table: &str, column: &str, expression: &str| {
         rules(&format!(
@@ -370,6 +374,10 @@ fn rules_that_do_not_fit_are_problems() {
         "  public.parents: {columns: {email: email}}\n  public.children: {columns: {parent: email}}\n",
     );
     assert_eq!(check(&server, &both).problems, Vec::<String>::new());
+    for sql in ["CREATE DATABASE closed", "ALTER DATABASE closed ALLOW_CONNECTIONS false"] {
+        server.connect().unwrap().execute(sql, DEADLINE).unwrap();
+    }
+    assert!(check(&server, &both).problems[0].contains("closed takes no connections"));
 }
 
 #[test]
