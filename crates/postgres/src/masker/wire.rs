@@ -62,6 +62,9 @@ impl Door {
     }
 }
 
+/// Gets each message of an answer: its kind and what it holds.
+type Take<'a> = dyn FnMut(u8, &[u8]) -> Result<(), Refusal> + 'a;
+
 /// A session as the engine's superuser.
 #[derive(Debug)]
 pub(super) struct Wire {
@@ -229,10 +232,7 @@ impl Wire {
     }
 
     /// Reads messages up to the end of an answer.
-    fn until_ready(
-        &mut self,
-        take: &mut dyn FnMut(u8, &[u8]) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    fn until_ready(&mut self, take: &mut Take<'_>) -> Result<(), Refusal> {
         let mut refused = None;
         loop {
             match self.next()? {

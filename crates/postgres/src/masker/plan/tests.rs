@@ -1,8 +1,10 @@
 use super::*;
 use crate::masker::facts::Fields;
 
-/// `oid schema.name kind parent`, and its columns `name[:u]` by number; `p` is partitioned, `i` a partition.
-fn facts(tables: &[(Oid, &str, &str, &[Oid], &[&str])]) -> Facts {
+/// Its oid, its name, its kind (`p` if it is partitioned, `i` if it is a partition), its parents and its columns.
+type Table = (Oid, &'static str, &'static str, &'static [Oid], &'static [&'static str]);
+
+fn facts(tables: &[Table]) -> Facts {
     let mut facts = Facts::default();
     for (oid, name, kind, parents, columns) in tables {
         let text = |text: &str| Some(text.to_owned());
@@ -28,7 +30,7 @@ fn sources(plan: &Plan) -> Vec<(Vec<Oid>, Option<Oid>)> {
     jobs
 }
 
-const PARTITIONED: [(Oid, &str, &str, &[Oid], &[&str]); 4] = [
+const PARTITIONED: [Table; 4] = [
     (1, "events", "p", &[], &["a", "b"]),
     (2, "events_1", "i", &[1], &["b", "a"]),
     (3, "events_2", "pi", &[1], &["a", "b"]),
@@ -51,7 +53,7 @@ fn partitions_are_written_one_by_one_unless_rows_move() {
 
 #[test]
 fn what_inherits_has_the_nearest_rule() {
-    let tables: [(Oid, &str, &str, &[Oid], &[&str]); 2] =
+    let tables: [Table; 2] =
         [(1, "animals", "", &[], &["a", "b"]), (2, "dogs", "", &[1], &["a", "b", "c"])];
     let rules = "  public.animals: {columns: {a: email, b: email}}\n  \
                  public.dogs: {where: c > 'x', columns: {a: character-mapping}}\n";
