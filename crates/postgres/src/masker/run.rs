@@ -201,7 +201,8 @@ impl<'a> Run<'a> {
                 remains::remove_orphans(self.files, &directory, &known)?;
             }
         }
-        Ok(())
+        // Each database knows what all of them share.
+        remains::remove_orphans(self.files, "global", &known)
     }
 
     /// Directories of databases that are no more, or never were.

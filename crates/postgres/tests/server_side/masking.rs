@@ -154,6 +154,9 @@ fn every_type_and_constraint_is_masked_and_no_byte_is_left() {
         let shop = shop
             .max_by_key(|entry| entry.file_name().to_string_lossy().parse::<u32>().unwrap_or(0));
         std::fs::write(shop.unwrap().path().join("999999.1"), b"Quoxiz orphan").unwrap();
+        std::fs::write(data.join("global/999998"), b"Quoxiz orphan").unwrap();
+        std::fs::create_dir(data.join("base/4000000000")).unwrap();
+        std::fs::write(data.join("base/4000000000/1259"), b"Quoxiz database").unwrap();
         std::fs::create_dir(data.join("log")).unwrap();
         std::fs::write(data.join("log/postgresql.log"), b"Quoxiz log").unwrap();
         assert!(betrayers(&data).len() > 10);
