@@ -91,7 +91,7 @@ fn plans(
     key: &MaskingKey,
 ) -> Result<(Vec<Plan>, Vec<String>), Failure> {
     let failed = |refusal: refusal::Refusal| refusal.into_failure("the server");
-    let mut wire = Wire::connect(door, "postgres").or_else(|_| Wire::connect(door, "template1"))?;
+    let mut wire = Wire::connect_any(door)?;
     let mut problems = Vec::new();
     for count in wire.column(remains::PREPARED).map_err(failed)? {
         problems.push(format!(

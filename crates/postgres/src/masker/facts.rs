@@ -181,7 +181,7 @@ impl Facts {
         Ok(facts)
     }
 
-    fn add_relations(&mut self, rows: Rows) {
+    pub(super) fn add_relations(&mut self, rows: Rows) {
         for row in rows {
             let row = Fields(row);
             let key = row.get(12).map(|definition| PartitionKey {
@@ -209,7 +209,7 @@ impl Facts {
         }
     }
 
-    fn add_columns(&mut self, rows: Rows) {
+    pub(super) fn add_columns(&mut self, rows: Rows) {
         for row in rows {
             let row = Fields(row);
             let Some(relation) = self.relations.get_mut(&row.number(0)) else { continue };
@@ -236,7 +236,7 @@ impl Facts {
         }
     }
 
-    fn add_parents(&mut self, rows: Rows) {
+    pub(super) fn add_parents(&mut self, rows: Rows) {
         for row in rows {
             let row = Fields(row);
             let (child, parent) = (row.number(0), row.number(1));
@@ -325,7 +325,7 @@ impl Facts {
 }
 
 /// A row of texts.
-struct Fields(Vec<Option<String>>);
+pub(super) struct Fields(pub(super) Vec<Option<String>>);
 
 impl Fields {
     fn get(&self, at: usize) -> Option<&str> {
@@ -336,7 +336,7 @@ impl Fields {
         self.get(at).unwrap_or_default().to_owned()
     }
 
-    fn number<T: std::str::FromStr + Default>(&self, at: usize) -> T {
+    pub(super) fn number<T: std::str::FromStr + Default>(&self, at: usize) -> T {
         self.get(at).and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 

@@ -10,7 +10,7 @@ use super::plan::Reading;
 use super::refusal::Refusal;
 use super::rows::Counts;
 use super::watch::Watch;
-use super::wire::{Door, Wire};
+use super::wire::{Door, IN_ORDER, Wire};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -98,6 +98,7 @@ impl Flow<'_> {
     fn read_all(&self, chunks: &SyncSender<Chunk>, number: &mut u64) -> Result<(), Failure> {
         let ended = || Failure::new(ErrorKind::Cancelled, "nobody takes the rows", "");
         let mut wire = Wire::connect(self.door, self.database)?;
+        wire.execute(IN_ORDER).map_err(|refusal| refusal.into_failure(&self.table))?;
         for (reading, how) in self.readings.iter().enumerate() {
             let (mut rows, mut count) = (Vec::with_capacity(CHUNK_BYTES * 9 / 8), 0);
             let mut send = |rows: Vec<u8>| {
@@ -202,7 +203,7 @@ impl Flow<'_> {
             before -= count;
             reading += 1;
         }
-        let sql = format!("{}{before}", self.readings.get(reading)?.nth);
+        let sql = format!("{IN_ORDER} {}{before}", self.readings.get(reading)?.nth);
         let mut wire = Wire::connect(self.door, self.database).ok()?;
         wire.column(&sql).ok()?.into_iter().next()
     }

@@ -118,14 +118,14 @@ impl Plan {
             }
         }
         // What a rule of a table above reaches has one.
-        let ruled = |line: &String| {
-            spread.iter().any(|(oid, rules)| {
-                let name = self.facts.relations.get(oid).map(Relation::name).unwrap_or_default();
-                let mut columns = rules.iter().flat_map(|rule| rule.masks.keys());
-                columns.any(|column| line.starts_with(&format!("{name}.{column}: ")))
-            })
-        };
-        self.unruled.retain(|line| !ruled(line));
+        let mut ruled = BTreeSet::new();
+        for (oid, rules) in &spread {
+            let name = self.facts.relations.get(oid).map(Relation::name).unwrap_or_default();
+            let columns = rules.iter().flat_map(|rule| rule.masks.keys());
+            ruled.extend(columns.map(|column| format!("{name}.{column}")));
+        }
+        let place = |line: &str| line.split_once(": ").map(|(place, _)| ruled.contains(place));
+        self.unruled.retain(|line| place(line) != Some(true));
         self.rules = spread;
     }
 
@@ -163,29 +163,29 @@ impl Plan {
 
     /// What is rewritten, largest first.
     pub(super) fn jobs(&self) -> Vec<Job> {
-        let (mut jobs, mut taken) = (Vec::new(), BTreeSet::<Oid>::new());
+        let (mut jobs, mut moving) = (Vec::new(), BTreeMap::<Oid, bool>::new());
         let emptied = self.empties();
-        for oid in self.rules.keys() {
+        for oid in self.rules.keys().filter(|oid| !emptied.contains(oid)) {
             let root = self.root(*oid);
-            if emptied.contains(oid) || taken.contains(oid) {
-                continue;
-            }
-            let tree = self.facts.tree(root);
-            let leaves = || tree.iter().filter(|one| !one.partitioned);
-            let through =
-                self.is_partition(root, *oid) && self.facts.moves_rows(root, &self.masked(root));
-            let sources: Vec<Oid> = match through {
-                true => leaves().map(|one| one.oid).collect(),
-                false => leaves().filter(|one| one.oid == *oid).map(|one| one.oid).collect(),
+            let partitioned =
+                |one: Oid| self.facts.relations.get(&one).is_none_or(|one| one.partitioned);
+            let known = moving.get(&root).copied();
+            let moves = known.unwrap_or_else(|| {
+                partitioned(root) && self.facts.moves_rows(root, &self.masked(root))
+            });
+            moving.insert(root, moves);
+            let sources: Vec<Oid> = match moves {
+                // Done with the first of its relations.
+                true if known.is_some() => continue,
+                true => self.facts.tree(root).iter().map(|one| one.oid).collect(),
+                false => vec![*oid],
             };
-            if through {
-                taken.extend(tree.iter().map(|one| one.oid));
-            }
+            let sources: Vec<Oid> = sources.into_iter().filter(|one| !partitioned(*one)).collect();
             let rows = sources.iter().filter_map(|one| self.facts.relations.get(one));
             let job = Job {
                 named: self.named_for(*oid),
                 rows: rows.map(|one| one.rows).sum(),
-                through: through.then_some(root),
+                through: moves.then_some(root),
                 sources,
             };
             jobs.extend((!job.sources.is_empty()).then_some(job));
@@ -204,11 +204,6 @@ impl Plan {
             root = *parent;
         }
         root
-    }
-
-    fn is_partition(&self, root: Oid, oid: Oid) -> bool {
-        let partitioned = self.facts.relations.get(&root).is_some_and(|one| one.partitioned);
-        partitioned && (root != oid || self.facts.relations.contains_key(&oid))
     }
 
     /// Which of the named tables a relation's nearest rule names.
@@ -327,3 +322,6 @@ fn computed(column: &str, expression: &str, condition: Option<&str>) -> String {
     let when = condition.map(|condition| format!("({condition}) AND ")).unwrap_or_default();
     format!("CASE WHEN {when}{column} IS NOT NULL THEN ({expression}) END")
 }
+
+#[cfg(test)]
+mod tests;

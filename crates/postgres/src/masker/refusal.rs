@@ -18,6 +18,8 @@ pub(super) struct Refusal {
     /// The column of a `COPY`, as the server wrote it with what follows, which may be the value.
     column: String,
     constraint: Option<String>,
+    /// The server ends the session with it.
+    pub(super) fatal: bool,
 }
 
 impl Refusal {
@@ -30,6 +32,7 @@ impl Refusal {
             let (value, after) = rest.split_at(end);
             let text = String::from_utf8_lossy(value).into_owned();
             match field {
+                b'V' => refusal.fatal = text == "FATAL" || text == "PANIC",
                 b'C' => refusal.code = text,
                 b'M' => refusal.words = text,
                 b'n' => refusal.constraint = Some(text),
@@ -42,17 +45,12 @@ impl Refusal {
     }
 
     fn words(words: String) -> Refusal {
-        let code = String::new();
-        Refusal { code, words, line: None, column: String::new(), constraint: None }
+        let (code, column) = (String::new(), String::new());
+        Refusal { code, words, line: None, column, constraint: None, fatal: false }
     }
 
     pub(super) fn unexpected() -> Refusal {
         Refusal::words("its answer is not what was asked for".to_owned())
-    }
-
-    /// Whether the server ends the session with it.
-    pub(super) fn ends_session(&self) -> bool {
-        matches!(self.code.get(..2), Some("57" | "28" | "3D" | "53")) && self.code != "57014"
     }
 
     /// Whether it is about values of rows.

@@ -84,6 +84,7 @@ impl RowPlan {
             .map_err(|_| fault("the database has no encoding, and texts in it are not UTF-8"))?;
         let mut counts = Counts::default();
         let mut fields: Vec<&str> = Vec::with_capacity(self.fields);
+        let mut plain: Vec<Vec<Option<&str>>> = vec![Vec::new(); self.groups.len()];
         let mut mask = String::new();
         for line in text.split_terminator('\n') {
             fields.clear();
@@ -91,24 +92,48 @@ impl RowPlan {
             if fields.len() != self.fields {
                 return Err(fault("a row has another number of values"));
             }
-            counts.values += self.row(&fields, &mut mask, out)?;
             counts.rows += 1;
+            counts.values += match self.is_plain(&fields, &mut plain) {
+                true => self.row(&fields, &plain, &mut mask, out)?,
+                false => {
+                    let understood = self.understand(&fields);
+                    let texts: Vec<Vec<Option<&str>>> = understood
+                        .iter()
+                        .map(|row| row.iter().map(Option::as_deref).collect())
+                        .collect();
+                    self.row(&fields, &texts, &mut mask, out)?
+                }
+            };
         }
         Ok(counts)
     }
 
-    fn row(&self, fields: &[&str], mask: &mut String, out: &mut Vec<u8>) -> Result<u64, Fault> {
-        // Most tables have one group.
-        let understood: Vec<Vec<Option<Cow<'_, str>>>> = self
-            .groups
-            .iter()
-            .map(|group| match self.holds(group, fields) {
-                true => group.layout.iter().map(|at| self.understand(fields, *at)).collect(),
-                false => Vec::new(),
-            })
-            .collect();
-        let texts: Vec<Vec<Option<&str>>> =
-            understood.iter().map(|row| row.iter().map(Option::as_deref).collect()).collect();
+    /// Fills in what masks expect if the values mean what they say, as most do.
+    fn is_plain<'a>(&self, fields: &[&'a str], plain: &mut [Vec<Option<&'a str>>]) -> bool {
+        for (group, row) in self.groups.iter().zip(plain) {
+            row.clear();
+            if !self.holds(group, fields) {
+                continue;
+            }
+            for at in &group.layout {
+                let Some(field) = fields.get(*at).copied() else { return false };
+                row.push(match field.as_bytes() == NULL {
+                    true => None,
+                    false if field.contains('\\') => return false,
+                    false => Some(self.trimmed(*at, field)),
+                });
+            }
+        }
+        true
+    }
+
+    fn row(
+        &self,
+        fields: &[&str],
+        texts: &[Vec<Option<&str>>],
+        mask: &mut String,
+        out: &mut Vec<u8>,
+    ) -> Result<u64, Fault> {
         let mut values = 0;
         for (number, written) in self.written.iter().enumerate() {
             if number > 0 {
@@ -155,15 +180,24 @@ impl RowPlan {
         group.flag.is_none_or(|at| fields.get(at).is_some_and(|flag| *flag == "t"))
     }
 
-    fn understand<'a>(&self, fields: &[&'a str], at: usize) -> Option<Cow<'a, str>> {
-        let value = unescape(fields.get(at)?)?;
-        Some(match self.padded.get(at) {
-            Some(true) => match value {
-                Cow::Borrowed(text) => Cow::Borrowed(text.trim_end_matches(' ')),
-                Cow::Owned(text) => Cow::Owned(text.trim_end_matches(' ').to_owned()),
-            },
-            _ => value,
-        })
+    /// What masks expect, of any values.
+    fn understand<'a>(&self, fields: &[&'a str]) -> Vec<Vec<Option<Cow<'a, str>>>> {
+        let value = |at: &usize| {
+            Some(match unescape(fields.get(*at)?)? {
+                Cow::Borrowed(text) => Cow::Borrowed(self.trimmed(*at, text)),
+                Cow::Owned(text) => Cow::Owned(self.trimmed(*at, &text).to_owned()),
+            })
+        };
+        let group = |group: &Group| match self.holds(group, fields) {
+            true => group.layout.iter().map(value).collect(),
+            false => Vec::new(),
+        };
+        self.groups.iter().map(group).collect()
+    }
+
+    fn trimmed<'a>(&self, at: usize, text: &'a str) -> &'a str {
+        let padded = self.padded.get(at).copied().unwrap_or_default();
+        if padded { text.trim_end_matches(' ') } else { text }
     }
 
     fn fault(&self, fields: &[&str], column: &str, why: &str) -> Fault {

@@ -137,7 +137,8 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        let mut wire = self.connect("postgres").or_else(|_| self.connect("template1"))?;
+        self.watch.go_on()?;
+        let mut wire = Wire::connect_any(self.door)?;
         remains::clean_shared(&mut wire)?;
         for plan in &self.plans {
             self.remove_orphans(&plan.facts.database)?;
@@ -200,7 +201,8 @@ impl<'a> Run<'a> {
                 remains::remove_orphans(self.files, &directory, &known)?;
             }
         }
-        Ok(())
+        // Each database knows what all of them share.
+        remains::remove_orphans(self.files, "global", &known)
     }
 
     /// Directories of databases that are no more, or never were.
@@ -271,8 +273,8 @@ impl Rewriting<'_> {
                 let Some(job) = next else { return };
                 if let Err(failed) = self.rewrite(&job) {
                     failure.lock().get_or_insert(failed);
-                    waiting.lock().clear();
-                    return;
+                    // The others are of no use any more.
+                    return self.run.watch.stop(self.run.door);
                 }
                 let mut left = left.lock();
                 let jobs = left.entry(job.named).or_default();

@@ -6,7 +6,7 @@
 use super::facts::{ForeignKey, Relation};
 use super::plan::Plan;
 use super::refusal::Refusal;
-use super::wire::Wire;
+use super::wire::{IN_ORDER, Wire};
 use crate::session::quote_identifier;
 use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeSet;
@@ -26,11 +26,18 @@ pub(super) fn checks(
     masked: &BTreeSet<String>,
 ) -> Result<(), Failure> {
     let failed = |refusal: Refusal| refusal.into_failure(&relation.name());
+    // What is computed from masked columns changes with them.
+    let changes = relation
+        .live()
+        .filter(|column| masked.contains(&column.name) || column.generated.is_some());
+    let changed: Vec<String> = changes.map(|column| column.number.to_string()).collect();
     let constraints = wire
         .rows(&format!(
             "SELECT conname, pg_catalog.pg_get_expr(conbin, conrelid) FROM pg_catalog.pg_constraint \
-             WHERE conrelid = {} AND contype = 'c' AND convalidated ORDER BY conname",
-            relation.oid
+             WHERE conrelid = {} AND contype = 'c' AND convalidated \
+               AND (conkey IS NULL OR conkey && ARRAY[0, {}]::pg_catalog.int2[]) ORDER BY conname",
+            relation.oid,
+            changed.join(", ")
         ))
         .map_err(failed)?;
     for row in constraints {
@@ -86,9 +93,7 @@ pub(super) fn duplicate(
         keys.join(", ")
     );
     // No index of the table can be read as yet.
-    let sql = format!(
-        "SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; {rows}"
-    );
+    let sql = format!("{IN_ORDER} {rows}");
     let row = wire.column(&sql).ok().and_then(|found| found.into_iter().next());
     broken(relation, row, &why)
 }

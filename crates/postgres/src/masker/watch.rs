@@ -56,7 +56,7 @@ impl Watch {
     /// Nothing new is begun, and what runs in the server ends.
     pub(super) fn stop(&self, door: &Door) {
         self.stopped.store(true, Ordering::Relaxed);
-        if let Ok(mut wire) = Wire::connect(door, "postgres") {
+        if let Ok(mut wire) = Wire::connect_any(door) {
             let _ = wire.execute(END_SESSIONS);
         }
     }

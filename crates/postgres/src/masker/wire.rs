@@ -7,7 +7,7 @@
 use super::refusal::Refusal;
 use crate::engine_role::ENGINE_ROLE;
 use crate::session::{OVERRIDES, Rows};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use offshoot_types::Failure;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::backend::Header;
@@ -44,6 +44,10 @@ const SETTINGS: &str = "SET log_min_messages = panic; SET log_error_verbosity = 
     SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0; \
     SET work_mem = '64MB'; SET maintenance_work_mem = '256MB'; SET jit = off";
 
+/// Makes scans of a table return its rows in the order in which they lie there.
+pub(super) const IN_ORDER: &str =
+    "SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;";
+
 /// Where the server of a copy is reached.
 #[derive(Debug, Clone)]
 pub struct Door {
@@ -58,14 +62,25 @@ impl Door {
     }
 }
 
+/// Gets each message of an answer: its kind and what it holds.
+type Take<'a> = dyn FnMut(u8, &[u8]) -> Result<(), Refusal> + 'a;
+
 /// A session as the engine's superuser.
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: UnixStream,
-    incoming: BytesMut,
+    /// What was received lies between `begin` and `end`.
+    buffer: Vec<u8>,
+    begin: usize,
+    end: usize,
 }
 
 impl Wire {
+    /// Connects to a database that every server has, or had at first.
+    pub(super) fn connect_any(door: &Door) -> Result<Wire, Failure> {
+        Wire::connect(door, "postgres").or_else(|_| Wire::connect(door, "template1"))
+    }
+
     /// Connects to a database.
     pub(super) fn connect(door: &Door, database: &str) -> Result<Wire, Failure> {
         let failed = |refusal: Refusal| refusal.into_failure(&format!("database {database}"));
@@ -76,7 +91,7 @@ impl Wire {
 
     fn open(door: &Door, database: &str) -> Result<Wire, Refusal> {
         let stream = UnixStream::connect(&door.socket)?;
-        let mut wire = Wire { stream, incoming: BytesMut::with_capacity(2 * READ_BYTES) };
+        let mut wire = Wire { stream, buffer: vec![0; READ_BYTES], begin: 0, end: 0 };
         let options: Vec<String> = OVERRIDES.iter().map(|item| format!("-c {item}")).collect();
         let options = options.join(" ");
         let parameters = [
@@ -149,17 +164,16 @@ impl Wire {
                 self.receive().map_err(Ok)?;
                 continue;
             };
-            let body = self.incoming.get(HEADER_BYTES..length).unwrap_or_default();
+            let body = self.body(length);
             match kind {
                 COPY_DATA => take(body).map_err(Err)?,
                 ERROR => refused = refused.or(Some(Refusal::of(body))),
-                READY => {
-                    self.incoming.advance(length);
-                    return refused.map_or(Ok(()), |refusal| Err(Ok(refusal)));
-                }
                 _ => {}
             }
-            self.incoming.advance(length);
+            self.begin += length;
+            if kind == READY || refused.as_ref().is_some_and(|refusal| refusal.fatal) {
+                return refused.map_or(Ok(()), |refusal| Err(Ok(refusal)));
+            }
         }
     }
 
@@ -218,75 +232,84 @@ impl Wire {
     }
 
     /// Reads messages up to the end of an answer.
-    fn until_ready(
-        &mut self,
-        take: &mut dyn FnMut(u8, Bytes) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    fn until_ready(&mut self, take: &mut Take<'_>) -> Result<(), Refusal> {
         let mut refused = None;
         loop {
             match self.next()? {
                 (READY, _) => return refused.map_or(Ok(()), Err),
                 (ERROR, body) => {
                     let refusal = Refusal::of(&body);
-                    if refusal.ends_session() {
+                    if refusal.fatal {
                         return Err(refusal);
                     }
                     refused = refused.or(Some(refusal));
                 }
                 (NOTICE, _) => {}
-                (kind, body) => take(kind, body)?,
+                (kind, body) => take(kind, &body)?,
             }
         }
     }
 
     /// The next message: its kind and what it holds.
-    fn next(&mut self) -> Result<(u8, Bytes), Refusal> {
+    fn next(&mut self) -> Result<(u8, Vec<u8>), Refusal> {
         loop {
             if let Some((kind, length)) = self.whole_message()? {
-                let mut message = self.incoming.split_to(length).freeze();
-                message.advance(HEADER_BYTES);
-                return Ok((kind, message));
+                let body = self.body(length).to_vec();
+                self.begin += length;
+                return Ok((kind, body));
             }
             self.receive()?;
         }
     }
 
-    /// The tag and the length of the next message, if all of it is there.
-    fn whole_message(&mut self) -> Result<Option<(u8, usize)>, Refusal> {
-        let Some(header) = Header::parse(&self.incoming)? else { return Ok(None) };
-        let length = usize::try_from(header.len()).map_err(|_| Refusal::unexpected())? + 1;
-        Ok((self.incoming.len() >= length).then_some((header.tag(), length)))
+    /// What the next message holds, whose length is known.
+    fn body(&self, length: usize) -> &[u8] {
+        self.buffer.get(self.begin + HEADER_BYTES..self.begin + length).unwrap_or_default()
     }
 
+    /// The kind and the length of the next message, if all of it is there.
+    fn whole_message(&mut self) -> Result<Option<(u8, usize)>, Refusal> {
+        let received = self.buffer.get(self.begin..self.end).unwrap_or_default();
+        let Some(header) = Header::parse(received)? else { return Ok(None) };
+        let length = usize::try_from(header.len()).map_err(|_| Refusal::unexpected())? + 1;
+        Ok((received.len() >= length).then_some((header.tag(), length)))
+    }
+
+    /// Receives more, behind what is there.
     fn receive(&mut self) -> Result<(), Refusal> {
-        let filled = self.incoming.len();
-        self.incoming.resize(filled + READ_BYTES, 0);
-        let read = loop {
-            let room = self.incoming.get_mut(filled..).unwrap_or_default();
+        self.buffer.copy_within(self.begin..self.end, 0);
+        (self.begin, self.end) = (0, self.end - self.begin);
+        if self.buffer.len() < self.end + READ_BYTES {
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+        loop {
             match self.stream.read(room) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(());
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read,
+                Err(error) => return Err(error.into()),
             }
-        };
-        self.incoming.truncate(filled + *read.as_ref().unwrap_or(&0));
-        match read? {
-            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            _ => Ok(()),
         }
     }
 }
 
 /// The values of a `DataRow`: their number, then each with its length, which is -1 for NULL.
-fn texts(mut row: Bytes) -> Option<Vec<Option<String>>> {
+fn texts(mut row: &[u8]) -> Option<Vec<Option<String>>> {
     let count = row.try_get_i16().ok()?;
     let mut values = Vec::new();
     for _ in 0..count {
         let length = usize::try_from(row.try_get_i32().ok()?).ok();
-        let value = match length {
-            Some(length) if length > row.len() => return None,
-            length => length.map(|length| row.split_to(length)),
+        let Some(length) = length else {
+            values.push(None);
+            continue;
         };
-        values.push(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+        let (value, rest) = row.split_at_checked(length)?;
+        values.push(Some(String::from_utf8_lossy(value).into_owned()));
+        row = rest;
     }
     Some(values)
 }

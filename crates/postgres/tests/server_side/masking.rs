@@ -7,6 +7,7 @@ use std::time::Duration;
 use offshoot_connector::{Masked, MaskedTable, RulesChecked, TableState};
 use offshoot_domain::Secret;
 use offshoot_masking::Ruleset;
+use offshoot_postgres::check_image::check_running;
 use offshoot_postgres::config::{self, Settings};
 use offshoot_postgres::masker::{self, Door};
 use offshoot_postgres::server::{self, Server, StopMode};
@@ -48,6 +49,26 @@ fn source(scratch: &Scratch, bin: &Path, sql: &str) -> PathBuf {
     settle::settle(&mut server, &plain(&data)).unwrap();
     assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
     data
+}
+
+const IS_18: &str = "SELECT current_setting('server_version_num')::int >= 180000";
+
+/// Another database, with rows that a condition leaves alone.
+fn add_other(scratch: &Scratch, bin: &Path, data: &Path) {
+    let mut server = start(scratch, bin, data, "other");
+    server.connect().unwrap().execute("CREATE DATABASE other", DEADLINE).unwrap();
+    let sql = "CREATE TABLE public.clients (id int, name text);
+        INSERT INTO public.clients SELECT i, CASE WHEN i > 3 THEN 'Quoxiz ' ELSE 'stays ' END || i
+          FROM generate_series(1, 100) i";
+    let mut other = server.connect_to("other").unwrap();
+    other.execute(sql, DEADLINE).unwrap();
+    let kind = if one(&mut other, IS_18) == "t" { "VIRTUAL" } else { "STORED" };
+    let sql = format!(
+        "ALTER TABLE public.clients ADD loud text GENERATED ALWAYS AS (upper(name)) {kind}"
+    );
+    other.execute(&sql, DEADLINE).unwrap();
+    drop(other);
+    assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
 }
 
 fn check(server: &Server, rules: &str) -> RulesChecked {
@@ -127,11 +148,15 @@ fn every_type_and_constraint_is_masked_and_no_byte_is_left() {
     for bin in bin_dirs() {
         let scratch = Scratch::new();
         let data = source(&scratch, &bin, SOURCE);
+        add_other(&scratch, &bin, &data);
         // Left by a crash, and by somebody.
         let shop = std::fs::read_dir(data.join("base")).unwrap().flatten();
         let shop = shop
             .max_by_key(|entry| entry.file_name().to_string_lossy().parse::<u32>().unwrap_or(0));
         std::fs::write(shop.unwrap().path().join("999999.1"), b"Quoxiz orphan").unwrap();
+        std::fs::write(data.join("global/999998"), b"Quoxiz orphan").unwrap();
+        std::fs::create_dir(data.join("base/4000000000")).unwrap();
+        std::fs::write(data.join("base/4000000000/1259"), b"Quoxiz database").unwrap();
         std::fs::create_dir(data.join("log")).unwrap();
         std::fs::write(data.join("log/postgresql.log"), b"Quoxiz log").unwrap();
         assert!(betrayers(&data).len() > 10);
@@ -144,7 +169,7 @@ fn every_type_and_constraint_is_masked_and_no_byte_is_left() {
         let oids_before = one(&mut server.connect_to("shop").unwrap(), oids);
         let checked = check(&server, RULES);
         assert_eq!(checked.problems, Vec::<String>::new());
-        assert_eq!(checked.idle, ["public.clients: no such table"]);
+        assert_eq!(checked.idle, Vec::<String>::new());
         let done = mask(&server, RULES).unwrap();
         println!("{}: {} values", bin.display(), done.values);
         let after = content(&server);
@@ -194,18 +219,30 @@ fn every_type_and_constraint_is_masked_and_no_byte_is_left() {
             assert_eq!(one(&mut shop, sql), wanted, "{sql}");
         }
         drop(shop);
+        let mut other = server.connect_to("other").unwrap();
+        let kept =
+            "SELECT string_agg(id::text, ' ') FROM public.clients WHERE name = 'stays ' || id";
+        assert_eq!(one(&mut other, kept), "1 2 3");
+        let loud = "SELECT count(*) FROM public.clients WHERE loud = upper(name)";
+        assert_eq!(one(&mut other, loud), "100");
+        drop(other);
+        let names: Vec<&str> = done.tables.iter().map(|table| table.name.as_str()).collect();
+        assert!(names.contains(&"shop.public.people") && names.contains(&"other.public.clients"));
         let auto = std::fs::read_to_string(data.join("postgresql.auto.conf")).unwrap();
         assert!(!auto.contains('='), "{auto}");
         finish(&mut server);
         assert_eq!(betrayers(&data), Vec::<String>::new(), "{}", bin.display());
         let log = std::fs::read_to_string(scratch.path("one.log")).unwrap_or_default();
         assert!(!log.contains("uoxiz"), "{log}");
-        let found = check_stopped(&bin, &data, &scope(&bin, &data, |_| None)).unwrap();
+        let all = scope(&bin, &data, |_| None);
+        let found = check_stopped(&bin, &data, &all).unwrap();
         assert!(found.sound(), "{found:?}");
 
         // It opens as it was left, and is worked with.
         let mut server = start(&scratch, &bin, &data, "opened");
         assert_eq!(content(&server), after);
+        let found = check_running(&server, &all, DEADLINE, &mut |_| Ok(())).unwrap();
+        assert!(found.sound(), "{found:?}");
         let mut shop = server.connect_to("shop").unwrap();
         for sql in [
             "SET session_replication_role = origin",
@@ -257,7 +294,11 @@ fn a_row_that_cannot_be_masked_is_named_by_its_key() {
          INSERT INTO public.briefs SELECT i, 'Quoxiz' || i, i FROM generate_series(1, 2000) i;
          CREATE TABLE public.lists (name text) PARTITION BY LIST (name);
          CREATE TABLE public.lists_1 PARTITION OF public.lists FOR VALUES IN ('Quoxiz');
-         INSERT INTO public.lists VALUES ('Quoxiz');",
+         INSERT INTO public.lists VALUES ('Quoxiz');
+         CREATE TABLE public.parents (id int PRIMARY KEY, name text UNIQUE);
+         INSERT INTO public.parents SELECT i, 'Quoxiz' || i FROM generate_series(1, 20) i;
+         CREATE TABLE public.children (id int PRIMARY KEY, parent text REFERENCES public.parents (name));
+         INSERT INTO public.children VALUES (1, NULL), (2, 'Quoxiz7');",
     );
     let sql = |table: &str, column: &str, expression: &str| {
         rules(&format!(
@@ -336,6 +377,10 @@ fn rules_that_do_not_fit_are_problems() {
         "  public.parents: {columns: {email: email}}\n  public.children: {columns: {parent: email}}\n",
     );
     assert_eq!(check(&server, &both).problems, Vec::<String>::new());
+    for sql in ["CREATE DATABASE closed", "ALTER DATABASE closed ALLOW_CONNECTIONS false"] {
+        server.connect().unwrap().execute(sql, DEADLINE).unwrap();
+    }
+    assert!(check(&server, &both).problems[0].contains("closed takes no connections"));
 }
 
 #[test]
