@@ -1,6 +1,7 @@
 //! Rules as they were written.
 
 use crate::algorithm::Algorithm;
+use crate::algorithms;
 use crate::node::Node;
 use crate::parameters::{Wrong, read_rule};
 use crate::pattern::Pattern;
@@ -149,7 +150,7 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
 }
 
 fn column(table: &str, text: String, node: Node) -> Result<ColumnRule, Failure> {
-    match read_rule(node) {
+    match read_rule(node, algorithms::ENTRIES) {
         Ok(algorithm) => Ok(ColumnRule { pattern: Pattern::new(&text), text, algorithm }),
         Err(Wrong { what, hint }) => {
             Err(refuse(format!("table '{table}', column '{text}': {what}"), &hint))

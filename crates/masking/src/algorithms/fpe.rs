@@ -7,9 +7,10 @@
 //! - A permutation. Texts and integers. Reversible by whoever has the key.
 //! - The output tells length, separators and which rows had the same value.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
+use crate::parameters::Entry;
 use aes::Aes256;
 use fpe::ff1::{FF1, FlexibleNumeralString};
 use std::sync::Arc;

@@ -9,11 +9,11 @@
 //!   `constant` or `null` where the text is not needed.
 
 use super::{checks, names};
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::moment;
-use crate::parameters::Wrong;
+use crate::parameters::{Entry, Wrong};
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
