@@ -55,6 +55,8 @@ pub enum Treatment {
 pub struct BoundColumn {
     /// Which of the table's columns.
     pub column: usize,
+    /// The name of the algorithm, for reports and errors.
+    pub algorithm: String,
     /// How.
     pub mask: Mask,
 }
@@ -135,8 +137,12 @@ impl<'a> Binder<'a> {
             let target = Target { column, columns: &table.columns, key: self.key };
             match bind_column(rule, &target, condition.is_some()) {
                 Ok(None) => {}
-                Ok(Some(mask)) => columns.push(BoundColumn { column: at, mask }),
-                Err(why) => self.bound.problems.push(format!("{place}: {why}")),
+                Ok(Some(mask)) => {
+                    columns.push(BoundColumn { column: at, algorithm: rule.name.clone(), mask });
+                }
+                Err(why) => {
+                    self.bound.problems.push(format!("{place}: '{}': {why}", rule.name));
+                }
             }
         }
         if !columns.is_empty() {

@@ -135,6 +135,19 @@ pub(crate) fn missing(name: &str, example: &str) -> Wrong {
     Wrong::new(format!("`{name}` is missing"), format!("give it, as in `{example}`"))
 }
 
+/// The name of a rule's algorithm, as far as it has one.
+pub(crate) fn algorithm_name(node: &Node) -> String {
+    match node {
+        Node::Text(name) => name.clone(),
+        Node::List(_) => "chain".into(),
+        Node::Map(given) => {
+            let named = given.iter().find(|(name, _)| name == "algorithm");
+            named.and_then(|(_, name)| name.scalar()).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}
+
 /// Reads a rule: an algorithm's name, a map with `algorithm` and its parameters, or a list of rules that are applied
 /// in turn.
 pub(crate) fn read_rule(

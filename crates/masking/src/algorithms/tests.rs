@@ -304,6 +304,8 @@ fn prose_loses_what_names_people() {
     let expected = "Mail [e-mail] or call [phone] on 2024-01-31, card [card], IBAN [iban], order 12345, from [ip], \
                     SSN [ssn]. Project [word].";
     assert_eq!(masked(rule, text), expected);
+    let rule = "{algorithm: free-text-redaction, words: [c++, ann]}";
+    assert_eq!(masked(rule, "Ann knows C++, Anna not"), "[word] knows [word], Anna not");
     let rule = "{algorithm: free-text-redaction, kinds: e-mail, names: true, with: '***'}";
     assert_eq!(masked(rule, "Hello Anna, a@b.co?"), "Hello ***, ***?");
 }

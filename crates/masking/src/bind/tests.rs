@@ -116,8 +116,13 @@ fn the_nearest_rule_is_taken() {
     let bound = bind(rules, &[customers()]);
     assert_eq!(bound.problems, Vec::<String>::new());
     let Treatment::Mask { columns, .. } = &bound.tables[0].treatment else { panic!("masked") };
-    let masked: Vec<usize> = columns.iter().map(|column| column.column).collect();
-    assert_eq!(masked, [1, 3], "`born` is kept, and the pattern reaches `work_email`");
+    let masked: Vec<(usize, &str)> =
+        columns.iter().map(|column| (column.column, column.algorithm.as_str())).collect();
+    assert_eq!(
+        masked,
+        [(1, "email"), (3, "null")],
+        "`born` is kept, and the pattern reaches `work_email`"
+    );
     assert_eq!(bound.unruled, Vec::<String>::new());
     let Mask::Values(mask) = &columns[0].mask else { panic!("values are masked") };
     let mut out = String::new();
