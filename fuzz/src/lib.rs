@@ -25,7 +25,14 @@ static MEMORY: memory::Bounded = memory::Bounded;
 
 /// Every target.
 pub fn targets() -> impl Iterator<Item = &'static Target> {
-    [format::TARGETS, store::TARGETS, postgres::TARGETS, requests::TARGETS, keeper::TARGETS, masking::TARGETS]
-        .into_iter()
-        .flatten()
+    [
+        format::TARGETS,
+        store::TARGETS,
+        postgres::TARGETS,
+        requests::TARGETS,
+        keeper::TARGETS,
+        masking::TARGETS,
+    ]
+    .into_iter()
+    .flatten()
 }

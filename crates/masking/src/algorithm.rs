@@ -1,12 +1,9 @@
-//! What every algorithm says of itself, and the list of all.
+//! What every algorithm says of itself.
 
-use crate::algorithms;
 use crate::facts::{ColumnFacts, TypeClass};
 use crate::key::MaskingKey;
 use crate::mask::Mask;
-use crate::parameters::{Parameters, Wrong};
 use std::fmt::Debug;
-use std::sync::Arc;
 
 /// An algorithm with its parameters, before it meets a column.
 pub(crate) trait Algorithm: Debug + Send + Sync {
@@ -85,19 +82,4 @@ impl Target<'_> {
             None => Err(format!("`per` names a column '{name}' that the table does not have")),
         }
     }
-}
-
-/// An algorithm that rules can name.
-pub(crate) struct Entry {
-    /// Its name in rules.
-    pub name: &'static str,
-    /// The parameters it takes.
-    pub parameters: &'static [&'static str],
-    /// Reads its parameters.
-    pub read: fn(&mut Parameters) -> Result<Arc<dyn Algorithm>, Wrong>,
-}
-
-/// Every algorithm, sorted by name.
-pub(crate) fn entries() -> &'static [&'static Entry] {
-    algorithms::ENTRIES
 }

@@ -27,7 +27,7 @@ mod secure_lookup;
 mod segments;
 mod tokenize;
 
-use crate::algorithm::Entry;
+use crate::parameters::Entry;
 
 pub(crate) use checks::{is_card, is_iban};
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! Of several rules for a column the nearest one is taken: one for the table's very name before one for a pattern of
 //! tables, then one for the column's very name before one for a pattern of columns. Two that are equally near are a
-//! problem, never a choice.
+//! problem, never a choice. A table that a pattern empties is emptied, whatever other patterns mask in it; a rule for the
+//! table's very name decides before both.
 
 mod fitted;
 
@@ -54,6 +55,8 @@ pub enum Treatment {
 pub struct BoundColumn {
     /// Which of the table's columns.
     pub column: usize,
+    /// The name of the algorithm, for reports and errors.
+    pub algorithm: String,
     /// How.
     pub mask: Mask,
 }
@@ -83,8 +86,10 @@ impl Met {
     }
 }
 
-/// A column's rule, and how near it is.
-struct Candidate<'a> {
+/// A column's rule.
+#[derive(Clone, Copy)]
+struct Chosen<'a> {
+    /// Whether it names the table itself, and the column itself.
     nearness: (bool, bool),
     rule: &'a ColumnRule,
     table: &'a TableRule,
@@ -107,28 +112,23 @@ impl<'a> Binder<'a> {
                 rules.push((at, rule));
             }
         }
-        // What is said of the table by its name decides whether it is emptied.
         let exact = rules.iter().any(|(_, rule)| rule.pattern.is_exact());
         let decides = |rule: &TableRule| !exact || rule.pattern.is_exact();
-        let empties = |rule: &TableRule| decides(rule) && rule.empty;
-        if rules.iter().any(|(_, rule)| empties(rule)) {
-            match rules.iter().find(|(_, rule)| decides(rule) && !rule.empty) {
-                None => {
-                    self.bound.tables.push(BoundTable { table: index, treatment: Treatment::Empty })
-                }
-                Some((_, rule)) => self.bound.problems.push(format!(
-                    "{name}: one rule empties it and '{}' masks it: name the table itself",
-                    rule.text
-                )),
-            }
+        if rules.iter().any(|(_, rule)| decides(rule) && rule.empty) {
+            self.bound.tables.push(BoundTable { table: index, treatment: Treatment::Empty });
+            self.note_met(&rules, table);
             return;
         }
-        rules.retain(|(_, rule)| !rule.empty);
-        let Some(condition) = self.condition(&name, &rules) else { return };
+        let mut chosen: Vec<Option<Chosen<'a>>> = Vec::new();
+        for column in &table.columns {
+            chosen.push(self.rule(&format!("{name}.{}", column.name), &rules, column));
+        }
+        self.note_missing(&name, &rules, table);
+        let Some(condition) = self.condition(&name, &chosen) else { return };
         let mut columns = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
             let place = format!("{name}.{}", column.name);
-            let Some(rule) = self.rule(&place, &rules, column) else {
+            let Some(Chosen { rule, .. }) = chosen[at] else {
                 if let Some(finding) = discovery::by_name(column, &table.name) {
                     self.bound.unruled.push(format!("{place}: {}", finding.why));
                 }
@@ -137,30 +137,44 @@ impl<'a> Binder<'a> {
             let target = Target { column, columns: &table.columns, key: self.key };
             match bind_column(rule, &target, condition.is_some()) {
                 Ok(None) => {}
-                Ok(Some(mask)) => columns.push(BoundColumn { column: at, mask }),
-                Err(why) => self.bound.problems.push(format!("{place}: {why}")),
+                Ok(Some(mask)) => {
+                    columns.push(BoundColumn { column: at, algorithm: rule.name.clone(), mask });
+                }
+                Err(why) => {
+                    self.bound.problems.push(format!("{place}: '{}': {why}", rule.name));
+                }
             }
         }
-        self.note_missing(&name, &rules, table);
         if !columns.is_empty() {
             let treatment = Treatment::Mask { condition, columns };
             self.bound.tables.push(BoundTable { table: index, treatment });
         }
     }
 
-    /// The condition that all rules of a table agree on; none if they do not.
-    fn condition(&mut self, name: &str, rules: &[(usize, &TableRule)]) -> Option<Option<String>> {
-        let mut conditions = rules.iter().map(|(_, rule)| &rule.condition);
-        let first = conditions.next().cloned().unwrap_or_default();
-        if conditions.all(|condition| *condition == first) {
-            return Some(first);
+    /// The condition that all rules for columns of a table agree on; none if they do not.
+    fn condition(&mut self, name: &str, chosen: &[Option<Chosen<'_>>]) -> Option<Option<String>> {
+        let masking = || chosen.iter().flatten().filter(|chosen| !chosen.rule.algorithm.keeps());
+        let first = masking().next().and_then(|chosen| chosen.table.condition.clone());
+        match masking().find(|chosen| chosen.table.condition != first) {
+            None => Some(first),
+            Some(other) => {
+                self.bound.problems.push(format!(
+                    "{name}: rules for its columns differ in `where`, one of them in '{}': give all the same",
+                    other.table.text
+                ));
+                None
+            }
         }
-        let texts: Vec<_> = rules.iter().map(|(_, rule)| format!("'{}'", rule.text)).collect();
-        self.bound.problems.push(format!(
-            "{name}: its rules differ in `where`: {}: give all of them the same",
-            texts.join(", ")
-        ));
-        None
+    }
+
+    /// Notes which rules would have met columns of a table that is emptied.
+    fn note_met(&mut self, rules: &[(usize, &TableRule)], table: &TableFacts) {
+        for (at, rule) in rules {
+            for (number, column) in rule.columns.iter().enumerate() {
+                let met = table.columns.iter().any(|facts| column.pattern.matches(&facts.name));
+                self.met[*at].columns[number] |= met;
+            }
+        }
     }
 
     /// The rule for a column.
@@ -169,8 +183,8 @@ impl<'a> Binder<'a> {
         place: &str,
         rules: &[(usize, &'a TableRule)],
         column: &ColumnFacts,
-    ) -> Option<&'a ColumnRule> {
-        let mut best: Option<Candidate<'a>> = None;
+    ) -> Option<Chosen<'a>> {
+        let mut best: Option<Chosen<'a>> = None;
         let mut rival: Option<&'a TableRule> = None;
         for (at, table) in rules {
             for (number, rule) in table.columns.iter().enumerate() {
@@ -184,7 +198,7 @@ impl<'a> Binder<'a> {
                     Some(known) if known.nearness == nearness => rival = Some(*table),
                     _ => {
                         rival = None;
-                        best = Some(Candidate { nearness, rule, table });
+                        best = Some(Chosen { nearness, rule, table });
                     }
                 }
             }
@@ -195,7 +209,7 @@ impl<'a> Binder<'a> {
                 best.table.text, rival.text
             ));
         }
-        best.map(|best| best.rule)
+        best
     }
 
     /// Columns that are named beside their table's very name must be there.

@@ -32,7 +32,7 @@ pub struct Finding {
 struct Kind {
     /// What users call it.
     title: &'static str,
-    /// The rule proposed for texts, and whether others types take it is for [`proposal`] to say.
+    /// The rule proposed for texts; what other types get is for [`proposal`] to say.
     algorithm: &'static str,
 }
 
@@ -87,8 +87,11 @@ fn proposal(kind: &Kind, column: &ColumnFacts) -> Option<&'static str> {
         (_, Class::Text) => Some(kind.algorithm),
         ("password or secret", Class::Bytes) => Some("binary-lookup"),
         ("password or secret", Class::Uuid) => Some("character-mapping"),
+        // Only their owner knows what else these take.
+        ("IP address", Class::Other) => Some("{algorithm: sql, expression: \"'192.0.2.1'\"}"),
         (_, Class::Json | Class::Other | Class::Xml) if column.nullable => Some("'null'"),
-        (_, Class::Json) => Some("{algorithm: constant, value: \"{}\"}"),
+        (_, Class::Json | Class::Other) => Some("{algorithm: sql, expression: \"'{}'\"}"),
+        (_, Class::Xml) => Some("{algorithm: constant, value: <masked/>}"),
         _ => None,
     }
 }

@@ -32,6 +32,13 @@ pub struct ColumnFacts {
     pub generated: bool,
 }
 
+impl ColumnFacts {
+    /// Whether it takes texts that differ only in case for the same.
+    pub(crate) fn any_case(&self) -> bool {
+        self.type_name == "citext" || self.type_name.ends_with(".citext")
+    }
+}
+
 /// Types, as far as masks tell them apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeClass {

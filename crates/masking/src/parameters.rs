@@ -1,6 +1,6 @@
 //! Reading what a rule says.
 
-use crate::algorithm::{Algorithm, entries};
+use crate::algorithm::Algorithm;
 use crate::node::Node;
 use std::sync::Arc;
 
@@ -20,13 +20,29 @@ impl Wrong {
     }
 }
 
+/// An algorithm that rules can name.
+pub(crate) struct Entry {
+    /// Its name in rules.
+    pub name: &'static str,
+    /// The parameters it takes.
+    pub parameters: &'static [&'static str],
+    /// Reads its parameters.
+    pub read: fn(&mut Parameters) -> Result<Arc<dyn Algorithm>, Wrong>,
+}
+
 /// The parameters of one rule, taken one by one.
-#[derive(Debug)]
 pub(crate) struct Parameters {
     given: Vec<(String, Node)>,
+    /// The algorithms that rules inside this one can name.
+    entries: &'static [&'static Entry],
 }
 
 impl Parameters {
+    /// Reads a rule inside this one.
+    pub fn rule(&self, node: Node) -> Result<Arc<dyn Algorithm>, Wrong> {
+        read_rule(node, self.entries)
+    }
+
     /// What was given under a name.
     pub fn take(&mut self, name: &str) -> Option<Node> {
         let at = self.given.iter().position(|(given, _)| given == name)?;
@@ -119,9 +135,25 @@ pub(crate) fn missing(name: &str, example: &str) -> Wrong {
     Wrong::new(format!("`{name}` is missing"), format!("give it, as in `{example}`"))
 }
 
+/// The name of a rule's algorithm, as far as it has one.
+pub(crate) fn algorithm_name(node: &Node) -> String {
+    match node {
+        Node::Text(name) => name.clone(),
+        Node::List(_) => "chain".into(),
+        Node::Map(given) => {
+            let named = given.iter().find(|(name, _)| name == "algorithm");
+            named.and_then(|(_, name)| name.scalar()).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}
+
 /// Reads a rule: an algorithm's name, a map with `algorithm` and its parameters, or a list of rules that are applied
 /// in turn.
-pub(crate) fn read_rule(node: Node) -> Result<Arc<dyn Algorithm>, Wrong> {
+pub(crate) fn read_rule(
+    node: Node,
+    entries: &'static [&'static Entry],
+) -> Result<Arc<dyn Algorithm>, Wrong> {
     let (name, given) = match node {
         Node::Text(name) => (name, Vec::new()),
         Node::List(steps) => ("chain".into(), vec![("steps".into(), Node::List(steps))]),
@@ -138,8 +170,8 @@ pub(crate) fn read_rule(node: Node) -> Result<Arc<dyn Algorithm>, Wrong> {
             return Err(Wrong::new(format!("the rule is {}", node.title()), hint));
         }
     };
-    let Some(entry) = entries().iter().find(|entry| entry.name == name) else {
-        let names: Vec<&str> = entries().iter().map(|entry| entry.name).collect();
+    let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
         return Err(Wrong::new(
             format!("there is no algorithm '{name}'"),
             format!("possible are: {}", names.join(", ")),
@@ -155,5 +187,5 @@ pub(crate) fn read_rule(node: Node) -> Result<Arc<dyn Algorithm>, Wrong> {
         return Err(Wrong::new(format!("'{name}' has no parameter '{unknown}'"), hint));
     }
     let wrong = |wrong: Wrong| Wrong { what: format!("'{name}': {}", wrong.what), ..wrong };
-    (entry.read)(&mut Parameters { given }).map_err(wrong)
+    (entry.read)(&mut Parameters { given, entries }).map_err(wrong)
 }

@@ -1,8 +1,9 @@
 //! Rules as they were written.
 
 use crate::algorithm::Algorithm;
+use crate::algorithms;
 use crate::node::Node;
-use crate::parameters::{Wrong, read_rule};
+use crate::parameters::{Wrong, algorithm_name, read_rule};
 use crate::pattern::Pattern;
 use offshoot_domain::ObjectName;
 use offshoot_types::{ErrorKind, Failure};
@@ -37,6 +38,8 @@ pub(crate) struct ColumnRule {
     pub text: String,
     /// Of their names.
     pub pattern: Pattern,
+    /// The name of the algorithm.
+    pub name: String,
     /// Masks them.
     pub algorithm: Arc<dyn Algorithm>,
 }
@@ -149,8 +152,9 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
 }
 
 fn column(table: &str, text: String, node: Node) -> Result<ColumnRule, Failure> {
-    match read_rule(node) {
-        Ok(algorithm) => Ok(ColumnRule { pattern: Pattern::new(&text), text, algorithm }),
+    let name = algorithm_name(&node);
+    match read_rule(node, algorithms::ENTRIES) {
+        Ok(algorithm) => Ok(ColumnRule { pattern: Pattern::new(&text), text, name, algorithm }),
         Err(Wrong { what, hint }) => {
             Err(refuse(format!("table '{table}', column '{text}': {what}"), &hint))
         }

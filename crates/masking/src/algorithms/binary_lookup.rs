@@ -4,10 +4,11 @@
 //! - Distinct from 16 bytes on; shorter ones are lossy. Bytes.
 //! - The output tells which rows had the same value and, without `length`, how long it was.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
+use crate::parameters::Entry;
 use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {

@@ -5,11 +5,11 @@
 //! - The output tells no more than the last step's does of its input.
 
 use super::nested;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::node::Node;
-use crate::parameters::{Wrong, missing, read_rule};
+use crate::parameters::{Entry, Wrong, missing};
 use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -22,7 +22,8 @@ pub(super) const ENTRY: Entry = Entry {
         if steps.is_empty() {
             return Err(Wrong::new("`steps` has no rule", "list one at least"));
         }
-        let steps = steps.into_iter().map(read_rule).collect::<Result<_, _>>()?;
+        let read = |step| parameters.rule(step);
+        let steps = steps.into_iter().map(read).collect::<Result<_, _>>()?;
         Ok(Arc::new(Chain { steps }))
     },
 };

@@ -8,9 +8,10 @@
 //! - The output tells length, case, punctuation, what was kept, and which rows had the same value. Very short values
 //!   can be told from how often they occur.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
+use crate::parameters::Entry;
 use crate::permutation::Permutation;
 use crate::shape::{Alphabet, Shape};
 use std::sync::Arc;

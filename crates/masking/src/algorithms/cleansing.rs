@@ -5,11 +5,11 @@
 //! - Lossy. Every type that takes the listed values.
 //! - The output tells every value that is not listed as it is, and for others which of the map's results they have.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::node::Node;
-use crate::parameters::{Wrong, missing};
+use crate::parameters::{Entry, Wrong, missing};
 use std::collections::HashMap;
 use std::sync::Arc;
 

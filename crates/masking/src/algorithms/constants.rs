@@ -7,10 +7,10 @@
 //! - `keep` leaves a column as it is, which somebody decided: it is no longer listed as a column without a rule. The
 //!   output tells everything.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
-use crate::parameters::Wrong;
+use crate::parameters::{Entry, Wrong};
 use std::sync::Arc;
 
 pub(super) const NULL: Entry =

@@ -6,11 +6,12 @@
 //! - The output tells the year, month or week. Equal dates stay equal, unless `per` tells them apart.
 
 use super::per;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::moment::{self, Moment, Parsed, civil, day_number, month_days};
+use crate::parameters::Entry;
 use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {

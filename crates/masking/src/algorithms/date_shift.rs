@@ -8,12 +8,12 @@
 //!   one true date of an entity knows all of them. Without it, equal dates stay equal.
 
 use super::per;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::moment::{self, DAY_S, Parsed};
-use crate::parameters::{Parameters, Wrong};
+use crate::parameters::{Entry, Parameters, Wrong};
 use std::sync::Arc;
 
 /// The widest shift, in seconds: 1,000 years.

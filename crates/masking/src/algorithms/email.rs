@@ -7,12 +7,12 @@
 //! - The output tells which rows had the same value; with `keep: domain` also the domain, which may name a person or a
 //!   small company.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::algorithms::dictionary;
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
-use crate::parameters::Wrong;
+use crate::parameters::{Entry, Wrong};
 use std::sync::Arc;
 
 /// Letters of the hash: 32, none of them like another.

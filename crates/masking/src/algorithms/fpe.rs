@@ -7,9 +7,10 @@
 //! - A permutation. Texts and integers. Reversible by whoever has the key.
 //! - The output tells length, separators and which rows had the same value.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
+use crate::parameters::Entry;
 use aes::Aes256;
 use fpe::ff1::{FF1, FlexibleNumeralString};
 use std::sync::Arc;
@@ -52,10 +53,18 @@ impl Algorithm for Fpe {
     }
 
     fn bind(&self, target: &Target<'_>) -> Result<Mask, String> {
+        let column = target.column;
+        if column.unique && column.any_case() && self.radix > 10 {
+            return Err(
+                "two masks may differ in case only, which the column does not tell apart: \
+                        take character-mapping"
+                    .into(),
+            );
+        }
         let key = target.key.subkey("fpe");
         let cipher = FF1::new(key.bytes(), u32::from(self.radix))
             .map_err(|_| "FF1 cannot be set up".to_owned())?;
-        let integer = target.column.class.integer_max();
+        let integer = column.class.integer_max();
         Ok(Mask::Values(Arc::new(FpeMask { rule: self.clone(), integer, cipher })))
     }
 }

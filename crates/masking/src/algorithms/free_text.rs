@@ -9,11 +9,11 @@
 //!   `constant` or `null` where the text is not needed.
 
 use super::{checks, names};
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::moment;
-use crate::parameters::Wrong;
+use crate::parameters::{Entry, Wrong};
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -59,12 +59,11 @@ pub(super) const ENTRY: Entry = Entry {
             .filter(|kind| chosen.is_empty() || chosen.iter().any(|chosen| chosen == kind.name));
         let listed = parameters.texts("words")?.unwrap_or_default();
         let listed: Vec<String> =
-            listed.iter().filter(|word| !word.is_empty()).map(|word| regex::escape(word)).collect();
+            listed.iter().filter(|word| !word.is_empty()).map(|word| whole_word(word)).collect();
         let words = match listed.is_empty() {
             true => None,
             false => {
-                let pattern = format!(r"\b(?:{})\b", listed.join("|"));
-                let regex = RegexBuilder::new(&pattern).case_insensitive(true).build();
+                let regex = RegexBuilder::new(&listed.join("|")).case_insensitive(true).build();
                 Some(regex.map_err(|_| Wrong::new("`words` are too many", "list fewer words"))?)
             }
         };
@@ -76,6 +75,13 @@ pub(super) const ENTRY: Entry = Entry {
         }))
     },
 };
+
+/// A pattern for a word, which ends where letters do; `C++` ends where it does.
+fn whole_word(word: &str) -> String {
+    let edge = |c: Option<char>| if c.is_some_and(char::is_alphanumeric) { r"\b" } else { "" };
+    let (start, end) = (edge(word.chars().next()), edge(word.chars().next_back()));
+    format!("{start}{}{end}", regex::escape(word))
+}
 
 impl std::fmt::Debug for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -8,11 +8,11 @@
 //! - The output tells everything that no path leads to, all names and the structure.
 
 use super::nested;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::node::Node;
-use crate::parameters::{Wrong, missing, read_rule};
+use crate::parameters::{Entry, Wrong, missing};
 use std::sync::Arc;
 
 mod path;
@@ -34,7 +34,7 @@ pub(super) const ENTRY: Entry = Entry {
             let path = Path::parse(&text).ok_or_else(|| {
                 Wrong::new(format!("'{text}' is no path"), format!("write it as {EXAMPLE}"))
             })?;
-            let rule = read_rule(rule).map_err(|wrong| Wrong {
+            let rule = parameters.rule(rule).map_err(|wrong| Wrong {
                 what: format!("path '{text}': {}", wrong.what),
                 ..wrong
             })?;

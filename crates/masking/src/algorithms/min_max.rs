@@ -5,11 +5,11 @@
 //! - The output tells every value inside the bounds as it is: this hides only the few that stand out.
 
 use super::decimal::Decimal;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::moment::{self, Parsed};
-use crate::parameters::missing;
+use crate::parameters::{Entry, missing};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

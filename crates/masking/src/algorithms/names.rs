@@ -8,12 +8,12 @@
 //! - The output tells which rows had the same first or last name, and so the frequency of common ones; with `keep` also
 //!   the gender or the case.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::algorithms::dictionary::{FAMILIES, MEN, MEN_KNOWN, WOMEN, WOMEN_KNOWN};
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
-use crate::parameters::{Parameters, Wrong};
+use crate::parameters::{Entry, Parameters, Wrong};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 

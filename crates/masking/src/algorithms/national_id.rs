@@ -11,11 +11,11 @@
 
 use super::checks::luhn;
 use super::numbers_of_people::place;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::moment::month_days;
-use crate::parameters::Wrong;
+use crate::parameters::{Entry, Wrong};
 use crate::permutation::{Digit, Permutation};
 use crate::shape::scramble;
 use std::fmt::Write;

@@ -7,11 +7,11 @@
 //! - The output tells the value to within the noise; sums and averages stay about right. Equal values stay equal.
 
 use super::decimal::Decimal;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
-use crate::parameters::{Parameters, Wrong, missing};
+use crate::parameters::{Entry, Parameters, Wrong, missing};
 use std::fmt::Write;
 use std::sync::Arc;
 

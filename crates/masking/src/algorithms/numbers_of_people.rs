@@ -12,9 +12,10 @@
 //!   bin`. A mask may be the number of another person.
 
 use super::checks;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
+use crate::parameters::Entry;
 use crate::permutation::{Digit, Permutation};
 use crate::shape::{Alphabet, Shape, scramble};
 use std::sync::Arc;

@@ -12,12 +12,12 @@
 
 use super::character_mapping::CharacterMapping;
 use super::per;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::algorithms::dictionary::{PLACES, Place, STREETS_NUMBER_FIRST, STREETS_NUMBER_LAST};
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
-use crate::parameters::{Parameters, Wrong};
+use crate::parameters::{Entry, Parameters, Wrong};
 use std::fmt::Write;
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@
 //! - The output tells which rows had the same value (not which rows had different ones), and how often each value of
 //!   the list was hit: the frequency of common values shows through.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::key::Subkey;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
-use crate::parameters::{Wrong, missing};
+use crate::parameters::{Entry, Wrong, missing};
 use std::sync::Arc;
 
 /// The longest list.

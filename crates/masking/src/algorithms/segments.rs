@@ -8,11 +8,11 @@
 
 use super::character_mapping::CharacterMapping;
 use super::nested;
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::node::Node;
-use crate::parameters::{Parameters, Wrong, missing, read_rule};
+use crate::parameters::{Entry, Parameters, Wrong, missing};
 use regex::Regex;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) const ENTRY: Entry = Entry {
         })?;
         let groups = groups(parameters, &regex)?;
         let otherwise = match parameters.take("otherwise") {
-            Some(rule) => read_rule(rule)?,
+            Some(rule) => parameters.rule(rule)?,
             None => Arc::new(CharacterMapping { first: 0, last: 0 }),
         };
         Ok(Arc::new(Segments { regex, groups, otherwise }))
@@ -53,7 +53,7 @@ fn groups(parameters: &mut Parameters, regex: &Regex) -> Result<Groups, Wrong> {
             let hint = format!("it has groups 1 to {}", regex.captures_len() - 1);
             Wrong::new(format!("`pattern` has no group '{name}'"), hint)
         })?;
-        groups.push((number, read_rule(rule)?));
+        groups.push((number, parameters.rule(rule)?));
     }
     groups.sort_by_key(|(number, _)| *number);
     Ok(groups)

@@ -304,6 +304,8 @@ fn prose_loses_what_names_people() {
     let expected = "Mail [e-mail] or call [phone] on 2024-01-31, card [card], IBAN [iban], order 12345, from [ip], \
                     SSN [ssn]. Project [word].";
     assert_eq!(masked(rule, text), expected);
+    let rule = "{algorithm: free-text-redaction, words: [c++, ann]}";
+    assert_eq!(masked(rule, "Ann knows C++, Anna not"), "[word] knows [word], Anna not");
     let rule = "{algorithm: free-text-redaction, kinds: e-mail, names: true, with: '***'}";
     assert_eq!(masked(rule, "Hello Anna, a@b.co?"), "Hello ***, ***?");
 }
@@ -359,4 +361,51 @@ fn lists_and_maps_give_their_values() {
 #[test]
 fn the_list_of_algorithms_is_sorted() {
     assert!(super::ENTRIES.windows(2).all(|pair| pair[0].name < pair[1].name));
+}
+
+/// `docs/masking.md`, whose example must work and whose table must be complete.
+#[test]
+fn the_guide_is_right() {
+    let guide = include_str!("../../../../docs/masking.md");
+    for entry in super::ENTRIES {
+        let mut rows =
+            guide.lines().filter(|line| line.starts_with(&format!("| `{}`", entry.name)));
+        let row = rows.next().unwrap_or_else(|| panic!("{} is not in the guide", entry.name));
+        let row = rows.fold(row.to_owned(), |all, row| all + row);
+        for parameter in entry.parameters {
+            assert!(row.contains(&format!("`{parameter}")), "{}: {parameter}", entry.name);
+        }
+    }
+    let example = guide.split("```yaml").nth(1).and_then(|rest| rest.split("```").next());
+    let rules = Ruleset::parse(example.expect("there is an example")).expect("it is read");
+    let table = |name: &str, columns: &[(&str, TypeClass)]| TableFacts {
+        schema: "public".into(),
+        name: name.into(),
+        columns: columns.iter().map(|(name, class)| column(name, class.clone())).collect(),
+    };
+    let text = TypeClass::Text;
+    let mut customers: Vec<_> = ["email", "name", "phone", "street", "city", "zip", "card", "note"]
+        .map(|name| (name, text.clone()))
+        .into();
+    customers.extend([("id", INTEGER), ("born", TypeClass::Date), ("profile", TypeClass::Json)]);
+    let tables = [
+        table("customers", &customers),
+        table("payments", &[("iban", text.clone()), ("amount", MONEY), ("country", text.clone())]),
+        table("orders", &[("customer_email", text.clone())]),
+        table("audit_2024", &[("customer_email", text)]),
+    ];
+    let bound = rules.bind(&tables, &MaskingKey::new(b"secret"));
+    assert_eq!((bound.problems, bound.idle, bound.unruled), Default::default());
+    assert_eq!(bound.tables.len(), 4);
+    // The masks that it shows.
+    for (rule, value, mask) in [
+        ("email", "maria@firm.test", "bruno-marrp7y2u2ub2p@example.com"),
+        ("{algorithm: full-name, keep: gender}", "Maria Jones", "Freya Blanco"),
+        ("phone", "+49 89 1234567", "+49 54 0007467"),
+        ("payment-card", "4111 1111 1111 1111", "4737 9217 3737 3679"),
+        ("iban", "DE89370400440532013000", "DE69874614869533926443"),
+    ] {
+        assert_eq!(masked(rule, value), mask);
+        assert!(guide.contains(&format!("| `{value}` | `{mask}` |")), "{rule}");
+    }
 }

@@ -8,10 +8,11 @@
 //! - The output tells the value's length in bytes and which rows had the same value. It is as secret as the key: give
 //!   the key to nobody who must not see the values.
 
-use crate::algorithm::{Algorithm, Entry, Length, Target, Uniqueness};
+use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::key::{MaskingKey, Subkey};
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
+use crate::parameters::Entry;
 use std::sync::Arc;
 
 /// The synthetic initialisation vector.

@@ -24,7 +24,7 @@ pub(super) fn fit(
     Arc::new(Fitted {
         mask,
         padded: name == "bpchar" || name == "character" || name.starts_with("character("),
-        any_case: name == "citext" || name.ends_with(".citext"),
+        any_case: column.any_case(),
         chars_max: column.chars_max.map(|chars| chars as usize),
         cuts,
     })

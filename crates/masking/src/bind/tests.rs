@@ -79,6 +79,8 @@ fn problems(change: impl Fn(&mut ColumnFacts), rule: &str, condition: &str) -> S
 #[test]
 fn what_does_not_fit_is_a_problem() {
     const WHERE: &str = ", where: \"id > 5\"";
+    let any_case = |c: &mut ColumnFacts| (c.unique, c.type_name) = (true, "citext".into());
+    assert!(problems(any_case, "{algorithm: fpe, alphabet: alphanumeric}", "").contains("in case"));
     let int = |c: &mut ColumnFacts| c.class = TypeClass::Integer { bytes: 4 };
     let short = |c: &mut ColumnFacts| c.chars_max = Some(10);
     let unique = |c: &mut ColumnFacts| c.unique = true;
@@ -114,8 +116,13 @@ fn the_nearest_rule_is_taken() {
     let bound = bind(rules, &[customers()]);
     assert_eq!(bound.problems, Vec::<String>::new());
     let Treatment::Mask { columns, .. } = &bound.tables[0].treatment else { panic!("masked") };
-    let masked: Vec<usize> = columns.iter().map(|column| column.column).collect();
-    assert_eq!(masked, [1, 3], "`born` is kept, and the pattern reaches `work_email`");
+    let masked: Vec<(usize, &str)> =
+        columns.iter().map(|column| (column.column, column.algorithm.as_str())).collect();
+    assert_eq!(
+        masked,
+        [(1, "email"), (3, "null")],
+        "`born` is kept, and the pattern reaches `work_email`"
+    );
     assert_eq!(bound.unruled, Vec::<String>::new());
     let Mask::Values(mask) = &columns[0].mask else { panic!("values are masked") };
     let mut out = String::new();
@@ -130,8 +137,16 @@ fn the_nearest_rule_is_taken() {
 fn rules_that_disagree_are_a_problem() {
     let rules = "  '*.*': {columns: {'*email': email}}\n  customers: {columns: {born: date-roll}, where: \"id > 1\"}\n";
     assert!(bind(rules, &[customers()]).problems[0].contains("differ in `where`"));
+    let rules = "  '*.*': {columns: {other: email}}\n  customers: {columns: {born: date-roll}, where: \"id > 1\"}\n";
+    assert_eq!(
+        bind(rules, &[customers()]).problems,
+        Vec::<String>::new(),
+        "one masks nothing here"
+    );
     let rules = "  'public.c*': {empty: true}\n  '*.customers': {columns: {email: email}}\n";
-    assert!(bind(rules, &[customers()]).problems[0].contains("name the table itself"));
+    let bound = bind(rules, &[customers()]);
+    assert!(matches!(bound.tables[..], [BoundTable { treatment: Treatment::Empty, .. }]));
+    assert_eq!((bound.problems, bound.idle), (Vec::new(), Vec::new()));
     let rules = "  'public.c*': {empty: true}\n  customers: {columns: {email: email, work_email: email, born: keep}}\n";
     let bound = bind(rules, &[customers()]);
     assert_eq!((bound.problems, bound.unruled), (Vec::new(), Vec::new()));
