@@ -27,6 +27,9 @@ pub struct Policy {
     /// The most it may take in the pool for itself; null for no limit.
     #[schema(required)]
     pub quota_bytes: Option<u64>,
+    /// How many VDBs of its latest moment run before anybody asks for one. 0 with VDBs.
+    #[serde(default)]
+    pub warm: u32,
 }
 
 /// Policies.
@@ -63,6 +66,9 @@ pub struct SetPolicy {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     pub quota_bytes: Option<Option<u64>>,
+    /// How many VDBs of a dSource's latest moment are to run before anybody asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<u32>,
 }
 
 /// Tells null from absent.

@@ -166,6 +166,10 @@ pub struct ProvisionVdb {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, example = json!(["10.1.0.0/16"]))]
     pub allow: Vec<IpNet>,
+    /// Whether a warm copy will do, if the policy of the dSource keeps some and one is left: it is handed out at once, and shows a
+    /// moment that may be a minute old. Nothing else may be asked for then.
+    #[serde(default)]
+    pub warm: bool,
 }
 
 /// Opens a newer (or any) moment of the parent under the same name, port, credentials and settings.

@@ -15,6 +15,8 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 const WEEK_MS: u64 = 7 * DAY_MS;
 /// The shortest interval between snapshots: a shorter one would only ever take snapshots.
 const EVERY_MS_MIN: u64 = 1000;
+/// The most warm copies of a dSource.
+const WARM_MAX: u32 = 32;
 /// The longest duration of a policy: beyond it, arithmetic with times overflows.
 const DURATION_MS_MAX: u64 = 1000 * 365 * DAY_MS;
 
@@ -64,6 +66,8 @@ pub struct Policy {
     pub retention: Retention,
     /// The most it may take in the pool for itself, in bytes; none: as much as there is.
     pub quota_bytes: Option<u64>,
+    /// How many VDBs of the latest moment of a dSource run before anybody asks for one.
+    pub warm: u32,
 }
 
 /// What to change in a policy; absent fields stay as they are.
@@ -83,6 +87,8 @@ pub struct PolicyChange {
     pub log_ms: Option<u64>,
     /// Bytes; `Some(None)`: no quota.
     pub quota_bytes: Option<Option<u64>>,
+    /// See [`Policy::warm`].
+    pub warm: Option<u32>,
 }
 
 impl Policy {
@@ -91,7 +97,7 @@ impl Policy {
     pub fn of_vdb() -> Self {
         let retention =
             Retention { keep_all_ms: WEEK_MS, hourly_ms: 0, daily_ms: 0, weekly_ms: 0, log_ms: 0 };
-        Policy { snapshots: SnapshotPolicy { every_ms: None }, retention, quota_bytes: None }
+        Policy { snapshots: SnapshotPolicy { every_ms: None }, retention, ..Policy::default() }
     }
 
     /// The policy with a change made.
@@ -112,6 +118,7 @@ impl Policy {
                 log_ms: change.log_ms.unwrap_or(old.log_ms),
             },
             quota_bytes: change.quota_bytes.unwrap_or(self.quota_bytes),
+            warm: change.warm.unwrap_or(self.warm),
         };
         policy.check(of)?;
         Ok(policy)
@@ -131,6 +138,19 @@ impl Policy {
             return refuse(
                 "nothing fits a quota of 0 bytes".to_owned(),
                 "use --quota 50GiB, or --quota none to have none".to_owned(),
+            );
+        }
+        if self.warm > WARM_MAX {
+            return refuse(
+                format!("{} warm copies are more than the {WARM_MAX} that may be kept", self.warm),
+                "each takes the memory of an idle server: keep as many as are asked for at once"
+                    .to_owned(),
+            );
+        }
+        if matches!(of, Owner::Vdb(_)) && self.warm > 0 {
+            return refuse(
+                "warm copies are of dSources".to_owned(),
+                "use --warm with the dSource that VDBs are provisioned from".to_owned(),
             );
         }
         let Retention { keep_all_ms, hourly_ms, daily_ms, weekly_ms, log_ms } = self.retention;

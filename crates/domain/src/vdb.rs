@@ -118,6 +118,9 @@ pub struct Vdb {
     /// Whose it is; none: the administrators', as all of earlier releases and those of users that were removed.
     #[serde(default)]
     pub owner: Option<UserId>,
+    /// Made before anybody asked for it, and not handed out yet.
+    #[serde(default)]
+    pub warm: bool,
     /// How it is kept.
     #[serde(default = "Policy::of_vdb")]
     pub policy: Policy,

@@ -5,4 +5,5 @@ pub mod leftovers;
 pub mod logs;
 pub mod restart;
 pub mod takeover;
+pub mod warm;
 pub mod watch;

@@ -14,3 +14,4 @@ pub mod scrub;
 pub mod secrets;
 pub mod snapshot;
 pub mod vdb;
+pub mod warm;

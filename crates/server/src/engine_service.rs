@@ -157,6 +157,7 @@ impl EngineService for LocalEngine {
             reaches: request.allow_network,
             exposure: domain::Exposure::asked(request.listen, request.allow)?,
             user,
+            warm: request.warm,
         })
     }
 
@@ -258,6 +259,7 @@ impl EngineService for LocalEngine {
             weekly_ms: request.weekly_ms,
             log_ms: request.log_ms,
             quota_bytes: request.quota_bytes,
+            warm: request.warm,
         };
         self.engine.policies().set(name, &change).map(policy)
     }
@@ -462,7 +464,7 @@ fn vdb(view: VdbView) -> api::Vdb {
 }
 
 fn policy(view: PolicyView) -> api::Policy {
-    let domain::Policy { snapshots, retention, quota_bytes } = view.policy;
+    let domain::Policy { snapshots, retention, quota_bytes, warm } = view.policy;
     api::Policy {
         name: view.object,
         kind: kind(view.kind),
@@ -473,6 +475,7 @@ fn policy(view: PolicyView) -> api::Policy {
         weekly_ms: retention.weekly_ms,
         log_ms: retention.log_ms,
         quota_bytes,
+        warm,
     }
 }
 

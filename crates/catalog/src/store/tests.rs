@@ -74,6 +74,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         reaches: Vec::new(),
         certificate: String::new(),
         owner: None,
+        warm: false,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

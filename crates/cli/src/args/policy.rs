@@ -59,6 +59,9 @@ pub struct ChangeArgs {
     /// The most it may take in the pool for itself, or `none`
     #[arg(long, value_name = "SIZE", value_parser = quota)]
     pub quota: Option<Choice>,
+    /// Have this many VDBs of the latest moment run before anybody asks for one (dSources): `vdb provision --warm`
+    #[arg(long, value_name = "N")]
+    pub warm: Option<u32>,
 }
 
 /// A number, or the word for none.

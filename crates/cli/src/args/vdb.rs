@@ -81,6 +81,10 @@ pub struct ProvisionArgs {
     /// A network, or an address, that may connect from elsewhere; may be given several times
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
     pub allow: Vec<IpNet>,
+    /// Take a copy that runs already, if there is one: of a moment that may be a minute old. Ask for such copies by
+    /// `policy set DSOURCE --warm N`
+    #[arg(long)]
+    pub warm: bool,
     #[command(flatten)]
     pub job: JobArgs,
 }

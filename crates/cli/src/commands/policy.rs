@@ -34,6 +34,7 @@ fn request(args: &PolicySetArgs) -> SetPolicy {
         weekly_ms: change.weekly,
         log_ms: change.log,
         quota_bytes: change.quota.map(|choice| choice.0),
+        warm: change.warm,
     }
 }
 
@@ -58,6 +59,7 @@ fn show_text(policy: &Policy) -> String {
         .add("one a week for", reach(policy.weekly_ms))
         .add("log for", reach(policy.log_ms))
         .add("quota", policy.quota_bytes.map_or_else(none, size))
+        .add_some("warm copies", Some(policy.warm).filter(|warm| *warm > 0))
         .text()
 }
 

@@ -62,6 +62,7 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         allow_network: args.allow_network,
         listen: args.listen,
         allow: args.allow,
+        warm: args.warm,
     };
     let job = session.client.provision_vdb(&request)?;
     change(session, &args.name, args.job, job)

@@ -37,6 +37,8 @@ pub enum JobKind {
     VdbResetPassword,
     /// Gives a VDB another parent.
     VdbReparent,
+    /// Gives a name to a warm copy.
+    VdbHandOut,
     /// Starts the server of a VDB that should run and does not.
     VdbRevive,
     /// Takes a snapshot.
@@ -85,6 +87,7 @@ impl JobKind {
             JobKind::VdbRewind => "vdb_rewind",
             JobKind::VdbRewindUndo => "vdb_rewind_undo",
             JobKind::VdbReparent => "vdb_reparent",
+            JobKind::VdbHandOut => "vdb_hand_out",
             JobKind::VdbRevive => "vdb_revive",
             JobKind::SnapshotTake => "snapshot_take",
             JobKind::SnapshotReady => "snapshot_ready",

@@ -26,6 +26,7 @@ use crate::jobs::scrub;
 use crate::jobs::secrets;
 use crate::jobs::snapshot;
 use crate::jobs::vdb;
+use crate::jobs::warm;
 use crate::parts::Parts;
 use crate::serving::Serving;
 use crate::serving::owners::Owners;
@@ -164,6 +165,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
         pool::reclaim_workflow(),
         scrub::workflow(),
         secrets::workflow(),
+        warm::workflow(),
     ];
     all.extend(dsource::workflows());
     all.extend(snapshot::workflows());

@@ -42,7 +42,8 @@ impl Policies<'_> {
     pub fn list(&self) -> Result<Vec<PolicyView>, Failure> {
         let dsources =
             self.parts.catalog.list::<Dsource>()?.into_iter().map(PolicyView::of_dsource);
-        let vdbs = self.parts.catalog.list::<Vdb>()?.into_iter().map(PolicyView::of_vdb);
+        let vdbs = self.parts.catalog.list::<Vdb>()?.into_iter();
+        let vdbs = vdbs.filter(|vdb| !vdb.warm).map(PolicyView::of_vdb);
         let mut all: Vec<PolicyView> = dsources.chain(vdbs).collect();
         all.sort_by(|a, b| (a.kind, &a.object).cmp(&(b.kind, &b.object)));
         Ok(all)

@@ -7,6 +7,7 @@ use crate::history::names;
 use crate::jobs::provision;
 use crate::jobs::reparent;
 use crate::jobs::vdb;
+use crate::jobs::warm;
 use crate::parts::Parts;
 use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What is provisioned.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProvisionRequest {
     /// The VDB's name.
     pub name: String,
@@ -44,6 +45,8 @@ pub struct ProvisionRequest {
     pub reaches: Vec<Remote>,
     /// Whose it is; none: the administrators'.
     pub user: Option<UserId>,
+    /// A warm copy will do, if there is one: of a moment that may be a minute old.
+    pub warm: bool,
 }
 
 /// A VDB and its present state.
@@ -80,6 +83,14 @@ impl Vdbs<'_> {
         let name: ObjectName = request.name.parse()?;
         let owner = names::find(self.parts, &request.from)?;
         check_rights(&request)?;
+        if request.warm {
+            check_as_it_is(&request)?;
+            let user = request.user;
+            if let Some(job) = warm::submit_hand_out(self.parts, owner, &name, user, requested_ms)?
+            {
+                return Ok(job);
+            }
+        }
         room::check_takes_on(self.parts, "a new VDB")?;
         let input = provision::Input {
             vdb: self.parts.catalog.allocate::<Vdb>()?,
@@ -95,17 +106,19 @@ impl Vdbs<'_> {
             exposure: request.exposure,
             reaches: request.reaches,
             user: request.user,
+            warm: false,
             requested_ms,
         };
         provision::submit(self.parts, input)
     }
 
-    /// All VDBs, by name.
+    /// All VDBs, by name; not the warm copies that nobody has yet.
     ///
     /// # Errors
     /// The catalog's.
     pub fn list(&self) -> Result<Vec<VdbView>, Failure> {
         let mut all: Vec<Vdb> = self.parts.catalog.list()?;
+        all.retain(|vdb| !vdb.warm);
         all.sort_by(|a, b| a.name.cmp(&b.name));
         views(self.parts, all)
     }
@@ -217,6 +230,25 @@ fn view(
     let warnings = warnings(parts, &vdb);
     let owner = vdb.owner.map(|owner| users::name(parts, owner)).transpose()?.flatten();
     Ok(VdbView { uri, owner, moment, logical_bytes, unique_bytes, warnings, vdb })
+}
+
+/// A warm copy was made before anybody said how.
+fn check_as_it_is(request: &ProvisionRequest) -> Result<(), Failure> {
+    let usual = ProvisionRequest {
+        name: request.name.clone(),
+        from: request.from.clone(),
+        user: request.user,
+        warm: true,
+        ..ProvisionRequest::default()
+    };
+    if *request == usual {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidInput,
+        "a warm copy is of the latest moment, with the usual settings and rights",
+        "leave out --warm, or everything else",
+    ))
 }
 
 /// A superuser could let in whom it likes, as it writes the server's files.

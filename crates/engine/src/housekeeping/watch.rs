@@ -8,6 +8,7 @@ use crate::ground::stopping::Stopping;
 use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
 use crate::housekeeping::restart;
+use crate::housekeeping::warm::WarmCopies;
 use crate::images::readiness;
 use crate::jobs::mask;
 use crate::jobs::point;
@@ -59,6 +60,7 @@ struct Rounds {
     proofs_at: Duration,
     restarts: Restarts,
     checkpoints: Checkpoints,
+    warm: WarmCopies,
     reservations_at: Duration,
     quotas_at: Duration,
     /// The last snapshot of each dSource that was due, until it has ended.
@@ -92,6 +94,7 @@ impl Rounds {
         parts.volumes.tend_keeper();
         self.set_quotas(parts)?;
         self.checkpoints.look_after(parts)?;
+        self.warm.look_after(parts)?;
         self.prove(parts)?;
         self.revive(parts)?;
         damage::report(parts);

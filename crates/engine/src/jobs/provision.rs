@@ -57,6 +57,9 @@ pub struct Input {
     /// Whose it is.
     #[serde(default)]
     pub user: Option<UserId>,
+    /// Made before anybody asks for it.
+    #[serde(default)]
+    pub warm: bool,
     pub requested_ms: u64,
 }
 
@@ -75,13 +78,7 @@ pub fn workflow() -> Workflow<Parts> {
 
 /// Starts the job; refuses immediately what is known to fail.
 pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId, Failure> {
-    if let Some(owner) = parts.catalog.find_owner(&input.name)? {
-        return Err(Failure::new(
-            ErrorKind::AlreadyExists,
-            format!("the name '{}' is taken by {owner}", input.name),
-            "choose another name",
-        ));
-    }
+    check_name(parts, &input.name)?;
     check_share(parts, input.user, input.vdb)?;
     if let Some(port) = input.port {
         choose_port(parts, Some(port))?;
@@ -99,11 +96,23 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
         .exclusive(format!("name:{}", input.name))
         .exclusive(input.vdb)
         .shared(input.parent.owner);
-    parts.submit(submission)
+    parts.submit(if input.warm { submission.of_engine() } else { submission })
+}
+
+/// Refuses a name that is taken.
+pub fn check_name(parts: &Parts, name: &ObjectName) -> Result<(), Failure> {
+    match parts.catalog.find_owner(name)? {
+        Some(owner) => Err(Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("the name '{name}' is taken by {owner}"),
+            "choose another name",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Whether its user may have one more VDB. Of those that are being provisioned only one at a time counts itself in.
-fn check_share(parts: &Parts, user: Option<UserId>, id: VdbId) -> Result<(), Failure> {
+pub fn check_share(parts: &Parts, user: Option<UserId>, id: VdbId) -> Result<(), Failure> {
     let Some(user) = user else { return Ok(()) };
     let gone = || {
         let message = "the user who asked for it has been removed";
@@ -200,6 +209,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         reaches: input.reaches,
         certificate: String::new(),
         owner: input.user,
+        warm: input.warm,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

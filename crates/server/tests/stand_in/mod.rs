@@ -122,6 +122,7 @@ impl State {
             weekly_ms: 0,
             log_ms: 86_400_000,
             quota_bytes: None,
+            warm: 0,
         };
         self.policies.get(name).cloned().unwrap_or_else(default)
     }

@@ -147,6 +147,7 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             reaches: Vec::new(),
             certificate: String::new(),
             owner: None,
+            warm: false,
             dataset: Some(dataset),
             timeflow: Some(timeflow.id),
             created_at: now,

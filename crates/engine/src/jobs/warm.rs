@@ -1,0 +1,102 @@
+//! Warm copies: VDBs of the latest moment that run before anybody asks for one, and are handed out by giving them a name.
+
+use crate::core::job_kind::JobKind;
+use crate::core::keys::vdb_key;
+use crate::jobs::provision::{self, check_name, check_share};
+use crate::parts::{Context, Parts};
+use offshoot_domain::{Moment, ObjectName, Owner, Parent, Timings, Vdb, VdbState};
+use offshoot_types::{ErrorKind, Failure, JobId, UserId, VdbId};
+use offshoot_workflow::{Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What to hand out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Input {
+    vdb: VdbId,
+    name: ObjectName,
+    user: Option<UserId>,
+    requested_ms: u64,
+}
+
+/// The workflow. Its one step is one transaction: a copy is handed out, or it is not.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(JobKind::VdbHandOut).point_of_no_return().step_without_undo("hand_out", hand_out)
+}
+
+/// The warm copies of a dSource, those of the latest moment first.
+pub fn copies_of(parts: &Parts, owner: Owner) -> Result<Vec<Vdb>, Failure> {
+    let mut all: Vec<Vdb> = parts.catalog.list_of(owner)?;
+    all.retain(|vdb| vdb.warm);
+    all.sort_by_key(|vdb| std::cmp::Reverse((vdb.moment.map(|moment| moment.time), vdb.id)));
+    Ok(all)
+}
+
+/// Starts a job that hands out a warm copy; none: there is none that could be.
+pub fn submit_hand_out(
+    parts: &Arc<Parts>,
+    from: Owner,
+    name: &ObjectName,
+    user: Option<UserId>,
+    requested_ms: u64,
+) -> Result<Option<JobId>, Failure> {
+    check_name(parts, name)?;
+    for copy in copies_of(parts, from)? {
+        let ready = copy.state == VdbState::Running
+            && !parts.runner()?.is_busy(copy.id)
+            && parts.servers.is_running(&vdb_key(copy.id));
+        if !ready {
+            continue;
+        }
+        check_share(parts, user, copy.id)?;
+        let input = Input { vdb: copy.id, name: name.clone(), user, requested_ms };
+        let submission = Submission::new(JobKind::VdbHandOut, name, &input)
+            .exclusive(format!("name:{name}"))
+            .exclusive(copy.id)
+            .shared(from);
+        match parts.runner()?.submit(parts, submission) {
+            // Somebody else was quicker with this one.
+            Err(failure) if failure.code == ErrorKind::Busy => {}
+            submitted => return submitted.map(Some),
+        }
+    }
+    Ok(None)
+}
+
+/// Starts a job that makes a warm copy.
+pub fn submit_new(parts: &Arc<Parts>, parent: Parent) -> Result<JobId, Failure> {
+    let id = parts.catalog.allocate::<Vdb>()?;
+    let input = provision::Input {
+        vdb: id,
+        name: format!("warm-{id}").parse()?,
+        parent,
+        moment: Moment::Latest,
+        port: None,
+        settings: BTreeMap::new(),
+        memory_bytes: None,
+        keep_source_logins: false,
+        superuser: false,
+        keep_foreign_servers: false,
+        exposure: None,
+        reaches: Vec::new(),
+        user: None,
+        warm: true,
+        requested_ms: parts.elapsed_ms(),
+    };
+    provision::submit(parts, input)
+}
+
+fn hand_out(context: &Context) -> Result<(), Failure> {
+    let parts = context.app();
+    let Input { vdb, name, user, requested_ms } = context.input()?;
+    let (now, total_ms) = (parts.now(), parts.elapsed_ms().saturating_sub(requested_ms));
+    parts.catalog.update::<Vdb>(vdb, |vdb| {
+        // Repeated after a crash, it changes nothing more.
+        if std::mem::take(&mut vdb.warm) {
+            (vdb.name, vdb.owner, vdb.created_at) = (name.clone(), user, now);
+            vdb.timings = Timings { total_ms, ..Timings::default() };
+        }
+    })?;
+    Ok(())
+}
