@@ -7,7 +7,7 @@ use offshoot_masking::{
 
 pub(crate) const TARGETS: &[Target] = &[Target { name: "ruleset", run: ruleset, seeds }];
 
-const CLASSES: [TypeClass; 7] = [
+const CLASSES: [TypeClass; 8] = [
     TypeClass::Text,
     TypeClass::Integer { bytes: 4 },
     TypeClass::Number { precision: Some(10), scale: Some(2) },
@@ -15,6 +15,7 @@ const CLASSES: [TypeClass; 7] = [
     TypeClass::TimestampTz,
     TypeClass::Json,
     TypeClass::Bytes,
+    TypeClass::Xml,
 ];
 
 /// A table with a column of each class, named `c0`, `c1`…
@@ -75,6 +76,10 @@ fn seeds() -> Vec<Vec<u8>> {
         ("c0: {algorithm: segments, pattern: '(a+)(?P<n>.*)', groups: {n: phone}}", "aab1"),
         ("c0: {algorithm: free-text-redaction, words: [x], names: true}", "Anna x a@b.de"),
         ("c6: {algorithm: binary-lookup, length: 3}", "\\x0102"),
+        (
+            "c7: {algorithm: xml, paths: {/a/@b: email, //c: phone}}",
+            "<a b='x'><c>12 &amp; 3</c></a>",
+        ),
         ("c0: {algorithm: cleansing, map: {a: b}, otherwise: c}", "a"),
     ]
     .map(seed)

@@ -21,11 +21,13 @@ mod national_id;
 mod nested;
 mod number_noise;
 mod numbers_of_people;
+mod path;
 mod per;
 mod places;
 mod secure_lookup;
 mod segments;
 mod tokenize;
+mod xml;
 
 use crate::parameters::Entry;
 
@@ -66,6 +68,7 @@ pub(crate) static ENTRIES: &[&Entry] = &[
     &segments::ENTRY,
     &constants::SQL,
     &tokenize::ENTRY,
+    &xml::ENTRY,
 ];
 
 #[cfg(test)]

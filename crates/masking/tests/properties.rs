@@ -83,6 +83,7 @@ const TEXT_RULES: &[&str] = &[
     "{algorithm: secure-lookup, values: [a, b, c]}",
     "{algorithm: segments, pattern: '(.)(.*)', groups: {2: character-mapping}}",
     "tokenize",
+    "{algorithm: xml, paths: {//*: character-mapping}}",
     "[phone, email]",
 ];
 
@@ -140,6 +141,7 @@ proptest! {
         "\\\\x[0-9a-f]{0,20}",
         "[\\[\\]{}\",:a0-9\\\\ ]{0,40}",
         "[0-9]{4,7}-[0-9]{2}-[0-9]{2}( BC)?",
+        "(<[!/?a]?|>|/>|[a =\"'é]|&[a-z#0-9]{0,3};?|-->|<!\\[CDATA\\[|\\]\\]>){0,20}",
     ]) {
         for (class, rule) in every_rule() {
             let _ = apply(mask_in("t", class, rule, b"secret").as_ref(), &value);

@@ -8,6 +8,7 @@
 //! - The output tells everything that no path leads to, all names and the structure.
 
 use super::nested;
+use super::path::Path;
 use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
@@ -15,10 +16,7 @@ use crate::node::Node;
 use crate::parameters::{Entry, Wrong, missing};
 use std::sync::Arc;
 
-mod path;
 mod scanner;
-
-use path::Path;
 
 const EXAMPLE: &str = "{algorithm: json, paths: {$.email: email, \"$.items[*].name\": full-name}}";
 

@@ -331,6 +331,38 @@ fn documents_keep_what_no_path_leads_to() {
 }
 
 #[test]
+fn xml_keeps_what_no_path_leads_to() {
+    let rule = r#"{algorithm: xml, paths: {/o/c/@email: email, //n:name: 'null', //name: full-name, /o/note: "null"}}"#;
+    assert!(masked_in(TypeClass::Xml, "{algorithm: xml, paths: {name: email}}", "<a/>").is_err());
+    let document = "<?xml version=\"1.0\"?>\n<o xmlns:n='u'> <!-- Maria --><c id=\"1\" email = 'a&amp;b@c.test'/>\
+        <n:name> Maria Jones\n</n:name><t>5 &lt; 6</t><note>x<b at='y'>z</b><![CDATA[<w>]]></note></o>";
+    let mask = masked_in(TypeClass::Xml, rule, document).expect("it is masked");
+    let name = masked("full-name", "Maria Jones");
+    let email = masked("email", "a&b@c.test");
+    assert_eq!(
+        mask,
+        format!(
+            "<?xml version=\"1.0\"?>\n<o xmlns:n='u'> <c id=\"1\" email = '{email}'/>\
+             <n:name> {name}\n</n:name><t>5 &lt; 6</t><note><b at=''></b></note></o>"
+        )
+    );
+    let deep = "<a>".repeat(1000);
+    for text in [
+        "<a>",
+        "</a>",
+        "<a",
+        "<a b>",
+        "<a b=c/>",
+        "<!-- ",
+        "<!DOCTYPE a [<!ENTITY x 'y'>]><a/>",
+        "<",
+        &deep,
+    ] {
+        assert!(masked_in(TypeClass::Text, rule, text).is_err(), "{text:.20}");
+    }
+}
+
+#[test]
 fn segments_and_chains_apply_their_rules() {
     let rule =
         r#"{algorithm: segments, pattern: "([A-Z]+)-(?P<n>\\d+)", groups: {n: character-mapping}}"#;

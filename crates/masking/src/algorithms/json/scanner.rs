@@ -2,7 +2,7 @@
 //! all their digits and objects their order and their repeated names.
 
 use super::JsonMask;
-use super::path::Step;
+use crate::algorithms::path::Step;
 use crate::mask::{Outcome, Row, Unmaskable};
 
 const BROKEN: Unmaskable = Unmaskable { why: "it is not JSON" };

@@ -1,4 +1,4 @@
-use super::path::{Path, Step};
+use crate::algorithms::path::{Path, Step};
 
 #[test]
 fn paths_lead_where_they_say() {

@@ -1,4 +1,4 @@
-//! Paths into a document.
+//! Paths into a document, JSON or XML.
 
 /// A step from a value to one inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +61,27 @@ impl Path {
             }
         }
         Some(Path(parts))
+    }
+
+    /// Reads `/a/b`, `//b`, `/a/@x`, `/a/*`: an attribute is a member whose name begins with `@`.
+    pub fn parse_xml(text: &str) -> Option<Path> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            rest = rest.strip_prefix('/')?;
+            if let Some(deeper) = rest.strip_prefix('/') {
+                parts.push(Part::AnyDepth);
+                rest = deeper;
+            }
+            let (name, after) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            parts.push(match name {
+                "" | "@" => return None,
+                "*" => Part::AnyMember,
+                name => Part::Member(name.to_owned()),
+            });
+            rest = after;
+        }
+        (!parts.is_empty()).then_some(Path(parts))
     }
 
     /// Whether it leads to a value, or to one that holds it.
