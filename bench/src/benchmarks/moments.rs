@@ -36,11 +36,9 @@ enum Load {
 ///
 /// Beside the load the latest moment is opened: it must hold every commit that was acknowledged before it was asked for.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
-#[command(
-    after_help = "Examples:\n  offshoot bench moments --minutes 2 --moments 10\n  \
+#[command(after_help = "Examples:\n  offshoot bench moments --minutes 2 --moments 10\n  \
                         offshoot bench moments --load heavy --minutes 10 --scale 50\n  \
-                        offshoot bench moments --load heavy --rare-checkpoints"
-)]
+                        offshoot bench moments --load heavy --rare-checkpoints")]
 pub struct Arguments {
     /// What the source is loaded with
     #[arg(long, value_enum, default_value_t = Load::Steady)]

@@ -114,7 +114,8 @@ fn check_vdb(db: &Database) {
                    AND born BETWEEN date '1980-01-01' + id - 30 AND date '1980-01-01' + id + 30";
     assert_eq!(number(shifted), 500);
     // The names are masked in what indexes say, too.
-    let indexed = "SET enable_seqscan = off; SELECT count(*) FROM customers WHERE lower(name) LIKE 'zyx%'";
+    let indexed =
+        "SET enable_seqscan = off; SELECT count(*) FROM customers WHERE lower(name) LIKE 'zyx%'";
     db.execute("SET enable_seqscan = off").unwrap();
     assert_eq!(number(indexed.split_once("; ").unwrap().1), 0);
     for canary in CANARIES {
@@ -164,7 +165,11 @@ fn inspect(bed: &Testbed) -> Result<()> {
     let of_source = of_source.as_str().unwrap();
     is_refused(bed, &format!("vdb refresh qa --snapshot {of_source}"), "not_found");
     is_refused(bed, &format!("vdb rewind qa --snapshot {of_source}"), "not_found");
-    is_refused(bed, &format!("vdb provision other --from safe --snapshot {of_source}"), "not_found");
+    is_refused(
+        bed,
+        &format!("vdb provision other --from safe --snapshot {of_source}"),
+        "not_found",
+    );
     is_refused(bed, "vdb reparent qa --to shop", "invalid_input");
     for verb in ["sync", "pause", "resume"] {
         is_refused(bed, &format!("dsource {verb} safe"), "wrong_state");
@@ -205,7 +210,9 @@ fn rules_that_do_not_fit_leave_nothing_behind() {
     let bed = started();
     let write = |text: &str| std::fs::write(rules(&bed), text).unwrap();
     let table = |columns: &str| {
-        format!("version: 1\nkey: main\ntables:\n  \"public.customers\":\n    columns:\n      {columns}\n")
+        format!(
+            "version: 1\nkey: main\ntables:\n  \"public.customers\":\n    columns:\n      {columns}\n"
+        )
     };
     write("nonsense: [");
     is_refused(&bed, "mask apply RULES --from shop", "invalid_input");
