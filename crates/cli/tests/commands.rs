@@ -263,7 +263,7 @@ fn groups_are_made_used_and_deleted() {
         world.run(&format!("dsource link {name} --source postgresql://a@b/c")).ok();
     }
     assert!(world.run("group list").ok().contains("group create"));
-    world.run("group create both --json").fails(2, "wrong_usage");
+    world.run("group create both --json").fails(2, "invalid_input");
     world.run("group create both --members prod,nothing --json").fails(1, "not_found");
     let made = world.run("group create both --members prod,orders --json").document();
     assert_eq!(made["members"][1]["name"], "orders");
