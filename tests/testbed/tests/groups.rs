@@ -7,6 +7,7 @@ use offshoot_api::{Group, Vdb, VdbGroup, VdbList, VdbState};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, Source, SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
@@ -132,6 +133,7 @@ fn one_moment(bed: &Testbed, counter: &Counter) -> Result<()> {
     }
     clocks_and_passwords(bed)?;
     refusals(bed)?;
+    midway(bed)?;
     let marked = of_one_moment(&dev)?;
     bed.engine.command(["group", "bookmark", "dev", "--as", "then"])?;
     counter.wait_for(counter.last() + 20)?;
@@ -149,6 +151,25 @@ fn one_moment(bed: &Testbed, counter: &Counter) -> Result<()> {
     ensure!(vdb_names(bed)?.is_empty(), "{:?}", vdb_names(bed)?);
     bed.engine.command(["group", "delete", "release"])?;
     bed.engine.command(["dsource", "unlink", "orders"])?;
+    Ok(())
+}
+
+/// One VDB cannot be opened when another one is open already: both are what they were.
+fn midway(bed: &Testbed) -> Result<()> {
+    let before = group(bed, &["show", "dev"])?;
+    let shown = of_one_moment(&before)?;
+    let stopped = group(bed, &["stop", "dev"])?;
+    let taken = TcpListener::bind(("127.0.0.1", stopped.vdbs[1].port))?;
+    let refused = bed.refused(&["group", "refresh", "dev"]);
+    ensure!(
+        refused.message.contains("dev-orders") || refused.message.contains("port"),
+        "{refused}"
+    );
+    drop(taken);
+    let same = group(bed, &["show", "dev"])?;
+    ensure!(same.vdbs.iter().all(|vdb| vdb.state == VdbState::Stopped), "{same:?}");
+    ensure!(same.moment == before.moment, "{same:?}");
+    ensure!(of_one_moment(&group(bed, &["start", "dev"])?)? == shown);
     Ok(())
 }
 

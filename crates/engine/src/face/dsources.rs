@@ -79,18 +79,21 @@ pub struct DsourceView {
 impl DsourceView {
     /// What users of its times should know.
     pub fn clock_warning(&self) -> Option<Failure> {
-        let skew = self.clock_skew_ms.filter(|skew| skew.unsigned_abs() > CLOCK_SKEW_MAX_MS)?;
-        let by = format_duration(Duration::from_millis(skew.unsigned_abs()));
-        let way = if skew > 0 { "ahead of" } else { "behind" };
-        Some(Failure::new(
-            ErrorKind::HostUnprepared,
-            format!(
-                "the clock of the source of '{}' is {by} {way} the engine's",
-                self.dsource.name
-            ),
-            "have both hosts set their clocks by the same servers (NTP): times of moments are the source's",
-        ))
+        clock_warning(&self.dsource.name, self.clock_skew_ms?)
     }
+}
+
+fn clock_warning(name: &str, skew_ms: i64) -> Option<Failure> {
+    if skew_ms.unsigned_abs() <= CLOCK_SKEW_MAX_MS {
+        return None;
+    }
+    let by = format_duration(Duration::from_millis(skew_ms.unsigned_abs()));
+    let way = if skew_ms > 0 { "ahead of" } else { "behind" };
+    Some(Failure::new(
+        ErrorKind::HostUnprepared,
+        format!("the clock of the source of '{name}' is {by} {way} the engine's"),
+        "have both hosts set their clocks by the same time servers: times of moments are the source's",
+    ))
 }
 
 /// dSources, as a user works with them.
@@ -252,3 +255,6 @@ fn view(
         dsource,
     })
 }
+
+#[cfg(test)]
+mod tests;

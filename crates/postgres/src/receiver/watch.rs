@@ -166,16 +166,22 @@ fn take_target(
     Ok(Some(Target { synced_to: SyncedTo { lsn: flushed, time }, taken_at, ticket }))
 }
 
-/// Notes how far the source's clock is ahead of ours. It was read within the last `took`, in the middle as likely as not;
+/// Notes how far the source's clock is ahead of ours. It was read within the last `took`, in its middle as likely as not;
 /// an answer that took long says too little.
 fn compare_clocks(shared: &Shared, theirs: Timestamp, took: Duration) {
     let Ok(now) = Timestamp::try_from(shared.clock.now()) else { return };
-    if took > ANSWER_MAX {
-        return;
+    if let Some(skew) = skew_ms(theirs, now, took) {
+        shared.facts.lock().clock_skew_ms = Some(skew);
     }
-    let ours = now - took / 2;
-    let skew = i64::try_from(theirs.duration_since(ours).as_millis()).ok();
-    shared.facts.lock().clock_skew_ms = skew;
+}
+
+/// By how much a clock was ahead of ours that was read within the last `took`.
+fn skew_ms(theirs: Timestamp, now: Timestamp, took: Duration) -> Option<i64> {
+    if took > ANSWER_MAX {
+        return None;
+    }
+    let ours = now.checked_sub(took / 2).ok()?;
+    i64::try_from(theirs.duration_since(ours).as_millis()).ok()
 }
 
 /// Whether everything written before `written` is flushed with the log up to `flushed`.
