@@ -68,6 +68,10 @@ pub struct Dsource {
     /// Age of `synced_to.time`; null when the source cannot be asked.
     #[schema(required)]
     pub lag_ms: Option<u64>,
+    /// How far the source's clock is ahead of the engine's; less than 0: behind; null where they cannot be compared.
+    #[serde(default)]
+    #[schema(required)]
+    pub clock_skew_ms: Option<i64>,
     /// How often snapshots are taken while there are changes; null for never.
     #[schema(required)]
     pub snapshot_every_ms: Option<u64>,

@@ -10,6 +10,7 @@ pub mod bookmark;
 pub mod digest;
 pub mod dsource;
 pub mod error;
+pub mod group;
 pub mod job;
 pub mod ledger;
 pub mod mask;
@@ -31,6 +32,10 @@ pub use access::{
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};
+pub use group::{
+    BookmarkVdbGroup, CreateGroup, Group, GroupList, GroupMember, ProvisionVdbGroup,
+    RefreshVdbGroup, RewindVdbGroup, VdbGroup, VdbGroupList,
+};
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
 pub use mask::{ApplyMask, Mask, MaskList, MaskMode, MaskState, MaskTable, MaskTableState};

@@ -42,6 +42,24 @@ pub const VDB_PARENT: &str = "/api/v1/vdbs/{name}/parent";
 pub const VDB_REFRESH: &str = "/api/v1/vdbs/{name}/refresh";
 /// POST: rewind.
 pub const VDB_REWIND: &str = "/api/v1/vdbs/{name}/rewind";
+/// GET: all groups; POST: make one.
+pub const GROUPS: &str = "/api/v1/groups";
+/// GET: one group; DELETE: delete.
+pub const GROUP: &str = "/api/v1/groups/{name}";
+/// GET: all VDB groups; POST: provision.
+pub const VDB_GROUPS: &str = "/api/v1/vdb-groups";
+/// GET: one VDB group; DELETE: delete.
+pub const VDB_GROUP: &str = "/api/v1/vdb-groups/{name}";
+/// POST: start.
+pub const VDB_GROUP_START: &str = "/api/v1/vdb-groups/{name}/start";
+/// POST: stop.
+pub const VDB_GROUP_STOP: &str = "/api/v1/vdb-groups/{name}/stop";
+/// POST: refresh.
+pub const VDB_GROUP_REFRESH: &str = "/api/v1/vdb-groups/{name}/refresh";
+/// POST: rewind.
+pub const VDB_GROUP_REWIND: &str = "/api/v1/vdb-groups/{name}/rewind";
+/// POST: set bookmarks.
+pub const VDB_GROUP_BOOKMARK: &str = "/api/v1/vdb-groups/{name}/bookmark";
 /// GET: all masked dSources; POST: make or renew one.
 pub const MASKS: &str = "/api/v1/masks";
 /// POST: hold rules against a dSource.

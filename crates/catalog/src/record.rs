@@ -1,9 +1,11 @@
 //! What the objects of the catalog have in common.
 
 use offshoot_domain::{
-    AccessToken, Bookmark, Dsource, Masking, Owner, Snapshot, Timeflow, User, Vdb,
+    AccessToken, Bookmark, Dsource, Group, Masking, Owner, Snapshot, Timeflow, User, Vdb, VdbGroup,
 };
-use offshoot_types::{BookmarkId, DsourceId, SnapshotId, TimeflowId, TokenId, UserId, VdbId};
+use offshoot_types::{
+    BookmarkId, DsourceId, GroupId, SnapshotId, TimeflowId, TokenId, UserId, VdbGroupId, VdbId,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
@@ -48,9 +50,11 @@ macro_rules! numbered {
         }
     )*};
 }
-numbered!(DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId, UserId, TokenId);
+numbered!(
+    DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId, GroupId, VdbGroupId, UserId, TokenId
+);
 
-/// dSources and VDBs share one namespace, as `--from NAME` takes either.
+/// dSources and VDBs share one namespace, as `--from NAME` takes either; so do the groups of both.
 const DATABASES: Option<&str> = Some("database");
 
 impl Record for Dsource {
@@ -127,6 +131,30 @@ impl Record for Masking {
     /// What it is masked from.
     fn owner(&self) -> Option<Owner> {
         Some(self.source.into())
+    }
+}
+
+impl Record for Group {
+    type Id = GroupId;
+    const KIND: &'static str = "group";
+    const NAMESPACE: Option<&'static str> = DATABASES;
+    fn id(&self) -> GroupId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+impl Record for VdbGroup {
+    type Id = VdbGroupId;
+    const KIND: &'static str = "vdb-group";
+    const NAMESPACE: Option<&'static str> = DATABASES;
+    fn id(&self) -> VdbGroupId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
     }
 }
 

@@ -3,6 +3,7 @@
 mod access;
 mod bookmark;
 mod dsource;
+mod group;
 mod job;
 mod mask;
 mod moment;
@@ -15,9 +16,10 @@ mod vdb;
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
+pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
 pub use job::JobCommand;
 pub use mask::{ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, MaskCommand};
-pub use moment::MomentArgs;
+pub use moment::{MomentArgs, TimeArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
 pub use secret::SecretCommand;
@@ -114,6 +116,13 @@ pub enum Command {
         after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  offshoot vdb connect dev"
     )]
     Vdb(VdbCommand),
+    /// Use several databases that belong together, at one moment
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  offshoot group create release --members shop,orders\n  \
+                      offshoot group provision dev --group release"
+    )]
+    Group(GroupCommand),
     /// Make copies that hold no real person
     #[command(
         subcommand,

@@ -3,6 +3,7 @@
 mod access;
 mod bookmark;
 mod dsource;
+mod group;
 mod job;
 mod login;
 mod mask;
@@ -79,6 +80,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),
         Command::Vdb(command) => vdb::run(session, command),
+        Command::Group(command) => group::run(session, command),
         Command::Mask(command) => mask::run(session, command),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),

@@ -257,6 +257,50 @@ fn dsources_are_masked_and_rules_checked() {
 }
 
 #[test]
+fn groups_are_made_used_and_deleted() {
+    let world = World::new();
+    for name in ["prod", "orders"] {
+        world.run(&format!("dsource link {name} --source postgresql://a@b/c")).ok();
+    }
+    assert!(world.run("group list").ok().contains("group create"));
+    world.run("group create both --json").fails(2, "invalid_input");
+    world.run("group create both --members prod,nothing --json").fails(1, "not_found");
+    let made = world.run("group create both --members prod,orders --json").document();
+    assert_eq!(made["members"][1]["name"], "orders");
+    for word in ["prod", "-1200 ms", "its clock is behind"] {
+        assert!(world.run("group show both").ok().contains(word), "{word}");
+    }
+    let at = "2026-11-21T14:03:27Z";
+    let provision = "group provision dev --group both --memory 512MiB --set work_mem=8MB";
+    let shown = world.run(&format!("{provision} --at {at} --json")).document();
+    assert_eq!((&shown["vdbs"][0]["name"], &shown["moment"]), (&"dev-prod".into(), &at.into()));
+    let asked = world.service.last_vdb_group().unwrap();
+    assert_eq!((asked.group.as_str(), asked.memory_bytes), ("group-1", Some(512 << 20)));
+    assert_eq!((asked.at, asked.settings["work_mem"].as_str()), (at.parse().ok(), "8MB"));
+    for command in [
+        "refresh dev --latest",
+        "rewind dev --bookmark before",
+        "start dev",
+        "stop dev",
+        "show dev",
+    ] {
+        assert!(world.run(&format!("group {command}")).ok().contains("dev-orders"), "{command}");
+    }
+    assert!(
+        world.run("group bookmark dev --as before").ok().contains("rewind dev --bookmark before")
+    );
+    let listed = world.run("group list --json").document();
+    assert_eq!(
+        (&listed["groups"][0]["name"], &listed["vdb_groups"][0]["name"]),
+        (&"both".into(), &"dev".into())
+    );
+    assert!(world.run("group list").ok().contains("dev-prod, dev-orders"));
+    assert!(world.run("group delete dev --yes").ok().contains("dev-prod"));
+    assert!(world.run("group delete both").ok().contains("dSources stay"));
+    world.run("group show dev --json").fails(1, "not_found");
+}
+
+#[test]
 fn bookmarks_are_set_listed_and_deleted() {
     let world = World::with_objects();
     assert!(world.run("bookmark list").ok().contains("bookmark create"));

@@ -2,11 +2,13 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, CreateBookmark, CreateToken, CreatedToken,
-    Dsource, DsourceList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, Policy,
-    PolicyList, PoolStatus, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets,
-    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status,
-    TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbList, routes,
+    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
+    CreateGroup, CreateToken, CreatedToken, Dsource, DsourceList, Group, GroupList, Job,
+    JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, Policy, PolicyList, PoolStatus,
+    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
+    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
+    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList,
+    Vdb, VdbGroup, VdbGroupList, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -189,6 +191,82 @@ impl Client {
     /// Goes back to an earlier state of the VDB itself.
     pub fn rewind_vdb(&self, name: &str, request: &RewindVdb) -> Result<JobId, Failure> {
         self.post_json(&routes::fill(routes::VDB_REWIND, name), request).map(accepted)
+    }
+}
+
+/// Groups.
+impl Client {
+    /// Makes a group of dSources.
+    pub fn create_group(&self, request: &CreateGroup) -> Result<Group, Failure> {
+        self.post_json(routes::GROUPS, request)
+    }
+
+    /// All groups, by name.
+    pub fn list_groups(&self) -> Result<GroupList, Failure> {
+        self.get(routes::GROUPS)
+    }
+
+    /// One group.
+    pub fn show_group(&self, name: &str) -> Result<Group, Failure> {
+        self.get(&routes::fill(routes::GROUP, name))
+    }
+
+    /// Deletes a group; returns what it was.
+    pub fn delete_group(&self, name: &str) -> Result<Group, Failure> {
+        self.delete(&routes::fill(routes::GROUP, name))
+    }
+
+    /// Makes a VDB of each member of a group.
+    pub fn provision_vdb_group(&self, request: &ProvisionVdbGroup) -> Result<JobId, Failure> {
+        self.post_json(routes::VDB_GROUPS, request).map(accepted)
+    }
+
+    /// All VDB groups, by name.
+    pub fn list_vdb_groups(&self) -> Result<VdbGroupList, Failure> {
+        self.get(routes::VDB_GROUPS)
+    }
+
+    /// One VDB group.
+    pub fn show_vdb_group(&self, name: &str) -> Result<VdbGroup, Failure> {
+        self.get(&routes::fill(routes::VDB_GROUP, name))
+    }
+
+    /// Deletes a VDB group with its VDBs.
+    pub fn delete_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.delete(&routes::fill(routes::VDB_GROUP, name)).map(accepted)
+    }
+
+    /// Starts all VDBs of a VDB group.
+    pub fn start_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::VDB_GROUP_START, name)).map(accepted)
+    }
+
+    /// Stops them.
+    pub fn stop_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::VDB_GROUP_STOP, name)).map(accepted)
+    }
+
+    /// Opens another moment in all of them.
+    pub fn refresh_vdb_group(
+        &self,
+        name: &str,
+        request: &RefreshVdbGroup,
+    ) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::VDB_GROUP_REFRESH, name), request).map(accepted)
+    }
+
+    /// Goes back to the bookmarks of a name.
+    pub fn rewind_vdb_group(&self, name: &str, request: &RewindVdbGroup) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::VDB_GROUP_REWIND, name), request).map(accepted)
+    }
+
+    /// Sets a bookmark on each of them.
+    pub fn bookmark_vdb_group(
+        &self,
+        name: &str,
+        request: &BookmarkVdbGroup,
+    ) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::VDB_GROUP_BOOKMARK, name), request).map(accepted)
     }
 }
 

@@ -152,6 +152,9 @@ pub struct StreamStatus {
     pub lag: Option<Duration>,
     /// How long ago the source last answered anything; none if it never did.
     pub silent_for: Option<Duration>,
+    /// How far the source's clock is ahead of this host's, in milliseconds; less than 0 where it is behind. None before
+    /// it was compared, and where commits get their times by another clock than the source's own.
+    pub clock_skew_ms: Option<i64>,
 }
 
 /// The one stream of log from a source. Rule: log is durable before the source is told so.

@@ -3,6 +3,7 @@
 pub mod bookmarks;
 pub mod dsources;
 pub mod engine;
+pub mod groups;
 pub mod jobs;
 pub mod masks;
 pub mod opening;

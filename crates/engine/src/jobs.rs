@@ -2,6 +2,7 @@
 
 pub mod bookmark;
 pub mod dsource;
+pub mod group;
 pub mod link;
 pub mod mask;
 pub mod point;

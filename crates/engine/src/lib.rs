@@ -44,6 +44,7 @@ pub use core::secret_keys::KeyPlaces;
 pub use face::bookmarks::{BookmarkRequest, Bookmarks};
 pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};
 pub use face::engine::{Engine, EngineView, run_keeper};
+pub use face::groups::{GroupProvisionRequest, GroupView, Groups, VdbGroupView};
 pub use face::jobs::{Jobs, snapshot_taken};
 pub use face::masks::{MaskRequest, MaskState, MaskView, Masks};
 pub use face::opening::EngineOptions;

@@ -81,6 +81,8 @@ pub struct ReceiverStatus {
     pub lag: Option<Duration>,
     /// How long ago the source last answered; `None` before it did.
     pub silent_for: Option<Duration>,
+    /// How far the source's clock is ahead of ours, in milliseconds; `None` before it was compared, and for a standby.
+    pub clock_skew_ms: Option<i64>,
     /// How many more bytes the source keeps for us before the slot may be lost; `None`: no limit.
     pub slot_safe_bytes: Option<u64>,
 }
@@ -122,6 +124,7 @@ struct Facts {
     synced_to: Option<SyncedTo>,
     synced_at: Duration,
     answered_at: Option<Duration>,
+    clock_skew_ms: Option<i64>,
     slot_safe_bytes: Option<u64>,
     /// The source's timeline when we last connected.
     timeline: Option<u32>,
@@ -160,6 +163,7 @@ impl Receiver {
             synced_to: None,
             synced_at: Duration::ZERO,
             answered_at: None,
+            clock_skew_ms: None,
             slot_safe_bytes: None,
             timeline: None,
             unconfirmed: None,
@@ -210,6 +214,7 @@ impl Receiver {
             lag_bytes,
             lag: facts.synced_to.map(|_| now.saturating_sub(facts.synced_at)),
             silent_for: facts.answered_at.map(|at| now.saturating_sub(at)),
+            clock_skew_ms: facts.clock_skew_ms,
             slot_safe_bytes: facts.slot_safe_bytes,
         }
     }

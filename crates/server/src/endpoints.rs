@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod bookmark;
 pub(crate) mod dsource;
+pub(crate) mod group;
 pub(crate) mod job;
 pub(crate) mod mask;
 pub(crate) mod monitoring;

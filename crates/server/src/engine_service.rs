@@ -1,6 +1,7 @@
 //! The engine as the API shows it.
 
 mod accounts;
+mod groups;
 mod history;
 mod masks;
 pub(crate) mod scrub;
@@ -10,9 +11,9 @@ use offshoot_api as api;
 use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
-    BookmarkRequest, DsourceView, Engine, FollowState, LedgerEntry, LedgerKey, LinkRequest,
-    ObjectKind, PolicyView, PoolView, ProvisionRequest, SecretsView, SnapshotView, Survival,
-    VdbView,
+    BookmarkRequest, DsourceView, Engine, FollowState, GroupProvisionRequest, LedgerEntry,
+    LedgerKey, LinkRequest, ObjectKind, PolicyView, PoolView, ProvisionRequest, SecretsView,
+    SnapshotView, Survival, VdbView,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 use std::net::SocketAddr;
@@ -205,6 +206,72 @@ impl EngineService for LocalEngine {
         }
     }
 
+    fn create_group(&self, request: api::CreateGroup) -> Result<api::Group, Failure> {
+        self.engine.groups().create(&request.name, &request.members).map(groups::group)
+    }
+
+    fn list_groups(&self) -> Result<Vec<api::Group>, Failure> {
+        Ok(self.engine.groups().list()?.into_iter().map(groups::group).collect())
+    }
+
+    fn show_group(&self, name: &str) -> Result<api::Group, Failure> {
+        self.engine.groups().show(name).map(groups::group)
+    }
+
+    fn delete_group(&self, name: &str) -> Result<api::Group, Failure> {
+        self.engine.groups().delete(name).map(groups::group)
+    }
+
+    fn provision_vdb_group(
+        &self,
+        request: api::ProvisionVdbGroup,
+        user: Option<UserId>,
+    ) -> Result<JobId, Failure> {
+        let api::ProvisionVdbGroup { name, group, at, settings, memory_bytes } = request;
+        let request = GroupProvisionRequest { name, group, at, settings, memory_bytes, user };
+        self.engine.groups().provision(request)
+    }
+
+    fn list_vdb_groups(&self) -> Result<Vec<api::VdbGroup>, Failure> {
+        Ok(self.engine.groups().list_vdb_groups()?.into_iter().map(groups::vdb_group).collect())
+    }
+
+    fn show_vdb_group(&self, name: &str) -> Result<api::VdbGroup, Failure> {
+        self.engine.groups().show_vdb_group(name).map(groups::vdb_group)
+    }
+
+    fn delete_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.groups().delete_vdb_group(name)
+    }
+
+    fn start_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.groups().start(name)
+    }
+
+    fn stop_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.groups().stop(name)
+    }
+
+    fn refresh_vdb_group(
+        &self,
+        name: &str,
+        request: api::RefreshVdbGroup,
+    ) -> Result<JobId, Failure> {
+        self.engine.groups().refresh(name, request.at)
+    }
+
+    fn rewind_vdb_group(&self, name: &str, request: api::RewindVdbGroup) -> Result<JobId, Failure> {
+        self.engine.groups().rewind(name, &request.bookmark)
+    }
+
+    fn bookmark_vdb_group(
+        &self,
+        name: &str,
+        request: api::BookmarkVdbGroup,
+    ) -> Result<JobId, Failure> {
+        self.engine.groups().bookmark(name, &request.bookmark)
+    }
+
     fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
         self.engine.masks().apply(masks::request(request))
     }
@@ -347,9 +414,9 @@ fn kind(of: ObjectKind) -> api::ObjectKind {
     }
 }
 
-fn dsource(view: DsourceView) -> api::Dsource {
-    let DsourceView { dsource, synced_to, lag_bytes, lag_ms, .. } = view;
-    let (state, error) = match view.state {
+/// What it is doing, and what stopped it.
+fn follow_state(state: FollowState) -> (api::DsourceState, Option<Failure>) {
+    match state {
         FollowState::Linking => (api::DsourceState::Linking, None),
         FollowState::Syncing => (api::DsourceState::Active, None),
         FollowState::Disconnected(why) => (api::DsourceState::Disconnected, Some(why)),
@@ -357,9 +424,15 @@ fn dsource(view: DsourceView) -> api::Dsource {
         FollowState::Failed(why) => (api::DsourceState::Failed, Some(why)),
         FollowState::Masked => (api::DsourceState::Masked, None),
         FollowState::Unlinking => (api::DsourceState::Unlinking, None),
-    };
+    }
+}
+
+fn dsource(view: DsourceView) -> api::Dsource {
+    let told = view.dsource.warnings.iter().cloned().chain(view.clock_warning()).collect();
+    let (state, error) = follow_state(view.state);
+    let DsourceView { dsource, synced_to, lag_bytes, lag_ms, clock_skew_ms, .. } = view;
     api::Dsource {
-        warnings: warnings(&dsource.name, dsource.warnings),
+        warnings: warnings(&dsource.name, told),
         id: dsource.id,
         name: dsource.name.to_string(),
         state,
@@ -371,6 +444,7 @@ fn dsource(view: DsourceView) -> api::Dsource {
         synced_to: synced_to.map(|at| api::SyncedTo { lsn: at.log, time: Some(at.time) }),
         lag_bytes,
         lag_ms,
+        clock_skew_ms,
         snapshot_every_ms: dsource.policy.snapshots.every_ms,
         created_at: dsource.created_at,
         snapshots: view.snapshots.into_iter().map(snapshot).collect(),

@@ -1,7 +1,8 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, dsource, job, mask, policy, pool, secret, snapshot, timeflow, token, user, vdb,
+    audit, bookmark, dsource, group, job, mask, policy, pool, secret, snapshot, timeflow, token,
+    user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -50,6 +51,19 @@ use utoipa::{Modify, OpenApi};
         vdb::reparent_vdb,
         vdb::refresh_vdb,
         vdb::rewind_vdb,
+        group::create_group,
+        group::list_groups,
+        group::show_group,
+        group::delete_group,
+        group::provision_vdb_group,
+        group::list_vdb_groups,
+        group::show_vdb_group,
+        group::delete_vdb_group,
+        group::start_vdb_group,
+        group::stop_vdb_group,
+        group::refresh_vdb_group,
+        group::rewind_vdb_group,
+        group::bookmark_vdb_group,
         mask::apply_mask,
         mask::check_mask,
         mask::list_masks,

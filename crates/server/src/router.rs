@@ -2,8 +2,8 @@
 
 use crate::access::{self, Access};
 use crate::endpoints::{
-    App, audit, bookmark, dsource, job, mask, monitoring, policy, pool, secret, snapshot, timeflow,
-    token, user, vdb,
+    App, audit, bookmark, dsource, group, job, mask, monitoring, policy, pool, secret, snapshot,
+    timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -48,6 +48,15 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::VDB_PARENT, post(vdb::reparent_vdb))
         .route(routes::VDB_REFRESH, post(vdb::refresh_vdb))
         .route(routes::VDB_REWIND, post(vdb::rewind_vdb))
+        .route(routes::GROUPS, get(group::list_groups).post(group::create_group))
+        .route(routes::GROUP, get(group::show_group).delete(group::delete_group))
+        .route(routes::VDB_GROUPS, get(group::list_vdb_groups).post(group::provision_vdb_group))
+        .route(routes::VDB_GROUP, get(group::show_vdb_group).delete(group::delete_vdb_group))
+        .route(routes::VDB_GROUP_START, post(group::start_vdb_group))
+        .route(routes::VDB_GROUP_STOP, post(group::stop_vdb_group))
+        .route(routes::VDB_GROUP_REFRESH, post(group::refresh_vdb_group))
+        .route(routes::VDB_GROUP_REWIND, post(group::rewind_vdb_group))
+        .route(routes::VDB_GROUP_BOOKMARK, post(group::bookmark_vdb_group))
         .route(routes::MASKS, get(mask::list_masks).post(mask::apply_mask))
         .route(routes::MASKS_CHECK, post(mask::check_mask))
         .route(routes::MASK, get(mask::show_mask))

@@ -1,9 +1,10 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
 use offshoot_api::{
-    ApplyMask, Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Mask, Policy,
-    PoolStatus, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets, ScrubPool,
-    ScrubReport, Secrets, SetDsource, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
+    ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, Dsource, Group, Job,
+    Ledger, LinkDsource, Mask, Policy, PoolStatus, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
+    RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
+    Secrets, SetDsource, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -63,6 +64,37 @@ pub trait EngineService: Send + Sync + 'static {
     fn refresh_vdb(&self, name: &str, request: RefreshVdb) -> Result<JobId, Failure>;
     /// Goes back to an earlier state of the VDB itself.
     fn rewind_vdb(&self, name: &str, request: RewindVdb) -> Result<JobId, Failure>;
+
+    /// Makes a group of dSources.
+    fn create_group(&self, request: CreateGroup) -> Result<Group, Failure>;
+    /// All groups, by name.
+    fn list_groups(&self) -> Result<Vec<Group>, Failure>;
+    /// One group.
+    fn show_group(&self, name: &str) -> Result<Group, Failure>;
+    /// Deletes a group; returns what it was.
+    fn delete_group(&self, name: &str) -> Result<Group, Failure>;
+    /// Makes a VDB of each member of a group, for a user.
+    fn provision_vdb_group(
+        &self,
+        request: ProvisionVdbGroup,
+        user: Option<UserId>,
+    ) -> Result<JobId, Failure>;
+    /// All VDB groups, by name.
+    fn list_vdb_groups(&self) -> Result<Vec<VdbGroup>, Failure>;
+    /// One VDB group.
+    fn show_vdb_group(&self, name: &str) -> Result<VdbGroup, Failure>;
+    /// Deletes a VDB group with its VDBs.
+    fn delete_vdb_group(&self, name: &str) -> Result<JobId, Failure>;
+    /// Starts all VDBs of a VDB group.
+    fn start_vdb_group(&self, name: &str) -> Result<JobId, Failure>;
+    /// Stops them.
+    fn stop_vdb_group(&self, name: &str) -> Result<JobId, Failure>;
+    /// Opens another moment in all of them.
+    fn refresh_vdb_group(&self, name: &str, request: RefreshVdbGroup) -> Result<JobId, Failure>;
+    /// Goes back to the bookmarks of a name.
+    fn rewind_vdb_group(&self, name: &str, request: RewindVdbGroup) -> Result<JobId, Failure>;
+    /// Sets a bookmark on each of them.
+    fn bookmark_vdb_group(&self, name: &str, request: BookmarkVdbGroup) -> Result<JobId, Failure>;
 
     /// Makes or renews a masked dSource.
     fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;

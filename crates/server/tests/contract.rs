@@ -83,6 +83,10 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         (_, path) if path.starts_with("/api/v1/dsources") => "prod",
         ("get", "/api/v1/bookmarks/{name}") => "release",
         (_, "/api/v1/masks/{name}") => "prod-masked",
+        ("get", "/api/v1/groups/{name}") => "both",
+        ("delete", "/api/v1/groups/{name}") => "gone-both",
+        ("delete", "/api/v1/vdb-groups/{name}") => "gone-pair",
+        (_, path) if path.starts_with("/api/v1/vdb-groups") => "pair",
         ("delete", "/api/v1/bookmarks/{name}") => "gone",
         (_, path) if path.starts_with("/api/v1/policies") => "prod",
         (_, path) if path.starts_with("/api/v1/timeflows") => "prod",
@@ -117,6 +121,18 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         }
         ("post", "/api/v1/vdbs/{name}/parent") => Some(json!({"to": "prod"})),
         ("post", "/api/v1/vdbs/{name}/refresh") => Some(json!({"moment": {"kind": "latest"}})),
+        ("post", "/api/v1/groups") => {
+            Some(json!({"name": "new-both", "members": ["prod", "other"]}))
+        }
+        ("post", "/api/v1/vdb-groups") => Some(json!({"name": "new-pair", "group": "both",
+               "at": "2026-11-21T14:03:27.5Z", "settings": {"work_mem": "8MB"},
+               "memory_bytes": 1 << 29})),
+        ("post", "/api/v1/vdb-groups/{name}/refresh") => {
+            Some(json!({"at": "2026-11-21T14:03:27.5Z"}))
+        }
+        ("post", "/api/v1/vdb-groups/{name}/rewind" | "/api/v1/vdb-groups/{name}/bookmark") => {
+            Some(json!({"bookmark": "before"}))
+        }
         ("post", "/api/v1/masks" | "/api/v1/masks/check") => {
             Some(json!({"from": "prod", "as": "safe", "rules": "version: 1", "every_ms": 1000}))
         }
@@ -132,7 +148,7 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
 }
 
 fn make_objects(server: &Server) {
-    for name in ["prod", "gone"] {
+    for name in ["prod", "gone", "other"] {
         let body = json!({"name": name, "connector": "postgres", "source": "postgresql://a@b/c"});
         assert_eq!(server.send("POST", "/api/v1/dsources", Some(&body.to_string())).status, 202);
     }
@@ -151,6 +167,14 @@ fn make_objects(server: &Server) {
     for name in ["dev", "gone-dev", "slow"] {
         let body = json!({"name": name, "from": "prod"}).to_string();
         assert_eq!(server.send("POST", "/api/v1/vdbs", Some(&body)).status, 202);
+    }
+    for name in ["both", "gone-both"] {
+        let body = json!({"name": name, "members": ["prod", "other"]}).to_string();
+        assert_eq!(server.send("POST", "/api/v1/groups", Some(&body)).status, 200);
+    }
+    for name in ["pair", "gone-pair"] {
+        let body = json!({"name": name, "group": "both"}).to_string();
+        assert_eq!(server.send("POST", "/api/v1/vdb-groups", Some(&body)).status, 202);
     }
 }
 
@@ -177,7 +201,7 @@ fn every_endpoint_answers_as_the_document_says() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 52, "an endpoint was added or lost: adjust this count knowingly");
+    assert_eq!(checked, 65, "an endpoint was added or lost: adjust this count knowingly");
     server.http.stop();
 }
 

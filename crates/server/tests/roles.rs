@@ -87,6 +87,19 @@ const MAY: &[(&str, &str)] = &[
     ("post vdbs/{name}/parent", "ao"),
     ("post vdbs/{name}/refresh", "aod"),
     ("post vdbs/{name}/rewind", "aod"),
+    ("get groups", "aodu"),
+    ("post groups", "ao"),
+    ("get groups/{name}", "aodu"),
+    ("delete groups/{name}", "ao"),
+    ("get vdb-groups", "aodu"),
+    ("post vdb-groups", "aod"),
+    ("get vdb-groups/{name}", "aodu"),
+    ("delete vdb-groups/{name}", "aod"),
+    ("post vdb-groups/{name}/start", "aod"),
+    ("post vdb-groups/{name}/stop", "aod"),
+    ("post vdb-groups/{name}/refresh", "aod"),
+    ("post vdb-groups/{name}/rewind", "aod"),
+    ("post vdb-groups/{name}/bookmark", "aod"),
     ("get masks", "aou"),
     ("post masks", "ao"),
     ("post masks/check", "ao"),
@@ -255,6 +268,61 @@ fn a_parent_may_be_used_but_not_changed_and_wishes_have_an_end() {
     assert_eq!(status, 202);
     let (_, jobs) = server.send(&eve, "GET", "/api/v1/jobs", Value::Null);
     assert_eq!(jobs["jobs"].as_array().unwrap().len(), 1, "its own");
+    server.http.stop();
+}
+
+#[test]
+fn a_group_is_for_developers_who_may_use_all_members() {
+    let server = start();
+    let (eve, bob) = (
+        server.user("eve", "developer", &["prod", "other"]),
+        server.user("bob", "developer", &["prod"]),
+    );
+    let group = json!({"name": "both", "members": ["prod", "other"]});
+    assert_eq!(server.owner("POST", "/api/v1/groups", group).0, 200);
+    let pair = |group: &str| json!({"name": "pair", "group": group});
+    for group in ["both", "group-1", "nothing"] {
+        assert_eq!(server.send(&bob, "POST", "/api/v1/vdb-groups", pair(group)).0, 404);
+        let path = format!("/api/v1/groups/{group}");
+        let (status, answer) = server.send(&bob, "GET", &path, Value::Null);
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(status == 404 && message.contains("that you may see"), "{answer}");
+    }
+    let mut wish = pair("both");
+    wish["settings"] = json!({"archive_command": "id"});
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdb-groups", wish).0, 403);
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdb-groups", pair("both")).0, 202);
+    let named = ["pair", "vdb-group-1", "nothing"];
+    for (method, rest, body) in [
+        ("GET", "", Value::Null),
+        ("DELETE", "", Value::Null),
+        ("POST", "/start", Value::Null),
+        ("POST", "/stop", Value::Null),
+        ("POST", "/refresh", json!({})),
+        ("POST", "/rewind", json!({"bookmark": "b"})),
+        ("POST", "/bookmark", json!({"bookmark": "b"})),
+    ] {
+        for name in named {
+            let path = format!("/api/v1/vdb-groups/{name}{rest}");
+            let (status, answer) = server.send(&bob, method, &path, body.clone());
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(status == 404 && message.contains("that you may see"), "{path}: {answer}");
+        }
+    }
+    for (list, key) in [("groups", "groups"), ("vdb-groups", "vdb_groups")] {
+        let shown = |token: &str| {
+            let (_, list) = server.send(token, "GET", &format!("/api/v1/{list}"), Value::Null);
+            assert!(!list.to_string().contains("secret"), "{list}");
+            list[key].as_array().unwrap().len()
+        };
+        assert_eq!((shown(&bob), shown(&eve), shown(&server.token)), (0, 1, 1), "{list}");
+    }
+    let operator = server.user("operator", "operator", &[]);
+    for (token, with) in [(&eve, true), (&server.token, true), (&operator, false)] {
+        let (_, shown) = server.send(token, "GET", "/api/v1/vdb-groups/pair", Value::Null);
+        assert_eq!(shown.to_string().contains(":secret@"), with, "{shown}");
+    }
+    assert_eq!(server.send(&eve, "DELETE", "/api/v1/vdb-groups/pair", Value::Null).0, 202);
     server.http.stop();
 }
 

@@ -46,6 +46,7 @@ struct Facts {
     synced_to: Option<Position>,
     synced_at: Duration,
     answered_at: Option<Duration>,
+    clock_skew_ms: Option<i64>,
     failed_tries: u64,
     /// How many callers asked for a proof so far,
     asked: u64,
@@ -71,6 +72,7 @@ impl Shared {
             synced_to: None,
             synced_at: Duration::ZERO,
             answered_at: None,
+            clock_skew_ms: None,
             failed_tries: 0,
             asked: 0,
             answered: 0,
@@ -180,10 +182,12 @@ impl Shared {
             self.journal.write_at(*at, &bytes).map_err(|error| cannot_write(&error))?;
             *at += bytes.len() as u64;
         }
+        let now = Timestamp::try_from(self.clock.now()).unwrap_or(Timestamp::UNIX_EPOCH);
         let due = proof.get_or_insert((flushed, *clock_us, ticket));
         let mut facts = self.facts.lock();
         (facts.received, facts.flushed) = (Some(*at), Some(flushed));
         facts.answered_at = Some(self.clock.elapsed());
+        facts.clock_skew_ms = Some(clock_us.saturating_sub(now.as_microsecond()) / 1000);
         if *at >= due.0 {
             if let Ok(time) = Timestamp::from_microsecond(due.1) {
                 facts.synced_to = Some(Position { log: LogPosition(due.0), time });
@@ -228,6 +232,7 @@ impl Shared {
             lag_bytes: lag_bytes.map(|(flushed, received)| flushed.saturating_sub(received)),
             lag: facts.synced_to.map(|_| now.saturating_sub(facts.synced_at)),
             silent_for: facts.answered_at.map(|at| now.saturating_sub(at)),
+            clock_skew_ms: facts.clock_skew_ms,
         }
     }
 }

@@ -76,6 +76,12 @@ id!(
     /// A named point of a timeflow.
     BookmarkId, "bookmark");
 id!(
+    /// Several dSources that belong together.
+    GroupId, "group");
+id!(
+    /// The VDBs that were provisioned together, one from each member of a group.
+    VdbGroupId, "vdb-group");
+id!(
     /// Who may use an engine. Never given twice, also if a name is.
     UserId, "user");
 id!(

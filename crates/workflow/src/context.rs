@@ -16,6 +16,14 @@ pub struct StepContext<C> {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: Arc<Live>,
     pub(crate) undoing: bool,
+    pub(crate) part: Option<Part>,
+}
+
+/// One of several objects that a job does the same to.
+pub(crate) struct Part {
+    /// Before the keys of what its steps store.
+    prefix: String,
+    input: Value,
 }
 
 impl<C> StepContext<C> {
@@ -39,8 +47,36 @@ impl<C> StepContext<C> {
     /// # Errors
     /// [`Internal`](offshoot_types::ErrorKind::Internal) if the stored input does not have this shape.
     pub fn input<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        let input = self.live.job.lock().input.clone();
+        let input = match &self.part {
+            Some(part) => part.input.clone(),
+            None => self.live.job.lock().input.clone(),
+        };
         self.decode("its input", input)
+    }
+
+    /// The view of one of several objects that the job does the same to: with an input of its own, and apart from what
+    /// steps store for the others. So the steps of a workflow for one object do in a workflow for several: where a step
+    /// does the same to each, it is idempotent if they are.
+    ///
+    /// # Errors
+    /// [`Internal`](offshoot_types::ErrorKind::Internal) for an input that is not to be stored.
+    pub fn part(&self, name: &str, input: &impl Serialize) -> Result<StepContext<C>, Failure> {
+        let input = serde_json::to_value(input)
+            .map_err(|error| Failure::internal(format!("{}: {error}", self.job_id())))?;
+        Ok(StepContext {
+            app: self.app.clone(),
+            catalog: self.catalog.clone(),
+            clock: self.clock.clone(),
+            live: self.live.clone(),
+            undoing: self.undoing,
+            part: Some(Part { prefix: self.place(&format!("{name}/")), input }),
+        })
+    }
+
+    /// Where the job stores what has this key.
+    fn place(&self, key: &str) -> String {
+        let prefix = self.part.as_ref().map_or("", |part| &part.prefix);
+        format!("{prefix}{key}")
     }
 
     /// What a step stored under `key`, if anything.
@@ -48,7 +84,7 @@ impl<C> StepContext<C> {
     /// # Errors
     /// [`Internal`](offshoot_types::ErrorKind::Internal) if the stored value does not have this shape.
     pub fn get<T: DeserializeOwned>(&self, key: Key<T>) -> Result<Option<T>, Failure> {
-        let value = self.live.job.lock().bag.get(key.name()).cloned();
+        let value = self.live.job.lock().bag.get(&self.place(key.name())).cloned();
         value.map(|value| self.decode(key.name(), value)).transpose()
     }
 
@@ -71,7 +107,7 @@ impl<C> StepContext<C> {
         let value = serde_json::to_value(value)
             .map_err(|error| Failure::internal(format!("{}: '{key}': {error}", self.job_id())))?;
         let mut job = self.live.job.lock();
-        job.bag.insert(key.name().to_owned(), value);
+        job.bag.insert(self.place(key.name()), value);
         Ok(self.catalog.save_job(&job)?)
     }
 

@@ -2,6 +2,7 @@
 
 use super::time;
 use clap::Args;
+use jiff::Timestamp;
 use offshoot_api::Moment;
 use offshoot_domain::ParsedTime;
 use offshoot_types::SnapshotId;
@@ -38,10 +39,7 @@ impl MomentArgs {
             return Moment::Snapshot { id };
         }
         if let Some(at) = self.at {
-            if at.assumed_utc {
-                eprintln!("note: the time has no zone and is taken as UTC: {}", at.time);
-            }
-            return Moment::At { time: at.time };
+            return Moment::At { time: told(at) };
         }
         if let Some(lsn) = self.lsn.clone() {
             return Moment::Lsn { lsn };
@@ -51,6 +49,32 @@ impl MomentArgs {
         }
         self.xid.map_or(Moment::Latest, |xid| Moment::Xid { xid })
     }
+}
+
+/// At most one of these; the latest moment if none is given.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct TimeArgs {
+    /// The latest moment that all have (the default)
+    #[arg(long)]
+    pub latest: bool,
+    /// The last commits not after this time, as '2026-11-21 14:03:27.5+00' or -1h; UTC without a zone
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub at: Option<ParsedTime>,
+}
+
+impl TimeArgs {
+    /// The requested time; says on stderr if it was taken as UTC.
+    pub fn time(&self) -> Option<Timestamp> {
+        self.at.map(told)
+    }
+}
+
+fn told(at: ParsedTime) -> Timestamp {
+    if at.assumed_utc {
+        eprintln!("note: the time has no zone and is taken as UTC: {}", at.time);
+    }
+    at.time
 }
 
 /// Text that cannot be a position is refused before the engine is asked.

@@ -177,7 +177,8 @@ fn network(text: &str) -> Result<IpNet, String> {
         .map_err(|_| format!("'{text}' is no network: write it as 10.1.0.0/16, or as one address"))
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+/// A setting of a database, as `key=value`.
+pub(super) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => {
             Ok((key.trim().to_owned(), value.to_owned()))

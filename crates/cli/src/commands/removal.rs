@@ -14,10 +14,25 @@ const SHOWN: usize = 8;
 /// # Errors
 /// `Cancelled` where the user does not mean it; those of looking.
 pub fn confirm(session: &Session, verb: &str, name: &str, yes: bool) -> Result<(), Failure> {
+    confirm_with(session, verb, name, &[name], yes)
+}
+
+/// The same of something that several objects go with.
+///
+/// # Errors
+/// As [`confirm`].
+pub fn confirm_with(
+    session: &Session,
+    verb: &str,
+    name: &str,
+    objects: &[&str],
+    yes: bool,
+) -> Result<(), Failure> {
     if yes || session.output.json {
         return Ok(());
     }
-    let losses = losses(session, name)?;
+    let losses = objects.iter().map(|object| losses(session, object));
+    let losses = losses.collect::<Result<String, Failure>>()?;
     let mut stderr = io::stderr();
     // Nothing can be done about a closed stderr.
     let _ = stderr.write_all(losses.as_bytes());

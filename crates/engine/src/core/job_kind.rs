@@ -57,6 +57,20 @@ pub enum JobKind {
     MaskApply,
     /// Holds rules of masking against a dSource.
     MaskCheck,
+    /// Makes a VDB of each member of a group.
+    GroupProvision,
+    /// Opens another moment in all VDBs of a VDB group.
+    GroupRefresh,
+    /// Opens an earlier moment of each VDB of a VDB group.
+    GroupRewind,
+    /// Sets a bookmark on each VDB of a VDB group.
+    GroupBookmark,
+    /// Starts all VDBs of a VDB group.
+    GroupStart,
+    /// Stops all VDBs of a VDB group.
+    GroupStop,
+    /// Deletes a VDB group with its VDBs.
+    GroupDelete,
     /// Gives up what a policy does not keep.
     Retention,
     /// Gives space back that nothing needs.
@@ -97,6 +111,13 @@ impl JobKind {
             JobKind::BookmarkDelete => "bookmark_delete",
             JobKind::MaskApply => "mask_apply",
             JobKind::MaskCheck => "mask_check",
+            JobKind::GroupProvision => "group_provision",
+            JobKind::GroupRefresh => "group_refresh",
+            JobKind::GroupRewind => "group_rewind",
+            JobKind::GroupBookmark => "group_bookmark",
+            JobKind::GroupStart => "group_start",
+            JobKind::GroupStop => "group_stop",
+            JobKind::GroupDelete => "group_delete",
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",
@@ -104,9 +125,9 @@ impl JobKind {
         }
     }
 
-    /// Whether a job works on a VDB itself.
+    /// Whether a job works on a VDB itself, or on several.
     pub fn is_on_vdb(job: &Job) -> bool {
-        job.kind.starts_with("vdb_")
+        job.kind.starts_with("vdb_") || job.kind.starts_with("group_")
     }
 
     /// Whether a job is of this kind.

@@ -9,9 +9,15 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger::{self, LedgerFigures};
 use crate::space::room;
 use offshoot_connector::StreamState;
-use offshoot_domain::{Dsource, DsourceState, ObjectName, Policy, PolicyChange, Secret, Snapshot};
+use offshoot_domain::{
+    Dsource, DsourceState, ObjectName, Policy, PolicyChange, Secret, Snapshot, format_duration,
+};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The largest difference between two clocks that nobody needs to know, in milliseconds.
+const CLOCK_SKEW_MAX_MS: u64 = 1_000;
 
 /// What is linked.
 #[derive(Debug, Clone, Default)]
@@ -60,12 +66,34 @@ pub struct DsourceView {
     pub lag_bytes: Option<u64>,
     /// Age of what the engine has, in milliseconds.
     pub lag_ms: Option<u64>,
+    /// How far the source's clock is ahead of the engine's, in milliseconds; none where they cannot be compared.
+    pub clock_skew_ms: Option<i64>,
     /// What its files would take outside the pool, in bytes.
     pub logical_bytes: u64,
     /// What it takes in the pool, in bytes.
     pub stored_bytes: u64,
     /// Its snapshots, oldest first.
     pub snapshots: Vec<SnapshotView>,
+}
+
+impl DsourceView {
+    /// What users of its times should know.
+    pub fn clock_warning(&self) -> Option<Failure> {
+        clock_warning(&self.dsource.name, self.clock_skew_ms?)
+    }
+}
+
+fn clock_warning(name: &str, skew_ms: i64) -> Option<Failure> {
+    if skew_ms.unsigned_abs() <= CLOCK_SKEW_MAX_MS {
+        return None;
+    }
+    let by = format_duration(Duration::from_millis(skew_ms.unsigned_abs()));
+    let way = if skew_ms > 0 { "ahead of" } else { "behind" };
+    Some(Failure::new(
+        ErrorKind::HostUnprepared,
+        format!("the clock of the source of '{name}' is {by} {way} the engine's"),
+        "have both hosts set their clocks by the same time servers: times of moments are the source's",
+    ))
 }
 
 /// dSources, as a user works with them.
@@ -171,7 +199,7 @@ impl Dsources<'_> {
 }
 
 /// dSources as they are now.
-fn views(parts: &Parts, all: Vec<Dsource>) -> Result<Vec<DsourceView>, Failure> {
+pub fn views(parts: &Parts, all: Vec<Dsource>) -> Result<Vec<DsourceView>, Failure> {
     let key = |one: &Dsource| LedgerKey::Dsource(one.id);
     let held = ledger::figures(parts, &all.iter().map(key).collect())?;
     let mut writers = PositionWriters::new(parts);
@@ -218,6 +246,7 @@ fn view(
         state,
         synced_to: synced_to.map(|position| writer.show(position)),
         lag_bytes: status.as_ref().and_then(|status| status.lag_bytes),
+        clock_skew_ms: status.as_ref().and_then(|status| status.clock_skew_ms),
         lag_ms: status.and_then(|status| status.lag).map(|lag| lag.as_millis() as u64),
         logical_bytes: logical_bytes(&parts.store, dsource.staging_dataset)
             + logical_bytes(&parts.store, dsource.log_dataset),
@@ -226,3 +255,6 @@ fn view(
         dsource,
     })
 }
+
+#[cfg(test)]
+mod tests;

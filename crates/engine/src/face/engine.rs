@@ -3,6 +3,7 @@
 
 use crate::face::bookmarks::Bookmarks;
 use crate::face::dsources::Dsources;
+use crate::face::groups::Groups;
 use crate::face::jobs::Jobs;
 use crate::face::masks::Masks;
 use crate::face::opening::{self, EngineOptions};
@@ -225,6 +226,11 @@ impl Engine {
     /// Masked dSources.
     pub fn masks(&self) -> Masks<'_> {
         Masks { parts: &self.parts }
+    }
+
+    /// Groups of dSources, and the VDBs that were made of them.
+    pub fn groups(&self) -> Groups<'_> {
+        Groups { parts: &self.parts }
     }
 
     /// The histories of dSources and VDBs.

@@ -14,6 +14,7 @@ use crate::housekeeping::takeover::{self, Survivors};
 use crate::images::readiness;
 use crate::jobs::bookmark;
 use crate::jobs::dsource;
+use crate::jobs::group;
 use crate::jobs::link;
 use crate::jobs::mask;
 use crate::jobs::point;
@@ -170,6 +171,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
     all.extend(dsource::workflows());
     all.extend(snapshot::workflows());
     all.extend(bookmark::workflows());
+    all.extend(group::workflows());
     all.extend(mask::workflows());
     all.extend(vdb::workflows());
     all

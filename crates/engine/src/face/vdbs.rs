@@ -198,7 +198,7 @@ impl Vdbs<'_> {
 }
 
 /// VDBs as they are now.
-fn views(parts: &Parts, all: Vec<Vdb>) -> Result<Vec<VdbView>, Failure> {
+pub fn views(parts: &Parts, all: Vec<Vdb>) -> Result<Vec<VdbView>, Failure> {
     let key = |one: &Vdb| LedgerKey::Vdb(one.id);
     let unique = ledger::freed_if_deleted(parts, &all.iter().map(key).collect())?;
     let mut writers = PositionWriters::new(parts);

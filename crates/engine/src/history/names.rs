@@ -1,8 +1,8 @@
-//! Names of dSources and VDBs, which share one namespace.
+//! Names of dSources and VDBs, which share one namespace with the groups of both.
 
 use crate::core::{Core, missing};
-use offshoot_domain::{Dsource, Owner, Vdb};
-use offshoot_types::Failure;
+use offshoot_domain::{Dsource, Group, ObjectName, Owner, Vdb, VdbGroup};
+use offshoot_types::{ErrorKind, Failure};
 
 /// Which kind of object a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,23 @@ pub fn find(core: &Core, name: &str) -> Result<Owner, Failure> {
     found.ok_or_else(|| {
         missing("dSource or VDB", name, "list them: offshoot dsource list; offshoot vdb list")
     })
+}
+
+/// Refuses a name that something has.
+pub fn check_free(core: &Core, name: &ObjectName) -> Result<(), Failure> {
+    let group =
+        || Ok::<_, Failure>(core.catalog.find_named::<Group>(name)?.map(|one| one.id.to_string()));
+    let vdb_group = || {
+        let found = core.catalog.find_named::<VdbGroup>(name)?;
+        Ok::<_, Failure>(found.map(|one| one.id.to_string()))
+    };
+    let by = match core.catalog.find_owner(name)? {
+        Some(owner) => Some(owner.to_string()),
+        None => group()?.or(vdb_group()?),
+    };
+    let Some(by) = by else { return Ok(()) };
+    let message = format!("the name '{name}' is taken by {by}");
+    Err(Failure::new(ErrorKind::AlreadyExists, message, "choose another name"))
 }
 
 fn by_id(core: &Core, id: Owner) -> Result<Option<Owner>, Failure> {

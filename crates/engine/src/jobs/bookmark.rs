@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 /// What a new bookmark should name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Input {
-    bookmark: BookmarkId,
-    name: ObjectName,
-    owner: Owner,
-    moment: Moment,
+pub struct Input {
+    pub bookmark: BookmarkId,
+    pub name: ObjectName,
+    pub owner: Owner,
+    pub moment: Moment,
 }
 
 /// The workflows.
@@ -54,13 +54,7 @@ pub fn submit_create(
     moment: Moment,
 ) -> Result<JobId, Failure> {
     let name: ObjectName = name.parse()?;
-    if parts.catalog.find_named::<Bookmark>(&name)?.is_some() {
-        return Err(Failure::new(
-            ErrorKind::AlreadyExists,
-            format!("there is a bookmark '{name}' already"),
-            format!("choose another name, or delete it: offshoot bookmark delete {name}"),
-        ));
-    }
+    check_free(parts, &name)?;
     if !is_present_of_vdb(owner, &moment) {
         check(parts, owner, &moment)?;
     }
@@ -70,6 +64,18 @@ pub fn submit_create(
     parts.submit(submission.exclusive(lock(&input.name)).shared(owner))
 }
 
+/// Refuses the name of a bookmark that is there.
+pub fn check_free(parts: &Parts, name: &ObjectName) -> Result<(), Failure> {
+    if parts.catalog.find_named::<Bookmark>(name)?.is_none() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::AlreadyExists,
+        format!("there is a bookmark '{name}' already"),
+        format!("choose another name, or delete it: offshoot bookmark delete {name}"),
+    ))
+}
+
 /// Starts a job that deletes a bookmark.
 pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let bookmark = bookmarks::find(parts, name)?;
@@ -77,11 +83,13 @@ pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     parts.submit(submission.exclusive(lock(&bookmark.name)).shared(bookmark.owner))
 }
 
-fn lock(name: &ObjectName) -> String {
+/// What a job that sets or deletes it holds.
+pub fn lock(name: &ObjectName) -> String {
     format!("bookmark:{name}")
 }
 
-fn resolve_moment(context: &Context) -> Result<(), Failure> {
+/// Step: decides which snapshot holds it.
+pub fn resolve_moment(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     resolve_from(context, input.owner, &input.moment)
 }
@@ -113,7 +121,8 @@ fn take_image_of_clone(context: &Context) -> Result<(), Failure> {
     }
 }
 
-fn publish(context: &Context) -> Result<(), Failure> {
+/// Step: its record.
+pub fn publish(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let (input, resolved): (Input, Resolved) = (context.input()?, context.need(RESOLVED)?);
     let image: Option<SnapshotId> = context.get(IMAGE)?;
@@ -147,7 +156,8 @@ fn publish(context: &Context) -> Result<(), Failure> {
     context.set(SNAPSHOT, &named)
 }
 
-fn unpublish(context: &Context) -> Result<(), Failure> {
+/// Undo: removes that.
+pub fn unpublish(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     delete_bookmark(context.app(), input.bookmark)
 }

@@ -3,6 +3,7 @@
 use crate::core::job_kind::JobKind;
 use crate::core::keys::{new_source_password_key, source_password_key};
 use crate::following::reservations;
+use crate::history::groups;
 use crate::jobs::link::forget_history;
 use crate::jobs::{reparent, resync, snapshot};
 use crate::parts::{Context, Parts};
@@ -141,7 +142,9 @@ pub fn submit_set(parts: &Arc<Parts>, dsource: &Dsource, to: SourceUri) -> Resul
 
 /// Removes a dSource.
 pub fn submit_unlink(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
-    submit(parts, JobKind::DsourceUnlink, &parts.dsource(name)?)
+    let dsource = parts.dsource(name)?;
+    groups::check_no_member(parts, dsource.id, name)?;
+    submit(parts, JobKind::DsourceUnlink, &dsource)
 }
 
 fn dsource_of(context: &Context) -> Result<Option<Dsource>, Failure> {

@@ -8,6 +8,7 @@ use crate::core::kind::Kind;
 use crate::following::follower::source_of;
 use crate::following::reservations;
 use crate::history::bookmarks;
+use crate::history::names;
 use crate::history::snapshots;
 use crate::jobs::reparent;
 use crate::jobs::snapshot;
@@ -75,10 +76,7 @@ pub fn submit(
     input: Input,
     password: Option<Secret>,
 ) -> Result<JobId, Failure> {
-    if let Some(owner) = parts.catalog.find_owner(&input.name)? {
-        let message = format!("the name '{}' is taken by {owner}", input.name);
-        return Err(Failure::new(ErrorKind::AlreadyExists, message, "choose another name"));
-    }
+    names::check_free(parts, &input.name)?;
     let key = source_password_key(input.dsource);
     if let Some(password) = &password {
         parts.catalog.put_secret(&key, password)?;

@@ -13,6 +13,7 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::{job_key, masking_key};
 use crate::core::kind::Kind;
 use crate::history::moments::{Resolved, check};
+use crate::history::names;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, RECOVERY_DEADLINE, RESOLVED};
 use crate::images::readiness::{IMAGE, drop_image, take_image};
@@ -125,7 +126,9 @@ pub fn submit_renewal(parts: &Arc<Parts>, masking: &Masking) -> Result<JobId, Fa
 
 /// The masked dSource of a name; none: the name is free.
 fn present(parts: &Parts, name: &ObjectName) -> Result<Option<Dsource>, Failure> {
-    let Some(owner) = parts.catalog.find_owner(name)? else { return Ok(None) };
+    let Some(owner) = parts.catalog.find_owner(name)? else {
+        return names::check_free(parts, name).map(|()| None);
+    };
     let taken = || {
         let hint = "choose another name for the masked dSource: --as NAME";
         Failure::new(

@@ -78,17 +78,7 @@ pub fn workflow() -> Workflow<Parts> {
 
 /// Starts the job; refuses immediately what is known to fail.
 pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId, Failure> {
-    check_name(parts, &input.name)?;
-    check_share(parts, input.user, input.vdb)?;
-    if let Some(port) = input.port {
-        choose_port(parts, Some(port))?;
-    }
-    let kind = Kind::of(parts, input.parent.owner)?;
-    check_memory(&kind, input.memory_bytes)?;
-    kind.connector.check_programs(&kind.version)?;
-    kind.connector.validate_settings(&kind.version, &input.settings)?;
-    check_reaches(&input.reaches)?;
-    check_exposure(&kind, input.exposure.as_ref())?;
+    check_input(parts, &input)?;
     if !is_present_of_vdb(input.parent.owner, &input.moment) {
         check(parts, input.parent.owner, &input.moment)?;
     }
@@ -99,16 +89,19 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
     parts.submit(if input.warm { submission.of_engine() } else { submission })
 }
 
-/// Refuses a name that is taken.
-pub fn check_name(parts: &Parts, name: &ObjectName) -> Result<(), Failure> {
-    match parts.catalog.find_owner(name)? {
-        Some(owner) => Err(Failure::new(
-            ErrorKind::AlreadyExists,
-            format!("the name '{name}' is taken by {owner}"),
-            "choose another name",
-        )),
-        None => Ok(()),
+/// Refuses what is known to fail, whatever the moment.
+pub fn check_input(parts: &Parts, input: &Input) -> Result<(), Failure> {
+    names::check_free(parts, &input.name)?;
+    check_share(parts, input.user, input.vdb)?;
+    if let Some(port) = input.port {
+        choose_port(parts, Some(port))?;
     }
+    let kind = Kind::of(parts, input.parent.owner)?;
+    check_memory(&kind, input.memory_bytes)?;
+    kind.connector.check_programs(&kind.version)?;
+    kind.connector.validate_settings(&kind.version, &input.settings)?;
+    check_reaches(&input.reaches)?;
+    check_exposure(&kind, input.exposure.as_ref())
 }
 
 /// Whether its user may have one more VDB. Of those that are being provisioned only one at a time counts itself in.
@@ -182,7 +175,8 @@ pub fn is_present_of_vdb(owner: Owner, moment: &Moment) -> bool {
     matches!((owner, moment), (Owner::Vdb(_), Moment::Latest))
 }
 
-fn register(context: &Context) -> Result<(), Failure> {
+/// Step: its record, with a port and a password.
+pub fn register(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     let _one_at_a_time = REGISTRATION.lock();
@@ -221,7 +215,8 @@ fn register(context: &Context) -> Result<(), Failure> {
     Ok(parts.catalog.put(&vdb)?)
 }
 
-fn unregister(context: &Context) -> Result<(), Failure> {
+/// Undo: removes them.
+pub fn unregister(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     forget_vdb(context.app(), input.vdb)
 }
@@ -263,7 +258,8 @@ pub fn resolve_from(context: &Context, owner: Owner, moment: &Moment) -> Result<
     context.set(RESOLVED, &resolved)
 }
 
-fn open_new(context: &Context) -> Result<(), Failure> {
+/// Step: starts its server.
+pub fn open_new(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let started = parts.elapsed_ms();
     let input: Input = context.input()?;
@@ -288,12 +284,14 @@ fn open_on_free_port(parts: &Arc<Parts>, input: &Input, dataset: DatasetId) -> R
     }
 }
 
-fn close_new(context: &Context) -> Result<(), Failure> {
+/// Undo: stops it.
+pub fn close_new(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     context.app().servers.stop(&vdb_key(input.vdb), StopMode::Immediate).map(drop)
 }
 
-fn publish(context: &Context) -> Result<(), Failure> {
+/// Step: what was opened is its state.
+pub fn publish(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     publish_opened(context, input.vdb, input.requested_ms)
 }

@@ -5,6 +5,7 @@ use crate::core::keys::{next_password_key, password_key, vdb_key};
 use crate::core::kind::Kind;
 use crate::core::topic::Topic;
 use crate::history::bookmarks;
+use crate::history::groups;
 use crate::history::moments::check;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, START_MS};
@@ -29,12 +30,12 @@ const TIMEFLOW: Key<TimeflowId> = Key::new("timeflow");
 
 /// What a job on a VDB was asked to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Input {
-    vdb: VdbId,
+pub struct Input {
+    pub vdb: VdbId,
     /// Which other state, and where it comes from.
     #[serde(default)]
-    from: Option<(Owner, Moment)>,
-    requested_ms: u64,
+    pub from: Option<(Owner, Moment)>,
+    pub requested_ms: u64,
 }
 
 /// The workflows.
@@ -105,12 +106,16 @@ fn wrong_state(vdb: &Vdb, what: &str, hint: &str) -> Failure {
 /// Starts a VDB; one that runs stays as it is.
 pub fn submit_start(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
+    check_start(&vdb)?;
+    submit(parts, JobKind::VdbStart, &vdb, None)
+}
+
+/// Whether it can be started.
+pub fn check_start(vdb: &Vdb) -> Result<(), Failure> {
     match vdb.state {
         // Of one that runs, nothing is to be done.
-        VdbState::Stopped | VdbState::Failed | VdbState::Running => {
-            submit(parts, JobKind::VdbStart, &vdb, None)
-        }
-        _ => Err(wrong_state(&vdb, "it cannot be started", "see it: offshoot vdb show")),
+        VdbState::Stopped | VdbState::Failed | VdbState::Running => Ok(()),
+        _ => Err(wrong_state(vdb, "it cannot be started", "see it: offshoot vdb show")),
     }
 }
 
@@ -126,7 +131,9 @@ pub fn submit_stop(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
 
 /// Deletes a VDB.
 pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
-    submit(parts, JobKind::VdbDelete, &parts.vdb(name)?, None)
+    let vdb = parts.vdb(name)?;
+    groups::check_alone(parts, &vdb)?;
+    submit(parts, JobKind::VdbDelete, &vdb, None)
 }
 
 /// Gives a running VDB another password.
@@ -146,7 +153,17 @@ pub fn submit_reset_password(parts: &Arc<Parts>, name: &str) -> Result<JobId, Fa
 pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
     room::check_takes_on(parts, "a refresh")?;
+    check_parent(parts, &vdb)?;
     let owner = vdb.parent.owner;
+    if !is_present_of_vdb(owner, &moment) {
+        check(parts, owner, &moment)?;
+    }
+    submit(parts, JobKind::VdbRefresh, &vdb, Some((owner, moment)))
+}
+
+/// Whether its parent is still there.
+pub fn check_parent(parts: &Parts, vdb: &Vdb) -> Result<(), Failure> {
+    let (name, owner) = (&vdb.name, vdb.parent.owner);
     let there = match owner {
         Owner::Dsource(id) => parts.catalog.find::<offshoot_domain::Dsource>(id)?.is_some(),
         Owner::Vdb(id) => parts.catalog.find::<Vdb>(id)?.is_some(),
@@ -161,10 +178,7 @@ pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<
             ),
         ));
     }
-    if !is_present_of_vdb(owner, &moment) {
-        check(parts, owner, &moment)?;
-    }
-    submit(parts, JobKind::VdbRefresh, &vdb, Some((owner, moment)))
+    Ok(())
 }
 
 /// Goes back to a snapshot or bookmark of the VDB itself.
@@ -205,7 +219,8 @@ fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
     vdb.dataset.ok_or_else(|| Failure::internal(format!("'{}' has no dataset", vdb.name)))
 }
 
-fn start(context: &Context) -> Result<(), Failure> {
+/// Step: starts the server; where it runs, that is noted.
+pub fn start(context: &Context) -> Result<(), Failure> {
     let (parts, vdb) = (context.app(), vdb_of(context)?);
     if parts.servers.is_running(&vdb_key(vdb.id)) {
         return context.set(WAS, &VdbState::Running);
@@ -216,16 +231,17 @@ fn start(context: &Context) -> Result<(), Failure> {
 }
 
 /// Stops what a job has started, not what ran before.
-fn stop_again(context: &Context) -> Result<(), Failure> {
+pub fn stop_again(context: &Context) -> Result<(), Failure> {
     if context.get(WAS)? == Some(VdbState::Running) { Ok(()) } else { stop(context) }
 }
 
-fn stop(context: &Context) -> Result<(), Failure> {
+/// Stops the server and unmounts its files.
+pub fn stop(context: &Context) -> Result<(), Failure> {
     close(context, StopMode::Fast)
 }
 
 /// Stops a VDB whose data is about to be deleted: a last checkpoint would take time and room.
-fn kill(context: &Context) -> Result<(), Failure> {
+pub fn kill(context: &Context) -> Result<(), Failure> {
     close(context, StopMode::Immediate)
 }
 
@@ -248,11 +264,13 @@ fn mark(context: &Context, state: VdbState) -> Result<(), Failure> {
     Ok(())
 }
 
-fn mark_running(context: &Context) -> Result<(), Failure> {
+/// Step: it runs.
+pub fn mark_running(context: &Context) -> Result<(), Failure> {
     mark(context, VdbState::Running)
 }
 
-fn mark_stopped(context: &Context) -> Result<(), Failure> {
+/// Step: its user stopped it.
+pub fn mark_stopped(context: &Context) -> Result<(), Failure> {
     mark(context, VdbState::Stopped)
 }
 
@@ -286,7 +304,7 @@ fn apply_choice(context: &Context) -> Result<(), Failure> {
 }
 
 /// Frees everything a VDB has in the store; what was made from it has its own blocks.
-fn free(context: &Context) -> Result<(), Failure> {
+pub fn free(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     bookmarks::forget_of(parts, input.vdb)?;
@@ -302,7 +320,8 @@ fn free(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-fn forget(context: &Context) -> Result<(), Failure> {
+/// Removes its record.
+pub fn forget(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     if let Some(vdb) = parts.catalog.find::<Vdb>(input.vdb)? {
@@ -311,7 +330,8 @@ fn forget(context: &Context) -> Result<(), Failure> {
     forget_vdb(parts, input.vdb)
 }
 
-fn resolve_new(context: &Context) -> Result<(), Failure> {
+/// Step: decides what to open.
+pub fn resolve_new(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     let (owner, moment) =
         input.from.ok_or_else(|| Failure::internal("a refresh without a moment"))?;
@@ -319,7 +339,7 @@ fn resolve_new(context: &Context) -> Result<(), Failure> {
 }
 
 /// Closes the present state. It is kept: the timeflow it belongs to can be gone back to.
-fn close_old(context: &Context) -> Result<(), Failure> {
+pub fn close_old(context: &Context) -> Result<(), Failure> {
     let vdb = vdb_of(context)?;
     context.set(WAS, &vdb.state)?;
     stop(context)?;
@@ -328,7 +348,8 @@ fn close_old(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-fn reopen_old(context: &Context) -> Result<(), Failure> {
+/// Undo: opens the state that was closed.
+pub fn reopen_old(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let vdb = vdb_of(context)?;
     let was: VdbState = context.get(WAS)?.unwrap_or(vdb.state);
@@ -345,13 +366,15 @@ fn reopen_old(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open_replacement(context: &Context) -> Result<(), Failure> {
+/// Step: opens the state that was made.
+pub fn open_replacement(context: &Context) -> Result<(), Failure> {
     let started = context.app().elapsed_ms();
     open_vdb(context.app(), &vdb_of(context)?, context.need(DATASET)?, true)?;
     context.set(START_MS, &(context.app().elapsed_ms() - started))
 }
 
-fn publish_replacement(context: &Context) -> Result<(), Failure> {
+/// Step: what was opened is its state.
+pub fn publish_replacement(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     publish_opened(context, input.vdb, input.requested_ms)?;
     is_well(context.app(), input.vdb)

@@ -2,7 +2,8 @@
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
-use crate::jobs::provision::{self, check_name, check_share};
+use crate::history::names;
+use crate::jobs::provision::{self, check_share};
 use crate::parts::{Context, Parts};
 use offshoot_domain::{Moment, ObjectName, Owner, Parent, Timings, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, UserId, VdbId};
@@ -41,7 +42,7 @@ pub fn submit_hand_out(
     user: Option<UserId>,
     requested_ms: u64,
 ) -> Result<Option<JobId>, Failure> {
-    check_name(parts, name)?;
+    names::check_free(parts, name)?;
     for copy in copies_of(parts, from)? {
         let ready = copy.state == VdbState::Running
             && !parts.runner()?.is_busy(copy.id)

@@ -27,6 +27,7 @@ fn told(status: &ReceiverStatus) -> StreamStatus {
         lag_bytes: status.lag_bytes,
         lag: status.lag,
         silent_for: status.silent_for,
+        clock_skew_ms: status.clock_skew_ms,
     }
 }
 

@@ -32,6 +32,9 @@ const RECONNECT: Duration = Duration::from_millis(500);
 /// Most targets that wait for their log.
 const TARGETS_MAX: usize = 120;
 
+/// The longest that the source may take to tell its clock, for that to be compared with ours.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+
 /// A page of the log in bytes, or part of one if the server was built with larger pages.
 const PAGE_LEN: u64 = 8192;
 /// Length of the header of a file's first page in bytes; others have 24. A record has at least 24.
@@ -109,12 +112,15 @@ const POSITION: &str = "
            CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
                 ELSE pg_catalog.pg_current_wal_insert_lsn() END,
            CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
-                ELSE pg_catalog.pg_current_wal_flush_lsn() END";
+                ELSE pg_catalog.pg_current_wal_flush_lsn() END,
+           pg_catalog.pg_is_in_recovery()";
 
 struct Position {
     time: Option<Timestamp>,
     written: Lsn,
     flushed: Lsn,
+    /// Whether the time is that of a commit, not the clock's.
+    standby: bool,
 }
 
 fn read_position(session: &Session) -> Result<Position, Failure> {
@@ -128,7 +134,8 @@ fn read_position(session: &Session) -> Result<Position, Failure> {
             "",
         ));
     };
-    Ok(Position { time: text(0).and_then(|text| text.parse().ok()), written, flushed })
+    let standby = text(3) != Some("f");
+    Ok(Position { time: text(0).and_then(|text| text.parse().ok()), written, flushed, standby })
 }
 
 /// Takes a new target; `None` if the source has no time to report yet.
@@ -139,7 +146,11 @@ fn take_target(
     ticket: u64,
 ) -> Result<Option<Target>, Failure> {
     let taken_at = shared.clock.elapsed();
-    let Some(time) = read_position(session)?.time else { return Ok(None) };
+    let first = read_position(session)?;
+    let Some(time) = first.time else { return Ok(None) };
+    if !first.standby {
+        compare_clocks(shared, time, shared.clock.elapsed().saturating_sub(taken_at));
+    }
     shared.rest(SETTLE);
     let position = read_position(session)?;
     shared.heard();
@@ -153,6 +164,24 @@ fn take_target(
     }
     shared.facts.lock().source_flushed = Some(flushed);
     Ok(Some(Target { synced_to: SyncedTo { lsn: flushed, time }, taken_at, ticket }))
+}
+
+/// Notes how far the source's clock is ahead of ours. It was read within the last `took`, in its middle as likely as not;
+/// an answer that took long says too little.
+fn compare_clocks(shared: &Shared, theirs: Timestamp, took: Duration) {
+    let Ok(now) = Timestamp::try_from(shared.clock.now()) else { return };
+    if let Some(skew) = skew_ms(theirs, now, took) {
+        shared.facts.lock().clock_skew_ms = Some(skew);
+    }
+}
+
+/// By how much a clock was ahead of ours that was read within the last `took`.
+fn skew_ms(theirs: Timestamp, now: Timestamp, took: Duration) -> Option<i64> {
+    if took > ANSWER_MAX {
+        return None;
+    }
+    let ours = now.checked_sub(took / 2).ok()?;
+    i64::try_from(theirs.duration_since(ours).as_millis()).ok()
 }
 
 /// Whether everything written before `written` is flushed with the log up to `flushed`.

@@ -67,6 +67,47 @@ impl Guard {
         }
     }
 
+    /// Whether the caller may make VDBs of all members of a group.
+    fn reaches(&self, group: &api::Group) -> bool {
+        let member = |user: &Account| {
+            group.members.iter().all(|one| user.parents.contains(&Owner::Dsource(one.id)))
+        };
+        self.developer().is_none_or(member)
+    }
+
+    /// A group that the caller may see.
+    fn seen_group(&self, name: &str) -> Result<api::Group, Failure> {
+        let found = self.service.show_group(name).map_err(|failure| self.hidden(name, failure))?;
+        if self.reaches(&found) { Ok(found) } else { Err(absent(name)) }
+    }
+
+    /// A VDB group that the caller may see: to a developer, whose VDBs are all its own.
+    fn seen_vdb_group(&self, name: &str) -> Result<api::VdbGroup, Failure> {
+        let found = self.service.show_vdb_group(name);
+        let found = found.map_err(|failure| self.hidden(name, failure))?;
+        if self.developer().is_none_or(|user| owned(&found, user)) {
+            Ok(found)
+        } else {
+            Err(absent(name))
+        }
+    }
+
+    /// The id of a VDB group that the caller may change.
+    fn own_vdb_group(&self, name: &str) -> Result<String, Failure> {
+        match self.developer() {
+            Some(_) => Ok(self.seen_vdb_group(name)?.id.to_string()),
+            None => Ok(name.to_owned()),
+        }
+    }
+
+    /// What a developer is told of a name that is not there: the same as of one that it may not see.
+    fn hidden(&self, name: &str, failure: Failure) -> Failure {
+        match failure.code {
+            ErrorKind::NotFound if self.developer().is_some() => absent(name),
+            _ => failure,
+        }
+    }
+
     /// The names of what a developer may see; none for others, who see everything.
     fn visible(&self) -> Result<Option<HashSet<String>>, Failure> {
         if self.developer().is_none() {
@@ -169,6 +210,12 @@ impl Guard {
             refused: false,
         })
     }
+}
+
+/// Whether all VDBs of a VDB group are a user's. One without any is nobody's.
+fn owned(group: &api::VdbGroup, user: &Account) -> bool {
+    let own = |vdb: &api::Vdb| vdb.owner.as_ref() == Some(&user.name);
+    !group.vdbs.is_empty() && group.vdbs.iter().all(own)
 }
 
 /// As of a name that is not there.
@@ -338,6 +385,95 @@ impl EngineService for Guard {
             self.seen_bookmark(name)?;
         }
         self.began(self.service.rewind_vdb(&self.own(name)?, request)?)
+    }
+
+    fn create_group(&self, request: api::CreateGroup) -> Result<api::Group, Failure> {
+        self.service.create_group(request)
+    }
+
+    fn list_groups(&self) -> Result<Vec<api::Group>, Failure> {
+        let mut all = self.service.list_groups()?;
+        all.retain(|group| self.reaches(group));
+        Ok(all)
+    }
+
+    fn show_group(&self, name: &str) -> Result<api::Group, Failure> {
+        self.seen_group(name)
+    }
+
+    fn delete_group(&self, name: &str) -> Result<api::Group, Failure> {
+        self.service.delete_group(name)
+    }
+
+    fn provision_vdb_group(
+        &self,
+        request: api::ProvisionVdbGroup,
+        _user: Option<UserId>,
+    ) -> Result<JobId, Failure> {
+        if self.developer().is_some() {
+            settings::check(&request.settings)?;
+        }
+        let group = self.seen_group(&request.group)?.id.to_string();
+        let request = api::ProvisionVdbGroup { group, ..request };
+        self.began(self.service.provision_vdb_group(request, self.user())?)
+    }
+
+    fn list_vdb_groups(&self) -> Result<Vec<api::VdbGroup>, Failure> {
+        let mut all = self.service.list_vdb_groups()?;
+        if let Some(user) = self.developer() {
+            all.retain(|group| owned(group, user));
+        }
+        for group in &mut all {
+            group.vdbs = group.vdbs.drain(..).map(concealed).collect();
+        }
+        Ok(all)
+    }
+
+    fn show_vdb_group(&self, name: &str) -> Result<api::VdbGroup, Failure> {
+        let mut group = self.seen_vdb_group(name)?;
+        let shown = |vdb: api::Vdb| {
+            if self.caller.role() == Role::Admin {
+                self.note_password(&vdb)?;
+                return Ok(vdb);
+            }
+            let account = self.caller.account().map(|account| account.name.as_str());
+            let own = vdb.owner.is_some() && vdb.owner.as_deref() == account;
+            Ok(if own { vdb } else { concealed(vdb) })
+        };
+        group.vdbs = group.vdbs.drain(..).map(shown).collect::<Result<_, Failure>>()?;
+        Ok(group)
+    }
+
+    fn delete_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.delete_vdb_group(&self.own_vdb_group(name)?)?)
+    }
+
+    fn start_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.start_vdb_group(&self.own_vdb_group(name)?)?)
+    }
+
+    fn stop_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.stop_vdb_group(&self.own_vdb_group(name)?)?)
+    }
+
+    fn refresh_vdb_group(
+        &self,
+        name: &str,
+        request: api::RefreshVdbGroup,
+    ) -> Result<JobId, Failure> {
+        self.began(self.service.refresh_vdb_group(&self.own_vdb_group(name)?, request)?)
+    }
+
+    fn rewind_vdb_group(&self, name: &str, request: api::RewindVdbGroup) -> Result<JobId, Failure> {
+        self.began(self.service.rewind_vdb_group(&self.own_vdb_group(name)?, request)?)
+    }
+
+    fn bookmark_vdb_group(
+        &self,
+        name: &str,
+        request: api::BookmarkVdbGroup,
+    ) -> Result<JobId, Failure> {
+        self.began(self.service.bookmark_vdb_group(&self.own_vdb_group(name)?, request)?)
     }
 
     fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {

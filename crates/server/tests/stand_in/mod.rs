@@ -6,6 +6,7 @@
 #![allow(dead_code)]
 
 mod accounts;
+mod groups;
 
 use accounts::People;
 use jiff::Timestamp;
@@ -30,6 +31,9 @@ struct State {
     marked: Vec<CreateBookmark>,
     masks: BTreeMap<String, Mask>,
     masked: Vec<ApplyMask>,
+    groups: BTreeMap<String, Group>,
+    vdb_groups: BTreeMap<String, VdbGroup>,
+    grouped: Vec<ProvisionVdbGroup>,
     people: People,
 }
 
@@ -193,6 +197,11 @@ impl StandIn {
         self.lock().masked.last().cloned()
     }
 
+    /// The last request to provision a VDB group that was received.
+    pub fn last_vdb_group(&self) -> Option<ProvisionVdbGroup> {
+        self.lock().grouped.last().cloned()
+    }
+
     /// The last request to refresh that was received.
     pub fn last_refresh(&self) -> Option<(String, RefreshVdb)> {
         self.lock().refreshes.last().cloned()
@@ -252,6 +261,7 @@ impl EngineService for StandIn {
             synced_to: Some(SyncedTo { lsn: "0/4000000".to_owned(), time: Some(time()) }),
             lag_bytes: Some(0),
             lag_ms: None,
+            clock_skew_ms: Some(-12),
             snapshot_every_ms: request.snapshot_every_ms,
             created_at: time(),
             snapshots: Vec::new(),
@@ -425,6 +435,70 @@ impl EngineService for StandIn {
         let job = self.on_vdb("vdb_rewind", name, VdbState::Running)?;
         self.lock().rewinds.push((name.to_owned(), request));
         Ok(job)
+    }
+
+    fn create_group(&self, request: CreateGroup) -> Result<Group, Failure> {
+        self.lock().create_group(&request)
+    }
+
+    fn list_groups(&self) -> Result<Vec<Group>, Failure> {
+        Ok(self.lock().groups.values().cloned().collect())
+    }
+
+    fn show_group(&self, name: &str) -> Result<Group, Failure> {
+        self.lock().group(name)
+    }
+
+    fn delete_group(&self, name: &str) -> Result<Group, Failure> {
+        self.lock().groups.remove(name).ok_or_else(|| missing("group", name))
+    }
+
+    fn provision_vdb_group(
+        &self,
+        request: ProvisionVdbGroup,
+        user: Option<UserId>,
+    ) -> Result<JobId, Failure> {
+        let group = self.lock().group(&request.group)?;
+        for member in &group.members {
+            let name = format!("{}-{}", request.name, member.name);
+            let body = serde_json::json!({ "name": name, "from": member.name });
+            self.provision_vdb(serde_json::from_value(body).unwrap(), user)?;
+        }
+        Ok(self.lock().provision_vdb_group(&group, request))
+    }
+
+    fn list_vdb_groups(&self) -> Result<Vec<VdbGroup>, Failure> {
+        Ok(self.lock().vdb_groups.values().cloned().collect())
+    }
+
+    fn show_vdb_group(&self, name: &str) -> Result<VdbGroup, Failure> {
+        self.lock().vdb_group(name)
+    }
+
+    fn delete_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        let job = self.lock().on_vdb_group("group_delete", name)?;
+        self.lock().vdb_groups.retain(|known, one| known != name && one.id.to_string() != name);
+        Ok(job)
+    }
+
+    fn start_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.lock().on_vdb_group("group_start", name)
+    }
+
+    fn stop_vdb_group(&self, name: &str) -> Result<JobId, Failure> {
+        self.lock().on_vdb_group("group_stop", name)
+    }
+
+    fn refresh_vdb_group(&self, name: &str, _: RefreshVdbGroup) -> Result<JobId, Failure> {
+        self.lock().on_vdb_group("group_refresh", name)
+    }
+
+    fn rewind_vdb_group(&self, name: &str, _: RewindVdbGroup) -> Result<JobId, Failure> {
+        self.lock().on_vdb_group("group_rewind", name)
+    }
+
+    fn bookmark_vdb_group(&self, name: &str, _: BookmarkVdbGroup) -> Result<JobId, Failure> {
+        self.lock().on_vdb_group("group_bookmark", name)
     }
 
     fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure> {

@@ -223,6 +223,68 @@ pub const MASK_AGAIN: Case = Case {
 pub const MASK_CHECK: Case =
     Case { setup: MASKED_BEFORE, action: "mask-check shop", works: &["sync shop"], ..PLAIN };
 
+/// One source under two names, and VDBs of both.
+const PAIR: &[&str] =
+    &["link shop", "link copy", "group pair shop copy", "provision-all all pair", "rest"];
+
+const SAME_PAIR: &[&str] = &["same all-shop", "same all-copy"];
+
+fn runs_pair(shown: &Value) -> bool {
+    ["all-shop", "all-copy"].iter().all(|name| shown["vdbs"][name] == "Running")
+}
+
+pub const GROUP_PROVISION: Case = Case {
+    setup: &["link shop", "link copy", "group pair shop copy", "rest"],
+    action: "provision-all all pair",
+    after: &["delete-all all"],
+    is_done: runs_pair,
+    works: SAME_PAIR,
+    ..PLAIN
+};
+
+pub const GROUP_REFRESH: Case = Case {
+    setup: PAIR,
+    before: &["put all-shop own change", "put all-copy own change"],
+    action: "refresh-all all",
+    is_done: runs_pair,
+    works: SAME_PAIR,
+    ..PLAIN
+};
+
+pub const GROUP_REWIND: Case = Case {
+    setup: &[
+        "link shop",
+        "link copy",
+        "group pair shop copy",
+        "provision-all all pair",
+        "mark-all all then",
+        "rest",
+    ],
+    before: &["put all-shop own change"],
+    action: "rewind-all all then",
+    is_done: runs_pair,
+    works: SAME_PAIR,
+    ..PLAIN
+};
+
+pub const GROUP_START: Case = Case {
+    setup: PAIR,
+    before: &["stop-all all"],
+    action: "start-all all",
+    is_done: runs_pair,
+    works: SAME_PAIR,
+    ..PLAIN
+};
+
+pub const GROUP_DELETE: Case = Case {
+    setup: &["link shop", "link copy", "group pair shop copy", "rest"],
+    before: &["provision-all all pair"],
+    action: "delete-all all",
+    is_done: |shown| shown["vdbs"]["all-shop"].is_null() && shown["vdbs"]["all-copy"].is_null(),
+    works: &[],
+    ..PLAIN
+};
+
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
 
@@ -281,6 +343,11 @@ macro_rules! each_case {
             masking: MASK,
             masking_again: MASK_AGAIN,
             rules_held_against_a_dsource: MASK_CHECK,
+            vdbs_of_a_group: GROUP_PROVISION,
+            refresh_of_a_group: GROUP_REFRESH,
+            rewind_of_a_group: GROUP_REWIND,
+            start_of_a_group: GROUP_START,
+            deletion_of_a_group: GROUP_DELETE,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,

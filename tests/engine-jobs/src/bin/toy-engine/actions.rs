@@ -41,6 +41,7 @@ impl Session<'_> {
             ["show", name, key] => self.ask(name, &format!("GET {key}")),
             ["put", name, key, value] => self.ask(name, &format!("SET {key} {value}")),
             ["grow"] => self.grow(),
+            ["group", name, ref members @ ..] => asked::group(self.engine, name, members),
             ["break", name] => self.break_log(name),
             ["empty"] => self.empty(),
             ["abort"] => std::process::abort(),
@@ -249,6 +250,10 @@ impl Session<'_> {
 
     /// Removes everything, and waits until the space it took is free.
     fn empty(&self) -> Result<Value, Failure> {
+        for name in asked::vdb_groups(self.engine)? {
+            told(&self.job(&["delete-all", &name])?)?;
+        }
+        asked::delete_groups(self.engine)?;
         let (vdbs, dsources) = asked::names(self.engine)?;
         for name in &vdbs {
             told(&self.job(&["delete", name])?)?;

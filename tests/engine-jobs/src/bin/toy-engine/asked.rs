@@ -2,7 +2,9 @@
 
 use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Moment, PolicyChange};
-use offshoot_engine::{BookmarkRequest, Engine, LinkRequest, MaskRequest, ProvisionRequest};
+use offshoot_engine::{
+    BookmarkRequest, Engine, GroupProvisionRequest, LinkRequest, MaskRequest, ProvisionRequest,
+};
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -27,6 +29,13 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["stop", name] => engine.vdbs().stop(name)?,
         ["password", name] => engine.vdbs().reset_password(name)?,
         ["delete", name] => engine.vdbs().delete(name)?,
+        ["provision-all", name, group] => provision_all(engine, name, group)?,
+        ["refresh-all", name] => engine.groups().refresh(name, None)?,
+        ["mark-all", name, mark] => engine.groups().bookmark(name, mark)?,
+        ["rewind-all", name, mark] => engine.groups().rewind(name, mark)?,
+        ["start-all", name] => engine.groups().start(name)?,
+        ["stop-all", name] => engine.groups().stop(name)?,
+        ["delete-all", name] => engine.groups().delete_vdb_group(name)?,
         ["mark", name, on] => bookmark(engine, name, on)?,
         ["unmark", name] => engine.bookmarks().delete(name)?,
         ["mask", name, from] => mask(engine, name, from)?,
@@ -47,6 +56,31 @@ fn link(engine: &Engine, name: &str, uri: &str) -> Result<JobId, Failure> {
 fn provision(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> {
     let (name, from) = (name.to_owned(), from.to_owned());
     engine.vdbs().provision(ProvisionRequest { name, from, ..Default::default() })
+}
+
+fn provision_all(engine: &Engine, name: &str, group: &str) -> Result<JobId, Failure> {
+    let (name, group) = (name.to_owned(), group.to_owned());
+    engine.groups().provision(GroupProvisionRequest { name, group, ..Default::default() })
+}
+
+/// Makes a group.
+pub fn group(engine: &Engine, name: &str, members: &[&str]) -> Result<Value, Failure> {
+    let members: Vec<String> = members.iter().map(|&one| one.to_owned()).collect();
+    engine.groups().create(name, &members).map(|_| Value::Null)
+}
+
+/// The names of all VDB groups.
+pub fn vdb_groups(engine: &Engine) -> Result<Vec<String>, Failure> {
+    let all = engine.groups().list_vdb_groups()?.into_iter();
+    Ok(all.map(|one| one.group.name.to_string()).collect())
+}
+
+/// Deletes all groups; their members stay.
+pub fn delete_groups(engine: &Engine) -> Result<(), Failure> {
+    for one in engine.groups().list()? {
+        engine.groups().delete(&one.group.name)?;
+    }
+    Ok(())
 }
 
 fn bookmark(engine: &Engine, name: &str, on: &str) -> Result<JobId, Failure> {

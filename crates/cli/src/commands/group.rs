@@ -1,0 +1,187 @@
+//! `offshoot group …`
+
+use super::{Session, removal};
+use crate::args::{GroupCommand, GroupProvisionArgs, JobArgs, NameArgs};
+use crate::output::{Fields, or_dash, seconds, table, word};
+use offshoot_api::{
+    BookmarkVdbGroup, CreateGroup, Group, GroupMember, ProvisionVdbGroup, RefreshVdbGroup,
+    RewindVdbGroup, Vdb, VdbGroup,
+};
+use offshoot_types::{ErrorKind, Failure, JobId};
+use serde::Serialize;
+
+/// What a name stands for.
+enum Found {
+    Group(Group),
+    Vdbs(VdbGroup),
+}
+
+/// All of both.
+#[derive(Serialize)]
+struct Lists {
+    groups: Vec<Group>,
+    vdb_groups: Vec<VdbGroup>,
+}
+
+/// Runs one command.
+pub fn run(session: &Session, command: GroupCommand) -> Result<(), Failure> {
+    let client = &session.client;
+    match command {
+        GroupCommand::Create(args) => {
+            let request = CreateGroup { name: args.name, members: args.members };
+            session.output.print(&client.create_group(&request)?, group_text);
+            Ok(())
+        }
+        GroupCommand::List => list(session),
+        GroupCommand::Show(args) => show(session, &args),
+        GroupCommand::Delete(args) => delete(session, &args.name, args.yes, args.job),
+        GroupCommand::Provision(args) => provision(session, args),
+        GroupCommand::Refresh(args) => {
+            let request = RefreshVdbGroup { at: args.moment.time() };
+            change(session, &args.name, args.job, client.refresh_vdb_group(&args.name, &request)?)
+        }
+        GroupCommand::Rewind(args) => {
+            let request = RewindVdbGroup { bookmark: args.bookmark };
+            change(session, &args.name, args.job, client.rewind_vdb_group(&args.name, &request)?)
+        }
+        GroupCommand::Bookmark(args) => {
+            let (name, bookmark) = (args.name, args.bookmark);
+            let request = BookmarkVdbGroup { bookmark: bookmark.clone() };
+            let job = client.bookmark_vdb_group(&name, &request)?;
+            session.follow(job, args.job, |job| {
+                let back = format!("offshoot group rewind {name} --bookmark {bookmark}");
+                session.done(&job, format!("{name} can go back here: {back}"));
+                Ok(())
+            })
+        }
+        GroupCommand::Start(args) => {
+            change(session, &args.name, args.job, client.start_vdb_group(&args.name)?)
+        }
+        GroupCommand::Stop(args) => {
+            change(session, &args.name, args.job, client.stop_vdb_group(&args.name)?)
+        }
+    }
+}
+
+fn provision(session: &Session, args: GroupProvisionArgs) -> Result<(), Failure> {
+    let request = ProvisionVdbGroup {
+        name: args.name.clone(),
+        group: args.group,
+        at: args.moment.time(),
+        settings: args.set.into_iter().collect(),
+        memory_bytes: args.memory,
+    };
+    let job = session.client.provision_vdb_group(&request)?;
+    change(session, &args.name, args.job, job)
+}
+
+/// Waits for a job that leaves a VDB group, and shows it.
+fn change(session: &Session, name: &str, args: JobArgs, job: JobId) -> Result<(), Failure> {
+    session.follow(job, args, |_| {
+        session.output.print(&session.client.show_vdb_group(name)?, vdb_group_text);
+        Ok(())
+    })
+}
+
+/// The group or the VDB group of a name.
+fn find(session: &Session, name: &str) -> Result<Found, Failure> {
+    let missing = |failure: &Failure| failure.code == ErrorKind::NotFound;
+    match session.client.show_group(name) {
+        Err(failure) if missing(&failure) => {}
+        found => return found.map(Found::Group),
+    }
+    session.client.show_vdb_group(name).map(Found::Vdbs).map_err(|failure| {
+        if !missing(&failure) {
+            return failure;
+        }
+        let message = format!("there is no group and no VDB group named '{name}'");
+        Failure::new(ErrorKind::NotFound, message, "list them: offshoot group list")
+    })
+}
+
+fn show(session: &Session, args: &NameArgs) -> Result<(), Failure> {
+    match find(session, &args.name)? {
+        Found::Group(group) => session.output.print(&group, group_text),
+        Found::Vdbs(group) => session.output.print(&group, vdb_group_text),
+    }
+    Ok(())
+}
+
+fn delete(session: &Session, name: &str, yes: bool, args: JobArgs) -> Result<(), Failure> {
+    let group = match find(session, name)? {
+        Found::Group(group) => {
+            session.client.delete_group(name)?;
+            session.output.print(&group, |_| format!("{name} is deleted; its dSources stay"));
+            return Ok(());
+        }
+        Found::Vdbs(group) => group,
+    };
+    let vdbs: Vec<&str> = group.vdbs.iter().map(|vdb| vdb.name.as_str()).collect();
+    removal::confirm_with(session, "delete", name, &vdbs, yes)?;
+    let job = session.client.delete_vdb_group(name)?;
+    session.follow(job, args, |job| {
+        session.done(&job, format!("{name} is deleted with {}", vdbs.join(", ")));
+        Ok(())
+    })
+}
+
+fn list(session: &Session) -> Result<(), Failure> {
+    let groups = session.client.list_groups()?.groups;
+    let vdb_groups = session.client.list_vdb_groups()?.vdb_groups;
+    session.output.print(&Lists { groups, vdb_groups }, list_text);
+    Ok(())
+}
+
+fn list_text(lists: &Lists) -> String {
+    if lists.groups.is_empty() && lists.vdb_groups.is_empty() {
+        return "there is no group; make one with: offshoot group create".to_owned();
+    }
+    let members = |all: &[GroupMember]| joined(all.iter().map(|one| one.name.as_str()));
+    let groups = lists.groups.iter().map(|group| {
+        let latest = or_dash(group.latest.map(seconds));
+        vec![group.name.clone(), "dSources".to_owned(), members(&group.members), latest]
+    });
+    let vdb_groups = lists.vdb_groups.iter().map(|group| {
+        let vdbs = joined(group.vdbs.iter().map(|vdb| vdb.name.as_str()));
+        vec![group.name.clone(), "VDBs".to_owned(), vdbs, or_dash(group.moment.map(seconds))]
+    });
+    table(&["name", "of", "members", "moment"], groups.chain(vdb_groups).collect())
+}
+
+fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn group_text(group: &Group) -> String {
+    let fields = Fields::default()
+        .add("name", &group.name)
+        .add("latest of all", or_dash(group.latest.map(|time| time.to_string())))
+        .add("created at", group.created_at)
+        .add_warnings(&group.warnings);
+    format!("{}\n{}", fields.text(), members_text(&group.members))
+}
+
+fn vdb_group_text(group: &VdbGroup) -> String {
+    let fields = Fields::default()
+        .add("name", &group.name)
+        .add("group", &group.group)
+        .add("moment", or_dash(group.moment.map(|time| time.to_string())))
+        .add("created at", group.created_at)
+        .add_warnings(&group.warnings);
+    let row = |vdb: &Vdb| {
+        let moment = or_dash(vdb.moment.time.map(seconds));
+        vec![vdb.name.clone(), word(&vdb.state), vdb.parent.clone(), moment, vdb.uri.clone()]
+    };
+    let heads = ["VDB", "state", "parent", "moment", "uri"];
+    let vdbs = table(&heads, group.vdbs.iter().map(row).collect());
+    format!("{}\n{vdbs}\n{}", fields.text(), members_text(&group.members))
+}
+
+fn members_text(members: &[GroupMember]) -> String {
+    let row = |one: &GroupMember| {
+        let skew = one.clock_skew_ms.map(|skew| format!("{skew:+} ms"));
+        vec![one.name.clone(), word(&one.state), or_dash(one.synced_to.map(seconds)), or_dash(skew)]
+    };
+    let heads = ["dSource", "state", "received to", "clock"];
+    table(&heads, members.iter().map(row).collect())
+}
