@@ -6,4 +6,5 @@
 mod abort;
 mod chaos;
 mod course;
+mod parts;
 mod world;
