@@ -16,7 +16,10 @@ pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserComm
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use job::JobCommand;
-pub use mask::{ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, MaskCommand};
+pub use mask::{
+    ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, DiscoverArgs as MaskDiscoverArgs,
+    InitArgs as MaskInitArgs, MaskCommand, PreviewArgs as MaskPreviewArgs,
+};
 pub use moment::MomentArgs;
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};

@@ -1,9 +1,10 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
 use offshoot_api::{
-    ApplyMask, Bookmark, CreateBookmark, Dsource, Job, Ledger, LinkDsource, Mask, Policy,
-    PoolStatus, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, RotateSecrets, ScrubPool,
-    ScrubReport, Secrets, SetDsource, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
+    ApplyMask, Bookmark, CreateBookmark, DiscoverMask, Discovery, Dsource, Job, Ledger,
+    LinkDsource, Mask, MaskPreview, Policy, PoolStatus, PreviewMask, ProvisionVdb, RefreshVdb,
+    ReparentVdb, RewindVdb, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
+    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -68,6 +69,14 @@ pub trait EngineService: Send + Sync + 'static {
     fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
     /// Holds rules against a dSource.
     fn check_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
+    /// Looks for what should be masked.
+    fn discover_mask(&self, request: DiscoverMask) -> Result<JobId, Failure>;
+    /// What such a job found.
+    fn show_discovery(&self, job: JobId) -> Result<Discovery, Failure>;
+    /// Masks some rows, to be looked at.
+    fn preview_mask(&self, request: PreviewMask) -> Result<JobId, Failure>;
+    /// These rows, once.
+    fn show_preview(&self, job: JobId) -> Result<MaskPreview, Failure>;
     /// All masked dSources, by name.
     fn list_masks(&self) -> Result<Vec<Mask>, Failure>;
     /// One masked dSource.

@@ -55,6 +55,10 @@ pub enum JobKind {
     MaskApply,
     /// Holds rules of masking against a dSource.
     MaskCheck,
+    /// Looks for what should be masked.
+    MaskDiscover,
+    /// Shows what rules make of some rows.
+    MaskPreview,
     /// Gives up what a policy does not keep.
     Retention,
     /// Gives space back that nothing needs.
@@ -94,6 +98,8 @@ impl JobKind {
             JobKind::BookmarkDelete => "bookmark_delete",
             JobKind::MaskApply => "mask_apply",
             JobKind::MaskCheck => "mask_check",
+            JobKind::MaskDiscover => "mask_discover",
+            JobKind::MaskPreview => "mask_preview",
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",

@@ -223,6 +223,12 @@ pub const MASK_AGAIN: Case = Case {
 pub const MASK_CHECK: Case =
     Case { setup: MASKED_BEFORE, action: "mask-check shop", works: &["sync shop"], ..PLAIN };
 
+pub const MASK_DISCOVER: Case =
+    Case { setup: MASKED_BEFORE, action: "mask-discover shop", works: &["sync shop"], ..PLAIN };
+
+pub const MASK_PREVIEW: Case =
+    Case { setup: MASKED_BEFORE, action: "mask-preview shop", works: &["sync shop"], ..PLAIN };
+
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
 
@@ -281,6 +287,8 @@ macro_rules! each_case {
             masking: MASK,
             masking_again: MASK_AGAIN,
             rules_held_against_a_dsource: MASK_CHECK,
+            what_to_mask: MASK_DISCOVER,
+            masked_rows_to_look_at: MASK_PREVIEW,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,

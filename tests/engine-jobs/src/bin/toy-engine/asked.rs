@@ -2,7 +2,9 @@
 
 use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Moment, PolicyChange};
-use offshoot_engine::{BookmarkRequest, Engine, LinkRequest, MaskRequest, ProvisionRequest};
+use offshoot_engine::{
+    BookmarkRequest, Engine, LinkRequest, MaskRequest, PreviewRequest, ProvisionRequest,
+};
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -31,6 +33,8 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["unmark", name] => engine.bookmarks().delete(name)?,
         ["mask", name, from] => mask(engine, name, from)?,
         ["mask-check", from] => engine.masks().check(rules_for(from))?,
+        ["mask-discover", from] => engine.masks().discover(from, 10)?,
+        ["mask-preview", from] => engine.masks().preview(preview(from))?,
         ["reclaim"] => engine.pool().reclaim()?,
         ["rotate"] => engine.secrets().rotate(false)?,
         ["rotate", "forget"] => engine.secrets().rotate(true)?,
@@ -59,6 +63,16 @@ const RULES: &str = "k";
 
 fn rules_for(from: &str) -> MaskRequest {
     MaskRequest { from: from.to_owned(), rules: RULES.to_owned(), ..Default::default() }
+}
+
+fn preview(from: &str) -> PreviewRequest {
+    PreviewRequest {
+        from: from.to_owned(),
+        rules: RULES.to_owned(),
+        table: RULES.to_owned(),
+        rows: 3,
+        originals: false,
+    }
 }
 
 fn mask(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> {
