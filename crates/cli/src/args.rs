@@ -230,7 +230,7 @@ pub struct LoginArgs {
     pub fingerprint: Option<String>,
 }
 
-/// Show what Offshoot does: a sample source, a dSource linked to it, three VDBs, a tour
+/// Show what Offshoot does: a sample source, a dSource linked to it, four VDBs, one of them masked, a tour
 ///
 /// Starts its own PostgreSQL and engine in a scratch directory, which is removed at the end. Without --exit
 /// everything keeps running until Ctrl-C, so that you can try it.
