@@ -38,6 +38,9 @@ pub use group::{
 };
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
+pub use mask::looking::{
+    DiscoverMask, Discovery, FoundColumn, MaskPreview, PreviewColumn, PreviewMask, PreviewValue,
+};
 pub use mask::{ApplyMask, Mask, MaskList, MaskMode, MaskState, MaskTable, MaskTableState};
 pub use moment::{Moment, Position};
 pub use policy::{Policy, PolicyList, SetPolicy};

@@ -1,5 +1,7 @@
 //! Masking.
 
+pub mod looking;
+
 use crate::ErrorDetail;
 use jiff::Timestamp;
 use offshoot_types::SnapshotId;

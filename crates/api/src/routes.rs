@@ -64,6 +64,14 @@ pub const VDB_GROUP_BOOKMARK: &str = "/api/v1/vdb-groups/{name}/bookmark";
 pub const MASKS: &str = "/api/v1/masks";
 /// POST: hold rules against a dSource.
 pub const MASKS_CHECK: &str = "/api/v1/masks/check";
+/// POST: look for what should be masked.
+pub const MASK_DISCOVERIES: &str = "/api/v1/mask-discoveries";
+/// GET: what was found.
+pub const MASK_DISCOVERY: &str = "/api/v1/mask-discoveries/{id}";
+/// POST: mask some rows, to be looked at.
+pub const MASK_PREVIEWS: &str = "/api/v1/mask-previews";
+/// GET: these rows, once.
+pub const MASK_PREVIEW: &str = "/api/v1/mask-previews/{id}";
 /// GET: one masked dSource.
 pub const MASK: &str = "/api/v1/masks/{name}";
 /// GET: all bookmarks; POST: set one.

@@ -18,7 +18,10 @@ pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCo
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
 pub use job::JobCommand;
-pub use mask::{ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, MaskCommand};
+pub use mask::{
+    ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, DiscoverArgs as MaskDiscoverArgs,
+    InitArgs as MaskInitArgs, MaskCommand, PreviewArgs as MaskPreviewArgs,
+};
 pub use moment::{MomentArgs, TimeArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
@@ -236,7 +239,7 @@ pub struct LoginArgs {
     pub fingerprint: Option<String>,
 }
 
-/// Show what Offshoot does: a sample source, a dSource linked to it, three VDBs, a tour
+/// Show what Offshoot does: a sample source, a dSource linked to it, four VDBs, one of them masked, a tour
 ///
 /// Starts its own PostgreSQL and engine in a scratch directory, which is removed at the end. Without --exit
 /// everything keeps running until Ctrl-C, so that you can try it.

@@ -17,7 +17,7 @@ mod snapshot;
 mod timeflow;
 mod vdb;
 
-use crate::args::{Cli, Command, DemoArgs, JobArgs, PoolCommand};
+use crate::args::{Cli, Command, DemoArgs, JobArgs, MaskCommand, PoolCommand};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::target;
@@ -41,6 +41,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Pool(PoolCommand::Check { secret_key }) => {
             return pool::check(&cli.target, secret_key.clone(), output);
         }
+        Command::Mask(MaskCommand::Init(args)) => mask::init(&args, output)?,
         command => {
             let client = Client::new(target::resolve(&cli.target)?)?;
             let session = Session { client, output };

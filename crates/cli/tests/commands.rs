@@ -253,6 +253,27 @@ fn dsources_are_masked_and_rules_checked() {
     assert_eq!(world.run("mask status --json").document()["masks"][0]["source"], "prod");
     world.run("mask status nothing --json").fails(1, "not_found");
     assert!(world.run(&format!("mask check {rules} --from prod --strict")).ok().contains("fit"));
+    let begun = world.pool.path().join("begun.yaml");
+    let begun = begun.display();
+    assert!(world.run(&format!("mask init {begun}")).ok().contains("mask check"));
+    let text = std::fs::read_to_string(begun.to_string()).unwrap();
+    assert!(text.contains("version: 1"), "{text}");
+    world.run(&format!("mask init {begun} --json")).fails(1, "already_exists");
+    world.run(&format!("mask init {begun} --force")).ok();
+
+    let found = world.run("mask discover prod --json").document();
+    assert_eq!(found["findings"][0]["column"], "email");
+    assert!(world.run("mask discover prod").ok().contains("key: main"));
+    let out = world.pool.path().join("out.yaml");
+    let line = format!("mask discover prod --out {}", out.display());
+    assert!(world.run(&line).ok().contains("1 columns"));
+    assert!(std::fs::read_to_string(&out).unwrap().contains("key: main"));
+    world.run(&format!("{line} --json")).fails(1, "already_exists");
+    let preview = format!("mask preview {rules} --from prod --table public.customers");
+    let shown = world.run(&preview).ok();
+    assert!(shown.contains("masked@example.com") && !shown.contains("maria"), "{shown}");
+    let shown = world.run(&format!("{preview} --show-originals")).ok();
+    assert!(shown.contains("maria@firm.test -> masked@example.com"), "{shown}");
     world.run("mask apply /nowhere/rules.yaml --from prod --json").fails(1, "invalid_input");
 }
 

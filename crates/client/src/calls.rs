@@ -3,12 +3,12 @@
 use crate::Client;
 use offshoot_api::{
     AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
-    CreateGroup, CreateToken, CreatedToken, Dsource, DsourceList, Group, GroupList, Job,
-    JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, Policy, PolicyList, PoolStatus,
-    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
-    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
-    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList,
-    Vdb, VdbGroup, VdbGroupList, VdbList, routes,
+    CreateGroup, CreateToken, CreatedToken, DiscoverMask, Discovery, Dsource, DsourceList, Group,
+    GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview, Policy,
+    PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
+    RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
+    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
+    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -280,6 +280,26 @@ impl Client {
     /// Holds rules against a dSource.
     pub fn check_mask(&self, request: &ApplyMask) -> Result<JobId, Failure> {
         self.post_json(routes::MASKS_CHECK, request).map(accepted)
+    }
+
+    /// Looks for what should be masked.
+    pub fn discover_mask(&self, request: &DiscoverMask) -> Result<JobId, Failure> {
+        self.post_json(routes::MASK_DISCOVERIES, request).map(accepted)
+    }
+
+    /// What such a job found.
+    pub fn show_discovery(&self, job: JobId) -> Result<Discovery, Failure> {
+        self.get(&routes::fill(routes::MASK_DISCOVERY, &job.to_string()))
+    }
+
+    /// Masks some rows of a table, to be looked at.
+    pub fn preview_mask(&self, request: &PreviewMask) -> Result<JobId, Failure> {
+        self.post_json(routes::MASK_PREVIEWS, request).map(accepted)
+    }
+
+    /// These rows, once.
+    pub fn show_preview(&self, job: JobId) -> Result<MaskPreview, Failure> {
+        self.get(&routes::fill(routes::MASK_PREVIEW, &job.to_string()))
     }
 
     /// All masked dSources, by name.

@@ -45,7 +45,10 @@ pub use connector::{Connector, Layout};
 pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, read_full};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
-pub use masking::{Masked, MaskedTable, Masker, Masking, MaskingTick, RulesChecked, TableState};
+pub use masking::{
+    DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview, PreviewColumn,
+    PreviewValue, RulesChecked, TableState,
+};
 pub use point::{PointMaker, RecoveryPoint};
 pub use registry::Registry;
 pub use server::{

@@ -1,8 +1,9 @@
 //! Replacing what a copy may not show.
 
 use crate::{DataDir, Server};
-use offshoot_domain::Secret;
+use offshoot_domain::{Discovered, Secret};
 use offshoot_types::Failure;
+use std::fmt;
 use std::sync::Arc;
 
 /// Masks copies.
@@ -12,7 +13,22 @@ pub trait Masker: Send + Sync {
     /// # Errors
     /// `InvalidInput` naming the rule that is not understood.
     fn read(&self, rules: &str) -> Result<Box<dyn Masking>, Failure>;
+
+    /// Looks through a copy, by its server, for what should be masked: at names first, then at about `sample` values of
+    /// each column, taken here and there. Nothing of what it returns tells a value.
+    ///
+    /// # Errors
+    /// When the server cannot be asked; the tick's.
+    fn discover(
+        &self,
+        server: &dyn Server,
+        sample: u32,
+        tick: &mut DiscoveryTick<'_>,
+    ) -> Result<Discovered, Failure>;
 }
+
+/// Told how many tables were looked through, and of how many. An error ends it.
+pub type DiscoveryTick<'a> = dyn FnMut(u64, u64) -> Result<(), Failure> + 'a;
 
 /// Told how far masking has come: every table that the rules name. An error ends the masking.
 pub type MaskingTick<'a> = dyn FnMut(&[MaskedTable]) -> Result<(), Failure> + 'a;
@@ -28,6 +44,19 @@ pub trait Masking: Send + Sync {
     /// # Errors
     /// When the server cannot be asked.
     fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure>;
+
+    /// Shows what the rules make of some rows of one table, and changes nothing.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the rules do not fit or name no column of the table; when a row cannot be masked, as
+    /// [`Masking::mask`].
+    fn preview(
+        &self,
+        server: &dyn Server,
+        key: &Secret,
+        table: &str,
+        rows: u32,
+    ) -> Result<Preview, Failure>;
 
     /// Masks a copy by its server, which has replayed all it will, has no way to its source and is reached
     /// by the engine alone. With the same key the same value gets the same mask, in any copy. A copy whose
@@ -61,6 +90,44 @@ pub struct RulesChecked {
     pub idle: Vec<String>,
     /// What looks as if it had to be masked and has no rule: the column, and why.
     pub unruled: Vec<String>,
+}
+
+/// Rows of a table as they would be masked: only columns that rules mask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// The table as its users name it.
+    pub table: String,
+    /// The columns, and how they are masked.
+    pub columns: Vec<PreviewColumn>,
+    /// A value for each of the columns.
+    pub rows: Vec<Vec<PreviewValue>>,
+}
+
+/// A column that rules mask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviewColumn {
+    /// Its name.
+    pub name: String,
+    /// The name of its algorithm.
+    pub algorithm: String,
+}
+
+/// A value and its mask.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PreviewValue {
+    /// As production has it; none: NULL.
+    pub before: Option<String>,
+    /// Its mask; none: NULL.
+    pub after: Option<String>,
+    /// Whether the rules mask it; where not, `after` is the same as `before`.
+    pub masked: bool,
+}
+
+/// Tells no value.
+impl fmt::Debug for PreviewValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.masked { "PreviewValue(masked)" } else { "PreviewValue(kept)" })
+    }
 }
 
 /// What was masked.

@@ -2,6 +2,7 @@
 
 mod checks;
 mod interrupt;
+mod masking;
 mod voice;
 
 use crate::report::{MadeVdb, Report, Space};
@@ -84,8 +85,10 @@ fn show(
     checks::branch(&stage, voice, report, [&first, &second, &branch])?;
     interrupt.check()?;
     show_space(&stage, voice, report)?;
+    interrupt.check()?;
+    let masked = masking::show(&stage, voice, report)?;
     voice.heading("Connect");
-    for vdb in [&first, &second, &branch] {
+    for vdb in [&first, &second, &branch, &masked] {
         voice.say(&format!("  {:<7} psql '{}'", vdb.name, vdb.uri));
     }
     let pool = stage.engine.pool().display();
@@ -107,6 +110,7 @@ fn set_the_stage(options: &DemoOptions, voice: &Voice, report: &mut Report) -> R
         let bin_dir = find_newest()?;
         Source::start(&scratch, SourceOptions { bin_dir, scale: options.scale, settings: vec![] })
     })?;
+    masking::fill(&source)?;
     let writer = source.start_writes(Duration::from_millis(50));
     voice.heading("Offshoot");
     let engine = voice.timed(report, "engine on a fresh pool", || {

@@ -27,7 +27,10 @@ pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
 pub use group::{Group, VdbGroup};
-pub use masking::{MaskedRows, MaskedRowsState, Masking, MaskingRun, is_masked, masked_identity};
+pub use masking::{
+    Discovered, FoundColumn, MaskedRows, MaskedRowsState, Masking, MaskingRun, is_masked,
+    masked_identity,
+};
 pub use moment::{Moment, ParsedTime, Position, parse_time, parse_time_near};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};

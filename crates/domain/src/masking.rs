@@ -47,6 +47,34 @@ impl Masking {
     }
 }
 
+/// What a copy was found to hold that should be masked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Discovered {
+    /// By table, and by column as they lie there.
+    pub findings: Vec<FoundColumn>,
+    /// Rules for them, to be reviewed.
+    pub rules: String,
+}
+
+/// A column that should be masked. It never tells a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundColumn {
+    /// Its table as its users name it.
+    pub table: String,
+    /// Its name.
+    pub column: String,
+    /// What it seems to hold: `e-mail`.
+    pub kind: String,
+    /// The rule that is proposed for it.
+    pub algorithm: String,
+    /// How sure that is, from 0 to 1.
+    pub confidence: f32,
+    /// What it was told from.
+    pub why: String,
+    /// How many values were looked at.
+    pub samples: u64,
+}
+
 /// A run of masking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MaskingRun {

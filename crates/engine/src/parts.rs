@@ -1,6 +1,7 @@
 //! The engine's parts as jobs see them, and how jobs begin.
 
 use crate::following::Following;
+use crate::serving::previews::Previews;
 use crate::space::room;
 use offshoot_domain::Owner;
 use offshoot_types::{ErrorKind, Failure, JobId};
@@ -22,13 +23,20 @@ pub struct Parts {
     following: Following,
     /// Objects whose retention should be checked soon, before the next regular check.
     pub retention_wanted: Mutex<HashSet<Owner>>,
+    /// Masked rows that somebody asked to see.
+    pub previews: Previews,
     runner: OnceLock<Runner<Parts>>,
 }
 
 impl Parts {
     /// Parts that have no runner of jobs yet.
     pub fn new(following: Following) -> Parts {
-        Parts { following, retention_wanted: Mutex::default(), runner: OnceLock::new() }
+        Parts {
+            following,
+            retention_wanted: Mutex::default(),
+            previews: Previews::default(),
+            runner: OnceLock::new(),
+        }
     }
 
     /// Lets jobs begin.

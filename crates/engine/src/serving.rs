@@ -3,6 +3,7 @@
 pub mod data_files;
 pub mod exposure;
 pub mod owners;
+pub mod previews;
 pub mod servers;
 pub mod vdb;
 pub mod volumes;

@@ -20,10 +20,12 @@ use offshoot_domain::Secret;
 use offshoot_masking::{MaskingKey, Ruleset};
 use offshoot_types::{ErrorKind, Failure};
 
+mod discover;
 mod facts;
 mod finish;
 mod flow;
 mod plan;
+mod preview;
 mod refusal;
 mod remains;
 mod rewrite;
@@ -33,7 +35,9 @@ mod verify;
 mod watch;
 mod wire;
 
+pub use discover::discover;
 pub use finish::finish;
+pub use preview::preview;
 pub use wire::Door;
 
 use offshoot_connector::DataDir;

@@ -207,7 +207,7 @@ fn last_answer(refusal: Refusal) -> Response {
 
 fn body_bytes_max(route: Option<&str>) -> usize {
     match route {
-        Some(routes::MASKS | routes::MASKS_CHECK) => RULES_BYTES_MAX,
+        Some(routes::MASKS | routes::MASKS_CHECK | routes::MASK_PREVIEWS) => RULES_BYTES_MAX,
         _ => BODY_BYTES_MAX,
     }
 }

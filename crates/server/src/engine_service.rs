@@ -280,6 +280,23 @@ impl EngineService for LocalEngine {
         self.engine.masks().check(masks::request(request))
     }
 
+    fn discover_mask(&self, request: api::DiscoverMask) -> Result<JobId, Failure> {
+        let sample = masks::within(request.sample, masks::SAMPLE, "values")?;
+        self.engine.masks().discover(&request.from, sample)
+    }
+
+    fn show_discovery(&self, job: JobId) -> Result<api::Discovery, Failure> {
+        self.engine.masks().discovery(job).map(masks::discovery)
+    }
+
+    fn preview_mask(&self, request: api::PreviewMask) -> Result<JobId, Failure> {
+        self.engine.masks().preview(masks::preview_request(request)?)
+    }
+
+    fn show_preview(&self, job: JobId) -> Result<api::MaskPreview, Failure> {
+        self.engine.masks().previewed(job).map(masks::preview)
+    }
+
     fn list_masks(&self) -> Result<Vec<api::Mask>, Failure> {
         Ok(self.engine.masks().list()?.into_iter().map(masks::mask).collect())
     }

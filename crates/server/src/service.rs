@@ -1,10 +1,11 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
 use offshoot_api::{
-    ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, Dsource, Group, Job,
-    Ledger, LinkDsource, Mask, Policy, PoolStatus, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
-    RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
-    Secrets, SetDsource, SetPolicy, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
+    ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, DiscoverMask, Discovery,
+    Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy, PoolStatus, PreviewMask,
+    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
+    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
+    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -100,6 +101,14 @@ pub trait EngineService: Send + Sync + 'static {
     fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
     /// Holds rules against a dSource.
     fn check_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
+    /// Looks for what should be masked.
+    fn discover_mask(&self, request: DiscoverMask) -> Result<JobId, Failure>;
+    /// What such a job found.
+    fn show_discovery(&self, job: JobId) -> Result<Discovery, Failure>;
+    /// Masks some rows, to be looked at.
+    fn preview_mask(&self, request: PreviewMask) -> Result<JobId, Failure>;
+    /// These rows, once.
+    fn show_preview(&self, job: JobId) -> Result<MaskPreview, Failure>;
     /// All masked dSources, by name.
     fn list_masks(&self) -> Result<Vec<Mask>, Failure>;
     /// One masked dSource.

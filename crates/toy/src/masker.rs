@@ -4,9 +4,10 @@ use crate::journal::Journal;
 use crate::server::ToyServer;
 use crate::state::JOURNAL;
 use offshoot_connector::{
-    DataDir, Masked, MaskedTable, Masker, Masking, MaskingTick, RulesChecked, Server, TableState,
+    DataDir, DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview,
+    RulesChecked, Server, TableState,
 };
-use offshoot_domain::Secret;
+use offshoot_domain::{Discovered, Secret};
 use offshoot_types::{ErrorKind, Failure};
 use std::any::Any;
 use std::sync::Arc;
@@ -32,6 +33,18 @@ impl Masker for ByPrefix {
             )),
             None => Ok(Box::new(Prefixes { key: key.unwrap_or_else(|| KEY.to_owned()), prefixes })),
         }
+    }
+
+    /// Its keys tell nothing.
+    fn discover(
+        &self,
+        server: &dyn Server,
+        _: u32,
+        tick: &mut DiscoveryTick<'_>,
+    ) -> Result<Discovered, Failure> {
+        toy(server)?.keys()?;
+        tick(1, 1)?;
+        Ok(Discovered::default())
     }
 }
 
@@ -63,6 +76,17 @@ impl Masking for Prefixes {
 
     fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure> {
         Ok(RulesChecked { idle: self.idle(toy(server)?)?, ..RulesChecked::default() })
+    }
+
+    fn preview(
+        &self,
+        server: &dyn Server,
+        _: &Secret,
+        table: &str,
+        _: u32,
+    ) -> Result<Preview, Failure> {
+        toy(server)?.keys()?;
+        Ok(Preview { table: table.to_owned(), columns: Vec::new(), rows: Vec::new() })
     }
 
     fn mask(

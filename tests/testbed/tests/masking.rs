@@ -285,3 +285,65 @@ fn masking_survives_a_kill_and_can_be_cancelled() {
     let left = "SELECT count(*) FROM customers WHERE name LIKE 'Zyx%' OR email LIKE 'zyx%'";
     assert_eq!(db.number(left).unwrap(), 0);
 }
+
+/// Proposed rules are a start that can be applied; nothing that is shown before somebody asks for it is of production.
+#[test]
+fn what_to_mask_is_found_and_shown_masked() {
+    let bed = started();
+    bed.source
+        .connect("postgres")
+        .unwrap()
+        .execute(
+            "CREATE TABLE payments (id int PRIMARY KEY, a text, b text, c text, d text, code text);
+             INSERT INTO payments SELECT n, 'zyx.secret@' || n || '.test', \
+               '+41 44 999 77 ' || (10 + n % 90), \
+               (ARRAY['4111111111111111', '5500005555555559', '340000000000009', '30000000000004', \
+                 '6011000000000004', '4012888888881881'])[1 + n % 6], \
+               (ARRAY['DE89370400440532013000', 'CH9300762011623852957', 'GB29NWBK60161331926819', \
+                 'FR1420041010050500013M02606', 'AT611904300234573201'])[1 + n % 5], \
+               'A-' || n FROM generate_series(1, 400) n",
+        )
+        .unwrap();
+    let found = run(&bed, "mask discover shop").unwrap();
+    let kind = |table: &str, column: &str| {
+        let all = found["findings"].as_array().unwrap();
+        let one = |one: &&Value| one["table"] == table && one["column"] == column;
+        all.iter().find(one).map(|one| one["kind"].as_str().unwrap().to_owned())
+    };
+    for (column, expected) in
+        [("a", "e-mail"), ("b", "telephone number"), ("c", "payment card"), ("d", "IBAN")]
+    {
+        assert_eq!(kind("public.payments", column).as_deref(), Some(expected), "{found}");
+    }
+    assert_eq!(kind("public.payments", "code"), None);
+    assert_eq!(kind("public.customers", "email").as_deref(), Some("e-mail"), "{found}");
+    for canary in CANARIES.iter().chain(&["DE8937", "411111"]) {
+        assert!(!found.to_string().contains(canary), "{canary}: {found}");
+    }
+    // By names alone the columns without one are not found.
+    let named = run(&bed, "mask discover shop --sample 0").unwrap();
+    assert!(!named.to_string().contains("public.payments"), "{named}");
+
+    let shown = run(&bed, "mask preview RULES --from shop --table customers --rows 3").unwrap();
+    assert_eq!(shown["rows"].as_array().unwrap().len(), 3, "{shown}");
+    for canary in CANARIES {
+        assert!(!shown.to_string().contains(canary), "{canary}: {shown}");
+    }
+    let line = "mask preview RULES --from shop --table public.customers --rows 3 --show-originals";
+    let both = run(&bed, line).unwrap();
+    assert!(both.to_string().contains("zyx.secret@"), "{both}");
+    for (masked, both) in
+        shown["rows"].as_array().unwrap().iter().zip(both["rows"].as_array().unwrap())
+    {
+        assert_eq!(masked[0]["after"], both[0]["after"]);
+    }
+    is_refused(&bed, "mask preview RULES --from shop --table nowhere", "not_found");
+    is_refused(&bed, "mask preview RULES --from shop --table visits", "invalid_input");
+
+    let proposed = found["rules"].as_str().unwrap();
+    std::fs::write(rules(&bed), proposed).unwrap();
+    run(&bed, "mask check RULES --from shop").unwrap();
+    // What is there to begin with is a ruleset, too.
+    run(&bed, "mask init RULES --force").unwrap();
+    run(&bed, "mask preview RULES --from shop --table customers").unwrap();
+}

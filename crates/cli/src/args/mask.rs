@@ -7,8 +7,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum MaskCommand {
-    Apply(ApplyArgs),
+    Init(InitArgs),
+    Discover(DiscoverArgs),
     Check(CheckArgs),
+    Preview(PreviewArgs),
+    Apply(ApplyArgs),
     /// Show what is masked, with which rules, and how far a run is
     #[command(
         after_help = "Examples:\n  offshoot mask status\n  offshoot mask status shop-masked --json"
@@ -67,4 +70,62 @@ pub struct CheckArgs {
     pub strict: bool,
     #[command(flatten)]
     pub job: JobArgs,
+}
+
+/// Write a ruleset to begin with, with comments
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  offshoot mask init masking.yaml")]
+pub struct InitArgs {
+    /// The file to write
+    #[arg(value_name = "FILE", default_value = "masking.yaml")]
+    pub file: PathBuf,
+    /// Overwrite a file that is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Look for columns that should be masked, and write rules for them to be reviewed
+///
+/// Looks at the names of columns, then at some of their values, in a private server on the latest moment. No value leaves
+/// the engine.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot mask discover shop --out masking.yaml\n  \
+                        offshoot mask discover shop --json")]
+pub struct DiscoverArgs {
+    /// The dSource to look through
+    #[arg(value_name = "DSOURCE")]
+    pub from: String,
+    /// Write the rules into this file, which must not be there, instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Look at about so many values of each column; 0: at names alone
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub sample: u32,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// Show what rules make of some rows of a table
+///
+/// Shows only columns that the rules mask, and only their masks. Nothing of it is kept.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  offshoot mask preview masking.yaml --from shop --table public.customers"
+)]
+pub struct PreviewArgs {
+    /// The file with the rules, in YAML
+    #[arg(value_name = "RULES")]
+    pub rules: PathBuf,
+    /// The dSource that the rows are of
+    #[arg(long, value_name = "DSOURCE")]
+    pub from: String,
+    /// The table
+    #[arg(long, value_name = "TABLE")]
+    pub table: String,
+    /// How many rows
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub rows: u32,
+    /// Show the values of production beside their masks; for administrators
+    #[arg(long)]
+    pub show_originals: bool,
 }

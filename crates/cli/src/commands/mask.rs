@@ -1,8 +1,12 @@
 //! `offshoot mask …`
 
+mod looking;
+
 use super::Session;
+
 use crate::args::{MaskApplyArgs, MaskCheckArgs, MaskCommand};
 use crate::output::{Fields, duration, or_dash, seconds, table, word};
+pub use looking::init;
 use offshoot_api::{ApplyMask, Job, Mask, MaskTable};
 use offshoot_types::{ErrorKind, Failure};
 use std::path::Path;
@@ -14,6 +18,10 @@ const RULES_BYTES_MAX: u64 = 16 << 20;
 pub fn run(session: &Session, command: MaskCommand) -> Result<(), Failure> {
     let client = &session.client;
     match command {
+        // It asks no engine, so it has run before.
+        MaskCommand::Init(args) => init(&args, session.output),
+        MaskCommand::Discover(args) => looking::discover(session, args),
+        MaskCommand::Preview(args) => looking::preview(session, &args),
         MaskCommand::Apply(args) => apply(session, args),
         MaskCommand::Check(args) => check(session, &args),
         MaskCommand::Status { name: Some(name) } => {

@@ -71,6 +71,10 @@ pub enum JobKind {
     GroupStop,
     /// Deletes a VDB group with its VDBs.
     GroupDelete,
+    /// Looks for what should be masked.
+    MaskDiscover,
+    /// Shows what rules make of some rows.
+    MaskPreview,
     /// Gives up what a policy does not keep.
     Retention,
     /// Gives space back that nothing needs.
@@ -118,6 +122,8 @@ impl JobKind {
             JobKind::GroupStart => "group_start",
             JobKind::GroupStop => "group_stop",
             JobKind::GroupDelete => "group_delete",
+            JobKind::MaskDiscover => "mask_discover",
+            JobKind::MaskPreview => "mask_preview",
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",

@@ -1,11 +1,13 @@
 //! What can be asked of masked dSources.
 
 use crate::core::job_kind::JobKind;
+use crate::jobs::mask::looking::{self, DISCOVERED, Place, Search, Show};
 use crate::jobs::mask::{self, Input, TABLES};
 use crate::parts::Parts;
 use jiff::Timestamp;
 use offshoot_catalog::Job;
-use offshoot_domain::{Dsource, MaskedRows, Masking, Moment, ObjectName};
+use offshoot_connector::Preview;
+use offshoot_domain::{Discovered, Dsource, MaskedRows, Masking, Moment, ObjectName};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
 use std::sync::Arc;
 
@@ -25,6 +27,21 @@ pub struct MaskRequest {
     pub rules: String,
     /// How often to renew it.
     pub every_ms: Option<u64>,
+}
+
+/// What to show of masked rows.
+#[derive(Debug, Clone)]
+pub struct PreviewRequest {
+    /// The name of the dSource.
+    pub from: String,
+    /// The rules, as the kind of database reads them.
+    pub rules: String,
+    /// The table.
+    pub table: String,
+    /// How many rows.
+    pub rows: u32,
+    /// Whether the values are shown as they are, too.
+    pub originals: bool,
 }
 
 /// How a masked dSource stands.
@@ -77,6 +94,51 @@ impl Masks<'_> {
     /// As [`Masks::apply`].
     pub fn check(&self, request: MaskRequest) -> Result<JobId, Failure> {
         mask::submit_check(self.parts, &self.input(request)?)
+    }
+
+    /// Looks through the latest moment of a dSource for what should be masked, at about `sample` values of each column.
+    ///
+    /// # Errors
+    /// `NotFound`, `MomentUnavailable`, `InvalidInput` where databases of its kind cannot be masked.
+    pub fn discover(&self, from: &str, sample: u32) -> Result<JobId, Failure> {
+        looking::submit_discovery(self.parts, &Search { place: self.place(from)?, sample })
+    }
+
+    /// What such a job found.
+    ///
+    /// # Errors
+    /// `NotFound` if it is none, or not done.
+    pub fn discovery(&self, job: JobId) -> Result<Discovered, Failure> {
+        let done = self.parts.runner()?.job(job)?;
+        DISCOVERED.find(&done.bag).ok_or_else(|| {
+            let message = format!("{job} has found nothing to mask so far, or looks for nothing");
+            Failure::new(ErrorKind::NotFound, message, "run: offshoot mask discover DSOURCE")
+        })
+    }
+
+    /// Masks some rows of a table, to be looked at; nothing of it is kept.
+    ///
+    /// # Errors
+    /// As [`Masks::apply`].
+    pub fn preview(&self, request: PreviewRequest) -> Result<JobId, Failure> {
+        let PreviewRequest { from, rules, table, rows, originals } = request;
+        let place = self.place(&from)?;
+        looking::submit_preview(self.parts, &Show { place, rules, table, rows, originals })
+    }
+
+    /// What such a job shows, once.
+    ///
+    /// # Errors
+    /// `NotFound` if it shows nothing (any more).
+    pub fn previewed(&self, job: JobId) -> Result<Preview, Failure> {
+        self.parts.previews.take(job).ok_or_else(|| {
+            let message = format!("{job} shows nothing, or somebody has seen it");
+            Failure::new(ErrorKind::NotFound, message, "run: offshoot mask preview RULES")
+        })
+    }
+
+    fn place(&self, from: &str) -> Result<Place, Failure> {
+        Ok(Place { source: self.parts.dsource(from)?.id, moment: Moment::Latest })
     }
 
     fn input(&self, request: MaskRequest) -> Result<Input, Failure> {

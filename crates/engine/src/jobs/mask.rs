@@ -9,6 +9,8 @@
 //!    ([`offshoot_connector::Masking::finish`]). Nothing leads from an image to the one that it was cloned from.
 //! 3. Masking that was cut off is begun again with a new clone, never continued on the same.
 
+pub mod looking;
+
 use crate::core::job_kind::JobKind;
 use crate::core::keys::{job_key, masking_key};
 use crate::core::kind::Kind;
@@ -22,7 +24,7 @@ use crate::jobs::snapshot::SNAPSHOT;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use crate::space::room;
-use offshoot_connector::{MaskedTable, Server, TableState};
+use offshoot_connector::{MaskedTable, Masker, Server, TableState};
 use offshoot_domain::{
     Dsource, DsourceState, MaskedRows, MaskedRowsState, Masking, MaskingRun, Moment, ObjectName,
     Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow, masked_identity,
@@ -71,7 +73,7 @@ struct Done {
 
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
-    vec![
+    let mut workflows = vec![
         Workflow::new(JobKind::MaskApply)
             .step_without_undo("resolve", resolve)
             .step("mask", mask, discard)
@@ -84,7 +86,9 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             check_rules,
             discard,
         ),
-    ]
+    ];
+    workflows.extend(looking::workflows());
+    workflows
 }
 
 /// Starts a job that makes or renews a masked dSource.
@@ -152,18 +156,25 @@ fn check_input(parts: &Parts, input: &Input) -> Result<(), Failure> {
             "name the dSource that follows production",
         ));
     }
-    rules(parts, input)?;
+    rules(parts, input.source, &input.rules)?;
     check(parts, input.source.into(), &input.moment)
 }
 
-/// The rules, understood by the kind of database they are for.
-fn rules(parts: &Parts, input: &Input) -> Result<Box<dyn offshoot_connector::Masking>, Failure> {
-    let kind = Kind::of(parts, input.source.into())?;
-    let masker = kind.connector.masker().ok_or_else(|| {
+/// What masks databases of a kind.
+fn masker(kind: &Kind) -> Result<&dyn Masker, Failure> {
+    kind.connector.masker().ok_or_else(|| {
         let message = format!("databases of the kind '{}' cannot be masked", kind.connector.kind());
         Failure::new(ErrorKind::InvalidInput, message, "mask one of another kind")
-    })?;
-    masker.read(&input.rules)
+    })
+}
+
+/// The rules, understood by the kind of database they are for.
+fn rules(
+    parts: &Parts,
+    source: DsourceId,
+    rules: &str,
+) -> Result<Box<dyn offshoot_connector::Masking>, Failure> {
+    masker(&Kind::of(parts, source.into())?)?.read(rules)
 }
 
 fn resolve(context: &Context) -> Result<(), Failure> {
@@ -194,7 +205,8 @@ fn open(context: &Context, kind: &Kind) -> Result<Arc<dyn Server>, Failure> {
 
 fn mask(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
-    let (kind, rules) = (Kind::of(parts, input.source.into())?, rules(parts, &input)?);
+    let (kind, rules) =
+        (Kind::of(parts, input.source.into())?, rules(parts, input.source, &input.rules)?);
     let server = open(context, &kind)?;
     let secret = key(parts, rules.key_name())?;
     let started = parts.elapsed_ms();
@@ -230,7 +242,8 @@ fn note(context: &Context, findings: &[String], what: &str) -> Result<(), Failur
 
 fn check_rules(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
-    let (kind, rules) = (Kind::of(parts, input.source.into())?, rules(parts, &input)?);
+    let (kind, rules) =
+        (Kind::of(parts, input.source.into())?, rules(parts, input.source, &input.rules)?);
     let checked = rules.check(&*open(context, &kind)?);
     discard(context)?;
     let checked = checked?;

@@ -3,8 +3,10 @@
 use super::host::Postgres;
 use super::server::RunningServer;
 use crate::masker::{self, Door};
-use offshoot_connector::{DataDir, Masked, Masker, Masking, MaskingTick, RulesChecked, Server};
-use offshoot_domain::Secret;
+use offshoot_connector::{
+    DataDir, DiscoveryTick, Masked, Masker, Masking, MaskingTick, Preview, RulesChecked, Server,
+};
+use offshoot_domain::{Discovered, Secret};
 use offshoot_masking::Ruleset;
 use offshoot_types::Failure;
 use std::any::Any;
@@ -13,6 +15,16 @@ use std::sync::Arc;
 impl Masker for Postgres {
     fn read(&self, rules: &str) -> Result<Box<dyn Masking>, Failure> {
         Ok(Box::new(Rules(Ruleset::parse(rules)?)))
+    }
+
+    fn discover(
+        &self,
+        server: &dyn Server,
+        sample: u32,
+        tick: &mut DiscoveryTick<'_>,
+    ) -> Result<Discovered, Failure> {
+        let door = running(server)?.with(|server| Door::of(server.spec()));
+        masker::discover(&door, sample, tick)
     }
 }
 
@@ -33,6 +45,17 @@ impl Masking for Rules {
     fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure> {
         let door = running(server)?.with(|server| Door::of(server.spec()));
         masker::check(&door, &self.0)
+    }
+
+    fn preview(
+        &self,
+        server: &dyn Server,
+        key: &Secret,
+        table: &str,
+        rows: u32,
+    ) -> Result<Preview, Failure> {
+        let door = running(server)?.with(|server| Door::of(server.spec()));
+        masker::preview(&door, &self.0, key, table, rows)
     }
 
     fn mask(

@@ -22,6 +22,8 @@ pub(super) struct Plan {
     pub(super) unruled: Vec<String>,
     /// Tables to empty, with those below them.
     pub(super) emptied: Vec<Oid>,
+    /// The columns that rules mask, and the names of their algorithms.
+    pub(super) algorithms: BTreeMap<(Oid, String), String>,
     /// Rules by the relation that holds rows, or is above some that do.
     rules: BTreeMap<Oid, Vec<Rule>>,
 }
@@ -75,6 +77,12 @@ impl Plan {
                 Treatment::Empty => plan.emptied.push(oid),
                 Treatment::Mask { condition, columns } => {
                     let named = described.get(table.table).map_or(&[][..], |facts| &facts.columns);
+                    for column in &columns {
+                        if let Some(facts) = named.get(column.column) {
+                            let place = (oid, facts.name.clone());
+                            plan.algorithms.insert(place, column.algorithm.clone());
+                        }
+                    }
                     let name = |at: usize| named.get(at).map(|column| column.name.clone());
                     let how = |column: BoundColumn| {
                         Some((
@@ -148,6 +156,14 @@ impl Plan {
     pub(super) fn masked(&self, oid: Oid) -> BTreeSet<String> {
         let rules = self.rules.get(&oid).into_iter().flatten();
         rules.flat_map(|rule| rule.masks.keys().cloned()).collect()
+    }
+
+    /// The algorithm that masks a column of a relation: its own table's, else that of the nearest table above.
+    pub(super) fn algorithm(&self, oid: Oid, column: &str) -> String {
+        let mut rules = self.rules.get(&oid).into_iter().flatten();
+        let rule = rules.find(|rule| rule.masks.contains_key(column));
+        let place = rule.map(|rule| (rule.table, column.to_owned()));
+        place.and_then(|place| self.algorithms.get(&place)).cloned().unwrap_or_default()
     }
 
     /// Relations whose rows change: those with rules and those that are emptied.

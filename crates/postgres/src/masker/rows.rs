@@ -176,7 +176,8 @@ impl RowPlan {
         Ok(values)
     }
 
-    fn holds(&self, group: &Group, fields: &[&str]) -> bool {
+    /// Whether the rules of a group hold for a row.
+    pub(super) fn holds(&self, group: &Group, fields: &[&str]) -> bool {
         group.flag.is_none_or(|at| fields.get(at).is_some_and(|flag| *flag == "t"))
     }
 
@@ -211,7 +212,7 @@ impl RowPlan {
 }
 
 /// A value as the database means it; none for NULL.
-fn unescape(field: &str) -> Option<Cow<'_, str>> {
+pub(super) fn unescape(field: &str) -> Option<Cow<'_, str>> {
     if field.as_bytes() == NULL {
         return None;
     }

@@ -25,6 +25,10 @@ impl Guard {
         self.caller.account().filter(|account| account.role == Role::Developer)
     }
 
+    fn administers(&self) -> bool {
+        self.caller.account().is_none_or(|account| account.role == Role::Admin)
+    }
+
     fn user(&self) -> Option<UserId> {
         self.caller.account().map(|account| account.id)
     }
@@ -482,6 +486,36 @@ impl EngineService for Guard {
 
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
         self.began(self.service.check_mask(request)?)
+    }
+
+    fn discover_mask(&self, request: api::DiscoverMask) -> Result<JobId, Failure> {
+        self.began(self.service.discover_mask(request)?)
+    }
+
+    fn show_discovery(&self, job: JobId) -> Result<api::Discovery, Failure> {
+        self.service.show_discovery(job)
+    }
+
+    fn preview_mask(&self, request: api::PreviewMask) -> Result<JobId, Failure> {
+        if request.originals && !self.administers() {
+            return Err(Failure::new(
+                ErrorKind::Forbidden,
+                "values of production are shown to administrators only",
+                "ask for masked values alone: without --show-originals",
+            ));
+        }
+        self.began(self.service.preview_mask(request)?)
+    }
+
+    fn show_preview(&self, job: JobId) -> Result<api::MaskPreview, Failure> {
+        let mut preview = self.service.show_preview(job)?;
+        if !self.administers() {
+            for value in preview.rows.iter_mut().flatten() {
+                value.before = None;
+                value.after = value.after.take().filter(|_| value.masked);
+            }
+        }
+        Ok(preview)
     }
 
     fn list_masks(&self) -> Result<Vec<api::Mask>, Failure> {

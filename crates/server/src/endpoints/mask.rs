@@ -1,9 +1,13 @@
 //! Masking.
 
 use crate::endpoints::Service;
-use crate::extract::{Body, Name};
+use crate::extract::{Body, Id, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
-use offshoot_api::{ApplyMask, ErrorBody, JobAccepted, Mask, MaskList, routes};
+use offshoot_api::{
+    ApplyMask, DiscoverMask, Discovery, ErrorBody, JobAccepted, Mask, MaskList, MaskPreview,
+    PreviewMask, routes,
+};
+use offshoot_types::JobId;
 
 /// Makes or renews a masked dSource.
 #[utoipa::path(
@@ -56,4 +60,64 @@ pub(crate) async fn list_masks(Service(service): Service) -> Answer<MaskList> {
 )]
 pub(crate) async fn show_mask(Service(service): Service, Name(name): Name) -> Answer<Mask> {
     answer(service, move |service| service.show_mask(&name)).await
+}
+
+/// Looks for what should be masked, by a job whose id says what it found.
+#[utoipa::path(
+    post,
+    path = routes::MASK_DISCOVERIES,
+    tag = "masks",
+    request_body = DiscoverMask,
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn discover_mask(
+    Service(service): Service,
+    Body(request): Body<DiscoverMask>,
+) -> Accepted {
+    accept(service, move |service| service.discover_mask(request)).await
+}
+
+/// What a job found that should be masked. It tells no value.
+#[utoipa::path(
+    get,
+    path = routes::MASK_DISCOVERY,
+    tag = "masks",
+    params(("id" = String, Path, description = "The job", example = "job-12")),
+    responses((status = 200, body = Discovery, description = "What was found"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn show_discovery(
+    Service(service): Service,
+    Id(id): Id<JobId>,
+) -> Answer<Discovery> {
+    answer(service, move |service| service.show_discovery(id)).await
+}
+
+/// Masks some rows of a table, to be looked at. Nothing of it is kept.
+#[utoipa::path(
+    post,
+    path = routes::MASK_PREVIEWS,
+    tag = "masks",
+    request_body = PreviewMask,
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn preview_mask(
+    Service(service): Service,
+    Body(request): Body<PreviewMask>,
+) -> Accepted {
+    accept(service, move |service| service.preview_mask(request)).await
+}
+
+/// The rows that a job has masked, once.
+#[utoipa::path(
+    get,
+    path = routes::MASK_PREVIEW,
+    tag = "masks",
+    params(("id" = String, Path, description = "The job", example = "job-12")),
+    responses((status = 200, body = MaskPreview, description = "The rows"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn show_preview(
+    Service(service): Service,
+    Id(id): Id<JobId>,
+) -> Answer<MaskPreview> {
+    answer(service, move |service| service.show_preview(id)).await
 }

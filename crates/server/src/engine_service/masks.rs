@@ -1,8 +1,67 @@
 //! Masked dSources as the API shows them.
 
 use offshoot_api as api;
-use offshoot_domain::MaskedRowsState;
-use offshoot_engine::{MaskRequest, MaskState, MaskView};
+use offshoot_domain::{Discovered, MaskedRowsState};
+use offshoot_engine::{MaskRequest, MaskState, MaskView, Preview, PreviewRequest};
+use offshoot_types::{ErrorKind, Failure};
+
+/// Values of a column that discovery looks at, and the most that may be asked for.
+pub(super) const SAMPLE: (u32, u32) = (1000, 100_000);
+/// Rows of a preview, and the most that may be asked for.
+const ROWS: (u32, u32) = (10, 1000);
+
+/// A number that was asked for, or the usual one.
+pub(super) fn within(
+    asked: Option<u32>,
+    (usual, most): (u32, u32),
+    what: &str,
+) -> Result<u32, Failure> {
+    match asked {
+        Some(asked) if asked > most => Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!("{asked} {what} are too many"),
+            format!("ask for {most} at most"),
+        )),
+        asked => Ok(asked.unwrap_or(usual)),
+    }
+}
+
+pub(super) fn discovery(found: Discovered) -> api::Discovery {
+    let column = |one: offshoot_domain::FoundColumn| api::FoundColumn {
+        table: one.table,
+        column: one.column,
+        kind: one.kind,
+        algorithm: one.algorithm,
+        confidence: one.confidence,
+        why: one.why,
+        samples: one.samples,
+    };
+    api::Discovery {
+        findings: found.findings.into_iter().map(column).collect(),
+        rules: found.rules,
+    }
+}
+
+pub(super) fn preview_request(request: api::PreviewMask) -> Result<PreviewRequest, Failure> {
+    let api::PreviewMask { from, rules, table, rows, originals } = request;
+    Ok(PreviewRequest { from, rules, table, rows: within(rows, ROWS, "rows")?, originals })
+}
+
+pub(super) fn preview(preview: Preview) -> api::MaskPreview {
+    let value = |one: offshoot_engine::PreviewValue| api::PreviewValue {
+        before: one.before,
+        after: one.after,
+        masked: one.masked,
+    };
+    let columns = preview.columns.into_iter();
+    api::MaskPreview {
+        table: preview.table,
+        columns: columns
+            .map(|one| api::PreviewColumn { name: one.name, algorithm: one.algorithm })
+            .collect(),
+        rows: preview.rows.into_iter().map(|row| row.into_iter().map(value).collect()).collect(),
+    }
+}
 
 pub(super) fn request(request: api::ApplyMask) -> MaskRequest {
     let api::ApplyMask { from, name, snapshot, rules, every_ms } = request;

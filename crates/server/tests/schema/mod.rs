@@ -45,6 +45,9 @@ pub fn check(document: &Value, schema: &Value, value: &Value, path: &str) -> Vec
                     }
                 }
             }
+            "maximum" if value.as_f64() > rule.as_f64() => {
+                wrong.push(format!("{path}: {value} is more than {rule}"));
+            }
             "properties" => {
                 for (name, inner) in rule.as_object().unwrap() {
                     if let Some(field) = value.get(name) {
@@ -83,8 +86,8 @@ pub fn check(document: &Value, schema: &Value, value: &Value, path: &str) -> Vec
                     }
                 }
             }
-            "enum" | "format" | "description" | "example" | "propertyNames" | "default"
-            | "title" => {}
+            "enum" | "maximum" | "format" | "description" | "example" | "propertyNames"
+            | "default" | "title" => {}
             other => panic!("{path}: the schema uses '{other}', which is not checked"),
         }
     }

@@ -34,6 +34,7 @@ struct State {
     groups: BTreeMap<String, Group>,
     vdb_groups: BTreeMap<String, VdbGroup>,
     grouped: Vec<ProvisionVdbGroup>,
+    originals: bool,
     people: People,
 }
 
@@ -539,6 +540,44 @@ impl EngineService for StandIn {
         let job = state.job("mask_check", &request.from, None);
         state.masked.push(request);
         Ok(job)
+    }
+
+    fn discover_mask(&self, request: DiscoverMask) -> Result<JobId, Failure> {
+        Ok(self.lock().job("mask_discover", &request.from, None))
+    }
+
+    fn show_discovery(&self, _: JobId) -> Result<Discovery, Failure> {
+        Ok(Discovery {
+            findings: vec![FoundColumn {
+                table: "public.customers".to_owned(),
+                column: "email".to_owned(),
+                kind: "e-mail".to_owned(),
+                algorithm: "email".to_owned(),
+                confidence: 0.9,
+                why: "looks like e-mail by its name".to_owned(),
+                samples: 0,
+            }],
+            rules: "version: 1\nkey: main\n".to_owned(),
+        })
+    }
+
+    fn preview_mask(&self, request: PreviewMask) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        state.originals = request.originals;
+        Ok(state.job("mask_preview", &request.from, None))
+    }
+
+    fn show_preview(&self, _: JobId) -> Result<MaskPreview, Failure> {
+        let before = self.lock().originals.then(|| "maria@firm.test".to_owned());
+        let after = Some("masked@example.com".to_owned());
+        Ok(MaskPreview {
+            table: "public.customers".to_owned(),
+            columns: vec![PreviewColumn {
+                name: "email".to_owned(),
+                algorithm: "email".to_owned(),
+            }],
+            rows: vec![vec![PreviewValue { before, after, masked: true }]],
+        })
     }
 
     fn list_masks(&self) -> Result<Vec<Mask>, Failure> {

@@ -284,6 +284,11 @@ pub const GROUP_DELETE: Case = Case {
     works: &[],
     ..PLAIN
 };
+pub const MASK_DISCOVER: Case =
+    Case { setup: MASKED_BEFORE, action: "mask-discover shop", works: &["sync shop"], ..PLAIN };
+
+pub const MASK_PREVIEW: Case =
+    Case { setup: MASKED_BEFORE, action: "mask-preview shop", works: &["sync shop"], ..PLAIN };
 
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
@@ -348,6 +353,8 @@ macro_rules! each_case {
             rewind_of_a_group: GROUP_REWIND,
             start_of_a_group: GROUP_START,
             deletion_of_a_group: GROUP_DELETE,
+            what_to_mask: MASK_DISCOVER,
+            masked_rows_to_look_at: MASK_PREVIEW,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,

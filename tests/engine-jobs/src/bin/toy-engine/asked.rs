@@ -3,7 +3,8 @@
 use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Moment, PolicyChange};
 use offshoot_engine::{
-    BookmarkRequest, Engine, GroupProvisionRequest, LinkRequest, MaskRequest, ProvisionRequest,
+    BookmarkRequest, Engine, GroupProvisionRequest, LinkRequest, MaskRequest, PreviewRequest,
+    ProvisionRequest,
 };
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
@@ -40,6 +41,8 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["unmark", name] => engine.bookmarks().delete(name)?,
         ["mask", name, from] => mask(engine, name, from)?,
         ["mask-check", from] => engine.masks().check(rules_for(from))?,
+        ["mask-discover", from] => engine.masks().discover(from, 10)?,
+        ["mask-preview", from] => engine.masks().preview(preview(from))?,
         ["reclaim"] => engine.pool().reclaim()?,
         ["rotate"] => engine.secrets().rotate(false)?,
         ["rotate", "forget"] => engine.secrets().rotate(true)?,
@@ -93,6 +96,16 @@ const RULES: &str = "k";
 
 fn rules_for(from: &str) -> MaskRequest {
     MaskRequest { from: from.to_owned(), rules: RULES.to_owned(), ..Default::default() }
+}
+
+fn preview(from: &str) -> PreviewRequest {
+    PreviewRequest {
+        from: from.to_owned(),
+        rules: RULES.to_owned(),
+        table: RULES.to_owned(),
+        rows: 3,
+        originals: false,
+    }
 }
 
 fn mask(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> {
