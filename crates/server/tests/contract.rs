@@ -100,7 +100,12 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
     };
     let object = if path.starts_with("/api/v1/users") { "leaver" } else { object };
     let id = if path.starts_with("/api/v1/tokens") { "token-1" } else { id };
-    let body = match (method, path) {
+    (path.replace("{name}", object).replace("{id}", id), good_body(method, path))
+}
+
+/// What that request sends.
+fn good_body(method: &str, path: &str) -> Option<Value> {
+    match (method, path) {
         ("post", "/api/v1/users") => {
             Some(json!({"name": "new", "role": "developer", "parents": ["prod"], "vdbs_max": 3}))
         }
@@ -148,8 +153,7 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         }
         ("post", "/api/v1/vdbs/{name}/rewind") => Some(json!({"to": {"kind": "undo"}})),
         _ => None,
-    };
-    (path.replace("{name}", object).replace("{id}", id), body)
+    }
 }
 
 fn make_objects(server: &Server) {
