@@ -215,13 +215,13 @@ impl Rounds {
             return Ok(());
         }
         self.masks_at = now + MASKS_PAUSE;
-        for masking in parts.catalog.list::<Masking>()? {
+        for masking in parts.catalog.all::<Masking>()?.iter() {
             let tried =
                 self.renewed_at.get(&masking.id).is_some_and(|at| now < *at + RENEWAL_PAUSE);
             if tried || !masking.is_due(parts.now()) {
                 continue;
             }
-            match mask::submit_renewal(parts, &masking) {
+            match mask::submit_renewal(parts, masking) {
                 Ok(_) => drop(self.renewed_at.insert(masking.id, now)),
                 // It is being renewed, or its source is copied again.
                 Err(failure) if failure.code == ErrorKind::Busy => {}

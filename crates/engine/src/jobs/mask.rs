@@ -221,8 +221,7 @@ fn mask(context: &Context) -> Result<(), Failure> {
     opening::stop_clean(parts, &job, dataset)?;
     let files = servers::spec(parts, &job, String::new(), &kind, dataset, None)?.files;
     rules.finish(&files)?;
-    note(context, &masked.idle, "no table or column fits the rule ")?;
-    note(context, &masked.unruled, "no rule for ")?;
+    note_fit(context, &masked.idle, &masked.unruled)?;
     context.set(
         DONE,
         &Done {
@@ -240,6 +239,12 @@ fn note(context: &Context, findings: &[String], what: &str) -> Result<(), Failur
     findings.iter().try_for_each(|one| context.note(format!("{what}{one}")))
 }
 
+/// Notes rules that meet nothing, and columns that seem to lack one.
+fn note_fit(context: &Context, idle: &[String], unruled: &[String]) -> Result<(), Failure> {
+    note(context, idle, "no table or column fits the rule ")?;
+    note(context, unruled, "no rule for ")
+}
+
 fn check_rules(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     let (kind, rules) =
@@ -248,8 +253,7 @@ fn check_rules(context: &Context) -> Result<(), Failure> {
     discard(context)?;
     let checked = checked?;
     note(context, &checked.problems, "")?;
-    note(context, &checked.idle, "no table or column fits the rule ")?;
-    note(context, &checked.unruled, "no rule for ")?;
+    note_fit(context, &checked.idle, &checked.unruled)?;
     if checked.problems.is_empty() {
         return Ok(());
     }

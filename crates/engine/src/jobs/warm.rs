@@ -28,10 +28,11 @@ pub fn workflow() -> Workflow<Parts> {
 
 /// The warm copies of a dSource, those of the latest moment first.
 pub fn copies_of(parts: &Parts, owner: Owner) -> Result<Vec<Vdb>, Failure> {
-    let mut all: Vec<Vdb> = parts.catalog.list_of(owner)?;
-    all.retain(|vdb| vdb.warm);
-    all.sort_by_key(|vdb| std::cmp::Reverse((vdb.moment.map(|moment| moment.time), vdb.id)));
-    Ok(all)
+    let all = parts.catalog.all::<Vdb>()?;
+    let of_it = |vdb: &&Vdb| vdb.warm && vdb.parent.owner == owner;
+    let mut copies: Vec<Vdb> = all.iter().filter(of_it).cloned().collect();
+    copies.sort_by_key(|vdb| std::cmp::Reverse((vdb.moment.map(|moment| moment.time), vdb.id)));
+    Ok(copies)
 }
 
 /// Starts a job that hands out a warm copy; none: there is none that could be.

@@ -1,9 +1,37 @@
 //! Rules inside rules: `chain`, `json` and `segments` hold others.
 
+use super::path::Path;
 use crate::algorithm::{Algorithm, Target};
 use crate::facts::{ColumnFacts, TypeClass};
 use crate::mask::{Mask, ValueMask};
+use crate::node::Node;
+use crate::parameters::{Parameters, Wrong, missing};
 use std::sync::Arc;
+
+/// Rules for parts of a document, in the order in which they are tried.
+pub(super) type Paths = Vec<(Path, Arc<dyn Algorithm>)>;
+
+/// The parameter `paths` of a rule for documents: a rule for each path, which `parse` reads.
+pub(super) fn read_paths(
+    parameters: &mut Parameters,
+    parse: fn(&str) -> Option<Path>,
+    example: &'static str,
+) -> Result<Paths, Wrong> {
+    let Some(Node::Map(map)) = parameters.take("paths") else {
+        return Err(missing("paths", example));
+    };
+    let mut paths = Vec::new();
+    for (text, rule) in map {
+        let path = parse(&text).ok_or_else(|| {
+            Wrong::new(format!("'{text}' is no path"), format!("write it as {example}"))
+        })?;
+        let rule = parameters
+            .rule(rule)
+            .map_err(|wrong| Wrong { what: format!("path '{text}': {}", wrong.what), ..wrong })?;
+        paths.push((path, rule));
+    }
+    Ok(paths)
+}
 
 /// The mask of a rule that another one holds, for a column of the outer rule's type.
 pub(super) fn bind(

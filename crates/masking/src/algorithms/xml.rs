@@ -12,8 +12,7 @@ use super::path::{Path, Step};
 use crate::algorithm::{Algorithm, Length, Target, Uniqueness};
 use crate::facts::TypeClass;
 use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
-use crate::node::Node;
-use crate::parameters::{Entry, Wrong, missing};
+use crate::parameters::Entry;
 use std::sync::Arc;
 
 mod scanner;
@@ -24,28 +23,14 @@ pub(super) const ENTRY: Entry = Entry {
     name: "xml",
     parameters: &["paths"],
     read: |parameters| {
-        let Some(Node::Map(map)) = parameters.take("paths") else {
-            return Err(missing("paths", EXAMPLE));
-        };
-        let mut paths = Vec::new();
-        for (text, rule) in map {
-            let path = Path::parse_xml(&text).ok_or_else(|| {
-                Wrong::new(format!("'{text}' is no path"), format!("write it as {EXAMPLE}"))
-            })?;
-            let rule = parameters.rule(rule);
-            let rule = rule.map_err(|wrong| Wrong {
-                what: format!("path '{text}': {}", wrong.what),
-                ..wrong
-            })?;
-            paths.push((path, rule));
-        }
+        let paths = nested::read_paths(parameters, Path::parse_xml, EXAMPLE)?;
         Ok(Arc::new(Xml { paths }))
     },
 };
 
 #[derive(Debug)]
 struct Xml {
-    paths: Vec<(Path, Arc<dyn Algorithm>)>,
+    paths: nested::Paths,
 }
 
 impl Algorithm for Xml {
