@@ -143,8 +143,8 @@ pub trait Delivery: Debug + Send + Sync {
     fn clean_stale(&self, dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, Failure>;
 }
 
-/// Puts what clients have written so far into the dataset. It waits for the delivery's own answers, so nothing that those
-/// need may be held meanwhile.
+/// Puts what clients have written into the dataset. They MUST have closed what they wrote: it waits for that a while, and
+/// then refuses. It waits for the delivery's own answers, so nothing that those need may be held meanwhile.
 pub type Flusher = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
 
 /// A dataset that is delivered. Dropping it ends it, by force after a moment; call [`Delivered::end`] to see

@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// How long the kernel may trust names and attributes: changes behind its back are announced (see
@@ -63,6 +63,8 @@ pub(crate) struct Adapter {
     owner: Option<Owner>,
     /// Whether the kernel can resend requests.
     resends: Arc<AtomicBool>,
+    /// The handles that programs can write with.
+    writers: Arc<AtomicUsize>,
 }
 
 impl Adapter {
@@ -70,7 +72,14 @@ impl Adapter {
         let syncs = SyncQueue::new(session.clone());
         let MountOptions { write_back, xattrs, owner, .. } = *options;
         let direct_io = options.fuse.direct_io;
-        Adapter { session, syncs, direct_io, write_back, xattrs, owner, resends: Arc::default() }
+        let (resends, writers) = Default::default();
+        Adapter { session, syncs, direct_io, write_back, xattrs, owner, resends, writers }
+    }
+
+    /// How many handles to write with there are. A kernel that gathers writes sends those of a file before it
+    /// releases a handle.
+    pub(crate) fn writers(&self) -> Arc<AtomicUsize> {
+        self.writers.clone()
     }
 
     /// The kernel's first request sets this if it can resend requests.
@@ -120,6 +129,9 @@ impl Adapter {
     fn open_file(&self, ino: Ino, flags: i32) -> Result<(FileHandle, FopenFlags), Errno> {
         let synchronous = flags & libc::O_DSYNC != 0;
         let shared = attempt(|| self.session.open(ino, synchronous))?;
+        if writes(flags) {
+            self.writers.fetch_add(1, Ordering::AcqRel);
+        }
         // Nothing is left to do at close(2): like other file systems we sync at fsync(2) only.
         let flags = FopenFlags::FOPEN_NOFLUSH;
         if shared || self.direct_io {
@@ -167,6 +179,11 @@ impl Adapter {
             Err(errno) => reply.error(errno),
         }
     }
+}
+
+/// Whether a handle opened so can be written with.
+fn writes(flags: i32) -> bool {
+    flags & libc::O_ACCMODE != libc::O_RDONLY
 }
 
 fn is_gone(errno: Errno) -> bool {
@@ -488,11 +505,14 @@ impl Filesystem for Adapter {
         request: &Request,
         ino: INodeNo,
         _fh: FileHandle,
-        _flags: OpenFlags,
+        flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         _flush: bool,
         reply: ReplyEmpty,
     ) {
+        if writes(flags.0) && request.unique().0 & RESENT == 0 {
+            self.writers.fetch_sub(1, Ordering::AcqRel);
+        }
         reply_empty(reply, self.close(request, ino));
     }
 

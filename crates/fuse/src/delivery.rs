@@ -5,7 +5,6 @@ use crate::mount_table::clean_stale_mounts;
 use crate::options::{FuseOptions, MountOptions};
 use offshoot_delivery::{Delivered, Delivery, Ended, Flusher, Location, Spec};
 use offshoot_fs::{FileSystem, VolatileLog};
-use offshoot_os::files::sync_file_system;
 use offshoot_types::Failure;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -75,8 +74,7 @@ impl Delivered for Mount {
     }
 
     fn flusher(&self) -> Option<Flusher> {
-        let path = self.gathers().then(|| self.path().to_owned())?;
-        Some(Box::new(move || sync_file_system(&path)))
+        Mount::flusher(self)
     }
 
     fn survive(&self, volatile: Arc<VolatileLog>) {

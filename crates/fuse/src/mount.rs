@@ -7,8 +7,9 @@ use crate::mount_table::{self, Attempt};
 use crate::options::MountOptions;
 use crate::resume::{ask_again, resume_session};
 use fuser::{Config, MountOption, SessionACL};
-use offshoot_delivery::{Ended, Owner};
+use offshoot_delivery::{Ended, Flusher, Owner};
 use offshoot_fs::{FileSystem, Session, VolatileLog, Watch};
+use offshoot_os::files::sync_file_system;
 use offshoot_os::{Clock, SystemClock, process};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ use std::time::Duration;
 const DROP_GRACE: Duration = Duration::from_secs(1);
 /// How long the serving threads may take to end once the mount is gone.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the kernel may take to release the handles of programs that have ended, with the writes of their files.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
+const RELEASE_PAUSE: Duration = Duration::from_millis(1);
 /// Pause between two attempts to unmount.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// Fewest and most threads that read requests by default.
@@ -75,8 +79,8 @@ pub(crate) struct Mount {
     /// The connection to the kernel, until it should end.
     device: Option<OwnedFd>,
     resends: Arc<AtomicBool>,
-    /// Whether the kernel keeps writes for a while.
-    gathers: bool,
+    /// Where the kernel keeps writes for a while: the handles that programs can write with.
+    gathers: Option<Arc<AtomicUsize>>,
 }
 
 impl std::fmt::Debug for Mount {
@@ -107,9 +111,10 @@ impl Mount {
         let session = Arc::new(Session::new(&fs));
         let adapter = Adapter::new(session.clone(), options);
         let resends = adapter.resends();
+        let gathers = options.write_back.then(|| adapter.writers());
         let kernel = fuser::Session::new(adapter, &path, &config(options)).map_err(refused)?;
         let mut mount = Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)?;
-        mount.gathers = options.write_back;
+        mount.gathers = gathers;
         mount.set_read_ahead(options.fuse.read_ahead_bytes);
         Ok(mount)
     }
@@ -168,7 +173,7 @@ impl Mount {
             session: Arc::downgrade(session),
             device: Some(device),
             resends,
-            gathers: false,
+            gathers: None,
         })
     }
 
@@ -187,9 +192,24 @@ impl Mount {
         }
     }
 
-    /// Whether the kernel keeps writes for a while.
-    pub(crate) fn gathers(&self) -> bool {
-        self.gathers
+    /// What puts writes that the kernel still keeps into the dataset; `None` where it keeps none.
+    ///
+    /// INVARIANT: after it, the dataset has every write of every program. `syncfs` alone begins those writes and waits
+    /// for none of them (FUSE promises nothing there). What waits is the close of a handle: the kernel releases it
+    /// after the writes of its file were answered. So this waits until nobody has a handle to write with.
+    pub(crate) fn flusher(&self) -> Option<Flusher> {
+        let (path, writers) = (self.path.clone(), self.gathers.clone()?);
+        Some(Box::new(move || {
+            let deadline = SystemClock.elapsed() + RELEASE_TIMEOUT;
+            while writers.load(Ordering::Acquire) > 0 {
+                if SystemClock.elapsed() > deadline {
+                    let message = "a program still has a file open for writing";
+                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, message));
+                }
+                SystemClock.sleep(RELEASE_PAUSE);
+            }
+            sync_file_system(&path)
+        }))
     }
 
     /// The mount point, absolute and without symbolic links.

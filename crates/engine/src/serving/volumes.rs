@@ -99,7 +99,7 @@ impl Volumes {
         self.deliver(dataset, &Spec { gather_writes: true, ..self.spec(dataset) })
     }
 
-    /// Puts what programs have written so far into the dataset.
+    /// Puts what programs have written into the dataset; they have closed their files.
     ///
     /// # Errors
     /// That of a write that failed on the way.
