@@ -30,6 +30,9 @@ pub struct Policy {
     /// How many VDBs of its latest moment run before anybody asks for one. 0 with VDBs.
     #[serde(default)]
     pub warm: u32,
+    /// Within how many milliseconds any moment of a dSource is promised to open. 0 with VDBs.
+    #[serde(default)]
+    pub open_within_ms: u64,
 }
 
 /// Policies.
@@ -69,6 +72,9 @@ pub struct SetPolicy {
     /// How many VDBs of a dSource's latest moment are to run before anybody asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm: Option<u32>,
+    /// Within how many milliseconds any moment of a dSource is to open: 1,000 to 3,600,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_within_ms: Option<u64>,
 }
 
 /// Tells null from absent.

@@ -26,6 +26,21 @@ pub struct TimeRange {
     pub to: TimePoint,
 }
 
+/// A stretch of history in which every moment opens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OpenRange {
+    /// Its first moment.
+    pub from: TimePoint,
+    /// Its last moment.
+    pub to: TimePoint,
+    /// Half of its moments are expected to open within this many milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typical_open_ms: Option<u64>,
+    /// None of its moments is expected to take longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_open_ms: Option<u64>,
+}
+
 /// A moment of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TimePoint {
@@ -60,7 +75,7 @@ pub struct Timeflow {
     /// Whether the state at its end is kept, so that `vdb rewind --undo` can go back to it.
     pub kept: bool,
     /// Where every moment can be opened, oldest first. Empty for VDBs, which keep no log.
-    pub ranges: Vec<TimeRange>,
+    pub ranges: Vec<OpenRange>,
     /// Where no moment can be opened, between the ranges.
     pub gaps: Vec<TimeRange>,
     /// Its snapshots, oldest first.

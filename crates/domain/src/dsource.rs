@@ -1,6 +1,6 @@
 //! The engine's synchronised copy of one source database.
 
-use crate::{ConnectorState, ObjectName, Policy, Position};
+use crate::{ConnectorState, ObjectName, Pace, Policy, Position};
 use jiff::Timestamp;
 use offshoot_types::{DatasetId, DsourceId, Failure, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,16 @@ pub struct Dsource {
     /// What the last copy showed that users should know, though it works.
     #[serde(default)]
     pub warnings: Vec<Failure>,
+    /// How fast its moments open, as learned from those that were.
+    #[serde(default)]
+    pub pace: Pace,
+}
+
+impl Dsource {
+    /// How much log may lie between two images so that every moment opens in the promised time.
+    pub fn spacing(&self) -> u64 {
+        self.pace.spacing(self.policy.open_within_ms)
+    }
 }
 
 impl Serialize for Dsource {

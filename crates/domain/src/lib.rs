@@ -13,6 +13,7 @@ mod masking;
 mod moment;
 mod name;
 mod owner;
+mod pace;
 mod planner;
 mod policy;
 mod secret;
@@ -34,10 +35,11 @@ pub use masking::{
 pub use moment::{Moment, ParsedTime, Position, parse_time, parse_time_near};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};
+pub use pace::{OpenTimes, Pace};
 pub use planner::{
     Notation, ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan,
 };
-pub use policy::{KeptLog, Policy, PolicyChange, Retention, SPACING_BYTES, SnapshotPolicy};
+pub use policy::{KeptLog, Policy, PolicyChange, Retention, SnapshotPolicy};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};

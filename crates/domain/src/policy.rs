@@ -2,7 +2,7 @@
 
 mod retention;
 
-pub use retention::{KeptLog, Retention, SPACING_BYTES};
+pub use retention::{KeptLog, Retention};
 
 use crate::{Owner, Position, format_duration};
 use jiff::Timestamp;
@@ -15,6 +15,10 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 const WEEK_MS: u64 = 7 * DAY_MS;
 /// The shortest interval between snapshots: a shorter one would only ever take snapshots.
 const EVERY_MS_MIN: u64 = 1000;
+/// The promise of a dSource until its user makes another.
+const OPEN_WITHIN_MS: u64 = 3000;
+/// The shortest: a server takes about that long to start.
+const OPEN_WITHIN_MS_MIN: u64 = 1000;
 /// The most warm copies of a dSource.
 const WARM_MAX: u32 = 32;
 /// The longest duration of a policy: beyond it, arithmetic with times overflows.
@@ -56,7 +60,7 @@ impl SnapshotPolicy {
 }
 
 /// What a user may set about how a dSource or VDB is kept. The default is that of a dSource.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
     /// When snapshots are taken.
@@ -68,6 +72,20 @@ pub struct Policy {
     pub quota_bytes: Option<u64>,
     /// How many VDBs of the latest moment of a dSource run before anybody asks for one.
     pub warm: u32,
+    /// Milliseconds within which any moment of a dSource is to open: recovery points lie as near as that takes.
+    pub open_within_ms: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            snapshots: SnapshotPolicy::default(),
+            retention: Retention::default(),
+            quota_bytes: None,
+            warm: 0,
+            open_within_ms: OPEN_WITHIN_MS,
+        }
+    }
 }
 
 /// What to change in a policy; absent fields stay as they are.
@@ -89,6 +107,8 @@ pub struct PolicyChange {
     pub quota_bytes: Option<Option<u64>>,
     /// See [`Policy::warm`].
     pub warm: Option<u32>,
+    /// See [`Policy::open_within_ms`].
+    pub open_within_ms: Option<u64>,
 }
 
 impl Policy {
@@ -119,7 +139,13 @@ impl Policy {
             },
             quota_bytes: change.quota_bytes.unwrap_or(self.quota_bytes),
             warm: change.warm.unwrap_or(self.warm),
+            open_within_ms: change.open_within_ms.unwrap_or(self.open_within_ms),
         };
+        if matches!(of, Owner::Vdb(_)) && change.open_within_ms.is_some() {
+            let message = "a VDB keeps no log: its snapshots open as they are";
+            let hint = "use --open-within with the dSource whose moments are opened";
+            return Err(Failure::new(ErrorKind::InvalidInput, message, hint));
+        }
         policy.check(of)?;
         Ok(policy)
     }
@@ -138,6 +164,12 @@ impl Policy {
             return refuse(
                 "nothing fits a quota of 0 bytes".to_owned(),
                 "use --quota 50GiB, or --quota none to have none".to_owned(),
+            );
+        }
+        if !(OPEN_WITHIN_MS_MIN..=HOUR_MS).contains(&self.open_within_ms) {
+            return refuse(
+                "moments can be promised to open within a second to an hour".to_owned(),
+                "use --open-within 3s".to_owned(),
             );
         }
         if self.warm > WARM_MAX {

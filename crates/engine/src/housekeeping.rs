@@ -3,6 +3,7 @@
 pub mod checkpoints;
 pub mod leftovers;
 pub mod logs;
+pub mod promises;
 pub mod restart;
 pub mod takeover;
 pub mod warm;

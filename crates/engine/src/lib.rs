@@ -52,7 +52,7 @@ pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};
 pub use face::secrets::{Secrets, SecretsView};
 pub use face::snapshots::{SnapshotView, Snapshots};
-pub use face::timeflows::{HistoryView, ShownRange, TimeflowView, Timeflows};
+pub use face::timeflows::{HistoryView, OpenRange, ShownRange, TimeflowView, Timeflows};
 pub use face::users::{UserRequest, UserView, Users};
 pub use face::vdbs::{ProvisionRequest, VdbView, Vdbs};
 pub use ground::custody::Survival;

@@ -13,6 +13,7 @@ mod kernel;
 pub mod limits;
 pub mod local_socket;
 mod port;
+pub mod pressure;
 mod priority;
 pub mod process;
 mod random;

@@ -344,6 +344,7 @@ impl EngineService for LocalEngine {
             log_ms: request.log_ms,
             quota_bytes: request.quota_bytes,
             warm: request.warm,
+            open_within_ms: request.open_within_ms,
         };
         self.engine.policies().set(name, &change).map(policy)
     }
@@ -555,7 +556,8 @@ fn vdb(view: VdbView) -> api::Vdb {
 }
 
 fn policy(view: PolicyView) -> api::Policy {
-    let domain::Policy { snapshots, retention, quota_bytes, warm } = view.policy;
+    let domain::Policy { snapshots, retention, quota_bytes, warm, open_within_ms } = view.policy;
+    let has_log = view.kind == offshoot_engine::ObjectKind::Dsource;
     api::Policy {
         name: view.object,
         kind: kind(view.kind),
@@ -567,6 +569,7 @@ fn policy(view: PolicyView) -> api::Policy {
         log_ms: retention.log_ms,
         quota_bytes,
         warm,
+        open_within_ms: if has_log { open_within_ms } else { 0 },
     }
 }
 

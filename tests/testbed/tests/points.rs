@@ -7,7 +7,7 @@ use offshoot_domain::{Dsource, Snapshot, SnapshotKind};
 use offshoot_os::process::Sink;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{SourceOptions, find_newest};
-use offshoot_testbed::{Testbed, with_log};
+use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
 use std::time::Duration;
 
 /// Marks at least: some before the first point, some between points.
@@ -119,4 +119,31 @@ fn count_points(bed: &mut Testbed, killed: bool) -> Result<()> {
     // A round that was cut off is not repeated: a snapshot of staging is taken instead.
     ensure!(near >= least(killed) && (killed || near == before.len()), "{before:?}");
     Ok(())
+}
+
+/// The faults of the engine, as users see them.
+fn faults(bed: &Testbed) -> String {
+    bed.engine.command(["status"]).unwrap()["faults"].to_string()
+}
+
+#[test]
+fn a_promise_that_is_missed_is_a_fault_until_it_is_kept() {
+    let bed = Testbed::start().unwrap();
+    bed.link("prod").unwrap();
+    let set = |within: &str| bed.engine.command(["policy", "set", "prod", "--open-within", within]);
+    assert_eq!(set("10ms").unwrap_err().code, "invalid_input");
+    assert_eq!(set("1s").unwrap()["open_within_ms"], 1000);
+    // Less than lies between two points at least, but too much for a second.
+    let source = bed.source.connect("postgres").unwrap();
+    source.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 7900000))").unwrap();
+    wait_until("a fault", PATIENCE, || Ok(faults(&bed).contains("opens in about"))).unwrap();
+    let range = bed.engine.command(["timeflow", "show", "prod"]).unwrap();
+    let range = &range["timeflows"][0]["ranges"][0];
+    let [typical, longest] = ["typical_open_ms", "longest_open_ms"].map(|it| range[it].as_u64());
+    assert!(typical.unwrap() > 500 && longest.unwrap() > 1000, "{range}");
+    assert!(typical <= longest, "{range}");
+    set("10s").unwrap();
+    wait_until("no fault", PATIENCE, || Ok(!faults(&bed).contains("opens in about"))).unwrap();
+    bed.engine.command(["dsource", "unlink", "prod"]).unwrap();
+    bed.assert_no_trace().unwrap();
 }

@@ -49,6 +49,7 @@ fn dsource(id: DsourceId, name: &str) -> Dsource {
         timeflow: None,
         synced_to: Some(Position { log: LogPosition(u64::MAX), time: now() }),
         warnings: Vec::new(),
+        pace: offshoot_domain::Pace::default(),
     }
 }
 

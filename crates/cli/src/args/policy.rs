@@ -24,7 +24,8 @@ pub enum PolicyCommand {
 #[command(
     after_help = "Examples:\n  offshoot policy set prod --snapshot-every 10min --keep-all 24h \
                         --hourly 7d --daily 30d --weekly 1y --log 7d\n  \
-                        offshoot policy set dev --snapshot-every 1h --quota 50GiB"
+                        offshoot policy set dev --snapshot-every 1h --quota 50GiB\n  \
+                        offshoot policy set prod --open-within 2s"
 )]
 pub struct SetArgs {
     /// The name of a dSource or VDB
@@ -62,6 +63,9 @@ pub struct ChangeArgs {
     /// Have this many VDBs of the latest moment run before anybody asks for one (dSources): `vdb provision --warm`
     #[arg(long, value_name = "N")]
     pub warm: Option<u32>,
+    /// Have any moment open within this time, as near as recovery points must lie for that (dSources; at first 3s)
+    #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
+    pub open_within: Option<u64>,
 }
 
 /// A number, or the word for none.

@@ -35,6 +35,7 @@ fn request(args: &PolicySetArgs) -> SetPolicy {
         log_ms: change.log,
         quota_bytes: change.quota.map(|choice| choice.0),
         warm: change.warm,
+        open_within_ms: change.open_within,
     }
 }
 
@@ -60,6 +61,7 @@ fn show_text(policy: &Policy) -> String {
         .add("log for", reach(policy.log_ms))
         .add("quota", policy.quota_bytes.map_or_else(none, size))
         .add_some("warm copies", Some(policy.warm).filter(|warm| *warm > 0))
+        .add_some("moments open in", Some(policy.open_within_ms).filter(|ms| *ms > 0).map(duration))
         .text()
 }
 

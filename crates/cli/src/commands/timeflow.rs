@@ -2,9 +2,9 @@
 
 use super::Session;
 use crate::args::TimeflowCommand;
-use crate::output::{seconds, table, word};
+use crate::output::{duration, seconds, table, word};
 use jiff::Timestamp;
-use offshoot_api::{Snapshot, TimeRange, Timeflow, TimeflowList};
+use offshoot_api::{OpenRange, Snapshot, TimePoint, TimeRange, Timeflow, TimeflowList};
 use offshoot_types::Failure;
 
 /// Runs the command.
@@ -26,8 +26,9 @@ fn show_text(history: &TimeflowList) -> String {
 /// How a timeflow began, then what it has, in order of time.
 fn lines(timeflow: &Timeflow) -> Vec<Vec<String>> {
     let mut lines: Vec<Line> = Vec::new();
-    lines.extend(timeflow.ranges.iter().map(|range| stretch(timeflow, "any moment", range)));
-    lines.extend(timeflow.gaps.iter().map(|gap| stretch(timeflow, "gap", gap)));
+    lines.extend(timeflow.ranges.iter().map(|range| openable(timeflow, range)));
+    let gap = |gap: &TimeRange| stretch(timeflow, "gap", (&gap.from, &gap.to), String::new());
+    lines.extend(timeflow.gaps.iter().map(gap));
     lines.extend(timeflow.snapshots.iter().map(|one| of_snapshot(timeflow, one)));
     lines.extend(timeflow.recovery_points.iter().map(|one| of_snapshot(timeflow, one)));
     lines.sort_by_key(|(from, _)| *from);
@@ -56,17 +57,29 @@ fn beginning(timeflow: &Timeflow) -> Vec<String> {
     ]
 }
 
-fn stretch(timeflow: &Timeflow, what: &str, range: &TimeRange) -> Line {
+fn openable(timeflow: &Timeflow, range: &OpenRange) -> Line {
+    let notes = range.typical_open_ms.zip(range.longest_open_ms).map(|(typical, longest)| {
+        format!("opens in about {}, at most {}", duration(typical), duration(longest))
+    });
+    stretch(timeflow, "any moment", (&range.from, &range.to), notes.unwrap_or_default())
+}
+
+fn stretch(
+    timeflow: &Timeflow,
+    what: &str,
+    (from, to): (&TimePoint, &TimePoint),
+    notes: String,
+) -> Line {
     let line = vec![
         timeflow.id.to_string(),
         what.to_owned(),
-        seconds(range.from.time),
-        range.from.lsn.clone(),
-        seconds(range.to.time),
-        range.to.lsn.clone(),
-        String::new(),
+        seconds(from.time),
+        from.lsn.clone(),
+        seconds(to.time),
+        to.lsn.clone(),
+        notes,
     ];
-    (range.from.time, line)
+    (from.time, line)
 }
 
 fn of_snapshot(timeflow: &Timeflow, one: &Snapshot) -> Line {

@@ -9,7 +9,7 @@
 //! | it is the newest that is ready, or the newest that may become so | an object never loses its last state |
 //! | it is younger than `keep_all` | |
 //! | it is the first of its hour / day / week (UTC, Monday first), and that is within `hourly` / `daily` / `weekly` | |
-//! | moments within `log` are replayed from it: the newest ready one before the window, and within it the first of each [`SPACING_BYTES`] of log | any moment of the window opens, and soon |
+//! | moments within `log` are replayed from it: the newest ready one before the window, and within it the first of each stretch of log that is replayed in the promised time ([`crate::Pace::spacing`]) | any moment of the window opens, and soon |
 //!
 //! # Why the first of each hour
 //! Hours are within days, days within weeks. The first of a week is the first of its day and the first of its
@@ -29,8 +29,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{DAY_MS, HOUR_MS, WEEK_MS};
 
-/// Log between two snapshots that replay starts from: this much takes about a second or two.
-pub const SPACING_BYTES: u64 = 64 << 20;
 /// 1970 began on a Thursday: three days into a week.
 const EPOCH_IN_WEEK_MS: u64 = 3 * DAY_MS;
 
@@ -94,11 +92,12 @@ impl Retention {
         before(now, self.keep_all_ms)
     }
 
-    /// The snapshots of one dSource or VDB that may be deleted; `logs` are those of a dSource.
+    /// The snapshots of one dSource or VDB that may be deleted; `logs` are those of a dSource, and `spacing` is how much
+    /// log may lie between two snapshots on them.
     pub fn expired(
         &self,
         snapshots: &[Snapshot],
-        logs: impl IntoIterator<Item = KeptLog>,
+        (logs, spacing): (impl IntoIterator<Item = KeptLog>, u64),
         now: Timestamp,
         pinned: impl Fn(SnapshotId) -> bool,
     ) -> Vec<SnapshotId> {
@@ -122,7 +121,7 @@ impl Retention {
             kept.extend(reached.map(|(_, id)| id));
         }
         for log in logs {
-            kept.extend(self.replayed_from(snapshots, log, now));
+            kept.extend(self.replayed_from(snapshots, (log, spacing), now));
         }
         let young = self.keep_all_from(now);
         let stays = |one: &Snapshot| {
@@ -138,13 +137,13 @@ impl Retention {
     fn replayed_from(
         &self,
         snapshots: &[Snapshot],
-        log: KeptLog,
+        (log, spacing): (KeptLog, u64),
         now: Timestamp,
     ) -> impl Iterator<Item = SnapshotId> {
         let horizon = self.horizon(now);
         let base = self.base(snapshots, log, now).map(|one| one.id);
         let on_log = snapshots.iter().filter(|one| log.follows(one));
-        let spaced = firsts(on_log, |one| i128::from(one.position.log.0 / SPACING_BYTES));
+        let spaced = firsts(on_log, |one| i128::from(one.position.log.0 / spacing.max(1)));
         let young: HashSet<SnapshotId> =
             snapshots.iter().filter(|one| one.position.time >= horizon).map(|one| one.id).collect();
         base.into_iter().chain(spaced.into_values().filter(move |id| young.contains(id)))

@@ -54,6 +54,8 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         (DSOURCE, PolicyChange { snapshot_every_ms: Some(Some(10)), ..none }, "never"),
         (DSOURCE, PolicyChange { quota_bytes: Some(Some(0)), ..none }, "none"),
         (VDB, PolicyChange { log_ms: Some(DAY_MS), ..none }, "dSource"),
+        (VDB, PolicyChange { open_within_ms: Some(3000), ..none }, "dSource"),
+        (DSOURCE, PolicyChange { open_within_ms: Some(10), ..none }, "--open-within 3s"),
         (DSOURCE, PolicyChange { hourly_ms: Some(HOUR_MS), ..none }, "more than 1 d"),
         (DSOURCE, PolicyChange { weekly_ms: Some(WEEK_MS), ..none }, "more than 30 d"),
         (DSOURCE, PolicyChange { keep_all_ms: Some(8 * DAY_MS), ..none }, "--hourly more than 8 d"),

@@ -21,6 +21,8 @@ pub enum Topic<'a> {
     Log,
     /// The staging server of a dSource.
     Staging,
+    /// How soon a dSource's moments open.
+    Promise,
     /// The proof of a snapshot.
     Proof,
     /// How full the pool is.
@@ -34,7 +36,7 @@ pub enum Topic<'a> {
 }
 
 /// What only a dSource or VDB can have.
-const OF_OBJECTS: [Topic<'_>; 7] = [
+const OF_OBJECTS: [Topic<'_>; 8] = [
     Topic::Server,
     Topic::Quota,
     Topic::Loss,
@@ -42,6 +44,7 @@ const OF_OBJECTS: [Topic<'_>; 7] = [
     Topic::Source,
     Topic::Log,
     Topic::Staging,
+    Topic::Promise,
 ];
 const BLOCK: &str = "block ";
 
@@ -69,6 +72,7 @@ impl fmt::Display for Topic<'_> {
             Topic::Source => f.write_str("source"),
             Topic::Log => f.write_str("log"),
             Topic::Staging => f.write_str("staging"),
+            Topic::Promise => f.write_str("promise"),
             Topic::Proof => f.write_str("proof"),
             Topic::Room => f.write_str("room"),
             Topic::Block(hash) => write!(f, "{BLOCK}{hash}"),

@@ -6,7 +6,9 @@ use crate::face::snapshots::{self, SnapshotView};
 use crate::history::moments::History;
 use crate::history::names::{self, ObjectKind};
 use crate::parts::Parts;
-use offshoot_domain::{Dsource, LogRange, Owner, Snapshot, SnapshotKind, Timeflow, Vdb, openable};
+use offshoot_domain::{
+    Dsource, LogRange, OpenTimes, Owner, Pace, Snapshot, SnapshotKind, Timeflow, Vdb, openable,
+};
 use offshoot_types::{Failure, TimeflowId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +33,15 @@ pub struct ShownRange {
     pub to: ShownPosition,
 }
 
+/// A range of moments that can be opened, as users see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenRange {
+    /// The moments.
+    pub moments: ShownRange,
+    /// How long they are expected to take; none while nothing was learned of it.
+    pub times: Option<OpenTimes>,
+}
+
 impl ShownRange {
     fn of(range: LogRange, writer: &PositionWriter) -> ShownRange {
         ShownRange { from: writer.show(range.from), to: writer.show(range.to) }
@@ -47,7 +58,7 @@ pub struct TimeflowView {
     /// It is the current one.
     pub current: bool,
     /// The ranges in which every moment can be opened, oldest first.
-    pub ranges: Vec<ShownRange>,
+    pub ranges: Vec<OpenRange>,
     /// Where no moment can be opened: between the ranges, and before the first since the timeflow before.
     pub gaps: Vec<ShownRange>,
     /// Its snapshots, oldest first.
@@ -82,12 +93,12 @@ impl Timeflows<'_> {
 fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     let owner = names::find(parts, object)?;
     let history = History::read(parts, owner)?;
-    let (current, opens) = match owner {
+    let (current, opens, pace) = match owner {
         Owner::Dsource(id) => of_dsource(parts, &parts.catalog.get(id)?)?,
         Owner::Vdb(id) => {
             let current = parts.catalog.get::<Vdb>(id)?.timeflow;
             let ranges = current.map(|id| (id, history.planned(openable)));
-            (current, ranges.into_iter().collect())
+            (current, ranges.into_iter().collect(), Pace::default())
         }
     };
     let mut snapshots: Vec<Snapshot> = parts.catalog.list_of(owner)?;
@@ -99,6 +110,7 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
         let current = current == Some(timeflow.id);
         let ranges = opens.get(&timeflow.id).cloned().unwrap_or_default();
         let of = snapshots.iter().filter(|one| one.snapshot.timeflow == timeflow.id).cloned();
+        let taken: Vec<Snapshot> = of.clone().map(|one| one.snapshot).collect();
         let (recovery_points, snapshots) =
             of.partition(|one| one.snapshot.kind == SnapshotKind::RecoveryPoint);
         let shown = |ranges: Vec<LogRange>| {
@@ -107,7 +119,11 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
         let before = timeflow.parent.and_then(|parent| opens.get(&parent)?.last().copied());
         let whole: Vec<LogRange> = before.into_iter().chain(ranges.iter().copied()).collect();
         let gaps = shown(gaps(&whole));
-        let ranges = shown(ranges);
+        let open_range = |range: LogRange| OpenRange {
+            times: pace.open_times(&taken, (range.from.log, range.to.log)),
+            moments: ShownRange::of(range, history.writer()),
+        };
+        let ranges = ranges.into_iter().map(open_range).collect();
         let origin = timeflow.origin.as_ref().map(|one| history.writer().show(one.position));
         TimeflowView { timeflow, origin, current, ranges, gaps, snapshots, recovery_points }
     };
@@ -122,13 +138,16 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
 type Ranges = HashMap<TimeflowId, Vec<LogRange>>;
 
 /// The current timeflow of a dSource, and the ranges of each that can be opened.
-fn of_dsource(parts: &Parts, dsource: &Dsource) -> Result<(Option<TimeflowId>, Ranges), Failure> {
+fn of_dsource(
+    parts: &Parts,
+    dsource: &Dsource,
+) -> Result<(Option<TimeflowId>, Ranges, Pace), Failure> {
     let mut opens = HashMap::new();
     for timeflow in parts.catalog.list_of::<Timeflow>(dsource.id)? {
         let history = History::of_timeflow(parts, dsource, Some(timeflow.id))?;
         opens.insert(timeflow.id, history.planned(openable));
     }
-    Ok((dsource.timeflow, opens))
+    Ok((dsource.timeflow, opens, dsource.pace))
 }
 
 fn gaps(ranges: &[LogRange]) -> Vec<LogRange> {

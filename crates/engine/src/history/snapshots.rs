@@ -7,9 +7,9 @@ use crate::history::moments::position_at;
 use crate::serving::Serving;
 use crate::space::losses;
 use offshoot_domain::{
-    Dsource, Owner, Position, Readiness, SPACING_BYTES, Snapshot, SnapshotKind, Timeflow, Vdb,
+    Dsource, Owner, Pace, Position, Readiness, Snapshot, SnapshotKind, Timeflow, Vdb,
 };
-use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId, VdbId};
+use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition, SnapshotId, VdbId};
 
 /// A snapshot by id.
 pub fn find(core: &Core, id: SnapshotId) -> Result<Snapshot, Failure> {
@@ -137,6 +137,18 @@ pub fn free(core: &Core, snapshot: &Snapshot) -> Result<(), Failure> {
     core.delete_image(snapshot.id)
 }
 
+/// Notes what an opening or a replay showed of how fast a dSource's moments open.
+pub fn learn(core: &Core, id: DsourceId, shown: impl FnOnce(Pace) -> Pace) -> Result<(), Failure> {
+    match core.catalog.find::<Dsource>(id)? {
+        Some(old) => {
+            let pace = shown(old.pace);
+            core.catalog.update::<Dsource>(id, |dsource| dsource.pace = pace)?;
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
 /// Marks what a proof found.
 pub fn set_readiness(core: &Core, id: SnapshotId, readiness: Readiness) -> Result<(), Failure> {
     core.catalog.update::<Snapshot>(id, |snapshot| snapshot.readiness = readiness)?;
@@ -169,7 +181,7 @@ pub fn due_of_dsource(
     let newest = last(&|_| true).map_or(LogPosition::START, |one| one.position.log);
     let kind = if dsource.policy.snapshots.due(core.now(), policy, current) {
         Some(SnapshotKind::Policy)
-    } else if current.bytes_since(newest) >= SPACING_BYTES {
+    } else if current.bytes_since(newest) >= dsource.spacing() {
         Some(SnapshotKind::RecoveryPoint)
     } else {
         None

@@ -7,6 +7,7 @@ use crate::following::reservations;
 use crate::ground::stopping::Stopping;
 use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
+use crate::housekeeping::promises::Promises;
 use crate::housekeeping::restart;
 use crate::housekeeping::warm::WarmCopies;
 use crate::images::readiness;
@@ -61,6 +62,7 @@ struct Rounds {
     restarts: Restarts,
     checkpoints: Checkpoints,
     warm: WarmCopies,
+    promises: Promises,
     reservations_at: Duration,
     quotas_at: Duration,
     /// The last snapshot of each dSource that was due, until it has ended.
@@ -95,6 +97,7 @@ impl Rounds {
         self.set_quotas(parts)?;
         self.checkpoints.look_after(parts)?;
         self.warm.look_after(parts)?;
+        self.promises.look_after(parts)?;
         self.prove(parts)?;
         self.revive(parts)?;
         damage::report(parts);

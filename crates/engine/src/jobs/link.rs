@@ -16,8 +16,8 @@ use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use offshoot_connector::{CheckedSource, Copied, CopyRequest, ServerSpec, StopMode};
 use offshoot_domain::{
-    Dsource, DsourceState, LogRange, ObjectName, Policy, Position, Secret, Snapshot, SnapshotKind,
-    Timeflow,
+    Dsource, DsourceState, LogRange, ObjectName, Pace, Policy, Position, Secret, Snapshot,
+    SnapshotKind, Timeflow,
 };
 use offshoot_fs::NewFile;
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
@@ -117,6 +117,7 @@ fn register(context: &Context) -> Result<(), Failure> {
         timeflow: None,
         synced_to: None,
         warnings: Vec::new(),
+        pace: Pace::default(),
     };
     Ok(parts.catalog.put(&dsource)?)
 }

@@ -27,7 +27,7 @@ use crate::space::room;
 use offshoot_connector::{MaskedTable, Masker, Server, TableState};
 use offshoot_domain::{
     Dsource, DsourceState, MaskedRows, MaskedRowsState, Masking, MaskingRun, Moment, ObjectName,
-    Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow, masked_identity,
+    Pace, Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow, masked_identity,
 };
 use offshoot_os::random_bytes;
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId};
@@ -386,6 +386,7 @@ fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
         timeflow: None,
         synced_to: None,
         warnings: Vec::new(),
+        pace: Pace::default(),
         ..source.clone()
     }
 }

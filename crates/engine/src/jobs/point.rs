@@ -108,6 +108,7 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
     let key = job_key(context.job_id());
     let spec = servers::spec(parts, &key, format!("recovery {key}"), &kind, dataset, None)?;
     let follower = parts.need_follower(&dsource)?;
+    let started = parts.elapsed_ms();
     let replay = Replay {
         log: follower.log(),
         target: &follower.target(parts.volumes.files(dataset)?),
@@ -116,7 +117,13 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
         flush: &|| parts.volumes.flush(dataset),
         tick: &mut |_| !context.is_cancelled(),
     };
-    Ok(maker.make_point(spec, from.position.log, replay)?.map(Made::from))
+    let point = maker.make_point(spec, from.position.log, replay)?.map(Made::from);
+    if let Some(point) = &point {
+        let bytes = point.position.bytes_since(from.replay_from);
+        let took_ms = parts.elapsed_ms() - started;
+        snapshots::learn(parts, dsource.id, |pace| pace.replayed(bytes, took_ms))?;
+    }
+    Ok(point)
 }
 
 fn take_image(context: &Context) -> Result<(), Failure> {

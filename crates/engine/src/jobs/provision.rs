@@ -19,7 +19,7 @@ use offshoot_domain::{
     Dsource, Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
     SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_duration, format_size,
 };
-use offshoot_types::{DatasetId, ErrorKind, Failure, Remote, UserId, VdbId};
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -316,7 +316,8 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
     let now = parts.now();
     let timings = timings(context, requested_ms)?;
     let Position { log, time } = resolved.position;
-    let identity = match context.get(BASE)? {
+    let base: Option<Owner> = context.get(BASE)?;
+    let identity = match base {
         Some(Owner::Dsource(base)) => parts.catalog.find::<Dsource>(base)?.map(|one| one.identity),
         Some(Owner::Vdb(base)) => parts.catalog.find::<Vdb>(base)?.map(|one| one.source_identity),
         None => None,
@@ -352,5 +353,21 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
         vdb.timings = timings;
         tx.put(&vdb)
     })?;
-    Ok(())
+    match base {
+        Some(Owner::Dsource(base)) => learn_pace(parts, base, &resolved, &timings),
+        _ => Ok(()),
+    }
+}
+
+/// What was opened shows how fast moments open; what waited for the source does not count.
+fn learn_pace(
+    parts: &Parts,
+    dsource: DsourceId,
+    resolved: &Resolved,
+    timings: &Timings,
+) -> Result<(), Failure> {
+    let Timings { clone_ms, mount_ms, recover_ms, start_ms, .. } = timings;
+    let took_ms = clone_ms + mount_ms + recover_ms + start_ms;
+    let bytes = resolved.recover_to.map_or(0, |to| to.bytes_since(resolved.replay_from));
+    snapshots::learn(parts, dsource, |pace| pace.opened(bytes, took_ms))
 }

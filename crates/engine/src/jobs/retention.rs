@@ -13,7 +13,7 @@ use crate::parts::{Context, Parts};
 use crate::space::losses;
 use offshoot_catalog::Subject;
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Policy, Position, Readiness,
+    Bookmark, Dsource, DsourceState, KeptLog, LogRange, Owner, Pace, Policy, Position, Readiness,
     Snapshot, Timeflow, Vdb,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId};
@@ -97,15 +97,15 @@ impl Due {
     /// None if it is not the time to decide: while a source is copied again, it is open which
     /// history continues, and what a failed dSource has may be all there is.
     fn find(parts: &Parts, owner: Owner) -> Result<Option<Due>, Failure> {
-        let (name, policy, timeflow): (String, Policy, Option<TimeflowId>) = match owner {
+        let (name, policy, timeflow, pace) = match owner {
             Owner::Dsource(id) => match parts.catalog.find::<Dsource>(id)? {
                 Some(one) if matches!(one.state, DsourceState::Active | DsourceState::Paused) => {
-                    (one.name.to_string(), one.policy, one.timeflow)
+                    (one.name.to_string(), one.policy, one.timeflow, one.pace)
                 }
                 _ => return Ok(None),
             },
             Owner::Vdb(id) => match parts.catalog.find::<Vdb>(id)? {
-                Some(vdb) => (vdb.name.to_string(), vdb.policy, vdb.timeflow),
+                Some(vdb) => (vdb.name.to_string(), vdb.policy, vdb.timeflow, Pace::default()),
                 None => return Ok(None),
             },
         };
@@ -114,7 +114,7 @@ impl Due {
         let mut due =
             Due { name, snapshots: Vec::new(), states: Vec::new(), log: None, ended: Vec::new() };
         let kept = due.find_ended(parts, &policy, timeflow, &timeflows);
-        due.find_snapshots(parts, owner, &policy, (present, kept))?;
+        due.find_snapshots(parts, owner, (&policy, pace), (present, kept))?;
         if let Owner::Vdb(_) = owner {
             due.find_states(parts, &policy, timeflow, &timeflows);
         }
@@ -125,7 +125,7 @@ impl Due {
         &mut self,
         parts: &Parts,
         owner: Owner,
-        policy: &Policy,
+        (policy, pace): (&Policy, Pace),
         (present, ended): (Option<&Timeflow>, Vec<KeptLog>),
     ) -> Result<(), Failure> {
         let (runner, now) = (parts.runner()?, parts.now());
@@ -137,6 +137,7 @@ impl Due {
         let log = range.map(|(timeflow, range)| KeptLog { timeflow, from: range.from.log });
         let logs = log.into_iter().chain(ended);
         let pinned = |id| marked.contains(&id) || runner.is_busy(id);
+        let logs = (logs, pace.spacing(policy.open_within_ms));
         let expired: HashSet<SnapshotId> =
             policy.retention.expired(&snapshots, logs, now, pinned).into_iter().collect();
         let gone = |one: &mut Snapshot| expired.contains(&one.id);

@@ -2,7 +2,9 @@
 
 use super::{kind, snapshot};
 use offshoot_api as api;
-use offshoot_engine::{BookmarkView, HistoryView, ShownPosition, ShownRange, TimeflowView};
+use offshoot_engine::{
+    BookmarkView, HistoryView, OpenRange, ShownPosition, ShownRange, TimeflowView,
+};
 
 pub(super) fn bookmark(view: BookmarkView) -> api::Bookmark {
     let BookmarkView { bookmark, position, object, kind: of } = view;
@@ -45,11 +47,21 @@ fn timeflow(view: TimeflowView) -> api::Timeflow {
         started_at: view.timeflow.started_at,
         ended_at: view.timeflow.ended_at,
         kept,
-        ranges: view.ranges.into_iter().map(range).collect(),
+        ranges: view.ranges.into_iter().map(open_range).collect(),
         gaps: view.gaps.into_iter().map(range).collect(),
         snapshots: view.snapshots.into_iter().map(snapshot).collect(),
         recovery_points: view.recovery_points.into_iter().map(snapshot).collect(),
         bookmarks,
+    }
+}
+
+fn open_range(of: OpenRange) -> api::OpenRange {
+    let api::TimeRange { from, to } = range(of.moments);
+    api::OpenRange {
+        from,
+        to,
+        typical_open_ms: of.times.map(|times| times.typical_ms),
+        longest_open_ms: of.times.map(|times| times.longest_ms),
     }
 }
 

@@ -128,6 +128,7 @@ impl State {
             log_ms: 86_400_000,
             quota_bytes: None,
             warm: 0,
+            open_within_ms: 3000,
         };
         self.policies.get(name).cloned().unwrap_or_else(default)
     }
@@ -626,7 +627,12 @@ impl EngineService for StandIn {
     fn show_timeflows(&self, name: &str) -> Result<TimeflowList, Failure> {
         let snapshots = self.show_dsource(name)?.snapshots;
         let point = |lsn: &str| TimePoint { lsn: lsn.to_owned(), time: time() };
-        let range = TimeRange { from: point("0/1000000"), to: point("0/4000000") };
+        let range = OpenRange {
+            from: point("0/1000000"),
+            to: point("0/4000000"),
+            typical_open_ms: Some(900),
+            longest_open_ms: Some(2100),
+        };
         let timeflow = Timeflow {
             id: offshoot_types::TimeflowId(1),
             current: true,
@@ -636,7 +642,7 @@ impl EngineService for StandIn {
             ended_at: None,
             kept: false,
             ranges: vec![range.clone()],
-            gaps: vec![range],
+            gaps: vec![TimeRange { from: range.from, to: range.to }],
             snapshots,
             recovery_points: Vec::new(),
             bookmarks: vec!["release".into()],

@@ -6,6 +6,8 @@ use offshoot_types::{DsourceId, LogPosition, SnapshotId, TimeflowId};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+/// Log between two snapshots.
+const SPACING_BYTES: u64 = 64 << 20;
 const LOG: KeptLog = KeptLog { timeflow: TimeflowId(1), from: LogPosition(0) };
 /// A Monday, 00:00 UTC.
 const MONDAY_MS: u64 = 1_767_571_200_000;
@@ -43,7 +45,7 @@ fn only(change: impl FnOnce(&mut Retention)) -> Retention {
 }
 
 fn kept(of: &Retention, all: &[Snapshot], log: Option<KeptLog>, now: u64) -> Vec<Snapshot> {
-    let expired = of.expired(all, log, at_ms(now), |_| false);
+    let expired = of.expired(all, (log, SPACING_BYTES), at_ms(now), |_| false);
     all.iter().filter(|one| !expired.contains(&one.id)).cloned().collect()
 }
 
@@ -88,7 +90,9 @@ fn what_a_user_took_a_bookmark_names_or_nothing_replaces_stays() {
     all[5].kind = SnapshotKind::Manual;
     let newest = all.last().map(|one| one.id.0).unwrap();
     let expired =
-        only(|_| ()).expired(&all, None, at_ms(MONDAY_MS + 900 * DAY_MS), |id| id == SnapshotId(9));
+        only(|_| ()).expired(&all, (None, SPACING_BYTES), at_ms(MONDAY_MS + 900 * DAY_MS), |id| {
+            id == SnapshotId(9)
+        });
     let left: BTreeSet<u64> =
         ids(&all).into_iter().filter(|id| !expired.contains(&SnapshotId(*id))).collect();
     assert_eq!(left, BTreeSet::from([6, 9, newest]));
@@ -245,7 +249,7 @@ proptest! {
         let now = MONDAY_MS + at;
         let all: Vec<Snapshot> = all.into_iter().filter(|one| one.taken_at <= at_ms(now)).collect();
         let pin = |id| id == SnapshotId(pinned);
-        let expired = policy.expired(&all, Some(LOG), at_ms(now), pin);
+        let expired = policy.expired(&all, (Some(LOG), SPACING_BYTES), at_ms(now), pin);
         let left: Vec<Snapshot> =
             all.iter().filter(|one| !expired.contains(&one.id)).cloned().collect();
         for gone in all.iter().filter(|one| expired.contains(&one.id)) {
@@ -268,7 +272,7 @@ proptest! {
         let usable = |of: &[Snapshot]| of.iter().any(|one| !one.is_failed());
         let proved = |of: &[Snapshot]| of.iter().any(|one| one.ready_image().is_some());
         prop_assert_eq!((usable(&all), proved(&all)), (usable(&left), proved(&left)));
-        prop_assert_eq!(policy.expired(&left, Some(LOG), at_ms(now), pin), vec![]);
+        prop_assert_eq!(policy.expired(&left, (Some(LOG), SPACING_BYTES), at_ms(now), pin), vec![]);
     }
 
     /// Time only ever removes: what may go now may go at any later time.
