@@ -54,6 +54,6 @@ pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotSta
 pub use status::{Fault, Status, Survival, Warning};
 pub use timeflow::{OpenRange, TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
-    ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, Vdb, VdbList,
-    VdbNetwork, VdbState,
+    ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb,
+    VdbList, VdbLog, VdbNetwork, VdbState,
 };

@@ -78,6 +78,6 @@ pub struct SetPolicy {
 }
 
 /// Tells null from absent.
-fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u64>>, D::Error> {
+pub(crate) fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u64>>, D::Error> {
     Option::deserialize(value).map(Some)
 }

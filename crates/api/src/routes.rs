@@ -28,8 +28,10 @@ pub const SNAPSHOTS: &str = "/api/v1/snapshots";
 pub const SNAPSHOT: &str = "/api/v1/snapshots/{id}";
 /// GET: all VDBs; POST: provision.
 pub const VDBS: &str = "/api/v1/vdbs";
-/// GET: one VDB; DELETE: delete.
+/// GET: one VDB; POST: change it; DELETE: delete.
 pub const VDB: &str = "/api/v1/vdbs/{name}";
+/// GET: the end of its server's log.
+pub const VDB_LOG: &str = "/api/v1/vdbs/{name}/log";
 /// POST: start.
 pub const VDB_START: &str = "/api/v1/vdbs/{name}/start";
 /// POST: stop.

@@ -1,5 +1,6 @@
 //! VDBs: virtual databases.
 
+use crate::policy::given;
 use crate::{ErrorDetail, Moment, ObjectKind, Position, Warning};
 use ipnet::IpNet;
 use jiff::Timestamp;
@@ -102,6 +103,19 @@ pub struct Vdb {
     /// What is not wrong, but should be known.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+    /// What it is found by.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Whether it is neither deleted nor replaced by a refresh or rewind.
+    #[serde(default)]
+    pub protected: bool,
+    /// When it is deleted; null: never.
+    #[serde(default)]
+    #[schema(required, value_type = Option<String>, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
 }
 
 /// How other hosts reach a VDB: by TLS, with a SCRAM password.
@@ -170,6 +184,53 @@ pub struct ProvisionVdb {
     /// moment that may be a minute old. Nothing else may be asked for then.
     #[serde(default)]
     pub warm: bool,
+    /// What it is for: one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is to be found by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Whether it is neither deleted nor replaced by a refresh or rewind.
+    #[serde(default)]
+    pub protected: bool,
+    /// In how many milliseconds it is deleted; never where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_ms: Option<u64>,
+}
+
+/// Changes a VDB; absent fields stay as they are. Other settings or another limit of its memory restart its server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetVdb {
+    /// What it is for: one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Labels to set; null removes one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Whether it is neither deleted nor replaced by a refresh or rewind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected: Option<bool>,
+    /// In how many milliseconds it is deleted; null: never.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
+    pub expires_in_ms: Option<Option<u64>>,
+    /// Settings of the database to set; null removes one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, Option<String>>,
+    /// A limit of its memory; null: the engine's default.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
+    pub memory_bytes: Option<Option<u64>>,
+}
+
+/// The end of the log of a VDB's server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VdbLog {
+    /// The VDB.
+    pub name: String,
+    /// Its last lines, oldest first. The users of the VDB decide what is in them.
+    pub text: String,
 }
 
 /// Opens a newer (or any) moment of the parent under the same name, port, credentials and settings.

@@ -27,7 +27,9 @@ pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
 pub use secret::SecretCommand;
 pub use snapshot::SnapshotCommand;
-pub use vdb::{ConnectArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
+pub use vdb::{
+    ConnectArgs, KeepArg, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs, VdbCommand,
+};
 
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;

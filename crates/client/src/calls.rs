@@ -7,8 +7,9 @@ use offshoot_api::{
     GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview, Policy,
     PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
     RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
-    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
-    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
+    Secrets, SetDsource, SetPolicy, SetVdb, Snapshot, SnapshotList, Status, TakeSnapshot,
+    TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, VdbLog,
+    routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -156,6 +157,16 @@ impl Client {
     /// One VDB.
     pub fn show_vdb(&self, name: &str) -> Result<Vdb, Failure> {
         self.get(&routes::fill(routes::VDB, name))
+    }
+
+    /// Changes a VDB.
+    pub fn set_vdb(&self, name: &str, request: &SetVdb) -> Result<JobId, Failure> {
+        self.post_json(&routes::fill(routes::VDB, name), request).map(accepted)
+    }
+
+    /// The end of the log of a VDB's server.
+    pub fn vdb_log(&self, name: &str, bytes: u64) -> Result<VdbLog, Failure> {
+        self.get(&format!("{}?bytes={bytes}", routes::fill(routes::VDB_LOG, name)))
     }
 
     /// Starts a stopped VDB.

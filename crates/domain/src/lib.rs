@@ -5,6 +5,7 @@
 //! removed.
 
 mod bookmark;
+mod care;
 mod connector_state;
 mod dsource;
 mod exposure;
@@ -24,6 +25,7 @@ mod user;
 mod vdb;
 
 pub use bookmark::Bookmark;
+pub use care::{Care, CareChange};
 pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;

@@ -1,6 +1,6 @@
 //! Virtual databases.
 
-use crate::{Exposure, ObjectName, Parent, Policy};
+use crate::{Care, Exposure, ObjectName, Parent, Policy};
 use jiff::Timestamp;
 use offshoot_types::{
     DatasetId, Failure, LogPosition, Remote, SnapshotId, TimeflowId, UserId, VdbId,
@@ -121,6 +121,9 @@ pub struct Vdb {
     /// Made before anybody asked for it, and not handed out yet.
     #[serde(default)]
     pub warm: bool,
+    /// What its users say about it.
+    #[serde(default)]
+    pub care: Care,
     /// How it is kept.
     #[serde(default = "Policy::of_vdb")]
     pub policy: Policy,

@@ -2,6 +2,7 @@
 
 pub mod checkpoints;
 pub mod leftovers;
+pub mod lifetimes;
 pub mod logs;
 pub mod promises;
 pub mod restart;

@@ -13,6 +13,7 @@ pub mod resync;
 pub mod retention;
 pub mod scrub;
 pub mod secrets;
+pub mod set_vdb;
 pub mod snapshot;
 pub mod vdb;
 pub mod warm;

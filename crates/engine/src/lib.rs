@@ -61,6 +61,7 @@ pub use history::names::ObjectKind;
 pub use housekeeping::takeover::{displace, outlast_killed};
 pub use jobs::pool::{PoolReport, check_pool};
 pub use jobs::scrub::{ScrubReport, ScrubView};
+pub use jobs::set_vdb::VdbChange;
 pub use offshoot_connector::{Preview, PreviewValue};
 pub use offshoot_dataset::{CheckReport, Finding};
 pub use space::damage::DamagedBlock;

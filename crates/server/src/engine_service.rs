@@ -13,9 +13,10 @@ use offshoot_domain as domain;
 use offshoot_engine::{
     BookmarkRequest, DsourceView, Engine, FollowState, GroupProvisionRequest, LedgerEntry,
     LedgerKey, LinkRequest, ObjectKind, PolicyView, PoolView, ProvisionRequest, SecretsView,
-    SnapshotView, Survival, VdbView,
+    SnapshotView, Survival, VdbChange, VdbView,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -159,7 +160,25 @@ impl EngineService for LocalEngine {
             exposure: domain::Exposure::asked(request.listen, request.allow)?,
             user,
             warm: request.warm,
+            care: domain::CareChange {
+                description: request.description,
+                labels: labels(request.labels),
+                protected: Some(request.protected).filter(|protected| *protected),
+                expires_in_ms: request.expires_in_ms.map(Some),
+            },
         })
+    }
+
+    fn set_vdb(&self, name: &str, request: api::SetVdb) -> Result<JobId, Failure> {
+        let api::SetVdb { description, labels, protected, expires_in_ms, settings, memory_bytes } =
+            request;
+        let care = domain::CareChange { description, labels, protected, expires_in_ms };
+        self.engine.vdbs().set(name, &VdbChange { care, settings, memory_bytes })
+    }
+
+    fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<api::VdbLog, Failure> {
+        let text = self.engine.vdbs().log(name, bytes_max)?;
+        Ok(api::VdbLog { name: name.to_owned(), text })
     }
 
     fn list_vdbs(&self) -> Result<Vec<api::Vdb>, Failure> {
@@ -503,6 +522,10 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
     }
 }
 
+fn labels(all: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+    all.into_iter().map(|(key, value)| (key, Some(value))).collect()
+}
+
 fn vdb(view: VdbView) -> api::Vdb {
     let VdbView { vdb, owner, moment, uri, logical_bytes, unique_bytes, warnings: view_warnings } =
         view;
@@ -543,6 +566,10 @@ fn vdb(view: VdbView) -> api::Vdb {
             certificate: vdb.certificate,
         }),
         memory_bytes: vdb.memory_bytes,
+        description: vdb.care.description,
+        labels: vdb.care.labels,
+        protected: vdb.care.protected,
+        expires_at: vdb.care.expires_at,
         created_at: vdb.created_at,
         timings: api::ProvisionTimings {
             total_ms: vdb.timings.total_ms,

@@ -44,6 +44,8 @@ use utoipa::{Modify, OpenApi};
         vdb::provision_vdb,
         vdb::list_vdbs,
         vdb::show_vdb,
+        vdb::set_vdb,
+        vdb::vdb_log,
         vdb::start_vdb,
         vdb::stop_vdb,
         vdb::reset_password_of_vdb,

@@ -4,8 +4,8 @@ use offshoot_api::{
     ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, DiscoverMask, Discovery,
     Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy, PoolStatus, PreviewMask,
     ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
-    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
-    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
+    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
+    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup, VdbLog,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -51,6 +51,10 @@ pub trait EngineService: Send + Sync + 'static {
     fn list_vdbs(&self) -> Result<Vec<Vdb>, Failure>;
     /// One VDB.
     fn show_vdb(&self, name: &str) -> Result<Vdb, Failure>;
+    /// Changes a VDB.
+    fn set_vdb(&self, name: &str, request: SetVdb) -> Result<JobId, Failure>;
+    /// The end of its server's log.
+    fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<VdbLog, Failure>;
     /// Starts a stopped VDB.
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure>;
     /// Stops a running VDB; its data is kept.

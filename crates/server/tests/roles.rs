@@ -80,6 +80,8 @@ const MAY: &[(&str, &str)] = &[
     ("get vdbs", "aodu"),
     ("post vdbs", "aod"),
     ("get vdbs/{name}", "aodu"),
+    ("post vdbs/{name}", "aod"),
+    ("get vdbs/{name}/log", "aod"),
     ("delete vdbs/{name}", "aod"),
     ("post vdbs/{name}/start", "aod"),
     ("post vdbs/{name}/stop", "aod"),

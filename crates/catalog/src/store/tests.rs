@@ -76,6 +76,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         certificate: String::new(),
         owner: None,
         warm: false,
+        care: offshoot_domain::Care::default(),
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

@@ -1,6 +1,7 @@
 //! `offshoot vdb …`
 
-use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, size};
+use super::policy::Choice;
+use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms, size};
 use clap::{Args, Subcommand};
 use ipnet::IpNet;
 use offshoot_types::{Failure, Remote, SnapshotId};
@@ -16,6 +17,8 @@ pub enum VdbCommand {
     #[command(after_help = "Example:\n  offshoot vdb show dev --json")]
     Show(NameArgs),
     Connect(ConnectArgs),
+    Set(Box<SetVdbArgs>),
+    Logs(LogsArgs),
     /// Print what a VDB shows clients of other hosts, in PEM
     #[command(after_help = "Example:\n  offshoot vdb certificate dev > dev.crt\n  \
                             psql \"host=10.1.0.5 port=6500 user=offshoot dbname=shop \\\n    \
@@ -45,6 +48,7 @@ pub enum VdbCommand {
 #[command(after_help = "Examples:\n  offshoot vdb provision dev --from prod\n  \
                         offshoot vdb provision before --from prod --at '2026-11-21 14:03:27+00' \
                         --set work_mem=64MB\n  \
+                        offshoot vdb provision pr17 --from prod --expires 3d --label pr=17\n  \
                         offshoot vdb provision shared --from prod --listen 10.1.0.5 --allow 10.1.0.0/16")]
 pub struct ProvisionArgs {
     /// The name to give it
@@ -85,8 +89,99 @@ pub struct ProvisionArgs {
     /// `policy set DSOURCE --warm N`
     #[arg(long)]
     pub warm: bool,
+    /// Delete it after this long
+    #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
+    pub expires: Option<u64>,
+    /// A label to find it by; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub label: Vec<(String, String)>,
+    /// What it is for, in one line
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Refuse to delete, refresh or rewind it
+    #[arg(long, conflicts_with = "expires")]
+    pub protect: bool,
     #[command(flatten)]
     pub job: JobArgs,
+}
+
+/// Change what is said about a VDB, when it expires, its server's settings or memory
+///
+/// What is not named stays. Settings and memory restart its server, and end its sessions; if the server does not start with
+/// them, it goes on with those it had.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  offshoot vdb set dev --expires 3d --label team=checkout --label pr=17\n  \
+                        offshoot vdb set dev --set work_mem=64MB --unset jit --memory 2GiB\n  \
+                        offshoot vdb set staging --protect"
+)]
+pub struct SetVdbArgs {
+    /// Its name
+    pub name: String,
+    #[command(flatten)]
+    pub change: VdbChangeArgs,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// At least one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct VdbChangeArgs {
+    /// Delete it this long from now, or `never`
+    #[arg(long, value_name = "DURATION", value_parser = expires)]
+    pub expires: Option<Choice>,
+    /// A label to set; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub label: Vec<(String, String)>,
+    /// A label to remove; may be given several times
+    #[arg(long, value_name = "KEY")]
+    pub unlabel: Vec<String>,
+    /// What it is for, in one line
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Refuse to delete, refresh or rewind it
+    #[arg(long, conflicts_with = "unprotect")]
+    pub protect: bool,
+    /// Allow that again
+    #[arg(long)]
+    pub unprotect: bool,
+    /// A setting of the database; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// A setting that is no longer to be set; may be given several times
+    #[arg(long, value_name = "KEY")]
+    pub unset: Vec<String>,
+    /// A limit of its memory, or `none`
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<Choice>,
+}
+
+/// Print the end of the log of a VDB's server
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  offshoot vdb logs dev\n  offshoot vdb logs dev --tail 500 | grep ERROR"
+)]
+pub struct LogsArgs {
+    /// Its name
+    pub name: String,
+    /// How many lines
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub tail: usize,
+}
+
+fn expires(text: &str) -> Result<Choice, String> {
+    match text {
+        "never" | "none" => Ok(Choice(None)),
+        _ => duration_ms(text).map(|ms| Choice(Some(ms))),
+    }
+}
+
+fn memory(text: &str) -> Result<Choice, String> {
+    match text {
+        "none" => Ok(Choice(None)),
+        _ => size(text).map(|bytes| Choice(Some(bytes))),
+    }
 }
 
 /// What of production a VDB may keep.

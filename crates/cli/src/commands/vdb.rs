@@ -1,11 +1,18 @@
 //! `offshoot vdb …`
 
 use super::{Session, removal};
-use crate::args::{ConnectArgs, JobArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
+use crate::args::{
+    ConnectArgs, JobArgs, KeepArg, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs, VdbCommand,
+};
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use crate::psql;
-use offshoot_api::{ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, Vdb};
+use offshoot_api::{
+    ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbLog,
+};
 use offshoot_types::{ErrorKind, Failure, JobId};
+
+/// How much of a log is asked for: what a server shows of it at most.
+const LOG_BYTES: u64 = 1 << 20;
 
 /// Runs one command.
 pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
@@ -18,6 +25,11 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         }
         VdbCommand::Show(args) => show(session, &args.name),
         VdbCommand::Connect(args) => connect(session, &args),
+        VdbCommand::Set(args) => {
+            let job = client.set_vdb(&args.name, &set_request(args.change))?;
+            change(session, &args.name, args.job, job)
+        }
+        VdbCommand::Logs(args) => logs(session, &args),
         VdbCommand::Certificate(args) => certificate(session, &args.name),
         VdbCommand::Start(args) => {
             change(session, &args.name, args.job, client.start_vdb(&args.name)?)
@@ -63,9 +75,42 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         listen: args.listen,
         allow: args.allow,
         warm: args.warm,
+        description: args.description,
+        labels: args.label.into_iter().collect(),
+        protected: args.protect,
+        expires_in_ms: args.expires,
     };
     let job = session.client.provision_vdb(&request)?;
     change(session, &args.name, args.job, job)
+}
+
+fn set_request(change: VdbChangeArgs) -> SetVdb {
+    let changes = |set: Vec<(String, String)>, unset: Vec<String>| {
+        let set = set.into_iter().map(|(key, value)| (key, Some(value)));
+        set.chain(unset.into_iter().map(|key| (key, None))).collect()
+    };
+    SetVdb {
+        description: change.description,
+        labels: changes(change.label, change.unlabel),
+        protected: (change.protect || change.unprotect).then_some(change.protect),
+        expires_in_ms: change.expires.map(|choice| choice.0),
+        settings: changes(change.set, change.unset),
+        memory_bytes: change.memory.map(|choice| choice.0),
+    }
+}
+
+/// Its users write into the log what they like: control characters do not reach the terminal.
+fn logs(session: &Session, args: &LogsArgs) -> Result<(), Failure> {
+    let log = session.client.vdb_log(&args.name, LOG_BYTES)?;
+    let lines: Vec<&str> = log.text.lines().collect();
+    let last = lines.len().saturating_sub(args.tail);
+    let text = lines[last..].join("\n");
+    let log = VdbLog { text, ..log };
+    session.output.print(&log, |log| {
+        let plain = |letter: char| letter == '\n' || letter == '\t' || !letter.is_control();
+        log.text.chars().filter(|letter| plain(*letter)).collect()
+    });
+    Ok(())
 }
 
 fn rewind(session: &Session, args: &RewindArgs) -> Result<(), Failure> {
@@ -141,6 +186,15 @@ fn show_text(vdb: &Vdb) -> String {
         .add_some("memory", vdb.memory_bytes.map(size))
         .add("provisioned in", format!("{} ({parts})", duration(timings.total_ms)))
         .add("created at", vdb.created_at);
+    if !vdb.description.is_empty() {
+        fields = fields.add("description", &vdb.description);
+    }
+    for (key, value) in &vdb.labels {
+        fields = fields.add("label", format!("{key}={value}"));
+    }
+    fields = fields
+        .add_some("protected", vdb.protected.then_some("it is neither deleted nor replaced"))
+        .add_some("expires at", vdb.expires_at);
     for (key, value) in &vdb.settings {
         fields = fields.add("setting", format!("{key} = {value}"));
     }
@@ -179,8 +233,9 @@ fn list_text(vdbs: &[Vdb]) -> String {
             vdb.port.to_string(),
             size(vdb.logical_bytes),
             size(vdb.unique_bytes),
+            or_dash(vdb.expires_at.map(seconds)),
         ]
     };
-    let heads = ["name", "state", "parent", "moment", "port", "size", "unique"];
+    let heads = ["name", "state", "parent", "moment", "port", "size", "unique", "expires"];
     table(&heads, vdbs.iter().map(row).collect())
 }

@@ -35,6 +35,8 @@ pub enum JobKind {
     VdbRewindUndo,
     /// Gives a VDB another password.
     VdbResetPassword,
+    /// Changes a VDB's settings, and what is said about it.
+    VdbSet,
     /// Gives a VDB another parent.
     VdbReparent,
     /// Gives a name to a warm copy.
@@ -104,6 +106,7 @@ impl JobKind {
             JobKind::VdbRefresh => "vdb_refresh",
             JobKind::VdbRewind => "vdb_rewind",
             JobKind::VdbRewindUndo => "vdb_rewind_undo",
+            JobKind::VdbSet => "vdb_set",
             JobKind::VdbReparent => "vdb_reparent",
             JobKind::VdbHandOut => "vdb_hand_out",
             JobKind::VdbRevive => "vdb_revive",

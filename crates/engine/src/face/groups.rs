@@ -9,7 +9,7 @@ use crate::jobs::provision::Input;
 use crate::parts::Parts;
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, DsourceState, Group, Moment, ObjectName, Owner, Parent, Vdb, VdbGroup,
+    Care, Dsource, DsourceState, Group, Moment, ObjectName, Owner, Parent, Vdb, VdbGroup,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, UserId};
 use std::collections::BTreeMap;
@@ -161,6 +161,7 @@ impl Groups<'_> {
                 reaches: Vec::new(),
                 user: request.user,
                 warm: false,
+                care: Care::default(),
                 requested_ms,
             })
         });

@@ -25,6 +25,7 @@ use crate::jobs::resync;
 use crate::jobs::retention;
 use crate::jobs::scrub;
 use crate::jobs::secrets;
+use crate::jobs::set_vdb;
 use crate::jobs::snapshot;
 use crate::jobs::vdb;
 use crate::jobs::warm;
@@ -158,6 +159,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
         link::workflow(),
         point::workflow(),
         reparent::workflow(),
+        set_vdb::workflow(),
         resync::workflow(),
         provision::workflow(),
         readiness::workflow(),

@@ -6,13 +6,17 @@ use crate::face::users;
 use crate::history::names;
 use crate::jobs::provision;
 use crate::jobs::reparent;
+use crate::jobs::set_vdb::{self, VdbChange};
 use crate::jobs::vdb;
 use crate::jobs::warm;
 use crate::parts::Parts;
 use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
-use offshoot_domain::{Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb};
+use offshoot_domain::{
+    Care, CareChange, Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb,
+};
+use offshoot_os::bounded_log;
 use offshoot_os::cgroup::Group;
 use offshoot_types::{ErrorKind, Failure, JobId, Remote, UserId};
 use std::collections::BTreeMap;
@@ -47,6 +51,8 @@ pub struct ProvisionRequest {
     pub user: Option<UserId>,
     /// A warm copy will do, if there is one: of a moment that may be a minute old.
     pub warm: bool,
+    /// What its user says about it.
+    pub care: CareChange,
 }
 
 /// A VDB and its present state.
@@ -92,6 +98,7 @@ impl Vdbs<'_> {
             }
         }
         room::check_takes_on(self.parts, "a new VDB")?;
+        let care = Care::default().changed(&request.care, self.parts.now())?;
         let input = provision::Input {
             vdb: self.parts.catalog.allocate::<Vdb>()?,
             name,
@@ -107,6 +114,7 @@ impl Vdbs<'_> {
             reaches: request.reaches,
             user: request.user,
             warm: false,
+            care,
             requested_ms,
         };
         provision::submit(self.parts, input)
@@ -162,6 +170,33 @@ impl Vdbs<'_> {
     /// `NotFound`, `Busy`.
     pub fn delete(&self, name: &str) -> Result<JobId, Failure> {
         vdb::submit_delete(self.parts, name)
+    }
+
+    /// Changes what its users say about it, its server's settings and its memory.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy`, `InvalidInput`.
+    pub fn set(&self, name: &str, change: &VdbChange) -> Result<JobId, Failure> {
+        set_vdb::submit(self.parts, name, change)
+    }
+
+    /// The end of its server's log: lines, at most so many bytes.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn log(&self, name: &str, bytes_max: u64) -> Result<String, Failure> {
+        let log = self.parts.paths.log(&vdb_key(self.parts.vdb(name)?.id));
+        let now = bounded_log::tail(&log, 0, bytes_max);
+        // What is missing may be in the part before, which was cut off.
+        let before = bytes_max.saturating_sub(now.len() as u64);
+        let text = bounded_log::tail(&bounded_log::earlier(&log), 0, before) + &now;
+        let whole = (text.len() as u64) < bytes_max;
+        // The first line may have been cut.
+        Ok(if whole {
+            text
+        } else {
+            text.split_once('\n').map_or(text.clone(), |it| it.1.to_owned())
+        })
     }
 
     /// Gives it another parent, which it is refreshed from next.

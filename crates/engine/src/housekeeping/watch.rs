@@ -7,6 +7,7 @@ use crate::following::reservations;
 use crate::ground::stopping::Stopping;
 use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
+use crate::housekeeping::lifetimes::Lifetimes;
 use crate::housekeeping::promises::Promises;
 use crate::housekeeping::restart;
 use crate::housekeeping::warm::WarmCopies;
@@ -63,6 +64,7 @@ struct Rounds {
     checkpoints: Checkpoints,
     warm: WarmCopies,
     promises: Promises,
+    lifetimes: Lifetimes,
     reservations_at: Duration,
     quotas_at: Duration,
     /// The last snapshot of each dSource that was due, until it has ended.
@@ -98,6 +100,7 @@ impl Rounds {
         self.checkpoints.look_after(parts)?;
         self.warm.look_after(parts)?;
         self.promises.look_after(parts)?;
+        self.lifetimes.look_after(parts)?;
         self.prove(parts)?;
         self.revive(parts)?;
         damage::report(parts);

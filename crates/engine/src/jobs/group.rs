@@ -248,6 +248,7 @@ pub fn submit_refresh(
     let group = groups::vdb_group(parts, name)?;
     room::check_takes_on(parts, "a refresh")?;
     for vdb in vdbs_of(parts, &group)? {
+        vdb::check_unprotected(&vdb)?;
         vdb::check_parent(parts, &vdb)?;
         check_parent(parts, vdb.parent.owner, at)?;
     }
@@ -262,6 +263,7 @@ pub fn submit_rewind(parts: &Arc<Parts>, name: &str, bookmark: &str) -> Result<J
     room::check_takes_on(parts, "a rewind")?;
     let to = |vdb: &Vdb| Moment::Bookmark(mark(bookmark, &group, vdb));
     for vdb in vdbs_of(parts, &group)? {
+        vdb::check_unprotected(&vdb)?;
         check(parts, vdb.id.into(), &to(&vdb))?;
     }
     let input = asked_of_all(parts, &group, None, |vdb| Some((vdb.id.into(), to(vdb))))?;
@@ -313,6 +315,7 @@ pub fn submit_stop(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
 /// Deletes all VDBs, and the VDB group with them.
 pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let group = groups::vdb_group(parts, name)?;
+    vdbs_of(parts, &group)?.iter().try_for_each(vdb::check_unprotected)?;
     let input = asked_of_all(parts, &group, None, |_| None)?;
     parts.submit(submission(JobKind::GroupDelete, &input))
 }

@@ -16,8 +16,8 @@ use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
-    Dsource, Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position, Secret,
-    SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_duration, format_size,
+    Care, Dsource, Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position,
+    Secret, SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_duration, format_size,
 };
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -60,6 +60,9 @@ pub struct Input {
     /// Made before anybody asks for it.
     #[serde(default)]
     pub warm: bool,
+    /// What its user says about it.
+    #[serde(default)]
+    pub care: Care,
     pub requested_ms: u64,
 }
 
@@ -124,7 +127,8 @@ pub fn check_share(parts: &Parts, user: Option<UserId>, id: VdbId) -> Result<(),
     }
 }
 
-fn check_memory(kind: &Kind, wanted: Option<u64>) -> Result<(), Failure> {
+/// Refuses less memory than a server runs in.
+pub fn check_memory(kind: &Kind, wanted: Option<u64>) -> Result<(), Failure> {
     let (size, least) = (wanted.unwrap_or(u64::MAX), kind.connector.memory_min());
     if size >= least {
         return Ok(());
@@ -204,6 +208,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         certificate: String::new(),
         owner: input.user,
         warm: input.warm,
+        care: input.care,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,

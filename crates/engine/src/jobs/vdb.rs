@@ -129,9 +129,30 @@ pub fn submit_stop(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     }
 }
 
+/// Refuses to delete or replace what its user protected.
+pub fn check_unprotected(vdb: &Vdb) -> Result<(), Failure> {
+    if !vdb.care.protected {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::WrongState,
+        format!("'{}' is protected: it is neither deleted nor replaced", vdb.name),
+        format!("if that is what you want: offshoot vdb set {} --unprotect", vdb.name),
+    ))
+}
+
+/// Deletes a VDB whose time has come.
+pub fn submit_expiry(parts: &Arc<Parts>, vdb: &Vdb) -> Result<JobId, Failure> {
+    groups::check_alone(parts, vdb)?;
+    let input = Input { vdb: vdb.id, from: None, requested_ms: parts.elapsed_ms() };
+    let submission = Submission::new(JobKind::VdbDelete, &vdb.name, &input);
+    parts.submit(submission.exclusive(vdb.id).of_engine())
+}
+
 /// Deletes a VDB.
 pub fn submit_delete(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
+    check_unprotected(&vdb)?;
     groups::check_alone(parts, &vdb)?;
     submit(parts, JobKind::VdbDelete, &vdb, None)
 }
@@ -152,6 +173,7 @@ pub fn submit_reset_password(parts: &Arc<Parts>, name: &str) -> Result<JobId, Fa
 /// Opens another moment of the parent under the same name.
 pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
+    check_unprotected(&vdb)?;
     room::check_takes_on(parts, "a refresh")?;
     check_parent(parts, &vdb)?;
     let owner = vdb.parent.owner;
@@ -184,6 +206,7 @@ pub fn check_parent(parts: &Parts, vdb: &Vdb) -> Result<(), Failure> {
 /// Goes back to a snapshot or bookmark of the VDB itself.
 pub fn submit_rewind(parts: &Arc<Parts>, name: &str, to: Moment) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
+    check_unprotected(&vdb)?;
     room::check_takes_on(parts, "a rewind")?;
     check(parts, vdb.id.into(), &to)?;
     submit(parts, JobKind::VdbRewind, &vdb, Some((vdb.id.into(), to)))
@@ -192,6 +215,7 @@ pub fn submit_rewind(parts: &Arc<Parts>, name: &str, to: Moment) -> Result<JobId
 /// Undoes the last rewind or refresh.
 pub fn submit_rewind_undo(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let vdb = parts.vdb(name)?;
+    check_unprotected(&vdb)?;
     previous_timeflow(parts, &vdb)?;
     submit(parts, JobKind::VdbRewindUndo, &vdb, None)
 }
@@ -215,7 +239,8 @@ fn vdb_of(context: &Context) -> Result<Vdb, Failure> {
     Ok(context.app().catalog.get(input.vdb)?)
 }
 
-fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
+/// The dataset of its present state.
+pub fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
     vdb.dataset.ok_or_else(|| Failure::internal(format!("'{}' has no dataset", vdb.name)))
 }
 

@@ -5,7 +5,7 @@ use crate::core::keys::vdb_key;
 use crate::history::names;
 use crate::jobs::provision::{self, check_share};
 use crate::parts::{Context, Parts};
-use offshoot_domain::{Moment, ObjectName, Owner, Parent, Timings, Vdb, VdbState};
+use offshoot_domain::{Care, Moment, ObjectName, Owner, Parent, Timings, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, UserId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,7 @@ pub fn submit_new(parts: &Arc<Parts>, parent: Parent) -> Result<JobId, Failure> 
         reaches: Vec::new(),
         user: None,
         warm: true,
+        care: Care::default(),
         requested_ms: parts.elapsed_ms(),
     };
     provision::submit(parts, input)

@@ -359,6 +359,15 @@ impl EngineService for Guard {
         Ok(if own { vdb } else { concealed(vdb) })
     }
 
+    fn set_vdb(&self, name: &str, request: api::SetVdb) -> Result<JobId, Failure> {
+        self.began(self.service.set_vdb(&self.own(name)?, request)?)
+    }
+
+    fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<api::VdbLog, Failure> {
+        let log = self.service.vdb_log(&self.own(name)?, bytes_max)?;
+        Ok(api::VdbLog { name: name.to_owned(), ..log })
+    }
+
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
         self.began(self.service.start_vdb(&self.own(name)?)?)
     }

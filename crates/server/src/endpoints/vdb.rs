@@ -1,11 +1,18 @@
 //! VDBs.
 
 use crate::endpoints::Service;
-use crate::extract::{Body, Name};
+use crate::extract::{Body, Filter, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
 use offshoot_api::{
-    ErrorBody, JobAccepted, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, Vdb, VdbList, routes,
+    ErrorBody, JobAccepted, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, SetVdb, Vdb, VdbList,
+    VdbLog, routes,
 };
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+/// How much of a log is shown where nobody says, and at most.
+const LOG_BYTES: u64 = 64 << 10;
+const LOG_BYTES_MAX: u64 = 1 << 20;
 
 /// Provisions a VDB.
 #[utoipa::path(
@@ -43,6 +50,49 @@ pub(crate) async fn list_vdbs(Service(service): Service) -> Answer<VdbList> {
 )]
 pub(crate) async fn show_vdb(Service(service): Service, Name(name): Name) -> Answer<Vdb> {
     answer(service, move |service| service.show_vdb(&name)).await
+}
+
+/// Changes a VDB: what is said about it, its server's settings, its memory.
+#[utoipa::path(
+    post,
+    path = routes::VDB,
+    tag = "vdbs",
+    params(("name" = String, Path, description = "Its name")),
+    request_body = SetVdb,
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn set_vdb(
+    Service(service): Service,
+    Name(name): Name,
+    Body(request): Body<SetVdb>,
+) -> Accepted {
+    accept(service, move |service| service.set_vdb(&name, request)).await
+}
+
+/// How much of a log to show.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LogPart {
+    /// At most so many bytes of its end: 65,536 where absent, 1,048,576 at most.
+    bytes: Option<u64>,
+}
+
+/// The end of the log of a VDB's server.
+#[utoipa::path(
+    get,
+    path = routes::VDB_LOG,
+    tag = "vdbs",
+    params(("name" = String, Path, description = "Its name"), LogPart),
+    responses((status = 200, body = VdbLog, description = "Its last lines"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn vdb_log(
+    Service(service): Service,
+    Name(name): Name,
+    Filter(part): Filter<LogPart>,
+) -> Answer<VdbLog> {
+    let bytes = part.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
+    answer(service, move |service| service.vdb_log(&name, bytes)).await
 }
 
 /// Starts a stopped VDB.

@@ -383,6 +383,10 @@ impl EngineService for StandIn {
             network: None,
             allow_network: request.allow_network.clone(),
             memory_bytes: request.memory_bytes,
+            description: request.description.clone().unwrap_or_default(),
+            labels: request.labels.clone(),
+            protected: request.protected,
+            expires_at: None,
             created_at: time(),
             timings: ProvisionTimings { total_ms: 420, start_ms: 300, ..Default::default() },
             warnings: Vec::new(),
@@ -406,6 +410,15 @@ impl EngineService for StandIn {
 
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {
         self.on_vdb("vdb_start", name, VdbState::Running)
+    }
+
+    fn set_vdb(&self, name: &str, _: SetVdb) -> Result<JobId, Failure> {
+        self.on_vdb("vdb_set", name, VdbState::Running)
+    }
+
+    fn vdb_log(&self, name: &str, _: u64) -> Result<VdbLog, Failure> {
+        let name = self.show_vdb(name)?.name;
+        Ok(VdbLog { name, text: "LOG:  ready\n".to_owned() })
     }
 
     fn stop_vdb(&self, name: &str) -> Result<JobId, Failure> {

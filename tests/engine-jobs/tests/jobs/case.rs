@@ -133,6 +133,9 @@ pub const REFRESH: Case = Case {
     ..PLAIN
 };
 
+pub const ADJUST: Case =
+    Case { action: "adjust dev", is_done: is_running, works: REFRESHED, ..PLAIN };
+
 pub const REPARENT: Case = Case {
     before: &["unlink shop", "link shop", "rest"],
     action: "adopt dev shop",
@@ -336,6 +339,7 @@ macro_rules! each_case {
             provision: PROVISION,
             deletion: DELETE,
             refresh: REFRESH,
+            adjustment: ADJUST,
             reparent: REPARENT,
             rewind: REWIND,
             rewind_taken_back: REWIND_UNDO,

@@ -148,6 +148,7 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             certificate: String::new(),
             owner: None,
             warm: false,
+            care: offshoot_domain::Care::default(),
             dataset: Some(dataset),
             timeflow: Some(timeflow.id),
             created_at: now,

@@ -4,7 +4,7 @@ use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Moment, PolicyChange};
 use offshoot_engine::{
     BookmarkRequest, Engine, GroupProvisionRequest, LinkRequest, MaskRequest, PreviewRequest,
-    ProvisionRequest,
+    ProvisionRequest, VdbChange,
 };
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["resume", name] => engine.dsources().resume(name)?,
         ["provision", name, from] => provision(engine, name, from)?,
         ["refresh", name] => engine.vdbs().refresh(name, Moment::Latest)?,
+        ["adjust", name] => adjust(engine, name)?,
         ["adopt", name, to] => engine.vdbs().reparent(name, to)?,
         ["rewind", name] => engine.vdbs().rewind(name, Moment::Snapshot(newest(engine, name)?))?,
         ["unwind", name] => engine.vdbs().undo_rewind(name)?,
@@ -59,6 +60,15 @@ fn link(engine: &Engine, name: &str, uri: &str) -> Result<JobId, Failure> {
 fn provision(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> {
     let (name, from) = (name.to_owned(), from.to_owned());
     engine.vdbs().provision(ProvisionRequest { name, from, ..Default::default() })
+}
+
+/// Another limit of its memory, so that its server is restarted.
+fn adjust(engine: &Engine, name: &str) -> Result<JobId, Failure> {
+    let other = match engine.vdbs().show(name)?.vdb.memory_bytes {
+        None => Some(1 << 30),
+        Some(_) => None,
+    };
+    engine.vdbs().set(name, &VdbChange { memory_bytes: Some(other), ..Default::default() })
 }
 
 fn provision_all(engine: &Engine, name: &str, group: &str) -> Result<JobId, Failure> {

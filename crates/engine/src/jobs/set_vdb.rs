@@ -1,0 +1,125 @@
+//! What of a VDB can be changed: what its users say about it, its server's settings and memory. A change of the latter
+//! takes a restart of the server; if that fails, the old ones stay.
+
+use crate::core::job_kind::JobKind;
+use crate::core::kind::Kind;
+use crate::history::groups;
+use crate::jobs::provision::check_memory;
+use crate::jobs::vdb;
+use crate::parts::{Context, Parts};
+use crate::serving::vdb::open_vdb;
+use offshoot_domain::{Care, CareChange, Vdb, VdbState};
+use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
+use offshoot_workflow::{Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What to change of a VDB; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct VdbChange {
+    /// What its users say about it.
+    pub care: CareChange,
+    /// Settings to set; with none, to remove.
+    pub settings: BTreeMap<String, Option<String>>,
+    /// Bytes; `Some(None)`: the engine's default.
+    pub memory_bytes: Option<Option<u64>>,
+}
+
+/// What a VDB is to be.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Input {
+    // Where the steps of `jobs::vdb` look.
+    vdb: VdbId,
+    requested_ms: u64,
+    care: Care,
+    settings: BTreeMap<String, String>,
+    memory_bytes: Option<u64>,
+}
+
+impl Input {
+    fn apply(&self, vdb: &mut Vdb) {
+        vdb.care = self.care.clone();
+        vdb.settings = self.settings.clone();
+        vdb.memory_bytes = self.memory_bytes;
+    }
+
+    fn needs_restart(&self, vdb: &Vdb) -> bool {
+        vdb.settings != self.settings || vdb.memory_bytes != self.memory_bytes
+    }
+}
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(JobKind::VdbSet)
+        .step("close", close, vdb::reopen_old)
+        .step("open", open, close_again)
+        .point_of_no_return()
+        .step_without_undo("publish", publish)
+}
+
+/// Starts the job; refuses what the server would not start with.
+pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobId, Failure> {
+    let vdb = parts.vdb(name)?;
+    if matches!(vdb.state, VdbState::Provisioning) {
+        let message = format!("'{}' is being made", vdb.name);
+        return Err(Failure::new(ErrorKind::Busy, message, "wait: offshoot job list"));
+    }
+    let care = vdb.care.changed(&change.care, parts.now())?;
+    if care.expires_at.is_some() {
+        groups::check_alone(parts, &vdb)?;
+    }
+    let mut settings = vdb.settings.clone();
+    for (key, value) in &change.settings {
+        match value {
+            Some(value) => drop(settings.insert(key.clone(), value.clone())),
+            None => drop(settings.remove(key)),
+        }
+    }
+    let kind = Kind::of_vdb(parts, &vdb)?;
+    kind.connector.validate_settings(&kind.version, &settings)?;
+    let memory_bytes = change.memory_bytes.unwrap_or(vdb.memory_bytes);
+    check_memory(&kind, memory_bytes)?;
+    let requested_ms = parts.elapsed_ms();
+    let input = Input { vdb: vdb.id, requested_ms, care, settings, memory_bytes };
+    parts.submit(Submission::new(JobKind::VdbSet, &vdb.name, &input).exclusive(vdb.id))
+}
+
+fn vdb_of(context: &Context) -> Result<(Input, Vdb), Failure> {
+    let input: Input = context.input()?;
+    let vdb = context.app().catalog.get(input.vdb)?;
+    Ok((input, vdb))
+}
+
+fn close(context: &Context) -> Result<(), Failure> {
+    let (input, vdb) = vdb_of(context)?;
+    let restarts = vdb.state == VdbState::Running && input.needs_restart(&vdb);
+    if restarts { vdb::close_old(context) } else { Ok(()) }
+}
+
+/// Undo: one that was not closed runs on.
+fn close_again(context: &Context) -> Result<(), Failure> {
+    let (_, vdb) = vdb_of(context)?;
+    if vdb.state == VdbState::Provisioning { vdb::stop(context) } else { Ok(()) }
+}
+
+fn open(context: &Context) -> Result<(), Failure> {
+    let (input, mut vdb) = vdb_of(context)?;
+    if vdb.state != VdbState::Provisioning {
+        return Ok(());
+    }
+    let dataset = vdb::present_dataset(&vdb)?;
+    input.apply(&mut vdb);
+    open_vdb(context.app(), &vdb, dataset, false)
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    context.app().catalog.update::<Vdb>(input.vdb, |vdb| {
+        input.apply(vdb);
+        if vdb.state == VdbState::Provisioning {
+            vdb.state = VdbState::Running;
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! What a VDB's users say about it, how long it stays, and what of its server can be changed.
+#![allow(clippy::unwrap_used)]
+
+use offshoot_api::Vdb;
+use offshoot_rig::Database;
+use offshoot_testbed::{PATIENCE, Testbed, wait_until};
+
+fn set(bed: &Testbed, line: &str) -> Vdb {
+    let words = ["vdb", "set"].into_iter().chain(line.split(' '));
+    serde_json::from_value(bed.engine.command(words).unwrap()).unwrap()
+}
+
+fn refused(bed: &Testbed, line: &str) -> String {
+    bed.refused(&line.split(' ').collect::<Vec<_>>()).code
+}
+
+#[test]
+fn vdbs_say_what_they_are_for_and_expire() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    let dev = bed.provision("dev", "shop", &["--label", "pr=17", "--expires", "1h"]).unwrap();
+    assert_eq!(dev.labels["pr"], "17");
+    assert!(dev.expires_at.is_some() && dev.memory_bytes.is_none());
+
+    // Nothing of this ends a session.
+    let session = Database::connect(&dev.uri).unwrap();
+    let dev = set(&bed, "dev --expires never --label team=qa --unlabel pr --protect");
+    assert_eq!((dev.labels.len(), dev.labels["team"].as_str()), (1, "qa"));
+    assert!(dev.protected && dev.expires_at.is_none());
+    assert_eq!(session.number("SELECT 1").unwrap(), 1);
+    for what in ["vdb delete dev --yes", "vdb refresh dev", "vdb rewind dev --undo"] {
+        assert_eq!(refused(&bed, what), "wrong_state", "{what}");
+    }
+    assert_eq!(refused(&bed, "vdb set dev --expires 1h"), "invalid_input");
+    assert_eq!(refused(&bed, "vdb set nobody --expires 1h"), "not_found");
+    set(&bed, "dev --unprotect");
+    bed.engine.command(["vdb", "refresh", "dev"]).unwrap();
+    assert_eq!(bed.vdb("dev").unwrap().labels["team"], "qa", "a refresh leaves it");
+
+    // Its time is kept over a restart of the engine.
+    bed.provision("brief", "shop", &["--expires", "3s"]).unwrap();
+    wait_until("its end", PATIENCE, || Ok(bed.vdb("brief").is_err())).unwrap();
+    assert_eq!(bed.vdb("dev").unwrap().name, "dev");
+}
+
+#[test]
+fn settings_and_memory_change_with_a_restart_or_not_at_all() {
+    let mut bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("dev", "shop", &["--set", "work_mem=5MB"]).unwrap();
+    let shown = |name: &str| bed.open("dev").unwrap().text(&format!("SHOW {name}")).unwrap();
+    bed.open("dev").unwrap().execute("CREATE TABLE kept AS SELECT 1 AS n").unwrap();
+    assert_eq!(shown("work_mem"), "5MB");
+    let dev = set(&bed, "dev --set work_mem=6MB --set statement_timeout=77s --memory 512MiB");
+    assert_eq!(dev.memory_bytes, Some(512 << 20));
+    assert_eq!((shown("work_mem").as_str(), shown("statement_timeout").as_str()), ("6MB", "77s"));
+    set(&bed, "dev --unset work_mem --memory none");
+    assert_ne!(shown("work_mem"), "6MB");
+
+    // What its server does not start with leaves it as it was.
+    for bad in ["work_mem=lots", "no_such_thing=1", "port=1"] {
+        let refusal = refused(&bed, &format!("vdb set dev --set {bad}"));
+        assert_eq!(refusal, "invalid_input", "{bad}");
+    }
+    assert_eq!(refused(&bed, "vdb set dev --memory 1KiB"), "invalid_input");
+    let dev = bed.vdb("dev").unwrap();
+    assert_eq!(
+        dev.settings.into_iter().collect::<Vec<_>>(),
+        [("statement_timeout".to_owned(), "77s".to_owned())]
+    );
+
+    // A stopped one starts with what was set meanwhile; all of it is there after a kill.
+    bed.engine.command(["vdb", "stop", "dev"]).unwrap();
+    set(&bed, "dev --set work_mem=7MB");
+    bed.engine.command(["vdb", "start", "dev"]).unwrap();
+    assert_eq!(shown("work_mem"), "7MB");
+    bed.engine.kill_and_restart().unwrap();
+    let shown = |name: &str| bed.open("dev").unwrap().text(&format!("SHOW {name}")).unwrap();
+    assert_eq!(shown("work_mem"), "7MB");
+    assert_eq!(bed.open("dev").unwrap().number("SELECT n FROM kept").unwrap(), 1);
+
+    // Its log has what its users did.
+    let marked = bed.open("dev").unwrap().execute("SELECT 'said to the log'::int");
+    assert!(marked.is_err());
+    let log = bed.engine.command(["vdb", "logs", "dev", "--tail", "20"]).unwrap();
+    let text = log["text"].as_str().unwrap();
+    assert!(text.contains("said to the log") && text.lines().count() <= 20, "{text}");
+}
