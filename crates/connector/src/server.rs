@@ -30,6 +30,8 @@ pub struct ServerSpec {
     pub log_file: PathBuf,
     /// Port on loopback; none: no TCP at all.
     pub tcp_port: Option<u16>,
+    /// Somebody waits for it: it goes before other servers where processors are short.
+    pub urgent: bool,
 }
 
 /// What a server is for.

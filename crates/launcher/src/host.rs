@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long processes may take to notice that their server is gone.
 const NOTICE: Duration = Duration::from_millis(200);
+/// How many shares of the processors a server has that somebody waits for.
+const URGENT_SHARE: u64 = 16;
 /// How long a killed process may take to end.
 const KILLED: Duration = Duration::from_secs(10);
 
@@ -74,7 +76,7 @@ impl Launcher for ThisHost {
             let _ = process.end(Signal::Quit, Signal::Kill, KILLED);
             return Err(failure);
         }
-        process.limit(&launch.name, launch.memory_bytes, launch.processes_max);
+        process.limit(&launch.name, (launch.memory_bytes, launch.processes_max), launch.urgent);
         Ok(Some(Box::new(process)))
     }
 
@@ -181,7 +183,7 @@ struct HostProcess {
 impl HostProcess {
     /// Puts the server under limits, as far as this host allows that. Otherwise only the sizes of its
     /// buffers follow the limit of memory, and nothing that of processes.
-    fn limit(&self, name: &str, memory_bytes: Option<u64>, processes_max: u64) {
+    fn limit(&self, name: &str, (memory_bytes, processes_max): (Option<u64>, u64), urgent: bool) {
         let unlimited = |error: io::Error| match memory_bytes {
             Some(_) => {
                 tracing::warn!(server = name, %error, "its memory is not limited by a control group")
@@ -196,7 +198,8 @@ impl HostProcess {
         if let Err(error) = group.limit_processes(processes_max) {
             tracing::debug!(server = name, %error, "its processes are not limited");
         }
-        if let Err(error) = group.share_processors() {
+        let share = if urgent { URGENT_SHARE } else { 1 };
+        if let Err(error) = group.weigh_processors(share) {
             tracing::debug!(server = name, %error, "it may take more than its share of the processors");
         }
         let limited = memory_bytes.map_or(Ok(()), |max| group.limit_memory(max));

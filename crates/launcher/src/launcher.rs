@@ -49,6 +49,8 @@ pub struct Launch {
     /// How many processes and threads it may have with all its children. Held by a control group, or by a
     /// cell with a user namespace of its own.
     pub processes_max: u64,
+    /// Somebody waits for it: it goes before others where processors are short. Held by a control group.
+    pub urgent: bool,
 }
 
 /// A server's processes.

@@ -29,6 +29,7 @@ fn launch(dir: &Path) -> Launch {
         reaches: Vec::new(),
         memory_bytes: None,
         processes_max: 1000,
+        urgent: false,
     }
 }
 

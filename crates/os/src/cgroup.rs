@@ -140,8 +140,16 @@ impl Group {
     /// # Errors
     /// `Unsupported` where they cannot be shared, otherwise what the operating system says.
     pub fn share_processors(&self) -> io::Result<()> {
+        self.weigh_processors(1)
+    }
+
+    /// The same, but so many times as much.
+    ///
+    /// # Errors
+    /// As [`Group::share_processors`].
+    pub fn weigh_processors(&self, times: u64) -> io::Result<()> {
         let place = self.place(Controller::Processors)?;
-        self.limit(Controller::Processors, place.version.usual_weight())
+        self.limit(Controller::Processors, place.version.usual_weight() * times)
     }
 
     fn limit(&self, controller: Controller, limit: u64) -> io::Result<()> {

@@ -59,6 +59,8 @@ pub struct ServerSpec {
     pub processes_max: u64,
     /// Port on 127.0.0.1; `None`: no TCP at all.
     pub tcp_port: Option<u16>,
+    /// Whether somebody waits for it.
+    pub urgent: bool,
     /// How other hosts reach it; none: not at all.
     pub exposure: Option<Exposure>,
     /// The ports of other hosts that it may connect to.

@@ -31,6 +31,8 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     // opens.
     let signal = ShutdownSignal::install()?;
     raise_limits();
+    // VDBs wait for it, however many there are.
+    offshoot_os::raise_process_priority();
     if options.takeover {
         offshoot_engine::displace(&options.pool)?;
     }

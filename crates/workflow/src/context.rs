@@ -134,6 +134,11 @@ impl<C> StepContext<C> {
         Ok(self.catalog.save_job(&job)?)
     }
 
+    /// Whether the engine began the job on its own: nobody waits for it.
+    pub fn is_of_engine(&self) -> bool {
+        self.live.job.lock().of_engine
+    }
+
     /// Whether the job should stop. Never while it is being undone, nor past the point of no return.
     pub fn is_cancelled(&self) -> bool {
         !self.undoing && self.live.cancel.load(Ordering::Relaxed)

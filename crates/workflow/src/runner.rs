@@ -237,6 +237,11 @@ impl<C: Send + Sync + 'static> Runner<C> {
         self.shared.table.lock().locks.conflict(&[Lock::exclusive(key)], |_| false).is_some()
     }
 
+    /// Whether a job of this process has an object to itself: none that shares it could begin.
+    pub fn is_taken(&self, key: impl fmt::Display) -> bool {
+        self.shared.table.lock().locks.conflict(&[Lock::shared(key)], |_| false).is_some()
+    }
+
     /// Whether a job of this process is one that the engine began on its own. One that has ended counts until
     /// its objects are free.
     pub fn works_for_engine(&self) -> bool {

@@ -280,6 +280,7 @@ impl<'a> Linked<'a> {
             runtime_dir: self.path("run").join(&image.name),
             log_file: self.path(&format!("{}.log", image.name)),
             tcp_port: None,
+            urgent: false,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::jobs::set_vdb::{self, VdbChange};
 use crate::jobs::vdb;
 use crate::jobs::warm;
 use crate::parts::Parts;
+use crate::serving::servers::group_of;
 use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
@@ -301,11 +302,8 @@ fn check_rights(request: &ProvisionRequest) -> Result<(), Failure> {
 /// What the users of a VDB should know.
 pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
     let server = vdb.memory_bytes.and_then(|_| parts.servers.get(&vdb_key(vdb.id)));
-    let limited = |pid| {
-        let group = Group::holding(pid, |name| name.starts_with("offshoot-"));
-        group.is_some_and(|group| group.limits_memory())
-    };
-    let unlimited = server.is_some_and(|server| !limited(server.process_id().pid));
+    let limits = |group: Group| group.limits_memory();
+    let unlimited = server.is_some_and(|server| !group_of(&*server).is_some_and(limits));
     let warning = || {
         Failure::new(
             ErrorKind::HostUnprepared,

@@ -194,7 +194,11 @@ impl Rounds {
             return Ok(());
         }
         for dsource in parts.catalog.all::<Dsource>()?.iter() {
-            if dsource.state != DsourceState::Active || parts.runner()?.is_busy(dsource.id) {
+            // Those who open moments meanwhile need points more than ever.
+            if dsource.state != DsourceState::Active || parts.runner()?.is_taken(dsource.id) {
+                continue;
+            }
+            if self.is_being_taken(parts, dsource.id) {
                 continue;
             }
             if self.has_just_failed(parts, dsource.id) {
@@ -235,6 +239,12 @@ impl Rounds {
             }
         }
         Ok(())
+    }
+
+    /// Whether a due snapshot of a dSource is being taken.
+    fn is_being_taken(&self, parts: &Parts, dsource: DsourceId) -> bool {
+        let runs = |job: &JobId| parts.runner()?.job(*job).map(|job| !job.state.is_final());
+        self.taking.get(&dsource).is_some_and(|job| runs(job).unwrap_or(false))
     }
 
     /// Whether a dSource's last due snapshot failed a moment ago.

@@ -6,7 +6,7 @@ use crate::core::kind::Kind;
 use crate::history::moments::Resolved;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
-use offshoot_connector::{Replay, Role, StopMode};
+use offshoot_connector::{Replay, Role, ServerSpec, StopMode};
 use offshoot_domain::{Dsource, Owner};
 use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, SnapshotId, TimeflowId};
 use offshoot_workflow::Key;
@@ -80,17 +80,18 @@ pub fn unmount_clone(context: &Context) -> Result<(), Failure> {
 }
 
 /// Replays a mounted clone of a snapshot of staging from one position to another, cuts its ties with the source and
-/// stops it cleanly. The log is that of a timeflow, by default the present one. Repeating it on a clone that was opened before is refused: make a new clone.
+/// stops it cleanly. `urgent`: somebody waits for it. The log is that of a timeflow, by default the present one. Repeating it on a clone that was opened before is refused: make a new clone.
 pub fn replay(
     context: &Context,
     (dsource, timeflow): (DsourceId, Option<TimeflowId>),
     kind: &Kind,
-    dataset: DatasetId,
+    (dataset, urgent): (DatasetId, bool),
     (from, to): (LogPosition, LogPosition),
 ) -> Result<(), Failure> {
     let (parts, connector) = (context.app(), &kind.connector);
     let key = job_key(context.job_id());
     let spec = servers::spec(parts, &key, format!("recovery {key}"), kind, dataset, None)?;
+    let spec = ServerSpec { urgent, ..spec };
     let dsource: Dsource = parts.catalog.get(dsource)?;
     let follower = match timeflow {
         Some(timeflow) => parts.log_of(&dsource, timeflow)?,
@@ -142,7 +143,8 @@ pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
         let kind = Kind::of(context.app(), owner)?;
         let range = (resolved.replay_from, to);
         let log = (dsource, resolved.timeflow);
-        replay(context, log, &kind, context.need(DATASET)?, range)?;
+        let of = (context.need(DATASET)?, !context.is_of_engine());
+        replay(context, log, &kind, of, range)?;
         context.set(RECOVER_MS, &(context.app().elapsed_ms() - started))?;
     }
     Ok(())

@@ -79,7 +79,8 @@ fn recover(context: &Context) -> Result<(), Failure> {
         )),
         Owner::Dsource(id) => {
             let range = (snapshot.replay_from, snapshot.position.log);
-            opening::replay(context, (id, Some(snapshot.timeflow)), &kind, dataset, range)
+            let log = (id, Some(snapshot.timeflow));
+            opening::replay(context, log, &kind, (dataset, false), range)
         }
         Owner::Vdb(_) => {
             let key = job_key(context.job_id());

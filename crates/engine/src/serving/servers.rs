@@ -4,6 +4,7 @@ use crate::core::kind::Kind;
 use crate::serving::Serving;
 use crate::serving::data_files::DataFiles;
 use offshoot_connector::{Registry, Server, ServerSpec, StopMode};
+use offshoot_os::cgroup::Group;
 use offshoot_os::spawn_or_run;
 use offshoot_types::{DatasetId, Failure};
 use parking_lot::Mutex;
@@ -73,7 +74,13 @@ pub fn spec(
         runtime_dir: serving.paths.server(key),
         log_file: serving.paths.log(key),
         tcp_port,
+        urgent: false,
     })
+}
+
+/// The control group of a server, where it has one.
+pub fn group_of(server: &dyn Server) -> Option<Group> {
+    Group::holding(server.process_id().pid, |name| name.starts_with("offshoot-"))
 }
 
 /// Stops what a killed engine left running, and removes its runtime directories, except those of

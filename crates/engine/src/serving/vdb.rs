@@ -3,7 +3,7 @@
 use crate::core::keys::{database_key, next_password_key, password_key, vdb_key};
 use crate::core::kind::{self, Kind};
 use crate::serving::{Serving, exposure, servers};
-use offshoot_connector::{Grant, Layout, Role, Server, StopMode, VdbOptions};
+use offshoot_connector::{Grant, Layout, Role, Server, ServerSpec, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
@@ -27,6 +27,8 @@ pub fn open_vdb(
     let kind = Kind::of_vdb(serving, vdb)?;
     let title = format!("vdb {}", vdb.name);
     let spec = servers::spec(serving, &key, title, &kind, dataset, Some(vdb.port))?;
+    // Until it is ready.
+    let spec = ServerSpec { urgent: true, ..spec };
     favour_vital(&*serving.volumes.files(dataset)?, kind.connector.layout())?;
     let options = VdbOptions {
         settings: vdb.settings.clone(),
@@ -44,6 +46,10 @@ pub fn open_vdb(
         // It may be running although it cannot be used.
         let _ = server.stop(StopMode::Immediate, READY_DEADLINE);
         return Err(failure);
+    }
+    if let Some(group) = servers::group_of(&*server) {
+        // From now on it has what others have; where that cannot be set, it had no more before.
+        let _ = group.share_processors();
     }
     serving.servers.add(&key, server);
     Ok(())

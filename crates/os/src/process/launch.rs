@@ -182,6 +182,10 @@ unsafe fn become_program(launch: &Launch<'_>) -> c_int {
         if prepared.new_session && libc::setsid() < 0 {
             return errno();
         }
+        // The priority of this process is its own: `raise_process_priority`.
+        if libc::getpriority(libc::PRIO_PROCESS, 0) < 0 {
+            libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        }
         if let Some(user) = &prepared.user {
             let (count, groups) = (user.groups.len(), user.groups.as_ptr());
             if libc::syscall(libc::SYS_setgroups, count, groups) < 0

@@ -39,6 +39,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         reaches: spec.reaches.clone(),
         memory_bytes: spec.memory_bytes,
         processes_max: spec.processes_max,
+        urgent: spec.urgent,
     })?;
     match launched {
         Some(process) => Ok(Server::new(process, log_start, spec)),

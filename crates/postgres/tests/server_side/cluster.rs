@@ -92,6 +92,7 @@ impl Scratch {
             memory_bytes: None,
             processes_max: 1000,
             tcp_port: None,
+            urgent: false,
             exposure: None,
             reaches: Vec::new(),
             superusers: Vec::new(),
