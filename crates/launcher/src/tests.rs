@@ -125,6 +125,22 @@ mod needs_process_groups {
 
     #[test]
     #[ignore = "needs root and control groups of processes"]
+    fn a_server_that_somebody_waits_for_goes_first() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let host = ThisHost::as_ourselves();
+        let urgent = Launch { urgent: true, ..launch(one.path()) };
+        let mut urgent = host.launch(urgent).unwrap().expect("it runs");
+        let mut usual = launched(&host, two.path());
+        let shares = |process: &dyn Process| group_of(process.id()).unwrap().processor_shares();
+        if let (Ok(more), Ok(one)) = (shares(&*urgent), shares(&*usual)) {
+            assert_eq!((more, one), (16, 1));
+        }
+        urgent.end(Signal::Terminate, Signal::Kill, DEADLINE).unwrap();
+        usual.end(Signal::Terminate, Signal::Kill, DEADLINE).unwrap();
+    }
+
+    #[test]
+    #[ignore = "needs root and control groups of processes"]
     fn each_server_has_a_group_of_its_own_which_ends_with_it() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let host = ThisHost::as_ourselves();

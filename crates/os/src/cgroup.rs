@@ -152,6 +152,18 @@ impl Group {
         self.limit(Controller::Processors, place.version.usual_weight() * times)
     }
 
+    /// How many times the usual share of the processors it has.
+    ///
+    /// # Errors
+    /// As [`Group::share_processors`].
+    pub fn processor_shares(&self) -> io::Result<u64> {
+        let place = self.place(Controller::Processors)?;
+        let file = place.dir.join(Controller::Processors.limit_file(place.version));
+        let weight: u64 =
+            std::fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)?;
+        Ok(weight / place.version.usual_weight())
+    }
+
     fn limit(&self, controller: Controller, limit: u64) -> io::Result<()> {
         let place = self.place(controller)?;
         std::fs::write(place.dir.join(controller.limit_file(place.version)), limit.to_string())
