@@ -9,6 +9,7 @@ pub mod config;
 mod connector;
 pub mod control;
 mod databases;
+mod differ;
 mod engine_role;
 mod files;
 mod handover;

@@ -8,7 +8,7 @@ use std::io;
 
 /// Why a statement did not do what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// The server's code; empty if it said nothing.
     code: String,
     /// Its words, which hold values if the code says so.
@@ -99,7 +99,7 @@ impl Refusal {
     }
 
     /// As it is told to users: `place` says where.
-    pub(super) fn into_failure(self, place: &str) -> Failure {
+    pub(crate) fn into_failure(self, place: &str) -> Failure {
         let message = format!("{place}: {}", self.said());
         match self.code.as_str() {
             "53100" => Failure::pool_full(message),
