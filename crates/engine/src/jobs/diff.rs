@@ -205,6 +205,7 @@ fn compare(context: &Context) -> Result<(), Failure> {
 fn compare_opened(context: &Context, left: &Opened, right: &Opened) -> Result<Comparison, Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     let started = parts.elapsed_ms();
+    context.progress(0, 0, "pages");
     let missing = || Failure::internal("what compares databases of this kind is gone");
     let differ = left.kind.connector.differ().ok_or_else(missing)?;
     let mut candidates = candidates(parts, left, right)?.into_iter();

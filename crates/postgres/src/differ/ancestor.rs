@@ -63,7 +63,7 @@ fn settled_by(wire: &mut Wire, next: u64) -> Result<Option<u64>, Failure> {
         "SELECT xmin::text FROM pg_catalog.pg_authid WHERE rolname = {}",
         quote_text(ENGINE_ROLE)
     );
-    let found = wire.column(&sql).map_err(|refusal| refusal.into_failure("the server"))?;
+    let found = wire.column(&sql).map_err(|refusal| refusal.of_reading("the server"))?;
     let number = found.first().and_then(|text| text.parse::<u32>().ok());
     Ok(number.map(|number| next.saturating_sub(u64::from((next as u32).wrapping_sub(number)))))
 }

@@ -99,7 +99,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn read(wire: &mut Wire, database: &str) -> Result<Facts, Failure> {
-        let failed = |refusal: Refusal| refusal.into_failure(&format!("database {database}"));
+        let failed = |refusal: Refusal| refusal.of_reading(&format!("database {database}"));
         let one = |rows: Vec<String>| rows.into_iter().next().unwrap_or_default();
         let encoding = one(wire.column("SHOW server_encoding").map_err(failed)?);
         let version = one(wire.column("SHOW server_version_num").map_err(failed)?);

@@ -1,6 +1,6 @@
 //! The rows of both copies, side by side.
 
-use crate::masker::{Refusal, Wire};
+use crate::masker::Wire;
 use offshoot_types::Failure;
 use std::cmp::Ordering;
 
@@ -83,7 +83,7 @@ impl<'a> Stream<'a> {
         let Some(sql) = sql else {
             return Ok(Stream { wire: None, row: Row::default(), there: false, place });
         };
-        wire.begin_copy_out(sql).map_err(|refusal| refusal.into_failure(place))?;
+        wire.begin_copy_out(sql).map_err(|refusal| refusal.of_reading(place))?;
         Ok(Stream { wire: Some(wire), row: Row::default(), there: true, place })
     }
 
@@ -92,7 +92,7 @@ impl<'a> Stream<'a> {
         let place = self.place;
         self.there =
             wire.next_copied(&mut self.row.line, waiting).map_err(|error| match error {
-                Ok(refusal) => Refusal::into_failure(refusal, place),
+                Ok(refusal) => refusal.of_reading(place),
                 Err(failure) => failure,
             })?;
         if self.there {

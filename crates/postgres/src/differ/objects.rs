@@ -55,7 +55,7 @@ fn read(
 ) -> Result<Objects, Failure> {
     let mut objects = Objects::new();
     for (at, query) in queries.iter().enumerate() {
-        let failed = |refusal: Refusal| refusal.into_failure(query.kind);
+        let failed = |refusal: Refusal| refusal.of_reading(query.kind);
         for row in wire.rows(query.sql).map_err(failed)? {
             let [Some(name), schema, table, definition] = &row[..] else { continue };
             let of_wanted = match (schema, table) {

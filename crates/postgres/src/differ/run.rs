@@ -45,7 +45,7 @@ pub fn diff(
     }
     let ancestor = ancestor::find(compared, &mut any_left, &mut any_right)?;
     let mut known = Known { differing: compared.differing, ancestor, renamed: false };
-    let failed = |refusal: Refusal| refusal.into_failure("the server");
+    let failed = |refusal: Refusal| refusal.of_reading("the server");
     let others: BTreeSet<String> =
         any_right.column(DATABASES).map_err(failed)?.into_iter().collect();
     let mut run = Run { wanted, tick, done: 0, total: 0, kept: 0, differences };
@@ -58,7 +58,7 @@ pub fn diff(
 }
 
 fn end_prepared(door: &Door) -> Result<(), Failure> {
-    let failed = |refusal: Refusal| refusal.into_failure("a prepared transaction");
+    let failed = |refusal: Refusal| refusal.of_reading("a prepared transaction");
     for row in Wire::connect_any(door)?.rows(PREPARED).map_err(failed)? {
         if let [Some(database), Some(gid)] = &row[..] {
             let sql = format!("ROLLBACK PREPARED {}", quote_text(gid));
@@ -119,7 +119,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         if facts.0.encoding == "SQL_ASCII" {
-            let failed = |refusal: Refusal| refusal.into_failure(database);
+            let failed = |refusal: Refusal| refusal.of_reading(database);
             for wire in [&mut wires.0, &mut wires.1] {
                 wire.execute("SET client_encoding = SQL_ASCII").map_err(failed)?;
             }
@@ -221,7 +221,7 @@ impl Run<'_, '_> {
         let mut changes = self.changes(&facts.database, table, pair);
         let mut statements = OfTable::new(table, &pair.columns, &pair.key);
         if changes.read != TableRead::Nothing {
-            let failed = |refusal: Refusal| refusal.into_failure("the server");
+            let failed = |refusal: Refusal| refusal.of_reading("the server");
             let set = if changes.read == TableRead::Pages { BY_NUMBERS } else { AS_USUAL };
             left.execute(set).map_err(failed)?;
             right.execute(set).map_err(failed)?;

@@ -119,6 +119,19 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// As it is told to users who asked for what was read.
+    pub(crate) fn of_reading(self, place: &str) -> Failure {
+        match self.code.as_str() {
+            "53100" | "57P01" => self.into_failure(place),
+            code if self.is_of_data() => {
+                Failure::internal(format!("{place}: the database refused a value (error {code})"))
+            }
+            _ => Failure::internal(format!("{place}: {}", self.said())),
+        }
+    }
+}
+
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Refusal {
         Refusal::words(format!("the connection to the server is lost: {error}"))

@@ -179,7 +179,7 @@ pub(super) const OF_DATABASE: &[Query] = &[
         "trigger",
         concat!(
             "SELECT n.nspname || '.' || c.relname || '.' || t.tgname, n.nspname, c.relname, \
-               pg_get_triggerdef(t.oid) || CASE t.tgenabled WHEN 'O' THEN '' ELSE ' (' || t.tgenabled || ')' END \
+               pg_get_triggerdef(t.oid) || CASE t.tgenabled WHEN 'O' THEN '' ELSE ' (' || t.tgenabled::text || ')' END \
              FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE NOT t.tgisinternal AND ",
             of_users!("n.nspname")
