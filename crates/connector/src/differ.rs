@@ -32,8 +32,6 @@ pub struct DiffSide<'a> {
     pub server: &'a dyn Server,
     /// Its files as they were before that server was started, after a clean stop of the one before.
     pub files: Arc<dyn DataDir>,
-    /// Whether it holds exactly what a source had, but for what [`Server::cut_ties`] did.
-    pub of_source: bool,
 }
 
 /// Two copies, and what the store knows of them.
@@ -56,21 +54,12 @@ pub struct Ancestor {
     /// The blocks of a file of the first copy that may differ from those of the same file of this state; none where one
     /// of them has no such file.
     pub differing: Box<DifferingFn>,
-    /// Whether it is one of the copies.
-    pub is: Option<Which>,
+    /// Whether it holds exactly what a source had, but for what [`Server::cut_ties`] did.
+    pub of_source: bool,
 }
 
 /// As [`Differing`], owned.
 pub type DifferingFn = dyn Fn(&str) -> io::Result<Option<Vec<Range<u64>>>> + Send + Sync;
-
-/// One of two copies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// The first.
-    Left,
-    /// The second.
-    Right,
-}
 
 /// What of the differences is wanted.
 #[derive(Debug, Clone, Default)]

@@ -47,7 +47,7 @@ pub use connector::{Connector, Layout};
 pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, read_full};
 pub use differ::{
     Ancestor, Compared, DiffSide, DiffTick, DiffWanted, Differ, Differences, DifferingFn,
-    ObjectChange, RowChange, TableChanges, TableRead, Which,
+    ObjectChange, RowChange, TableChanges, TableRead,
 };
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};

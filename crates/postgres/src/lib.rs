@@ -23,6 +23,7 @@ pub mod secrets;
 pub mod server;
 pub mod session;
 pub mod settle;
+mod settled;
 pub mod slot;
 pub mod source;
 pub mod standby;

@@ -17,7 +17,7 @@ use crate::jobs::provision::{is_present_of_vdb, resolve_from};
 use crate::parts::{Comparison, Context, Parts};
 use crate::serving::data_files::DataFiles;
 use crate::serving::servers;
-use offshoot_connector::{Ancestor, Compared, DiffSide, DiffWanted, Role, Server, StopMode, Which};
+use offshoot_connector::{Ancestor, Compared, DiffSide, DiffWanted, Role, Server, StopMode};
 use offshoot_domain::{Dsource, DsourceState, Moment, Owner, Snapshot};
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -98,6 +98,13 @@ pub fn submit(parts: &Arc<Parts>, input: &Input) -> Result<JobId, Failure> {
 fn sides(context: &Context) -> Result<[(Context, State); 2], Failure> {
     let Input { left, right, .. } = context.input()?;
     Ok([(context.part("left", &left)?, left), (context.part("right", &right)?, right)])
+}
+
+/// One of the two states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Left,
+    Right,
 }
 
 fn server_key(context: &Context, which: Which) -> String {
@@ -217,8 +224,8 @@ fn compare_opened(context: &Context, left: &Opened, right: &Opened) -> Result<Co
     };
     let found = differ.diff(
         &mut Compared {
-            left: side(parts, left)?,
-            right: side(parts, right)?,
+            left: side(left),
+            right: side(right),
             differing: &|path| differing(path, &left.still, &right.still),
             ancestors: &mut || {
                 // A snapshot may have been deleted meanwhile.
@@ -239,12 +246,15 @@ fn compare_opened(context: &Context, left: &Opened, right: &Opened) -> Result<Co
     Ok(Comparison { of, found, took_ms: parts.elapsed_ms() - started })
 }
 
-fn side<'a>(parts: &Parts, opened: &'a Opened) -> Result<DiffSide<'a>, Failure> {
-    let of_source = match opened.owner {
-        Owner::Vdb(_) => false,
-        Owner::Dsource(id) => parts.catalog.get::<Dsource>(id)?.state != DsourceState::Masked,
-    };
-    Ok(DiffSide { server: &*opened.server, files: opened.still.clone(), of_source })
+fn side(opened: &Opened) -> DiffSide<'_> {
+    DiffSide { server: &*opened.server, files: opened.still.clone() }
+}
+
+/// Whether states of an object are what a source had.
+fn is_of_source(parts: &Parts, owner: Owner) -> Result<bool, Failure> {
+    let Owner::Dsource(id) = owner else { return Ok(false) };
+    let dsource: Option<Dsource> = parts.catalog.find(id)?;
+    Ok(dsource.is_some_and(|one| one.state != DsourceState::Masked))
 }
 
 /// The blocks of a file that are not the same in two states; none where one of them has no such file.
@@ -260,7 +270,8 @@ fn differing(
 /// A state that both may come from.
 enum Candidate {
     Is(Which),
-    Image(SnapshotId),
+    /// A snapshot's image, and whether its ties were cut as those of what a source had.
+    Image(SnapshotId, bool),
 }
 
 fn candidates(parts: &Parts, left: &Opened, right: &Opened) -> Result<Vec<Candidate>, Failure> {
@@ -271,8 +282,11 @@ fn candidates(parts: &Parts, left: &Opened, right: &Opened) -> Result<Vec<Candid
     candidates.extend(right.then_some(Candidate::Is(Which::Right)));
     let far = |at: usize| at >= NEAREST && (at / NEAREST).is_power_of_two() && at % NEAREST == 0;
     let wanted = snapshots.iter().enumerate().filter(|(at, _)| *at < NEAREST || far(*at));
-    let image = |one: &Snapshot| one.ready_image().unwrap_or(one.id);
-    candidates.extend(wanted.map(|(_, one)| Candidate::Image(image(one))));
+    for (_, one) in wanted {
+        let image = one.ready_image().unwrap_or(one.id);
+        let of_source = image != one.id && is_of_source(parts, one.owner)?;
+        candidates.push(Candidate::Image(image, of_source));
+    }
     Ok(candidates)
 }
 
@@ -284,10 +298,10 @@ fn ancestor(
     right: &Opened,
 ) -> Result<Option<Ancestor>, Failure> {
     let parts = context.app();
-    let (files, is) = match candidate {
-        Candidate::Is(Which::Left) => (left.still.clone(), Some(Which::Left)),
-        Candidate::Is(Which::Right) => (right.still.clone(), Some(Which::Right)),
-        Candidate::Image(image) => {
+    let (files, of_source) = match candidate {
+        Candidate::Is(Which::Left) => (left.still.clone(), is_of_source(parts, left.owner)?),
+        Candidate::Is(Which::Right) => (right.still.clone(), is_of_source(parts, right.owner)?),
+        Candidate::Image(image, of_source) => {
             let dataset = match parts.store.clone_snapshot(*image) {
                 Ok(dataset) => dataset,
                 Err(offshoot_dataset::Error::NoSnapshot(_)) => return Ok(None),
@@ -297,13 +311,13 @@ fn ancestor(
             all.push(dataset);
             context.set(BEFORE, &all)?;
             let files = parts.volumes.files(dataset)?;
-            (Arc::new(DataFiles::at(files, left.kind.connector.layout().data)), None)
+            (Arc::new(DataFiles::at(files, left.kind.connector.layout().data)), *of_source)
         }
     };
     let (of_left, of_this) = (left.still.clone(), files.clone());
-    let differs = move |path: &str| match is {
-        Some(Which::Left) => Ok(Some(Vec::new())),
-        _ => differing(path, &of_left, &of_this),
+    let differs = move |path: &str| match Arc::ptr_eq(&of_left, &of_this) {
+        true => Ok(Some(Vec::new())),
+        false => differing(path, &of_left, &of_this),
     };
-    Ok(Some(Ancestor { files, differing: Box::new(differs), is }))
+    Ok(Some(Ancestor { files, differing: Box::new(differs), of_source }))
 }

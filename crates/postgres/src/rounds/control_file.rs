@@ -110,7 +110,7 @@ impl ControlFile {
     }
 
     /// The timeline of the checkpoint.
-    pub(super) fn timeline(&self) -> u32 {
+    pub(crate) fn timeline(&self) -> u32 {
         self.number(CHECKPOINT + 8)
     }
 
