@@ -18,7 +18,7 @@ use crate::parts::{Comparison, Context, Parts};
 use crate::serving::data_files::DataFiles;
 use crate::serving::servers;
 use offshoot_connector::{Ancestor, Compared, DiffSide, DiffWanted, Role, Server, StopMode};
-use offshoot_domain::{Dsource, DsourceState, Moment, Owner, Snapshot};
+use offshoot_domain::{Dsource, DsourceState, Moment, Owner};
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
