@@ -297,3 +297,25 @@ fn states_differ_by_what_was_done(bin_dir: PathBuf) -> Result<()> {
 fn rows_that_differ_are_found_in_the_pages_that_do() {
     states_differ_by_what_was_done(find_newest().unwrap()).unwrap();
 }
+
+mod needs_postgres_16 {
+    use super::states_differ_by_what_was_done;
+    use offshoot_testbed::other_server;
+
+    #[test]
+    #[ignore = "needs PostgreSQL 16 in OFFSHOOT_TEST_PG_BINS"]
+    fn rows_that_differ_are_found_on_16() {
+        states_differ_by_what_was_done(other_server(16)).unwrap();
+    }
+}
+
+mod needs_postgres_18 {
+    use super::states_differ_by_what_was_done;
+    use offshoot_testbed::other_server;
+
+    #[test]
+    #[ignore = "needs PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS"]
+    fn rows_that_differ_are_found_on_18() {
+        states_differ_by_what_was_done(other_server(18)).unwrap();
+    }
+}
