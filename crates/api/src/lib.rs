@@ -7,6 +7,7 @@
 
 pub mod access;
 pub mod bookmark;
+pub mod diff;
 pub mod digest;
 pub mod dsource;
 pub mod error;
@@ -30,6 +31,9 @@ pub use access::{
     AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
 };
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
+pub use diff::{
+    CreateDiff, Diff, DiffObject, DiffRead, DiffRow, DiffState, DiffTable, DiffedState,
+};
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};
 pub use group::{

@@ -76,6 +76,10 @@ pub const MASK_PREVIEWS: &str = "/api/v1/mask-previews";
 pub const MASK_PREVIEW: &str = "/api/v1/mask-previews/{id}";
 /// GET: one masked dSource.
 pub const MASK: &str = "/api/v1/masks/{name}";
+/// POST: compare two states.
+pub const DIFFS: &str = "/api/v1/diffs";
+/// GET: what differs.
+pub const DIFF: &str = "/api/v1/diffs/{id}";
 /// GET: all bookmarks; POST: set one.
 pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 /// GET: one bookmark; DELETE: delete.

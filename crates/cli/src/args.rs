@@ -2,6 +2,7 @@
 
 mod access;
 mod bookmark;
+mod diff;
 mod dsource;
 mod group;
 mod job;
@@ -15,6 +16,7 @@ mod vdb;
 
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
+pub use diff::DiffArgs;
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
 pub use job::JobCommand;
@@ -134,6 +136,7 @@ pub enum Command {
         after_help = "Example:\n  offshoot mask apply masking.yaml --from shop --as shop-masked"
     )]
     Mask(MaskCommand),
+    Diff(DiffArgs),
     /// Give names to moments
     #[command(
         subcommand,

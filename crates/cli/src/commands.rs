@@ -2,6 +2,7 @@
 
 mod access;
 mod bookmark;
+mod diff;
 mod dsource;
 mod group;
 mod job;
@@ -83,6 +84,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Vdb(command) => vdb::run(session, command),
         Command::Group(command) => group::run(session, command),
         Command::Mask(command) => mask::run(session, command),
+        Command::Diff(args) => diff::run(session, args),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),

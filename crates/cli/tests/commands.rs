@@ -278,6 +278,23 @@ fn dsources_are_masked_and_rules_checked() {
 }
 
 #[test]
+fn states_are_compared() {
+    let world = World::new();
+    world.run("dsource link prod --source postgresql://a@b/c").ok();
+    let shown = world.run("diff prod@-1h prod").ok();
+    assert!(shown.contains("public.orders") && shown.contains("+ column"), "{shown}");
+    let shown = world.run("diff prod@0/3000060 prod@latest --rows").ok();
+    assert!(shown.contains("note: x -> y") && shown.contains("note=NULL"), "{shown}");
+    let sql = world.run("diff prod prod@snapshot-1 --table orders --sql").ok();
+    assert!(sql.contains("BEGIN;") && sql.contains("-- 1 differences"), "{sql}");
+    let document = world.run("diff prod@release prod --json").document();
+    assert_eq!(document["tables"][0]["read"], "pages");
+    world.run("diff prod@ prod --json").fails(2, "invalid_input");
+    world.run("diff prod --json").fails(2, "invalid_input");
+    world.run("diff prod prod --sql --rows --json").fails(2, "invalid_input");
+}
+
+#[test]
 fn groups_are_made_used_and_deleted() {
     let world = World::new();
     for name in ["prod", "orders"] {

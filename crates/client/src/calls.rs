@@ -3,13 +3,13 @@
 use crate::Client;
 use offshoot_api::{
     AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
-    CreateGroup, CreateToken, CreatedToken, DiscoverMask, Discovery, Dsource, DsourceList, Group,
-    GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview, Policy,
-    PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
-    RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
-    Secrets, SetDsource, SetPolicy, SetVdb, Snapshot, SnapshotList, Status, TakeSnapshot,
-    TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, VdbLog,
-    routes,
+    CreateDiff, CreateGroup, CreateToken, CreatedToken, Diff, DiscoverMask, Discovery, Dsource,
+    DsourceList, Group, GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList,
+    MaskPreview, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
+    RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool,
+    ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb, Snapshot, SnapshotList, Status,
+    TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList,
+    VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -321,6 +321,16 @@ impl Client {
     /// One masked dSource.
     pub fn show_mask(&self, name: &str) -> Result<Mask, Failure> {
         self.get(&routes::fill(routes::MASK, name))
+    }
+
+    /// Compares two states.
+    pub fn create_diff(&self, request: &CreateDiff) -> Result<JobId, Failure> {
+        self.post_json(routes::DIFFS, request).map(accepted)
+    }
+
+    /// What such a job found.
+    pub fn show_diff(&self, job: JobId) -> Result<Diff, Failure> {
+        self.get(&routes::fill(routes::DIFF, &job.to_string()))
     }
 
     /// Gives a name to a moment of a dSource or VDB.

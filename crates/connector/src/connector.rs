@@ -1,7 +1,7 @@
 //! One kind of database.
 
 use crate::{
-    DataDir, ImageChecker, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role, Server,
+    DataDir, Differ, ImageChecker, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role, Server,
     ServerSpec, Source, SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
@@ -163,6 +163,11 @@ pub trait Connector: Send + Sync {
 
     /// Masks copies of this kind of database.
     fn masker(&self) -> Option<&dyn Masker> {
+        None
+    }
+
+    /// Says what differs between copies of this kind of database.
+    fn differ(&self) -> Option<&dyn Differ> {
         None
     }
 }

@@ -7,7 +7,8 @@
 //!                         ├─ replay()    ──▶ Server      a clone brought to a position
 //!                         ├─ image_checker()             is an image sound?
 //!                         ├─ point_maker()               recovery points where the source has none
-//!                         └─ masker()                    what a copy may not show
+//!                         ├─ masker()                    what a copy may not show
+//!                         └─ differ()                    what differs between two copies
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
 //! puts what it must remember about a source into a [`ConnectorState`](offshoot_domain::ConnectorState), which
@@ -33,6 +34,7 @@
 
 mod connector;
 mod data_dir;
+mod differ;
 mod image;
 mod log;
 mod masking;
@@ -43,6 +45,10 @@ mod source;
 
 pub use connector::{Connector, Layout};
 pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, read_full};
+pub use differ::{
+    Ancestor, Compared, DiffSide, DiffTick, DiffWanted, Differ, Differences, DifferingFn,
+    ObjectChange, RowChange, TableChanges, TableRead,
+};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{

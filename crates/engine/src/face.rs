@@ -1,6 +1,7 @@
 //! What the engine shows, and what can be asked of it: one file for each kind of object.
 
 pub mod bookmarks;
+pub mod diffs;
 pub mod dsources;
 pub mod engine;
 pub mod groups;

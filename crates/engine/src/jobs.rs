@@ -1,6 +1,7 @@
 //! Everything that makes changes: workflows, by what they work on.
 
 pub mod bookmark;
+pub mod diff;
 pub mod dsource;
 pub mod group;
 pub mod link;

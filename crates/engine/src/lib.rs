@@ -42,6 +42,7 @@ pub use core::job_kind::JobKind;
 pub use core::kind::ShownPosition;
 pub use core::secret_keys::KeyPlaces;
 pub use face::bookmarks::{BookmarkRequest, Bookmarks};
+pub use face::diffs::{DiffRequest, DiffView, Diffs, StateRequest, StateView};
 pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};
 pub use face::engine::{Engine, EngineView, run_keeper};
 pub use face::groups::{GroupProvisionRequest, GroupView, Groups, VdbGroupView};
@@ -62,7 +63,9 @@ pub use housekeeping::takeover::{displace, outlast_killed};
 pub use jobs::pool::{PoolReport, check_pool};
 pub use jobs::scrub::{ScrubReport, ScrubView};
 pub use jobs::set_vdb::VdbChange;
-pub use offshoot_connector::{Preview, PreviewValue};
+pub use offshoot_connector::{
+    Differences, ObjectChange, Preview, PreviewValue, RowChange, TableChanges, TableRead,
+};
 pub use offshoot_dataset::{CheckReport, Finding};
 pub use space::damage::DamagedBlock;
 pub use space::inventory::{BlockHolder, LedgerKey};

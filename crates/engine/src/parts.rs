@@ -2,8 +2,10 @@
 
 use crate::following::Following;
 use crate::serving::previews::Previews;
+use crate::serving::results::Results;
 use crate::space::room;
-use offshoot_domain::Owner;
+use offshoot_connector::Differences;
+use offshoot_domain::{Owner, Position};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use offshoot_workflow::{Runner, StepContext, Submission};
 use parking_lot::Mutex;
@@ -18,6 +20,17 @@ const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
 /// What a step of a job sees.
 pub type Context = StepContext<Parts>;
 
+/// Two states, and what differs between them.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The moments that were compared.
+    pub of: [Position; 2],
+    /// What differs.
+    pub found: Differences,
+    /// How long the comparison took once both were open, in milliseconds.
+    pub took_ms: u64,
+}
+
 /// All parts, on top of those that follow sources.
 pub struct Parts {
     following: Following,
@@ -25,6 +38,8 @@ pub struct Parts {
     pub retention_wanted: Mutex<HashSet<Owner>>,
     /// Masked rows that somebody asked to see.
     pub previews: Previews,
+    /// Differences that somebody asked for.
+    pub differences: Results<Comparison>,
     runner: OnceLock<Runner<Parts>>,
 }
 
@@ -35,6 +50,7 @@ impl Parts {
             following,
             retention_wanted: Mutex::default(),
             previews: Previews::default(),
+            differences: Results::default(),
             runner: OnceLock::new(),
         }
     }

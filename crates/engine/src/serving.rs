@@ -4,6 +4,7 @@ pub mod data_files;
 pub mod exposure;
 pub mod owners;
 pub mod previews;
+pub mod results;
 pub mod servers;
 pub mod vdb;
 pub mod volumes;

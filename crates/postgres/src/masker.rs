@@ -38,12 +38,13 @@ mod wire;
 pub use discover::discover;
 pub use finish::finish;
 pub use preview::preview;
+pub(crate) use refusal::Refusal;
 pub use wire::Door;
+pub(crate) use wire::Wire;
 
 use offshoot_connector::DataDir;
 use plan::Plan;
 use run::Run;
-use wire::Wire;
 
 /// Databases that are looked into.
 const DATABASES: &str =
@@ -94,7 +95,7 @@ fn plans(
     rules: &Ruleset,
     key: &MaskingKey,
 ) -> Result<(Vec<Plan>, Vec<String>), Failure> {
-    let failed = |refusal: refusal::Refusal| refusal.into_failure("the server");
+    let failed = |refusal: Refusal| refusal.into_failure("the server");
     let mut wire = Wire::connect_any(door)?;
     let mut problems = Vec::new();
     for count in wire.column(remains::PREPARED).map_err(failed)? {

@@ -17,6 +17,7 @@ use crate::handover;
 use crate::secrets::{self, Secrets};
 use crate::server::Server;
 use crate::session::{Session, quote_identifier, quote_text, quote_texts};
+use crate::settled;
 use crate::vdb_role;
 use offshoot_connector::DataDir;
 
@@ -56,6 +57,7 @@ pub(crate) fn take_engine_role(server: &Server) -> Result<(), Failure> {
 /// # Errors
 /// `Internal` with the server's words; `SourceRefused` when no superuser of the source may log in.
 pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Failure> {
+    settled::note(&mut server.connect()?, dir)?;
     take_engine_role(server)?;
     let mut session = server.connect()?;
     make_vdb_role(&mut session)?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod bookmark;
+pub(crate) mod diff;
 pub(crate) mod dsource;
 pub(crate) mod group;
 pub(crate) mod job;

@@ -1,6 +1,7 @@
 //! The engine as the API shows it.
 
 mod accounts;
+mod diffs;
 mod groups;
 mod history;
 mod masks;
@@ -314,6 +315,14 @@ impl EngineService for LocalEngine {
 
     fn show_preview(&self, job: JobId) -> Result<api::MaskPreview, Failure> {
         self.engine.masks().previewed(job).map(masks::preview)
+    }
+
+    fn create_diff(&self, request: api::CreateDiff) -> Result<JobId, Failure> {
+        self.engine.diffs().create(diffs::request(request)?)
+    }
+
+    fn show_diff(&self, job: JobId) -> Result<api::Diff, Failure> {
+        self.engine.diffs().show(job).map(diffs::diff)
     }
 
     fn list_masks(&self) -> Result<Vec<api::Mask>, Failure> {

@@ -1,8 +1,8 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, dsource, group, job, mask, policy, pool, secret, snapshot, timeflow, token,
-    user, vdb,
+    audit, bookmark, diff, dsource, group, job, mask, policy, pool, secret, snapshot, timeflow,
+    token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -74,6 +74,8 @@ use utoipa::{Modify, OpenApi};
         mask::show_preview,
         mask::list_masks,
         mask::show_mask,
+        diff::create_diff,
+        diff::show_diff,
         bookmark::create_bookmark,
         bookmark::list_bookmarks,
         bookmark::show_bookmark,

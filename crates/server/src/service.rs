@@ -1,11 +1,12 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
 use offshoot_api::{
-    ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, DiscoverMask, Discovery,
-    Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy, PoolStatus, PreviewMask,
-    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
-    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
-    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup, VdbLog,
+    ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup, Diff,
+    DiscoverMask, Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy,
+    PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup,
+    ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets,
+    SetDsource, SetPolicy, SetVdb, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
+    VdbLog,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -117,6 +118,11 @@ pub trait EngineService: Send + Sync + 'static {
     fn list_masks(&self) -> Result<Vec<Mask>, Failure>;
     /// One masked dSource.
     fn show_mask(&self, name: &str) -> Result<Mask, Failure>;
+
+    /// Compares two states.
+    fn create_diff(&self, request: CreateDiff) -> Result<JobId, Failure>;
+    /// What differs.
+    fn show_diff(&self, job: JobId) -> Result<Diff, Failure>;
 
     /// Gives a name to a moment.
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure>;

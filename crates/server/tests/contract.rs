@@ -95,7 +95,7 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
     let id = match path {
         path if path.starts_with("/api/v1/jobs") && method == "post" => "job-5",
         path if path.starts_with("/api/v1/jobs") => "job-1",
-        path if path.starts_with("/api/v1/mask-") => "job-1",
+        path if path.starts_with("/api/v1/mask-") || path.starts_with("/api/v1/diffs") => "job-1",
         _ => "snapshot-1",
     };
     let object = if path.starts_with("/api/v1/users") { "leaver" } else { object };
@@ -147,6 +147,10 @@ fn good_body(method: &str, path: &str) -> Option<Value> {
         ("post", "/api/v1/mask-previews") => {
             Some(json!({"from": "prod", "rules": "version: 1", "table": "customers", "rows": 3}))
         }
+        ("post", "/api/v1/diffs") => Some(
+            json!({"left": {"object": "prod", "moment": {"kind": "bookmark", "name": "release"}},
+               "right": {"object": "prod"}, "tables": ["public.*"], "rows": 3, "sql": true}),
+        ),
         ("post", "/api/v1/bookmarks") => Some(json!({"name": "new", "on": "prod",
                "moment": {"kind": "bookmark", "name": "release"}})),
         ("post", "/api/v1/policies/{name}") => {
@@ -172,6 +176,8 @@ fn make_objects(server: &Server) {
         let body = json!({"name": name, "on": "prod"}).to_string();
         assert_eq!(server.send("POST", "/api/v1/bookmarks", Some(&body)).status, 202);
     }
+    let body = json!({"left": {"object": "prod"}, "right": {"object": "prod"}}).to_string();
+    assert_eq!(server.send("POST", "/api/v1/diffs", Some(&body)).status, 202);
     let body = json!({"from": "prod", "rules": "version: 1"}).to_string();
     assert_eq!(server.send("POST", "/api/v1/masks", Some(&body)).status, 202);
     for name in ["dev", "gone-dev", "slow"] {
@@ -309,6 +315,8 @@ fn wrong_requests_are_refused_in_the_one_format() {
     refused("POST", "/api/v1/vdbs", Some(r#"{"name": "x"}"#), 422, ErrorKind::InvalidInput);
     let misspelt = Some(r#"{"name": "x", "from": "prod", "prot": 1}"#);
     refused("POST", "/api/v1/vdbs", misspelt, 422, ErrorKind::InvalidInput);
+    let half = Some(r#"{"left": {"object": "prod"}}"#);
+    refused("POST", "/api/v1/diffs", half, 422, ErrorKind::InvalidInput);
     let moment = Some(r#"{"moment": {"kind": "yesterday"}}"#);
     refused("POST", "/api/v1/vdbs/dev/refresh", moment, 422, ErrorKind::InvalidInput);
     // Just over the limit, so that it is all read before it is refused and the answer gets through.

@@ -110,6 +110,8 @@ const MAY: &[(&str, &str)] = &[
     ("get mask-discoveries/{id}", "ao"),
     ("post mask-previews", "ao"),
     ("get mask-previews/{id}", "ao"),
+    ("post diffs", "aod"),
+    ("get diffs/{id}", "aod"),
     ("get bookmarks", "aodu"),
     ("post bookmarks", "aod"),
     ("get bookmarks/{name}", "aodu"),

@@ -77,6 +77,8 @@ pub enum JobKind {
     MaskDiscover,
     /// Shows what rules make of some rows.
     MaskPreview,
+    /// Compares two states.
+    Diff,
     /// Gives up what a policy does not keep.
     Retention,
     /// Gives space back that nothing needs.
@@ -127,6 +129,7 @@ impl JobKind {
             JobKind::GroupDelete => "group_delete",
             JobKind::MaskDiscover => "mask_discover",
             JobKind::MaskPreview => "mask_preview",
+            JobKind::Diff => "diff",
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",

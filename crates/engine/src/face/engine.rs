@@ -2,6 +2,7 @@
 //! own, behind a handle.
 
 use crate::face::bookmarks::Bookmarks;
+use crate::face::diffs::Diffs;
 use crate::face::dsources::Dsources;
 use crate::face::groups::Groups;
 use crate::face::jobs::Jobs;
@@ -226,6 +227,11 @@ impl Engine {
     /// Masked dSources.
     pub fn masks(&self) -> Masks<'_> {
         Masks { parts: &self.parts }
+    }
+
+    /// Comparisons.
+    pub fn diffs(&self) -> Diffs<'_> {
+        Diffs { parts: &self.parts }
     }
 
     /// Groups of dSources, and the VDBs that were made of them.

@@ -13,6 +13,7 @@ use crate::housekeeping::restart;
 use crate::housekeeping::takeover::{self, Survivors};
 use crate::images::readiness;
 use crate::jobs::bookmark;
+use crate::jobs::diff;
 use crate::jobs::dsource;
 use crate::jobs::group;
 use crate::jobs::link;
@@ -156,6 +157,7 @@ fn runner(parts: &Parts, crash_points: Option<Arc<dyn CrashPoints>>) -> Runner<P
 
 fn workflows() -> Vec<Workflow<Parts>> {
     let mut all = vec![
+        diff::workflow(),
         link::workflow(),
         point::workflow(),
         reparent::workflow(),

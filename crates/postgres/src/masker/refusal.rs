@@ -8,7 +8,7 @@ use std::io;
 
 /// Why a statement did not do what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// The server's code; empty if it said nothing.
     code: String,
     /// Its words, which hold values if the code says so.
@@ -99,7 +99,7 @@ impl Refusal {
     }
 
     /// As it is told to users: `place` says where.
-    pub(super) fn into_failure(self, place: &str) -> Failure {
+    pub(crate) fn into_failure(self, place: &str) -> Failure {
         let message = format!("{place}: {}", self.said());
         match self.code.as_str() {
             "53100" => Failure::pool_full(message),
@@ -115,6 +115,19 @@ impl Refusal {
                 "write expressions with the table's columns; name functions with their schema",
             ),
             _ => Failure::internal(message),
+        }
+    }
+}
+
+impl Refusal {
+    /// As it is told to users who asked for what was read.
+    pub(crate) fn of_reading(self, place: &str) -> Failure {
+        match self.code.as_str() {
+            "53100" | "57P01" => self.into_failure(place),
+            code if self.is_of_data() => {
+                Failure::internal(format!("{place}: the database refused a value (error {code})"))
+            }
+            _ => Failure::internal(format!("{place}: {}", self.said())),
         }
     }
 }

@@ -16,9 +16,13 @@ use rustix::net::{RecvFlags, recv};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How much is read at once.
 const READ_BYTES: usize = 128 << 10;
+
+/// How long [`Wire::next_copied`] waits before it says so.
+const WAITING: Duration = Duration::from_millis(200);
 
 /// A message's kind and its length.
 const HEADER_BYTES: usize = 5;
@@ -67,7 +71,7 @@ type Take<'a> = dyn FnMut(u8, &[u8]) -> Result<(), Refusal> + 'a;
 
 /// A session as the engine's superuser.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     stream: UnixStream,
     /// What was received lies between `begin` and `end`.
     buffer: Vec<u8>,
@@ -77,12 +81,12 @@ pub(super) struct Wire {
 
 impl Wire {
     /// Connects to a database that every server has, or had at first.
-    pub(super) fn connect_any(door: &Door) -> Result<Wire, Failure> {
+    pub(crate) fn connect_any(door: &Door) -> Result<Wire, Failure> {
         Wire::connect(door, "postgres").or_else(|_| Wire::connect(door, "template1"))
     }
 
     /// Connects to a database.
-    pub(super) fn connect(door: &Door, database: &str) -> Result<Wire, Failure> {
+    pub(crate) fn connect(door: &Door, database: &str) -> Result<Wire, Failure> {
         let failed = |refusal: Refusal| refusal.into_failure(&format!("database {database}"));
         let mut wire = Wire::open(door, database).map_err(failed)?;
         wire.execute(SETTINGS).map_err(failed)?;
@@ -116,12 +120,12 @@ impl Wire {
     }
 
     /// Runs statements; several run as one transaction.
-    pub(super) fn execute(&mut self, sql: &str) -> Result<(), Refusal> {
+    pub(crate) fn execute(&mut self, sql: &str) -> Result<(), Refusal> {
         self.rows(sql).map(drop)
     }
 
     /// The rows that statements return.
-    pub(super) fn rows(&mut self, sql: &str) -> Result<Rows, Refusal> {
+    pub(crate) fn rows(&mut self, sql: &str) -> Result<Rows, Refusal> {
         let mut query = BytesMut::new();
         frontend::query(sql, &mut query)?;
         self.stream.write_all(&query)?;
@@ -136,7 +140,7 @@ impl Wire {
     }
 
     /// The first column of all rows, without NULLs.
-    pub(super) fn column(&mut self, sql: &str) -> Result<Vec<String>, Refusal> {
+    pub(crate) fn column(&mut self, sql: &str) -> Result<Vec<String>, Refusal> {
         let rows = self.rows(sql)?;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
     }
@@ -173,6 +177,49 @@ impl Wire {
             self.begin += length;
             if kind == READY || refused.as_ref().is_some_and(|refusal| refusal.fatal) {
                 return refused.map_or(Ok(()), |refusal| Err(Ok(refusal)));
+            }
+        }
+    }
+
+    /// Begins one statement `COPY … TO STDOUT`, whose rows [`Wire::next_copied`] takes.
+    pub(crate) fn begin_copy_out(&mut self, sql: &str) -> Result<(), Refusal> {
+        self.send_one(sql)
+    }
+
+    /// The next row of a copy that was begun, with its line end; none: it has ended. While none comes, `waiting` is
+    /// called; its error leaves the connection useless.
+    pub(crate) fn next_copied(
+        &mut self,
+        row: &mut Vec<u8>,
+        waiting: &mut dyn FnMut() -> Result<(), Failure>,
+    ) -> Result<bool, Result<Refusal, Failure>> {
+        let mut refused = None;
+        loop {
+            let Some((kind, length)) = self.whole_message().map_err(Ok)? else {
+                self.stream.set_read_timeout(Some(WAITING)).map_err(|error| Ok(error.into()))?;
+                if !self.receive_some().map_err(Ok)? {
+                    waiting().map_err(Err)?;
+                }
+                continue;
+            };
+            let body = self.body(length);
+            let mut copied = false;
+            match kind {
+                COPY_DATA => {
+                    row.clear();
+                    row.extend_from_slice(body);
+                    copied = true;
+                }
+                ERROR => refused = refused.or(Some(Refusal::of(body))),
+                _ => {}
+            }
+            self.begin += length;
+            if copied {
+                return Ok(true);
+            }
+            if kind == READY || refused.as_ref().is_some_and(|refusal| refusal.fatal) {
+                self.stream.set_read_timeout(None).map_err(|error| Ok(error.into()))?;
+                return refused.map_or(Ok(false), |refusal| Err(Ok(refusal)));
             }
         }
     }
@@ -277,6 +324,12 @@ impl Wire {
 
     /// Receives more, behind what is there.
     fn receive(&mut self) -> Result<(), Refusal> {
+        while !self.receive_some()? {}
+        Ok(())
+    }
+
+    /// The same; false if nothing came in time.
+    fn receive_some(&mut self) -> Result<bool, Refusal> {
         self.buffer.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, self.end - self.begin);
         if self.buffer.len() < self.end + READ_BYTES {
@@ -288,9 +341,10 @@ impl Wire {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(count) => {
                     self.end += count;
-                    return Ok(());
+                    return Ok(true);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -9,7 +9,7 @@
 //! 200 track_commit_timestamp u8 | … | 228 size of a WAL file u32 | … | checksum of all before
 //!
 //! checkpoint: 0 redo u64 | 8 timeline u32 | 12 timeline before u32 | 24 next transaction u64
-//!             80 oldest active transaction u32
+//!             44 oldest transaction not frozen u32 | 80 oldest active transaction u32
 //! ```
 //! 13 to 17 have format 1300 and the checksum at 288; 18 has format 1800, one more field before the checksum, which
 //! is at 292, and `wal_level` in what was padding of the checkpoint.
@@ -44,13 +44,13 @@ const SEGMENT_BYTES: usize = 228;
 
 /// A control file whose checksum is right.
 #[derive(Debug)]
-pub(super) struct ControlFile {
+pub(crate) struct ControlFile {
     bytes: Vec<u8>,
     checksum_at: usize,
 }
 
 impl ControlFile {
-    pub(super) fn read(files: &dyn DataDir) -> Result<ControlFile, Failure> {
+    pub(crate) fn read(files: &dyn DataDir) -> Result<ControlFile, Failure> {
         let bytes = files.read_up_to(FILE, FILE_BYTES_MAX);
         ControlFile::parse(bytes.map_err(|error| control_damaged(&error.to_string()))?)
     }
@@ -84,11 +84,11 @@ impl ControlFile {
         self.bytes.get(at).is_some_and(|byte| *byte != 0)
     }
 
-    pub(super) fn system_identifier(&self) -> u64 {
+    pub(crate) fn system_identifier(&self) -> u64 {
         self.long(0)
     }
 
-    pub(super) fn is_shut_down(&self) -> bool {
+    pub(crate) fn is_shut_down(&self) -> bool {
         self.number(STATE) == STATE_SHUT_DOWN
     }
 
@@ -97,8 +97,20 @@ impl ControlFile {
         [STATE_SHUT_DOWN_IN_RECOVERY, STATE_IN_ARCHIVE_RECOVERY].contains(&self.number(STATE))
     }
 
+    /// The first transaction, counted from the first of all, that had not begun at the checkpoint.
+    pub(crate) fn next_transaction(&self) -> u64 {
+        self.long(CHECKPOINT + 24)
+    }
+
+    /// The oldest transaction whose number may still stand in a row.
+    pub(crate) fn oldest_transaction(&self) -> u64 {
+        let (next, oldest) = (self.next_transaction(), self.number(CHECKPOINT + 44));
+        // The lower half of the next one's number is what rows hold.
+        next.saturating_sub(u64::from((next as u32).wrapping_sub(oldest)))
+    }
+
     /// The timeline of the checkpoint.
-    pub(super) fn timeline(&self) -> u32 {
+    pub(crate) fn timeline(&self) -> u32 {
         self.number(CHECKPOINT + 8)
     }
 

@@ -538,6 +538,25 @@ impl EngineService for Guard {
         self.service.show_mask(name)
     }
 
+    fn create_diff(&self, request: api::CreateDiff) -> Result<JobId, Failure> {
+        // Who may make VDBs of both may see what differs.
+        let state = |one: api::DiffState| -> Result<api::DiffState, Failure> {
+            self.seen_moment(&one.moment)?;
+            let object = match self.developer() {
+                Some(user) => self.found(user, &one.object)?.id.to_string(),
+                None => one.object,
+            };
+            Ok(api::DiffState { object, ..one })
+        };
+        let (left, right) = (state(request.left)?, state(request.right)?);
+        self.began(self.service.create_diff(api::CreateDiff { left, right, ..request })?)
+    }
+
+    fn show_diff(&self, job: JobId) -> Result<api::Diff, Failure> {
+        self.is_own_job(job)?;
+        self.service.show_diff(job)
+    }
+
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
         self.seen_moment(&request.moment)?;
         let on = self.own(&request.on)?;

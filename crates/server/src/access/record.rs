@@ -100,7 +100,11 @@ pub(crate) fn object_of(route: &str, path: &str, body: &Bytes) -> String {
 fn named_in(body: &Bytes) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let name = ["name", "object", "user"].into_iter().find_map(|field| body.get(field)?.as_str());
-    name.map(str::to_owned)
+    let both = || {
+        let of = |side: &str| body.get(side)?.get("object")?.as_str();
+        Some(format!("{}, {}", of("left")?, of("right")?))
+    };
+    name.map(str::to_owned).or_else(both)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 #![allow(dead_code)]
 
 mod accounts;
+mod diffs;
 mod groups;
 
 use accounts::People;
@@ -31,6 +32,7 @@ struct State {
     marked: Vec<CreateBookmark>,
     masks: BTreeMap<String, Mask>,
     masked: Vec<ApplyMask>,
+    diffed: Option<CreateDiff>,
     groups: BTreeMap<String, Group>,
     vdb_groups: BTreeMap<String, VdbGroup>,
     grouped: Vec<ProvisionVdbGroup>,
@@ -592,6 +594,18 @@ impl EngineService for StandIn {
             }],
             rows: vec![vec![PreviewValue { before, after, masked: true }]],
         })
+    }
+
+    fn create_diff(&self, request: CreateDiff) -> Result<JobId, Failure> {
+        let mut state = self.lock();
+        let job = state.job("diff", &request.left.object, None);
+        state.diffed = Some(request);
+        Ok(job)
+    }
+
+    fn show_diff(&self, job: JobId) -> Result<Diff, Failure> {
+        let asked = self.lock().diffed.clone();
+        asked.map(|asked| diffs::found(&asked)).ok_or_else(|| missing("diff", &job.to_string()))
     }
 
     fn list_masks(&self) -> Result<Vec<Mask>, Failure> {

@@ -1,0 +1,153 @@
+//! The rows of both copies, side by side.
+
+use crate::masker::Wire;
+use offshoot_types::Failure;
+use std::cmp::Ordering;
+
+/// A row as a copy has it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Row {
+    /// As `COPY` writes it: its key, then its columns.
+    line: Vec<u8>,
+    /// What it is ordered by.
+    key: Vec<u8>,
+}
+
+impl Row {
+    /// The values of its columns.
+    pub(super) fn values(&self) -> Vec<Option<String>> {
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        line.split(|byte| *byte == b'\t').skip(1).map(text).collect()
+    }
+
+    /// The key as the server writes a record of its columns.
+    pub(super) fn key_text(&self) -> String {
+        String::from_utf8_lossy(&self.key).into_owned()
+    }
+
+    fn read_key(&mut self) {
+        let end = self.line.iter().position(|byte| matches!(byte, b'\t' | b'\n'));
+        let field = self.line.get(..end.unwrap_or(self.line.len())).unwrap_or_default();
+        self.key.clear();
+        unescape(field, &mut self.key);
+    }
+}
+
+fn text(field: &[u8]) -> Option<String> {
+    if field == b"\\N" {
+        return None;
+    }
+    let mut value = Vec::with_capacity(field.len());
+    unescape(field, &mut value);
+    Some(String::from_utf8_lossy(&value).into_owned())
+}
+
+/// What `COPY` wrote, as it was.
+fn unescape(field: &[u8], value: &mut Vec<u8>) {
+    let mut bytes = field.iter();
+    while let Some(byte) = bytes.next() {
+        value.push(match byte {
+            b'\\' => match bytes.next() {
+                Some(b'b') => 8,
+                Some(b'f') => 12,
+                Some(b'n') => b'\n',
+                Some(b'r') => b'\r',
+                Some(b't') => b'\t',
+                Some(b'v') => 11,
+                Some(other) => *other,
+                None => b'\\',
+            },
+            other => *other,
+        });
+    }
+}
+
+/// A row that is not the same in both.
+pub(super) enum Found<'a> {
+    Added(&'a Row),
+    Removed(&'a Row),
+    Changed(&'a Row, &'a Row),
+}
+
+/// Rows that come in the order of their keys.
+struct Stream<'a> {
+    wire: Option<&'a mut Wire>,
+    row: Row,
+    there: bool,
+    place: &'a str,
+}
+
+impl<'a> Stream<'a> {
+    /// Without a statement there are no rows.
+    fn begin(wire: &'a mut Wire, sql: Option<&str>, place: &'a str) -> Result<Stream<'a>, Failure> {
+        let Some(sql) = sql else {
+            return Ok(Stream { wire: None, row: Row::default(), there: false, place });
+        };
+        wire.begin_copy_out(sql).map_err(|refusal| refusal.of_reading(place))?;
+        Ok(Stream { wire: Some(wire), row: Row::default(), there: true, place })
+    }
+
+    fn next(&mut self, waiting: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+        let Some(wire) = &mut self.wire else { return Ok(()) };
+        let place = self.place;
+        self.there =
+            wire.next_copied(&mut self.row.line, waiting).map_err(|error| match error {
+                Ok(refusal) => refusal.of_reading(place),
+                Err(failure) => failure,
+            })?;
+        if self.there {
+            self.row.read_key();
+        }
+        Ok(())
+    }
+}
+
+/// Rows that are looked at between two calls of `waiting`.
+const ROWS_UNWATCHED: u64 = 4096;
+
+/// Finds the rows that are not the same, of what two statements give in the order of their keys. `waiting` is called now
+/// and then; its error ends it.
+///
+/// # Errors
+/// What a server refuses; those of `found` and `waiting`.
+pub(super) fn merge(
+    (left, left_sql): (&mut Wire, Option<&str>),
+    (right, right_sql): (&mut Wire, Option<&str>),
+    place: &str,
+    waiting: &mut dyn FnMut() -> Result<(), Failure>,
+    found: &mut dyn FnMut(Found<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut a = Stream::begin(left, left_sql, place)?;
+    // Both work at the same time.
+    let mut b = Stream::begin(right, right_sql, place)?;
+    a.next(waiting)?;
+    b.next(waiting)?;
+    let mut rows = 0_u64;
+    while a.there || b.there {
+        rows += 1;
+        if rows.is_multiple_of(ROWS_UNWATCHED) {
+            waiting()?;
+        }
+        let order = match (a.there, b.there) {
+            (true, true) => a.row.key.cmp(&b.row.key),
+            (true, false) => Ordering::Less,
+            _ => Ordering::Greater,
+        };
+        match order {
+            Ordering::Less => found(Found::Removed(&a.row))?,
+            Ordering::Greater => found(Found::Added(&b.row))?,
+            Ordering::Equal if a.row.line != b.row.line => found(Found::Changed(&a.row, &b.row))?,
+            Ordering::Equal => {}
+        }
+        if order != Ordering::Greater {
+            a.next(waiting)?;
+        }
+        if order != Ordering::Less {
+            b.next(waiting)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
