@@ -7,9 +7,11 @@
 
 pub mod access;
 pub mod bookmark;
+pub mod console;
 pub mod digest;
 pub mod dsource;
 pub mod error;
+pub mod event;
 pub mod group;
 pub mod job;
 pub mod ledger;
@@ -30,8 +32,10 @@ pub use access::{
     AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
 };
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
+pub use console::{ConsoleCode, ConsoleSession, OpenConsoleSession, OpenedConsoleSession};
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};
+pub use event::StreamEvent;
 pub use group::{
     BookmarkVdbGroup, CreateGroup, Group, GroupList, GroupMember, ProvisionVdbGroup,
     RefreshVdbGroup, RewindVdbGroup, VdbGroup, VdbGroupList,

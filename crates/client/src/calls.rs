@@ -2,13 +2,13 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
-    CreateGroup, CreateToken, CreatedToken, DiscoverMask, Discovery, Dsource, DsourceList, Group,
-    GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview, Policy,
-    PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
-    RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
-    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
-    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
+    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, ConsoleCode,
+    CreateBookmark, CreateGroup, CreateToken, CreatedToken, DiscoverMask, Discovery, Dsource,
+    DsourceList, Group, GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList,
+    MaskPreview, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
+    RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool,
+    ScrubReport, Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot,
+    TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -17,6 +17,11 @@ impl Client {
     /// The engine at a glance.
     pub fn status(&self) -> Result<Status, Failure> {
         self.get(routes::STATUS)
+    }
+
+    /// A one-time code that signs in to the console.
+    pub fn create_console_code(&self) -> Result<ConsoleCode, Failure> {
+        self.post(routes::CONSOLE_CODES)
     }
 
     /// What the pool holds.

@@ -1,9 +1,10 @@
 //! The routes, and what every request passes before its handler.
 
-use crate::access::{self, Access};
+use crate::access;
+use crate::console as files;
 use crate::endpoints::{
-    App, audit, bookmark, dsource, group, job, mask, monitoring, policy, pool, secret, snapshot,
-    timeflow, token, user, vdb,
+    App, audit, bookmark, console, dsource, events, group, job, mask, monitoring, policy, pool,
+    secret, snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -14,7 +15,6 @@ use axum::middleware;
 use axum::routing::{delete, get, post};
 use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
-use std::sync::Arc;
 use tower_http::classify::StatusInRangeAsFailures;
 use tower_http::trace::TraceLayer;
 
@@ -23,12 +23,21 @@ use tower_http::trace::TraceLayer;
 const DEFECT: u16 = 500;
 
 /// The whole API over a service.
-pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
+pub(crate) fn router(app: App) -> Router {
+    let access = app.access.clone();
     Router::new()
         .route(routes::METRICS, get(monitoring::metrics))
         .route(routes::HEALTHZ, get(monitoring::healthz))
         .route(routes::READYZ, get(monitoring::readyz))
         .route(routes::OPENAPI, get(openapi::document))
+        .route(routes::CONSOLE_PAGE, get(files::page))
+        .route(routes::CONSOLE_FILE, get(files::file))
+        .route(routes::CONSOLE_CODES, post(console::create_code))
+        .route(
+            routes::CONSOLE_SESSION,
+            post(console::open_session).get(console::show_session).delete(console::end_session),
+        )
+        .route(routes::EVENTS, get(events::events))
         .route(routes::STATUS, get(pool::status))
         .route(routes::DSOURCES, get(dsource::list_dsources).post(dsource::link_dsource))
         .route(
@@ -88,6 +97,7 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(access, access::admit))
+        .layer(middleware::from_fn(files::secure))
         .layer(TraceLayer::new(
             StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
         ))
