@@ -1,5 +1,5 @@
 // Small parts that every view is made of.
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { Refused } from "../api";
 import { time, ago } from "../format";
@@ -108,10 +108,10 @@ export function Figure({ name, value, more, href }: { name: string; value: Compo
 }
 
 /** How much of something is used. */
-export function Meter({ part, whole, label }: { part: number; whole: number; label: string }) {
+export function Meter({ part, whole, label, scarce = false }: { part: number; whole: number; label: string; scarce?: boolean }) {
   const share = whole > 0 ? Math.min(1, part / whole) : 0;
   return (
-    <div class={`meter ${share > 0.9 ? "bad" : ""}`} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(share * 100)}>
+    <div class={`meter ${scarce && share > 0.9 ? "bad" : ""}`} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(share * 100)}>
       <div style={{ width: `${share * 100}%` }} />
     </div>
   );
@@ -137,6 +137,6 @@ export function Page({ title, lead, actions, children }: { title: ComponentChild
 }
 
 export function Search({ value, onInput, label }: { value: string; onInput: (text: string) => void; label: string }) {
-  const input = (event: JSX.TargetedEvent<HTMLInputElement>) => onInput(event.currentTarget.value);
+  const input = (event: TargetedEvent<HTMLInputElement>) => onInput(event.currentTarget.value);
   return <input type="search" class="search" value={value} onInput={input} aria-label={label} placeholder={label} />;
 }

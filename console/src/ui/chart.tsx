@@ -26,7 +26,7 @@ interface Props {
 
 export function Chart({ label, times, series, height, format, from, to, axes = true }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>();
+  const plot = useRef<uPlot | undefined>(undefined);
   const look = useCell(theme);
   const data = [times, ...series.map((one) => one.values)] as uPlot.AlignedData;
   const range = (): [number, number] => [from ?? times[0] ?? 0, to ?? times[times.length - 1] ?? 1];

@@ -1,5 +1,5 @@
 // Questions before something is done: one form for all of them.
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, TargetedSubmitEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Cell, useCell } from "../cell";
 import { Failure } from "./basics";
@@ -46,7 +46,7 @@ function Form({ question }: { question: Question }) {
     box.current?.showModal();
     return () => before?.focus?.();
   }, []);
-  const submit = async (event: JSX.TargetedSubmitEvent<HTMLFormElement>) => {
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
     const values: Record<string, string> = {};
@@ -116,7 +116,7 @@ function Input({ field }: { field: Field }) {
       case "lines":
         return <textarea {...shared} rows={10} spellcheck={false} defaultValue={text} />;
       default:
-        return <input {...shared} type={field.kind ?? "text"} defaultValue={text} autocomplete="off" spellcheck={false} />;
+        return <input {...shared} type={(field.kind ?? "text") as "text"} defaultValue={text} autocomplete="off" spellcheck={false} />;
     }
   };
   if (field.kind === "check") {

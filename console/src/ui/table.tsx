@@ -1,5 +1,5 @@
 // A table that draws only the rows that are seen, so that ten thousand are as quick as ten.
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export interface Column<T> {
@@ -30,7 +30,7 @@ export function Table<T>({ label, rows, columns, rowKey, empty }: { label: strin
   useEffect(look, [rows.length, whole]);
   if (rows.length === 0) return <p class="empty">{empty ?? "nothing here"}</p>;
   const [from, to] = whole ? [0, rows.length] : [Math.min(range[0], rows.length), Math.min(range[1], rows.length)];
-  const space = (count: number) => count > 0 && <tr aria-hidden="true" style={{ height: `${count * ROW}px` } as JSX.CSSProperties} />;
+  const space = (count: number) => count > 0 && <tr aria-hidden="true" style={{ height: `${count * ROW}px` }} />;
   return (
     <div class={whole ? "table" : "table long"} ref={box} onScroll={look} tabIndex={0} role="region" aria-label={label}>
       <table aria-rowcount={rows.length + 1}>

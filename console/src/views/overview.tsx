@@ -91,12 +91,12 @@ function Space({ of }: { of: Status }) {
   const pool = of.pool_status;
   return (
     <Card title="Space">
-      <Meter part={pool.used_bytes} whole={pool.capacity_bytes} label="space of the pool in use" />
+      <Meter part={pool.used_bytes} whole={pool.capacity_bytes} scarce label="space of the pool in use" />
       <Facts
         of={[
           ["used", `${bytes(pool.used_bytes)} of ${bytes(pool.capacity_bytes)}`],
           ["free", bytes(pool.free_bytes)],
-          ["outside the pool it were", bytes(pool.logical_bytes)],
+          ["outside the pool", bytes(pool.logical_bytes)],
           ["compression", `${pool.compression_ratio.toFixed(2)} : 1`],
           ["references to each block", pool.dedup_ratio.toFixed(2)],
           ["saved by leaving out zeros", bytes(pool.zero_saved_bytes)],

@@ -1,4 +1,4 @@
-import type { JSX } from "preact";
+import type { TargetedSubmitEvent } from "preact";
 import { useState } from "preact/hooks";
 import { openSession, Refused, signedOutBy, signIn, token } from "../api";
 import { Cell, useCell } from "../cell";
@@ -11,7 +11,7 @@ export function SignIn() {
   const failure = useCell(signInFailure);
   const why = useCell(signedOutBy);
   const [busy, setBusy] = useState(false);
-  const submit = async (event: JSX.TargetedSubmitEvent<HTMLFormElement>) => {
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const typed = String(new FormData(event.currentTarget).get("secret")).trim();
     const code = /#code=([0-9a-f]+)/.exec(typed)?.[1];

@@ -1,5 +1,5 @@
 // The history of a dSource or VDB, to pick a moment on: by the pointer, by the keyboard, or by what is typed.
-import type { JSX } from "preact";
+import type { TargetedPointerEvent, TargetedSubmitEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useCell } from "../cell";
 import { duration, time } from "../format";
@@ -119,7 +119,7 @@ interface CanvasProps {
 
 function Canvas({ history, view, onView, at, label, onPick, anyMoment }: CanvasProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const drag = useRef<{ x: number; view: View; moved: boolean }>();
+  const drag = useRef<{ x: number; view: View; moved: boolean } | undefined>(undefined);
   const [focused, setFocused] = useState(false);
   const [width, setWidth] = useState(0);
   const look = useCell(theme);
@@ -145,7 +145,7 @@ function Canvas({ history, view, onView, at, label, onPick, anyMoment }: CanvasP
     element.addEventListener("wheel", wheel, { passive: false });
     return () => element.removeEventListener("wheel", wheel);
   });
-  const down = (event: JSX.TargetedPointerEvent<HTMLCanvasElement>) => {
+  const down = (event: TargetedPointerEvent<HTMLCanvasElement>) => {
     event.currentTarget.setPointerCapture(event.pointerId);
     drag.current = { x: event.clientX, view, moved: false };
   };
@@ -228,7 +228,7 @@ function Steps({ history, at, onPick }: { history: History; at: number | null; o
 
 function Typed({ bookmarks, onPick }: { bookmarks: Bookmark[]; onPick: (picked: Picked) => void }) {
   const [failure, setFailure] = useState<Error>();
-  const submit = (event: JSX.TargetedSubmitEvent<HTMLFormElement>) => {
+  const submit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const typed = String(new FormData(event.currentTarget).get("moment"));
     const picked = parseMoment(typed, bookmarks.map((one) => one.name));

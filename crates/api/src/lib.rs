@@ -56,7 +56,7 @@ pub use secret::Secret;
 pub use secrets::{RotateSecrets, Secrets};
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
 pub use status::{Fault, Status, Survival, Warning};
-pub use timeflow::{TimePoint, TimeRange, Timeflow, TimeflowList};
+pub use timeflow::{CommitCounts, TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, Vdb, VdbList,
     VdbNetwork, VdbState,

@@ -90,6 +90,8 @@ pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 pub const BOOKMARK: &str = "/api/v1/bookmarks/{name}";
 /// GET: what can be opened of one dSource or VDB.
 pub const TIMEFLOWS: &str = "/api/v1/timeflows/{name}";
+/// GET: how many commits its source made (`?from=TIME&to=TIME&parts=N`).
+pub const TIMEFLOW_COMMITS: &str = "/api/v1/timeflows/{name}/commits";
 /// GET: all policies.
 pub const POLICIES: &str = "/api/v1/policies";
 /// GET: the policy of one dSource or VDB; POST: change it.

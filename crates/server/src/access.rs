@@ -120,7 +120,7 @@ impl Access {
             None if !self.failed.allow(caller.peer().share()) => Err(too_many()),
             None => Err(Failure::new(
                 ErrorKind::Unauthorized,
-                "this link was used, or is older than two minutes",
+                "this link was used, or is older than ten minutes",
                 "ask for another one: offshoot console",
             )
             .into()),

@@ -82,6 +82,7 @@ use utoipa::{Modify, OpenApi};
         bookmark::show_bookmark,
         bookmark::delete_bookmark,
         timeflow::show_timeflows,
+        timeflow::count_commits,
         policy::list_policies,
         policy::show_policy,
         policy::set_policy,

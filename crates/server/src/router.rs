@@ -76,6 +76,7 @@ pub(crate) fn router(app: App) -> Router {
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))
+        .route(routes::TIMEFLOW_COMMITS, get(timeflow::count_commits))
         .route(routes::POLICIES, get(policy::list_policies))
         .route(routes::POLICY, get(policy::show_policy).post(policy::set_policy))
         .route(routes::JOBS, get(job::list_jobs))

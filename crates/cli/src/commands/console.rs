@@ -28,7 +28,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let code = client.create_console_code()?;
     let link = Link { url: base + &code.path, expires_at: code.expires_at.to_string() };
     if !output.json {
-        eprintln!("signs in once, within two minutes:");
+        eprintln!("signs in once, within ten minutes:");
     }
     output.print(&link, |link| link.url.clone());
     Ok(())

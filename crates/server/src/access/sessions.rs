@@ -1,4 +1,4 @@
-//! Sessions of the console. Who is known asks for a code; whoever brings the code first, within two minutes, gets the
+//! Sessions of the console. Who is known asks for a code; whoever brings the code first, within ten minutes, gets the
 //! token of a session, which stands for the one who asked, for eight hours.
 //!
 //! Both live in memory, by their hashes, and end with the engine. A user's session is known by the user's token that
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a code opens a session.
-const CODE_LIFE: Duration = Duration::from_secs(120);
+const CODE_LIFE: Duration = Duration::from_secs(600);
 /// How long a session lasts.
 const SESSION_LIFE: Duration = Duration::from_secs(8 * 3600);
 /// Codes and sessions that are remembered; a further one takes the place of the oldest.

@@ -103,6 +103,7 @@ const TABLE: &[Row] = &[
     (Method::GET, routes::BOOKMARK, Right::Look, "bookmark show"),
     (Method::DELETE, routes::BOOKMARK, Right::Use, "bookmark delete"),
     (Method::GET, routes::TIMEFLOWS, Right::Look, "timeflow show"),
+    (Method::GET, routes::TIMEFLOW_COMMITS, Right::Look, "timeflow commits"),
     (Method::GET, routes::POLICIES, Right::Look, "policy list"),
     (Method::GET, routes::POLICY, Right::Look, "policy show"),
     (Method::POST, routes::POLICY, Right::Operate, "policy set"),

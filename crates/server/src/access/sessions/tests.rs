@@ -17,7 +17,7 @@ fn a_code_opens_one_session() {
 }
 
 #[test]
-fn a_code_ends_after_two_minutes_and_a_session_after_eight_hours() {
+fn a_code_ends_after_ten_minutes_and_a_session_after_eight_hours() {
     let sessions = Sessions::default();
     let (early, late, now) = (made(&sessions), made(&sessions), Instant::now());
     let within = now + CODE_LIFE - Duration::from_secs(1);
