@@ -41,7 +41,7 @@ export function Time({ at }: { at: string | null | undefined }) {
 }
 
 /** Puts a text on the clipboard; `of` may have to be asked for first. */
-export function Copy({ of, what, children }: { of: string | (() => Promise<string>); what: string; children?: ComponentChildren }) {
+export function Copy({ of, what, children }: { of: string | (() => Promise<string>); what: string; children?: string }) {
   const [said, say] = useState("");
   const copy = async () => {
     try {
@@ -53,9 +53,10 @@ export function Copy({ of, what, children }: { of: string | (() => Promise<strin
     }
     setTimeout(() => say(""), 2500);
   };
+  const shown = said || (children ?? "Copy");
   return (
-    <button type="button" class="small" onClick={copy} aria-label={`copy ${what}`}>
-      <span aria-live="polite">{said || children || "Copy"}</span>
+    <button type="button" class="small" onClick={copy} aria-label={`${shown}: ${what}`}>
+      <span aria-live="polite">{shown}</span>
     </button>
   );
 }
