@@ -38,7 +38,7 @@ export async function open(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();
-  page.setDefaultTimeout(WAIT_MS);
+  page.setDefaultTimeout(WAIT_MS / 2);
   const complaints = [];
   const foreign = [];
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
