@@ -1,6 +1,6 @@
 // The frame around the views: who is signed in, where to go, what has just happened.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, signOut, token } from "./api";
 import { useCell } from "./cell";
 import { follow, isFinal, jobs, live, status } from "./events";
@@ -81,9 +81,12 @@ function Frame() {
   const [where, object] = useCell(route);
   const place = PLACES.find((one) => one.name === where) ?? (where === undefined ? PLACES[0] : undefined);
   const title = place?.title ?? "Not found";
+  const moved = useRef(false);
   useEffect(() => {
     document.title = `${object ?? title} · Offshoot`;
-    document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    // Whoever goes to another view hears its name. The first one begins where a page begins.
+    if (moved.current) document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    moved.current = true;
     scrollTo(0, 0);
   }, [where, object]);
   return (

@@ -341,7 +341,8 @@ async function everyView() {
   await page.emulateMedia({ colorScheme: "light" });
   // By the keyboard alone: the first stop leads past the menu.
   await visit(page, "overview", "Overview");
-  await page.locator("body").evaluate((body) => body.ownerDocument.activeElement.blur());
+  await page.reload();
+  await page.locator("div.figures").waitFor();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   check(await page.evaluate(() => document.activeElement.id === "main"), "the keyboard skips to the content");
