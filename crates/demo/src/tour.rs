@@ -212,7 +212,10 @@ struct Link {
 fn show_console(stage: &Stage, voice: &Voice, report: &mut Report) -> Result<()> {
     let Link { url } = stage.engine.ask(["console"])?;
     voice.say(&format!("  console {url}"));
-    voice.say("          signs in once, within ten minutes; another link: offshoot console");
+    let pool = stage.engine.pool().display();
+    voice.say(&format!(
+        "          signs in once, within ten minutes; another link: offshoot console --pool {pool}"
+    ));
     report.console = url;
     Ok(())
 }

@@ -25,19 +25,8 @@ const DEFECT: u16 = 500;
 /// The whole API over a service.
 pub(crate) fn router(app: App) -> Router {
     let access = app.access.clone();
-    Router::new()
-        .route(routes::METRICS, get(monitoring::metrics))
-        .route(routes::HEALTHZ, get(monitoring::healthz))
-        .route(routes::READYZ, get(monitoring::readyz))
-        .route(routes::OPENAPI, get(openapi::document))
-        .route(routes::CONSOLE_PAGE, get(files::page))
-        .route(routes::CONSOLE_FILE, get(files::file))
-        .route(routes::CONSOLE_CODES, post(console::create_code))
-        .route(
-            routes::CONSOLE_SESSION,
-            post(console::open_session).get(console::show_session).delete(console::end_session),
-        )
-        .route(routes::EVENTS, get(events::events))
+    beside()
+        .merge(people())
         .route(routes::STATUS, get(pool::status))
         .route(routes::DSOURCES, get(dsource::list_dsources).post(dsource::link_dsource))
         .route(
@@ -82,16 +71,9 @@ pub(crate) fn router(app: App) -> Router {
         .route(routes::JOBS, get(job::list_jobs))
         .route(routes::JOB, get(job::show_job))
         .route(routes::JOB_CANCEL, post(job::cancel_job))
-        .route(routes::USERS, get(user::list_users).post(user::add_user))
-        .route(routes::USER, delete(user::remove_user))
-        .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
-        .route(routes::TOKEN, delete(token::revoke_token))
-        .route(routes::AUDIT, get(audit::audit))
         .route(routes::POOL, get(pool::pool_status))
         .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
-        .route(routes::SECRETS, get(secret::secrets))
-        .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))
         .route(routes::POOL_SCRUB, get(pool::last_scrub).post(pool::scrub_pool))
         .with_state(app)
         .fallback(no_such_route)
@@ -102,6 +84,35 @@ pub(crate) fn router(app: App) -> Router {
         .layer(TraceLayer::new(
             StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
         ))
+}
+
+/// What is not the engine's objects: monitoring, the console and its sessions, the document, the events.
+fn beside() -> Router<App> {
+    Router::new()
+        .route(routes::METRICS, get(monitoring::metrics))
+        .route(routes::HEALTHZ, get(monitoring::healthz))
+        .route(routes::READYZ, get(monitoring::readyz))
+        .route(routes::OPENAPI, get(openapi::document))
+        .route(routes::CONSOLE_PAGE, get(files::page))
+        .route(routes::CONSOLE_FILE, get(files::file))
+        .route(routes::CONSOLE_CODES, post(console::create_code))
+        .route(
+            routes::CONSOLE_SESSION,
+            post(console::open_session).get(console::show_session).delete(console::end_session),
+        )
+        .route(routes::EVENTS, get(events::events))
+}
+
+/// Who may use the engine, who did, and the secrets.
+fn people() -> Router<App> {
+    Router::new()
+        .route(routes::USERS, get(user::list_users).post(user::add_user))
+        .route(routes::USER, delete(user::remove_user))
+        .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
+        .route(routes::TOKEN, delete(token::revoke_token))
+        .route(routes::AUDIT, get(audit::audit))
+        .route(routes::SECRETS, get(secret::secrets))
+        .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

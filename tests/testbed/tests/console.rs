@@ -1,5 +1,5 @@
 //! The console in a real browser, against a real engine and real sources: `console/tests/flows.mjs` says what is tried.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // the browser is started by the test
 
 mod needs_browser {
     use offshoot_rig::{Source, SourceOptions, find_newest};
