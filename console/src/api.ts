@@ -107,7 +107,7 @@ export interface Asked<T> {
 /** What the engine answers, asked for again when something changed, and every so many ms while the page is seen. */
 export function useAnswer<T>(path: string | null, everyMs = 0): Asked<T> {
   const [, draw] = useState(0);
-  const [round, again] = useState(0);
+  const [round, setRound] = useState(0);
   const held = useRef<{ path: string | null; data?: T; error?: Refused }>({ path: null });
   const change = useCell(changes);
   if (held.current.path !== path) {
@@ -116,7 +116,9 @@ export function useAnswer<T>(path: string | null, everyMs = 0): Asked<T> {
   useEffect(() => {
     if (path === null) return;
     let wanted = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const load = async () => {
+      const begun = performance.now();
       try {
         const data = await get<T>(path);
         if (!wanted) return;
@@ -128,15 +130,20 @@ export function useAnswer<T>(path: string | null, everyMs = 0): Asked<T> {
         held.current = { path, data: gone ? undefined : held.current.data, error: error as Refused };
       }
       draw((count) => count + 1);
+      // What takes long is asked for less often, so that a long history keeps neither side busy.
+      if (everyMs > 0) timer = setTimeout(again, Math.max(everyMs, 20 * (performance.now() - begun)));
+    };
+    const again = () => {
+      if (document.hidden) timer = setTimeout(again, everyMs);
+      else void load();
     };
     void load();
-    const timer = everyMs > 0 ? setInterval(() => document.hidden || void load(), everyMs) : undefined;
     return () => {
       wanted = false;
-      clearInterval(timer);
+      clearTimeout(timer);
     };
   }, [path, everyMs, change, round]);
-  return { data: held.current.data, error: held.current.error, reload: () => again((count) => count + 1) };
+  return { data: held.current.data, error: held.current.error, reload: () => setRound((count) => count + 1) };
 }
 
 function remember(path: string, data: unknown): void {

@@ -65,8 +65,12 @@ export function follow(): () => void {
     for (let tries = 0; !stop.signal.aborted; tries++) {
       caughtUp = false;
       const soon = setTimeout(() => (caughtUp = true), 2500);
+      const unseen = new AbortController();
+      const hide = () => document.hidden && unseen.abort();
+      document.addEventListener("visibilitychange", hide);
       try {
-        await read(bearer, stop.signal, () => {
+        await seen();
+        await read(bearer, AbortSignal.any([stop.signal, unseen.signal]), () => {
           if (tries > 0) changed();
           tries = 0;
         });
@@ -74,12 +78,20 @@ export function follow(): () => void {
         // Tried again below; what fails for good is told by other requests.
       }
       clearTimeout(soon);
+      document.removeEventListener("visibilitychange", hide);
       live.set(false);
       await new Promise((done) => setTimeout(done, PAUSE_MS[Math.min(tries, PAUSE_MS.length - 1)]));
     }
   };
   void run();
   return () => stop.abort();
+}
+
+/** When the page is looked at. A browser has few connections to one host: tabs that nobody sees take none. */
+async function seen(): Promise<void> {
+  while (document.hidden) {
+    await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
+  }
 }
 
 async function read(bearer: string | null, signal: AbortSignal, opened: () => void): Promise<void> {
