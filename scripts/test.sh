@@ -166,7 +166,7 @@ wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D w
 # Always the whole workspace: another selection would have other features, and rebuild dependencies.
 wanted build && phase build 900 cargo build --workspace --bins --tests
 
-attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(tablespaces) | binary(api) | binary(limits) | binary(roles) | binary(network) | binary(users) | binary(exposed) | binary(encryption) | binary(secrets) | test(/^rights::/) | test(ties_are_cut) | test(a_link_that_is_swapped_in)'
+attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(tablespaces) | binary(api) | binary(limits) | binary(roles) | binary(network) | binary(users) | binary(exposed) | binary(encryption) | binary(secrets) | (binary(console) & package(offshoot-server)) | test(/^access::/) | test(/^rights::/) | test(ties_are_cut) | test(a_link_that_is_swapped_in)'
 if wanted tests || wanted needs || wanted attack; then
   if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ]; then
     OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)

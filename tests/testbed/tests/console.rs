@@ -10,6 +10,8 @@ mod needs_browser {
 
     /// Runs the flows of an extent in Chromium.
     fn try_flows(extent: &str) {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console/tests");
+        assert!(tests.join("node_modules").exists(), "first: scripts/test-console.sh");
         let bed = Testbed::start().unwrap();
         let other = Source::start(
             &bed.scratch,
@@ -19,7 +21,6 @@ mod needs_browser {
         let writer = bed.source.start_writes(Duration::from_millis(50));
         bed.link("shop").unwrap();
         assert!(writer.wait_for(60, Duration::from_secs(60)));
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console/tests");
         let ended = Command::new("node")
             .arg(tests.join("flows.mjs"))
             .arg(extent)
