@@ -12,6 +12,7 @@ help: ## this list
 
 demo: ## a sample PostgreSQL, an engine and three virtual databases (DEMO_ARGS=--exit ends without Ctrl-C)
 	@$(SETUP) demo
+	@scripts/console.sh || echo "make: the demonstration goes on without its console"
 	cargo build --release -p offshoot-cli
 	$(TARGET_DIR)/release/offshoot demo $(DEMO_ARGS)
 
@@ -38,6 +39,7 @@ bench: ## the benchmarks, a selection in ten minutes (BENCH_ARGS='provision --re
 
 build: ## the release binary, target/release/offshoot
 	@$(SETUP) demo
+	@scripts/console.sh
 	cargo build --release -p offshoot-cli
 
 setup: ## only install what is missing

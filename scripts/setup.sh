@@ -39,7 +39,15 @@ server_bin() { # the directory of a server of any supported version
 }
 [ -n "$(server_bin)" ] || missing+=(postgresql)
 command -v psql >/dev/null || [ -n "$(server_bin)" ] || missing+=(postgresql-client)
+if [ "$purpose" != bench ]; then
+  # They build the console.
+  command -v npm >/dev/null || missing+=(nodejs npm)
+fi
 if [ "$purpose" = test ]; then
+  # It opens the console in a test. Ubuntu has it only as a snap, which needs what containers lack.
+  if grep -qs '^ID=debian$' /etc/os-release; then
+    command -v chromium >/dev/null || missing+=(chromium)
+  fi
   command -v python3 >/dev/null || missing+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
   command -v ip >/dev/null || missing+=(iproute2)

@@ -6,7 +6,7 @@
 # /dev/null and writes into a file that is copied here, so that a process it leaves behind can
 # neither wait for input nor keep our output open. What is left at the end is removed.
 #
-#   scripts/test.sh [PHASE…]     only these phases: fmt tidy dependencies clippy build tests needs
+#   scripts/test.sh [PHASE…]     only these phases: fmt console tidy dependencies clippy build tests needs
 #                                simulation fuzz filesystem
 #   scripts/test.sh attack       the attacks of docs/security.md alone
 #   scripts/test.sh --quick      what `make quick` runs: fmt tidy clippy, and the unit tests in crates
@@ -136,11 +136,13 @@ with_needs() { # a filter of the tests that need something, without those this m
   for major in 16 18; do
     [[ " $(server_versions) " == *" $major "* ]] || lacks+=" postgres_$major"
   done
+  [ -z "${CI:-}" ] || [ -z "${lacks// /}" ] || return 1
+  # Not everywhere can it be installed: see scripts/setup.sh.
+  command -v chromium chromium-browser google-chrome >/dev/null && command -v node >/dev/null || lacks+=" browser"
   for what in $lacks; do
     echo "tests left out: this machine lacks $what" >&2
     filter+=" & not test(/\\bneeds_$what::/)"
   done
-  [ -z "${CI:-}" ] || [ -z "${lacks// /}" ] || return 1
   printf '%s\n' "$filter"
 }
 
@@ -151,6 +153,7 @@ export OFFSHOOT_BIN=$target/debug/offshoot
 PATH=$PATH:$(timeout --kill-after=5 2000 scripts/test-tools.sh) || exit 1
 
 wanted fmt && phase fmt 60 cargo fmt --all -- --check
+[ "$extent" = quick ] || { wanted console && phase console 180 scripts/test-console.sh; }
 wanted tidy && phase tidy 240 cargo xtask tidy
 if [ "$extent" = quick ]; then
   phase clippy 720 cargo clippy --workspace --all-targets -- -D warnings
@@ -163,7 +166,7 @@ wanted clippy && phase clippy 720 cargo clippy --workspace --all-targets -- -D w
 # Always the whole workspace: another selection would have other features, and rebuild dependencies.
 wanted build && phase build 900 cargo build --workspace --bins --tests
 
-attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(tablespaces) | binary(api) | binary(limits) | binary(roles) | binary(network) | binary(users) | binary(exposed) | binary(encryption) | binary(secrets) | test(/^rights::/) | test(ties_are_cut) | test(a_link_that_is_swapped_in)'
+attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(tablespaces) | binary(api) | binary(limits) | binary(roles) | binary(network) | binary(users) | binary(exposed) | binary(encryption) | binary(secrets) | (binary(console) & package(offshoot-server)) | test(/^access::/) | test(/^rights::/) | test(ties_are_cut) | test(a_link_that_is_swapped_in)'
 if wanted tests || wanted needs || wanted attack; then
   if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ]; then
     OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)

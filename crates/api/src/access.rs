@@ -142,7 +142,8 @@ pub struct AuditEntry {
     /// When it was answered.
     #[schema(value_type = String, format = DateTime)]
     pub time: Timestamp,
-    /// The user's name; in parentheses who has none: `(uid 0)` by the Unix socket, `(pool token)`, `(unknown)`.
+    /// The user's name; in parentheses who has none: `(uid 0)` by the Unix socket, `(pool token)`,
+    /// `(console)`, `(unknown)`.
     pub user: String,
     /// From where: an address and port, or the user and process of this host.
     pub origin: String,

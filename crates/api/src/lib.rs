@@ -7,10 +7,12 @@
 
 pub mod access;
 pub mod bookmark;
+pub mod console;
 pub mod diff;
 pub mod digest;
 pub mod dsource;
 pub mod error;
+pub mod event;
 pub mod group;
 pub mod job;
 pub mod ledger;
@@ -31,11 +33,13 @@ pub use access::{
     AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
 };
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
+pub use console::{ConsoleCode, ConsoleSession, OpenConsoleSession, OpenedConsoleSession};
 pub use diff::{
     CreateDiff, Diff, DiffObject, DiffRead, DiffRow, DiffState, DiffTable, DiffedState,
 };
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};
+pub use event::StreamEvent;
 pub use group::{
     BookmarkVdbGroup, CreateGroup, Group, GroupList, GroupMember, ProvisionVdbGroup,
     RefreshVdbGroup, RewindVdbGroup, VdbGroup, VdbGroupList,
@@ -56,7 +60,7 @@ pub use secret::Secret;
 pub use secrets::{RotateSecrets, Secrets};
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
 pub use status::{Fault, Status, Survival, Warning};
-pub use timeflow::{OpenRange, TimePoint, TimeRange, Timeflow, TimeflowList};
+pub use timeflow::{CommitCounts, OpenRange, TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb,
     VdbList, VdbLog, VdbNetwork, VdbState,

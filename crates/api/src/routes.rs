@@ -10,6 +10,16 @@ pub const HEALTHZ: &str = "/healthz";
 pub const READYZ: &str = "/readyz";
 /// The OpenAPI document; asks for no token.
 pub const OPENAPI: &str = "/api/v1/openapi.json";
+/// GET: the console's page; asks for no token.
+pub const CONSOLE_PAGE: &str = "/";
+/// GET: a file of that page; asks for no token.
+pub const CONSOLE_FILE: &str = "/console/{file}";
+/// POST: a one-time code for the console.
+pub const CONSOLE_CODES: &str = "/api/v1/console/codes";
+/// POST: open a session for a code, without a token; GET: who asks; DELETE: end one's session.
+pub const CONSOLE_SESSION: &str = "/api/v1/console/session";
+/// GET: what changes, as server-sent events.
+pub const EVENTS: &str = "/api/v1/events";
 /// GET: the engine at a glance.
 pub const STATUS: &str = "/api/v1/status";
 /// GET: all dSources; POST: link.
@@ -86,6 +96,8 @@ pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 pub const BOOKMARK: &str = "/api/v1/bookmarks/{name}";
 /// GET: what can be opened of one dSource or VDB.
 pub const TIMEFLOWS: &str = "/api/v1/timeflows/{name}";
+/// GET: how many commits its source made (`?from=TIME&to=TIME&parts=N`).
+pub const TIMEFLOW_COMMITS: &str = "/api/v1/timeflows/{name}/commits";
 /// GET: all policies.
 pub const POLICIES: &str = "/api/v1/policies";
 /// GET: the policy of one dSource or VDB; POST: change it.

@@ -52,6 +52,18 @@ pub struct TimePoint {
     pub time: Timestamp,
 }
 
+/// How many commits a source made, by time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CommitCounts {
+    /// Where the first part begins.
+    #[schema(value_type = String, format = DateTime)]
+    pub from: Timestamp,
+    /// How long each part is.
+    pub part_ms: f64,
+    /// Commits of each part. 0 where the log is not kept, and for what has no log of its own.
+    pub counts: Vec<u64>,
+}
+
 /// One timeflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Timeflow {

@@ -106,6 +106,10 @@ pub enum Command {
     /// Show engine, pool, cache and faults at a glance
     #[command(after_help = "Example:\n  offshoot status")]
     Status,
+    /// Print a link that signs in to the engine's console in a browser, once, within ten minutes
+    #[command(after_help = "Examples:\n  offshoot console\n  \
+                            offshoot console --server https://engine.example:7640 --token-file eve.token")]
+    Console,
     Login(LoginArgs),
     Demo(DemoArgs),
     /// Link sources and follow them

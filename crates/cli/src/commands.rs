@@ -2,6 +2,7 @@
 
 mod access;
 mod bookmark;
+mod console;
 mod diff;
 mod dsource;
 mod group;
@@ -79,6 +80,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         | Command::Demo(_)
         | Command::Bench(_) => Ok(()),
         Command::Status => pool::engine_status(session),
+        Command::Console => console::run(session),
         Command::Dsource(command) => dsource::run(session, command),
         Command::Snapshot(command) => snapshot::run(session, command),
         Command::Vdb(command) => vdb::run(session, command),

@@ -149,6 +149,7 @@ fn every_command_prints_one_document_with_json_and_text_without() {
     let world = World::with_objects();
     let commands = [
         ("status", "engine_version", "engine"),
+        ("console", "expires_at", "http://127.0.0.1:1/#code="),
         ("dsource list", "dsources", "PROD"),
         ("dsource show prod", "snapshots", "logical size"),
         ("dsource set prod --source postgresql://s@db2/postgres", "source", "db2"),

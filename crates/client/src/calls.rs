@@ -2,14 +2,14 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
-    CreateDiff, CreateGroup, CreateToken, CreatedToken, Diff, DiscoverMask, Discovery, Dsource,
-    DsourceList, Group, GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList,
-    MaskPreview, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
-    RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool,
-    ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb, Snapshot, SnapshotList, Status,
-    TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList,
-    VdbList, VdbLog, routes,
+    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, ConsoleCode,
+    CreateBookmark, CreateDiff, CreateGroup, CreateToken, CreatedToken, Diff, DiscoverMask,
+    Discovery, Dsource, DsourceList, Group, GroupList, Job, JobAccepted, JobList, Ledger,
+    LinkDsource, Mask, MaskList, MaskPreview, Policy, PolicyList, PoolStatus, PreviewMask,
+    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
+    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
+    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList,
+    Vdb, VdbGroup, VdbGroupList, VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -18,6 +18,11 @@ impl Client {
     /// The engine at a glance.
     pub fn status(&self) -> Result<Status, Failure> {
         self.get(routes::STATUS)
+    }
+
+    /// A one-time code that signs in to the console.
+    pub fn create_console_code(&self) -> Result<ConsoleCode, Failure> {
+        self.post(routes::CONSOLE_CODES)
     }
 
     /// What the pool holds.

@@ -2,7 +2,7 @@
 
 use crate::Target;
 use crate::local::{LocalConnector, NoLookup, Stranger};
-use crate::target::{Endpoint, Route};
+use crate::target::{Endpoint, Route, normal_url};
 use crate::tls::{OtherCertificate, TlsConnector};
 use offshoot_api::ErrorBody;
 use offshoot_types::{ErrorKind, Failure};
@@ -76,6 +76,14 @@ impl Client {
     pub fn new(target: Target) -> Result<Self, Failure> {
         let way = Mutex::new(Way::to(target.endpoint()?)?);
         Ok(Client { target, way })
+    }
+
+    /// The address that was named, as `https://engine.example:7640`; none for the engine of a pool of this host.
+    pub fn url(&self) -> Option<String> {
+        match &self.target {
+            Target::Pool { .. } => None,
+            Target::Server { url, .. } => normal_url(url).ok(),
+        }
     }
 
     /// The engine this client talks to.

@@ -73,6 +73,18 @@ pub trait ReceivedLog: Any + Send + Sync {
     /// As above.
     fn last(&self) -> Result<Option<Commit>, Failure>;
 
+    /// How many commits each of so many equal parts of the time from `from` to `to` has; `to` is not in it. What it costs
+    /// grows with the parts, not with the log.
+    ///
+    /// # Errors
+    /// As above.
+    fn count_by_time(
+        &self,
+        from: Timestamp,
+        to: Timestamp,
+        parts: usize,
+    ) -> Result<Vec<u64>, Failure>;
+
     /// The commit of a transaction, by the label that the database gave it; the newest where labels wrapped around.
     ///
     /// # Errors

@@ -54,6 +54,8 @@ pub struct Report {
     /// What stopped it, where something did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Signs in to the console, once.
+    pub console: String,
     /// The steps.
     pub steps: Vec<StepTime>,
     /// The checks.

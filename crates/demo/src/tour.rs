@@ -13,6 +13,7 @@ use offshoot_api::{PoolStatus, Vdb};
 use offshoot_rig::{
     Database, Engine, EngineOptions, Scratch, Source, SourceOptions, Writer, find_newest,
 };
+use serde::Deserialize;
 use std::time::Duration;
 use voice::Voice;
 
@@ -93,6 +94,7 @@ fn show(
     }
     let pool = stage.engine.pool().display();
     voice.say(&format!("  engine  offshoot status --pool {pool}"));
+    show_console(&stage, voice, report)?;
     if !options.exit {
         report.ok = report.all_held();
         voice.document(report);
@@ -198,6 +200,23 @@ fn show_space(stage: &Stage, voice: &Voice, report: &mut Report) -> Result<()> {
         pool.cache.misses,
         pool.cache.hit_ratio * 100.0
     ));
+    Ok(())
+}
+
+/// What the engine tells of a link to its console.
+#[derive(Deserialize)]
+struct Link {
+    url: String,
+}
+
+fn show_console(stage: &Stage, voice: &Voice, report: &mut Report) -> Result<()> {
+    let Link { url } = stage.engine.ask(["console"])?;
+    voice.say(&format!("  console {url}"));
+    let pool = stage.engine.pool().display();
+    voice.say(&format!(
+        "          signs in once, within ten minutes; another link: offshoot console --pool {pool}"
+    ));
+    report.console = url;
     Ok(())
 }
 

@@ -22,6 +22,7 @@ use crate::archive::record::Meaning;
 use crate::archive::{Archive, TimelineHistory, WalFile, damaged};
 use offshoot_connector::DataDir;
 
+mod count;
 mod segment;
 
 use segment::{Entry, Summary};

@@ -14,10 +14,12 @@ mod caller;
 pub(crate) mod guard;
 mod host;
 mod record;
+mod sessions;
 mod settings;
 mod table;
 
 pub(crate) use caller::Caller;
+use caller::Proof;
 
 use crate::listen::Peer;
 use crate::reply::Refusal;
@@ -32,6 +34,7 @@ use offshoot_api::digest::sha256_hex;
 use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
 use record::Pending;
+use sessions::{Bearer, Made, Sessions};
 use std::sync::Arc;
 use std::time::Duration;
 use table::Right;
@@ -50,26 +53,40 @@ pub(crate) struct Access {
     names: Vec<String>,
     accounts: Arc<dyn Accounts>,
     failed: Attempts,
+    sessions: Sessions,
 }
 
 impl Access {
     pub(crate) fn new(token: Token, names: Vec<String>, accounts: Arc<dyn Accounts>) -> Arc<Self> {
-        Arc::new(Access { token, names, accounts, failed: Attempts::default() })
+        let (failed, sessions) = (Attempts::default(), Sessions::default());
+        Arc::new(Access { token, names, accounts, failed, sessions })
     }
 
     /// Who asks. A token that is shown counts, also where none is needed.
-    async fn identify(&self, peer: Peer, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    pub(crate) async fn identify(
+        &self,
+        peer: Peer,
+        headers: &HeaderMap,
+    ) -> Result<Caller, Refusal> {
         let mut shown = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(first), None) = (shown.next(), shown.next()) else {
             let known = peer.is_owner() && !headers.contains_key(header::AUTHORIZATION);
-            return Ok(if known { Caller::owner(peer, false) } else { Caller::unknown(peer) });
+            return Ok(if known {
+                Caller::owner(peer, Proof::Socket)
+            } else {
+                Caller::unknown(peer)
+            });
         };
-        let token = first.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-        let Some(token) = token else { return Ok(Caller::unknown(peer)) };
+        let Some(token) = bearer_token(first) else { return Ok(Caller::unknown(peer)) };
         if self.token.matches(token) {
-            return Ok(Caller::owner(peer, true));
+            return Ok(Caller::owner(peer, Proof::PoolToken));
         }
-        let (accounts, hash) = (self.accounts.clone(), sha256_hex(token.as_bytes()));
+        let hash = match self.sessions.find(token) {
+            Some((Bearer::Owner, _)) => return Ok(Caller::owner(peer, Proof::Session)),
+            Some((Bearer::User { token_hash }, _)) => token_hash,
+            None => sha256_hex(token.as_bytes()),
+        };
+        let accounts = self.accounts.clone();
         let found = tokio::task::spawn_blocking(move || accounts.account_of_token(&hash)).await;
         let found = found.map_err(|panic| Failure::internal(panic.to_string()))??;
         Ok(match found {
@@ -78,15 +95,55 @@ impl Access {
         })
     }
 
+    /// A code by which somebody who is known signs in to the console. A session gives none.
+    pub(crate) fn new_code(&self, headers: &HeaderMap) -> Result<Made, Failure> {
+        let bearer = match shown_token(headers) {
+            Some(token) if self.sessions.find(token).is_some() => {
+                return Err(Failure::new(
+                    ErrorKind::Forbidden,
+                    "a session of the console opens no other one",
+                    "ask with your own token, or on the engine's host: offshoot console",
+                ));
+            }
+            Some(token) if !self.token.matches(token) => {
+                Bearer::User { token_hash: sha256_hex(token.as_bytes()) }
+            }
+            _ => Bearer::Owner,
+        };
+        self.sessions.code(bearer)
+    }
+
+    /// A session for a code. Who brings wrong ones often is told so in place of an answer.
+    pub(crate) fn open_session(&self, caller: &Caller, code: &str) -> Result<Made, Refusal> {
+        match self.sessions.open(code)? {
+            Some(session) => Ok(session),
+            None if !self.failed.allow(caller.peer().share()) => Err(too_many()),
+            None => Err(Failure::new(
+                ErrorKind::Unauthorized,
+                "this link was used, or is older than ten minutes",
+                "ask for another one: offshoot console",
+            )
+            .into()),
+        }
+    }
+
+    /// When the session ends whose token is shown; none where it is no session's.
+    pub(crate) fn session_end(&self, headers: &HeaderMap) -> Option<jiff::Timestamp> {
+        Some(self.sessions.find(shown_token(headers)?)?.1)
+    }
+
+    /// Ends the session whose token is shown.
+    pub(crate) fn end_session(&self, headers: &HeaderMap) {
+        if let Some(token) = shown_token(headers) {
+            self.sessions.end(token);
+        }
+    }
+
     /// Refuses one without a token. Who fails often is told so in place of an answer, and is not recorded each time; a
     /// right token is never refused for it, as others of the same host or network would be locked out with him.
     fn unauthorized(&self, caller: &Caller, headers: &HeaderMap) -> Refusal {
         if !self.failed.allow(caller.peer().share()) {
-            return Refusal::wrong(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too many requests without a right token came from this address",
-                "wait a second, and send the token of this engine",
-            );
+            return too_many();
         }
         let message = match headers.contains_key(header::AUTHORIZATION) {
             true => "the token is not one of this engine's, or has expired",
@@ -159,6 +216,23 @@ impl Access {
         }
         (caller, bytes.clone(), Ok(Request::from_parts(parts, Body::from(bytes))))
     }
+}
+
+fn too_many() -> Refusal {
+    Refusal::wrong(
+        StatusCode::TOO_MANY_REQUESTS,
+        "too many requests without a right token came from this address",
+        "wait a second, and send the token of this engine",
+    )
+}
+
+/// The one token that is shown.
+fn shown_token(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION).and_then(bearer_token)
+}
+
+fn bearer_token(value: &HeaderValue) -> Option<&str> {
+    value.to_str().ok()?.strip_prefix("Bearer ")
 }
 
 /// Admits requests of those who may ask, and records what they changed. Nothing of a body is read before it is known

@@ -2,8 +2,10 @@
 
 pub(crate) mod audit;
 pub(crate) mod bookmark;
+pub(crate) mod console;
 pub(crate) mod diff;
 pub(crate) mod dsource;
+pub(crate) mod events;
 pub(crate) mod group;
 pub(crate) mod job;
 pub(crate) mod mask;
@@ -17,20 +19,26 @@ pub(crate) mod token;
 pub(crate) mod user;
 pub(crate) mod vdb;
 
-use crate::access::Caller;
 use crate::access::guard::Guard;
+use crate::access::{Access, Caller};
 use crate::reply::Refusal;
 use crate::{Accounts, EngineService};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use offshoot_types::Failure;
 use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
 
 /// What handlers work with.
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) service: Arc<dyn EngineService>,
     pub(crate) accounts: Arc<dyn Accounts>,
+    pub(crate) access: Arc<Access>,
+    /// Places for subscribers of events.
+    pub(crate) streams: Arc<Semaphore>,
+    /// Whether the server stops: what has no end of its own ends then.
+    pub(crate) ending: watch::Receiver<bool>,
 }
 
 /// The engine as the caller of a request sees it.
@@ -42,7 +50,7 @@ impl FromRequestParts<App> for Service {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         let caller = parts.extensions.get::<Caller>().cloned();
         let caller = caller.ok_or_else(|| Failure::internal("a request of nobody"))?;
-        let App { service, accounts } = app.clone();
+        let App { service, accounts, .. } = app.clone();
         Ok(Service(Arc::new(Guard { service, accounts, caller })))
     }
 }

@@ -8,6 +8,7 @@ mod masks;
 pub(crate) mod scrub;
 
 use crate::EngineService;
+use jiff::Timestamp;
 use offshoot_api as api;
 use offshoot_catalog as catalog;
 use offshoot_domain as domain;
@@ -352,6 +353,16 @@ impl EngineService for LocalEngine {
 
     fn show_timeflows(&self, name: &str) -> Result<api::TimeflowList, Failure> {
         self.engine.timeflows().show(name).map(history::timeflows)
+    }
+
+    fn count_commits(
+        &self,
+        name: &str,
+        from: Timestamp,
+        to: Timestamp,
+        parts: usize,
+    ) -> Result<Vec<u64>, Failure> {
+        self.engine.timeflows().count_commits(name, from, to, parts)
     }
 
     fn list_policies(&self) -> Result<Vec<api::Policy>, Failure> {

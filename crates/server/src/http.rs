@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::endpoints::App;
+use crate::endpoints::events::STREAMS_MAX;
 use crate::listen::{Listeners, accept_until, bind_tcp};
 use crate::router::router;
 use crate::{Accounts, EngineService, Listen, LocalSocket, Token};
@@ -13,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// How long requests in flight may take when the server stops.
@@ -65,11 +66,15 @@ impl HttpServer {
         };
         let accounts: Arc<dyn Accounts> = service.clone();
         let access = Access::new(token, names, accounts.clone());
-        let app = router(App { service, accounts }, access);
+        let (ends, ending) = watch::channel(false);
+        let streams = Arc::new(Semaphore::new(STREAMS_MAX));
+        let app = router(App { service, accounts, access, streams, ending });
         let (stop, stopped) = oneshot::channel();
-        let serving = runtime.spawn(accept_until(listeners, app, async {
+        let serving = runtime.spawn(accept_until(listeners, app, async move {
             // An error means that the sender was dropped: that stops the server too.
             let _ = stopped.await;
+            // Streams of events end only if they are told to.
+            ends.send_replace(true);
         }));
         Ok(HttpServer { address, local, runtime, stop, serving })
     }

@@ -5,6 +5,7 @@
 
 mod access;
 mod config;
+mod console;
 mod endpoints;
 mod engine_process;
 mod engine_service;

@@ -1,8 +1,8 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, diff, dsource, group, job, mask, policy, pool, secret, snapshot, timeflow,
-    token, user, vdb,
+    audit, bookmark, console, diff, dsource, events, group, job, mask, policy, pool, secret,
+    snapshot, timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -21,6 +21,11 @@ use utoipa::{Modify, OpenApi};
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
+        console::create_code,
+        console::open_session,
+        console::show_session,
+        console::end_session,
+        events::events,
         pool::status,
         pool::pool_status,
         pool::ledger,
@@ -81,6 +86,7 @@ use utoipa::{Modify, OpenApi};
         bookmark::show_bookmark,
         bookmark::delete_bookmark,
         timeflow::show_timeflows,
+        timeflow::count_commits,
         policy::list_policies,
         policy::show_policy,
         policy::set_policy,

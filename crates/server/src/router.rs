@@ -1,9 +1,10 @@
 //! The routes, and what every request passes before its handler.
 
-use crate::access::{self, Access};
+use crate::access;
+use crate::console as files;
 use crate::endpoints::{
-    App, audit, bookmark, diff, dsource, group, job, mask, monitoring, policy, pool, secret,
-    snapshot, timeflow, token, user, vdb,
+    App, audit, bookmark, console, diff, dsource, events, group, job, mask, monitoring, policy,
+    pool, secret, snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -14,7 +15,6 @@ use axum::middleware;
 use axum::routing::{delete, get, post};
 use offshoot_api::routes;
 use offshoot_types::{ErrorKind, Failure};
-use std::sync::Arc;
 use tower_http::classify::StatusInRangeAsFailures;
 use tower_http::trace::TraceLayer;
 
@@ -23,12 +23,10 @@ use tower_http::trace::TraceLayer;
 const DEFECT: u16 = 500;
 
 /// The whole API over a service.
-pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
-    Router::new()
-        .route(routes::METRICS, get(monitoring::metrics))
-        .route(routes::HEALTHZ, get(monitoring::healthz))
-        .route(routes::READYZ, get(monitoring::readyz))
-        .route(routes::OPENAPI, get(openapi::document))
+pub(crate) fn router(app: App) -> Router {
+    let access = app.access.clone();
+    beside()
+        .merge(people())
         .route(routes::STATUS, get(pool::status))
         .route(routes::DSOURCES, get(dsource::list_dsources).post(dsource::link_dsource))
         .route(
@@ -70,30 +68,54 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))
+        .route(routes::TIMEFLOW_COMMITS, get(timeflow::count_commits))
         .route(routes::POLICIES, get(policy::list_policies))
         .route(routes::POLICY, get(policy::show_policy).post(policy::set_policy))
         .route(routes::JOBS, get(job::list_jobs))
         .route(routes::JOB, get(job::show_job))
         .route(routes::JOB_CANCEL, post(job::cancel_job))
-        .route(routes::USERS, get(user::list_users).post(user::add_user))
-        .route(routes::USER, delete(user::remove_user))
-        .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
-        .route(routes::TOKEN, delete(token::revoke_token))
-        .route(routes::AUDIT, get(audit::audit))
         .route(routes::POOL, get(pool::pool_status))
         .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
-        .route(routes::SECRETS, get(secret::secrets))
-        .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))
         .route(routes::POOL_SCRUB, get(pool::last_scrub).post(pool::scrub_pool))
         .with_state(app)
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(access, access::admit))
+        .layer(middleware::from_fn(files::secure))
         .layer(TraceLayer::new(
             StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
         ))
+}
+
+/// What is not the engine's objects: monitoring, the console and its sessions, the document, the events.
+fn beside() -> Router<App> {
+    Router::new()
+        .route(routes::METRICS, get(monitoring::metrics))
+        .route(routes::HEALTHZ, get(monitoring::healthz))
+        .route(routes::READYZ, get(monitoring::readyz))
+        .route(routes::OPENAPI, get(openapi::document))
+        .route(routes::CONSOLE_PAGE, get(files::page))
+        .route(routes::CONSOLE_FILE, get(files::file))
+        .route(routes::CONSOLE_CODES, post(console::create_code))
+        .route(
+            routes::CONSOLE_SESSION,
+            post(console::open_session).get(console::show_session).delete(console::end_session),
+        )
+        .route(routes::EVENTS, get(events::events))
+}
+
+/// Who may use the engine, who did, and the secrets.
+fn people() -> Router<App> {
+    Router::new()
+        .route(routes::USERS, get(user::list_users).post(user::add_user))
+        .route(routes::USER, delete(user::remove_user))
+        .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
+        .route(routes::TOKEN, delete(token::revoke_token))
+        .route(routes::AUDIT, get(audit::audit))
+        .route(routes::SECRETS, get(secret::secrets))
+        .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

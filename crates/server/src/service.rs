@@ -1,5 +1,6 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
+use jiff::Timestamp;
 use offshoot_api::{
     ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup, Diff,
     DiscoverMask, Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy,
@@ -134,6 +135,14 @@ pub trait EngineService: Send + Sync + 'static {
     fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure>;
     /// What can be opened of a dSource or VDB.
     fn show_timeflows(&self, name: &str) -> Result<TimeflowList, Failure>;
+    /// How many commits its source made in each of so many equal parts of a time.
+    fn count_commits(
+        &self,
+        name: &str,
+        from: Timestamp,
+        to: Timestamp,
+        parts: usize,
+    ) -> Result<Vec<u64>, Failure>;
 
     /// Policies: of dSources first, then of VDBs; by name.
     fn list_policies(&self) -> Result<Vec<Policy>, Failure>;

@@ -117,6 +117,12 @@ const MAY: &[(&str, &str)] = &[
     ("get bookmarks/{name}", "aodu"),
     ("delete bookmarks/{name}", "aod"),
     ("get timeflows/{name}", "aodu"),
+    ("get timeflows/{name}/commits", "aodu"),
+    ("post console/codes", "aodu"),
+    ("post console/session", "aodu"),
+    ("get console/session", "aodu"),
+    ("delete console/session", "aodu"),
+    ("get events", "aodu"),
     ("get policies", "aodu"),
     ("get policies/{name}", "aodu"),
     ("post policies/{name}", "ao"),
@@ -139,6 +145,9 @@ const MAY: &[(&str, &str)] = &[
     ("post pool/scrub", "ao"),
 ];
 
+/// A day of commits, one by the hour.
+const DAY: &str = "from=2026-11-21T00:00:00Z&to=2026-11-22T00:00:00Z&parts=24";
+
 #[test]
 fn every_endpoint_is_for_the_roles_that_are_meant_and_no_others() {
     let server = start();
@@ -155,6 +164,10 @@ fn every_endpoint_is_for_the_roles_that_are_meant_and_no_others() {
             // Nothing is there by these names, so nothing is changed by those who may.
             let address = path.replace("{name}", "nothing").replace("{id}", "token-99");
             for (letter, role, token) in &tokens {
+                // An answer without an end: tests/console.rs reads it.
+                if endpoint == "get events" {
+                    continue;
+                }
                 let (status, body) =
                     server.send(token, &method.to_uppercase(), &address, Value::Null);
                 let message = body["error"]["message"].as_str().unwrap_or_default();
@@ -194,6 +207,7 @@ fn a_developer_reaches_nothing_of_others() {
             ("POST", "/api/v1/vdbs".into(), json!({"name": "mine", "from": vdb})),
             ("GET", format!("/api/v1/snapshots?object={vdb}"), Value::Null),
             ("GET", format!("/api/v1/timeflows/{vdb}"), Value::Null),
+            ("GET", format!("/api/v1/timeflows/{vdb}/commits?{DAY}"), Value::Null),
             ("GET", format!("/api/v1/policies/{vdb}"), Value::Null),
             ("GET", format!("/api/v1/pool/ledger?object={vdb}"), Value::Null),
             ("GET", format!("/api/v1/pool/ledger?delete={vdb}"), Value::Null),

@@ -131,6 +131,23 @@ impl ReceivedLog for Received {
         Ok(self.pick(&index, <[Entry]>::last))
     }
 
+    fn count_by_time(
+        &self,
+        from: Timestamp,
+        to: Timestamp,
+        parts: usize,
+    ) -> Result<Vec<u64>, Failure> {
+        let (from, to) = (from.as_microsecond(), to.as_microsecond());
+        let mut counts = vec![0; parts];
+        for entry in &self.index.lock().entries {
+            if (from..to).contains(&entry.time_us) {
+                let (past, whole) = (i128::from(entry.time_us - from), i128::from(to - from));
+                counts[(past * parts as i128 / whole) as usize] += 1;
+            }
+        }
+        Ok(counts)
+    }
+
     fn by_transaction(&self, label: &str) -> Result<Option<Commit>, Failure> {
         let number: u64 = label.parse().map_err(|_| {
             let message = format!("'{label}' is no number of a commit");

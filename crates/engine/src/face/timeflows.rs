@@ -6,6 +6,7 @@ use crate::face::snapshots::{self, SnapshotView};
 use crate::history::moments::History;
 use crate::history::names::{self, ObjectKind};
 use crate::parts::Parts;
+use jiff::Timestamp;
 use offshoot_domain::{
     Dsource, LogRange, OpenTimes, Owner, Pace, Snapshot, SnapshotKind, Timeflow, Vdb, openable,
 };
@@ -86,6 +87,28 @@ impl Timeflows<'_> {
     /// `NotFound`.
     pub fn show(&self, object: &str) -> Result<HistoryView, Failure> {
         show(self.parts, object)
+    }
+
+    /// How many commits of the source each of so many equal parts of a time has; `to` is not in it. None are known of
+    /// what has no log of its own.
+    ///
+    /// # Errors
+    /// `NotFound`; `DataDamaged` when the index of commits cannot be read.
+    pub fn count_commits(
+        &self,
+        object: &str,
+        from: Timestamp,
+        to: Timestamp,
+        parts: usize,
+    ) -> Result<Vec<u64>, Failure> {
+        let follower = match names::find(self.parts, object)? {
+            Owner::Dsource(id) => self.parts.follower(id),
+            Owner::Vdb(_) => None,
+        };
+        match follower {
+            Some(follower) => follower.log().count_by_time(from, to, parts),
+            None => Ok(vec![0; parts]),
+        }
     }
 }
 

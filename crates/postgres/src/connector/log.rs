@@ -61,6 +61,15 @@ impl ReceivedLog for WalLog {
         self.index.last().map(told)
     }
 
+    fn count_by_time(
+        &self,
+        from: Timestamp,
+        to: Timestamp,
+        parts: usize,
+    ) -> Result<Vec<u64>, Failure> {
+        self.index.count_by_time(from, to, parts)
+    }
+
     fn by_transaction(&self, label: &str) -> Result<Option<Commit>, Failure> {
         let xid = label.parse().map_err(|_| {
             Failure::new(

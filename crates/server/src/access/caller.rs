@@ -13,17 +13,28 @@ pub(crate) struct Caller {
 
 #[derive(Debug, Clone)]
 enum Who {
-    /// The engine's own user or root, by the Unix socket; or whoever has the token of the pool.
-    Owner { by_token: bool },
+    /// The engine's own user or root, or whoever has the token of the pool.
+    Owner(Proof),
     /// A user, by its token.
     User(Account),
     /// Nobody we know.
     Unknown,
 }
 
+/// What an owner is known by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof {
+    /// The kernel says who is at the other end of the Unix socket.
+    Socket,
+    /// The token of the pool.
+    PoolToken,
+    /// The token of a console's session that one of these opened.
+    Session,
+}
+
 impl Caller {
-    pub(crate) fn owner(peer: Peer, by_token: bool) -> Caller {
-        Caller { peer, who: Who::Owner { by_token } }
+    pub(crate) fn owner(peer: Peer, proof: Proof) -> Caller {
+        Caller { peer, who: Who::Owner(proof) }
     }
 
     pub(crate) fn user(peer: Peer, account: Account) -> Caller {
@@ -42,14 +53,14 @@ impl Caller {
     pub(crate) fn account(&self) -> Option<&Account> {
         match &self.who {
             Who::User(account) => Some(account),
-            Who::Owner { .. } | Who::Unknown => None,
+            Who::Owner(_) | Who::Unknown => None,
         }
     }
 
     /// What it may do. Nobody unknown gets so far as to be asked; if so, he may do least.
     pub(crate) fn role(&self) -> Role {
         match &self.who {
-            Who::Owner { .. } => Role::Admin,
+            Who::Owner(_) => Role::Admin,
             Who::User(account) => account.role,
             Who::Unknown => Role::Developer,
         }
@@ -60,9 +71,10 @@ impl Caller {
         match (&self.who, &self.peer) {
             (Who::User(account), _) => account.name.clone(),
             (Who::Unknown, _) => "(unknown)".to_owned(),
-            (Who::Owner { by_token: true }, _) => "(pool token)".to_owned(),
-            (Who::Owner { .. }, Peer::Local { uid, .. }) => format!("(uid {uid})"),
-            (Who::Owner { .. }, Peer::Remote(_)) => "(owner)".to_owned(),
+            (Who::Owner(Proof::PoolToken), _) => "(pool token)".to_owned(),
+            (Who::Owner(Proof::Session), _) => "(console)".to_owned(),
+            (Who::Owner(Proof::Socket), Peer::Local { uid, .. }) => format!("(uid {uid})"),
+            (Who::Owner(Proof::Socket), Peer::Remote(_)) => "(owner)".to_owned(),
         }
     }
 

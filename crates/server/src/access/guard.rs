@@ -7,6 +7,7 @@ use super::accounts::{Account, Accounts, Record, Thing};
 use super::caller::Caller;
 use super::settings;
 use crate::EngineService;
+use jiff::Timestamp;
 use offshoot_api as api;
 use offshoot_domain::{Owner, Role};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
@@ -588,6 +589,17 @@ impl EngineService for Guard {
     fn show_timeflows(&self, name: &str) -> Result<api::TimeflowList, Failure> {
         self.seen(name)?;
         self.service.show_timeflows(name)
+    }
+
+    fn count_commits(
+        &self,
+        name: &str,
+        from: Timestamp,
+        to: Timestamp,
+        parts: usize,
+    ) -> Result<Vec<u64>, Failure> {
+        self.seen(name)?;
+        self.service.count_commits(name, from, to, parts)
     }
 
     fn list_policies(&self) -> Result<Vec<api::Policy>, Failure> {

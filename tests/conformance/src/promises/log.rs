@@ -3,7 +3,7 @@
 use crate::files::copy_tree;
 use crate::{Harness, Linked, Random};
 use jiff::{SignedDuration, Timestamp};
-use offshoot_connector::Commit;
+use offshoot_connector::{Commit, ReceivedLog};
 use offshoot_types::{ErrorKind, LogPosition};
 
 /// Consecutive commits end at ascending positions, at times that do not go back.
@@ -45,6 +45,7 @@ pub fn questions_agree_with_the_list_of_commits(harness: &dyn Harness) {
             let label = &linked.written[at].label;
             assert_eq!(log.by_transaction(label).unwrap(), Some(all[at].clone()));
         }
+        check_counts(&all, log.as_ref());
         let early = Timestamp::UNIX_EPOCH;
         assert_eq!(log.last_not_after(early).unwrap(), None);
         assert_eq!(log.next_after(LogPosition::END).unwrap(), None);
@@ -52,6 +53,23 @@ pub fn questions_agree_with_the_list_of_commits(harness: &dyn Harness) {
         let failure = log.by_transaction("no label at all").unwrap_err();
         assert_eq!(failure.code, ErrorKind::InvalidInput);
     }
+}
+
+/// Each commit is counted in the part of the time that it lies in.
+fn check_counts(all: &[Commit], log: &dyn ReceivedLog) {
+    let times = || all.iter().map(|commit| commit.time);
+    let (from, end) = (times().min().unwrap(), times().max().unwrap());
+    let to = end + SignedDuration::from_micros(1);
+    let whole = log.count_by_time(from, to, 1).unwrap()[0];
+    // Commits before the list, the source's own, may lie in the same time.
+    assert!(whole >= all.len() as u64, "{whole}");
+    for parts in [2, 7, 1000] {
+        let counts = log.count_by_time(from, to, parts).unwrap();
+        assert_eq!((counts.len(), counts.iter().sum::<u64>()), (parts, whole));
+        assert!(counts[0] > 0 && counts[parts - 1] > 0, "{counts:?}");
+    }
+    let later = to + SignedDuration::from_secs(3600);
+    assert_eq!(log.count_by_time(to, later, 3).unwrap(), [0, 0, 0]);
 }
 
 /// Commits before the list are the source's own.

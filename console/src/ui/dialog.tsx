@@ -1,0 +1,138 @@
+// Questions before something is done: one form for all of them.
+import type { ComponentChildren, TargetedSubmitEvent } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Cell, useCell } from "../cell";
+import { Failure } from "./basics";
+
+export interface Field {
+  name: string;
+  label: string;
+  kind?: "text" | "password" | "number" | "check" | "choice" | "lines" | "choices";
+  value?: string | boolean;
+  choices?: [value: string, label: string][];
+  hint?: string;
+  required?: boolean;
+}
+
+export type Values = Record<string, string> & { on: (name: string) => boolean };
+
+export interface Question {
+  title: string;
+  text?: ComponentChildren;
+  fields?: Field[];
+  /** What the button says. */
+  verb: string;
+  dangerous?: boolean;
+  /** Does it; what it throws is shown and the dialog stays. */
+  done: (values: Values) => Promise<unknown>;
+}
+
+const asked = new Cell<Question | null>(null);
+
+/** Opens a dialog. */
+export const question = (one: Question): void => asked.set(one);
+
+export function Dialogs() {
+  const one = useCell(asked);
+  return one && <Form key={one.title} question={one} />;
+}
+
+function Form({ question }: { question: Question }) {
+  const box = useRef<HTMLDialogElement>(null);
+  const [failure, setFailure] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    box.current?.showModal();
+    return () => before?.focus?.();
+  }, []);
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget);
+    const values: Record<string, string> = {};
+    for (const field of question.fields ?? []) {
+      const all = data.getAll(field.name).map(String);
+      values[field.name] = field.kind === "choices" ? all.join(",") : (all[0] ?? "").trim();
+    }
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await question.done(Object.assign(values, { on: (name: string) => values[name] === "on" }) as Values);
+      asked.set(null);
+    } catch (error) {
+      setFailure(error as Error);
+      setBusy(false);
+    }
+  };
+  return (
+    <dialog ref={box} onClose={() => asked.set(null)} aria-labelledby="dialog-title">
+      <form onSubmit={submit} noValidate={false}>
+        <h2 id="dialog-title">{question.title}</h2>
+        {question.text && <div class="text">{question.text}</div>}
+        {(question.fields ?? []).map((field) => (
+          <Input key={field.name} field={field} />
+        ))}
+        <Failure of={failure} />
+        <footer>
+          <button type="button" onClick={() => box.current?.close()}>
+            Cancel
+          </button>
+          <button type="submit" class={question.dangerous ? "danger" : "primary"} disabled={busy}>
+            {question.verb}
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+function Input({ field }: { field: Field }) {
+  const id = `field-${field.name}`;
+  const hint = field.hint ? `${id}-hint` : undefined;
+  const shared = { id, name: field.name, required: field.required, "aria-describedby": hint };
+  const text = typeof field.value === "string" ? field.value : "";
+  const control = () => {
+    switch (field.kind) {
+      case "choice":
+        return (
+          <select {...shared}>
+            {field.choices?.map(([value, label]) => (
+              <option key={value} value={value} selected={value === text}>
+                {label}
+              </option>
+            ))}
+          </select>
+        );
+      case "choices":
+        return (
+          <select {...shared} multiple size={Math.min(6, field.choices?.length ?? 2)}>
+            {field.choices?.map(([value, label]) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        );
+      case "lines":
+        return <textarea {...shared} rows={10} spellcheck={false} defaultValue={text} />;
+      default:
+        return <input {...shared} type={(field.kind ?? "text") as "text"} defaultValue={text} autocomplete="off" spellcheck={false} />;
+    }
+  };
+  if (field.kind === "check") {
+    return (
+      <label class="check" for={id}>
+        <input {...shared} type="checkbox" defaultChecked={field.value === true} />
+        <span>{field.label}</span>
+        {field.hint && <small id={hint}>{field.hint}</small>}
+      </label>
+    );
+  }
+  return (
+    <div class="field">
+      <label for={id}>{field.label}</label>
+      {control()}
+      {field.hint && <small id={hint}>{field.hint}</small>}
+    </div>
+  );
+}

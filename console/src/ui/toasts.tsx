@@ -1,0 +1,67 @@
+// What was begun, and how it ended: said once, for those who see and those who hear.
+import { useEffect } from "preact/hooks";
+import { Cell, useCell } from "../cell";
+import { Refused } from "../api";
+import { changed, isFinal, jobs } from "../events";
+import { words } from "../format";
+
+interface Toast {
+  key: number;
+  text: string;
+  tone: "good" | "bad" | "quiet";
+  job?: string;
+}
+
+const toasts = new Cell<Toast[]>([]);
+const LIFE_MS = 7000;
+let next = 1;
+/** Jobs of this page whose end is told. */
+const own = new Set<string>();
+
+export function say(text: string, tone: Toast["tone"] = "quiet", job?: string): void {
+  const toast: Toast = { key: next++, text, tone, ...(job ? { job } : {}) };
+  toasts.set([...toasts.value.slice(-3), toast]);
+  setTimeout(() => toasts.set(toasts.value.filter((one) => one.key !== toast.key)), LIFE_MS);
+}
+
+/** Follows the job that a request began. */
+export async function begin(what: string, job: Promise<string>): Promise<string> {
+  const id = await job;
+  own.add(id);
+  say(`${what}: ${id} has begun`, "quiet", id);
+  changed();
+  return id;
+}
+
+/** The same where no dialog shows a failure. */
+export function run(what: string, job: () => Promise<string>): void {
+  begin(what, job()).catch((error: Error) => {
+    const hint = error instanceof Refused && error.hint ? ` – ${error.hint}` : "";
+    say(`${error.message}${hint}`, "bad");
+  });
+}
+
+export function Toasts() {
+  const all = useCell(toasts);
+  const known = useCell(jobs);
+  useEffect(() => {
+    for (const id of own) {
+      const job = known.get(id);
+      if (!job || !isFinal(job)) continue;
+      own.delete(id);
+      const what = `${words(job.kind)} of ${job.object}`;
+      if (job.state === "done") say(`${what} is done${job.notes?.length ? `: ${job.notes.join("; ")}` : ""}`, "good", id);
+      else say(`${what} ${job.state === "failed" ? `failed: ${job.error?.message ?? ""}` : "was cancelled"}`, "bad", id);
+    }
+  }, [known]);
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {all.map((toast) => (
+        <div key={toast.key} class={`toast ${toast.tone}`}>
+          <span>{toast.text}</span>
+          {toast.job && <a href={`#/jobs/${toast.job}`}>{toast.job}</a>}
+        </div>
+      ))}
+    </div>
+  );
+}

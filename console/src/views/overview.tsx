@@ -1,0 +1,146 @@
+import { useAnswer } from "../api";
+import { useCell } from "../cell";
+import { isFinal, jobs, status } from "../events";
+import { bytes, count, duration, percent, words } from "../format";
+import { link } from "../route";
+import type { Dsource, DsourceList, Status } from "../schema";
+import { Card, Empty, Facts, Failure, Figure, Meter, Page, State, Time } from "../ui/basics";
+import { CacheChart } from "./cache-chart";
+import { Progress } from "./jobs";
+
+export function Overview() {
+  const { data, error } = useAnswer<Status>("status");
+  const now = useCell(status) ?? data;
+  const dsources = useAnswer<DsourceList>("dsources", 5000);
+  return (
+    <Page title="Overview" lead={now && `engine ${now.engine_version}, since ${duration(Date.now() - Date.parse(now.started_at))}${now.pool && `, on ${now.pool}`}`}>
+      <Failure of={error ?? dsources.error} />
+      {now && (
+        <>
+          <Health of={now} />
+          <Figures of={now} dsources={dsources.data?.dsources} />
+          <div class="columns">
+            <Space of={now} />
+            <Card title="Cache">
+              <Meter part={now.cache.used_bytes} whole={now.cache.size_bytes} label="memory of the shared cache in use" />
+              <Facts
+                of={[
+                  ["holds", `${count(now.cache.blocks)} blocks, ${bytes(now.cache.used_bytes)} of ${bytes(now.cache.size_bytes)}`],
+                  ["hits", `${percent(now.cache.hit_ratio)} of ${count(now.cache.hits + now.cache.misses)} reads`],
+                ]}
+              />
+              <CacheChart />
+            </Card>
+            <Lag of={dsources.data?.dsources ?? []} />
+            <Work />
+          </div>
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Health({ of }: { of: Status }) {
+  const faults = of.faults;
+  const warnings = of.warnings ?? [];
+  if (faults.length === 0 && warnings.length === 0) {
+    return (
+      <p class="health good" role="status">
+        Nothing is wrong.
+      </p>
+    );
+  }
+  return (
+    <ul class="health" aria-label="faults and warnings">
+      {faults.map((fault) => (
+        <li key={fault.object + fault.message} class="bad">
+          <strong>{fault.object}</strong>: {fault.message}
+          <div>
+            <b>Fix:</b> {fault.hint}
+          </div>
+          <small>
+            since <Time at={fault.time} />
+          </small>
+        </li>
+      ))}
+      {warnings.map((warning) => (
+        <li key={warning.object + warning.message} class="warn">
+          <strong>{warning.object}</strong>: {warning.message}
+          <div>{warning.hint}</div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Figures({ of, dsources }: { of: Status; dsources: Dsource[] | undefined }) {
+  const lags = (dsources ?? []).map((one) => one.lag_ms).filter((lag): lag is number => lag !== null);
+  const worst = lags.length > 0 ? Math.max(...lags) : undefined;
+  return (
+    <div class="figures">
+      <Figure name="dSources" value={count(of.dsources)} href={link("dsources")} more={worst !== undefined && `at most ${duration(worst)} behind`} />
+      <Figure name="VDBs" value={count(of.vdbs)} href={link("vdbs")} more={`${count(of.vdbs_running)} running`} />
+      <Figure name="Jobs at work" value={count(of.jobs_active)} href={link("jobs")} />
+      <Figure name="Faults" value={count(of.faults.length)} more={`${count((of.warnings ?? []).length)} warnings`} />
+      <Figure name="Pool" value={bytes(of.pool_status.used_bytes)} href={link("pool")} more={`${bytes(of.pool_status.free_bytes)} free`} />
+    </div>
+  );
+}
+
+function Space({ of }: { of: Status }) {
+  const pool = of.pool_status;
+  return (
+    <Card title="Space">
+      <Meter part={pool.used_bytes} whole={pool.capacity_bytes} scarce label="space of the pool in use" />
+      <Facts
+        of={[
+          ["used", `${bytes(pool.used_bytes)} of ${bytes(pool.capacity_bytes)}`],
+          ["free", bytes(pool.free_bytes)],
+          ["outside the pool", bytes(pool.logical_bytes)],
+          ["compression", `${pool.compression_ratio.toFixed(2)} : 1`],
+          ["references to each block", pool.dedup_ratio.toFixed(2)],
+          ["saved by leaving out zeros", bytes(pool.zero_saved_bytes)],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Lag({ of }: { of: Dsource[] }) {
+  return (
+    <Card title="How far dSources are">
+      {of.length === 0 && <Empty>there is no dSource</Empty>}
+      <ul class="plain">
+        {of.slice(0, 12).map((one) => (
+          <li key={one.name}>
+            <a href={link("dsources", one.name)}>{one.name}</a> <State of={one.state} />
+            <span class="right">{one.lag_ms === null ? "–" : `${duration(one.lag_ms)}, ${bytes(one.lag_bytes)} behind`}</span>
+          </li>
+        ))}
+      </ul>
+      {of.length > 12 && <a href={link("dsources")}>{of.length - 12} more</a>}
+    </Card>
+  );
+}
+
+function Work() {
+  const all = [...useCell(jobs).values()].sort((a, b) => (b.started_at ?? "").localeCompare(a.started_at ?? ""));
+  const active = all.filter((job) => !isFinal(job));
+  const shown = [...active, ...all.filter(isFinal)].slice(0, 8);
+  return (
+    <Card title="Jobs">
+      {shown.length === 0 && <Empty>no job has run yet</Empty>}
+      <ul class="plain">
+        {shown.map((job) => (
+          <li key={job.id}>
+            <a href={link("jobs", job.id)}>
+              {words(job.kind)} of {job.object}
+            </a>{" "}
+            <State of={job.state} />
+            <span class="right">{isFinal(job) ? <Time at={job.ended_at} /> : <Progress of={job} />}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

@@ -1,0 +1,88 @@
+// Making a VDB of a picked moment.
+import { at, get, start } from "../api";
+import { parseSize } from "../format";
+import { parseMoment, type Picked } from "../moment";
+import { go } from "../route";
+import type { BookmarkList, VdbList } from "../schema";
+import { question } from "../ui/dialog";
+import { begin } from "../ui/toasts";
+import { wrong } from "./wrong";
+
+/** A free name, so that one click is enough. */
+async function freeName(from: string): Promise<string> {
+  const { vdbs } = await get<VdbList>("vdbs");
+  const taken = new Set(vdbs.map((vdb) => vdb.name));
+  const base = from.slice(0, 56);
+  for (let number = 1; ; number++) {
+    const name = `${base}-${number}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+/** Asks for what is needed to provision, with everything filled in. */
+export async function askProvision(from: string, picked: Picked): Promise<void> {
+  const name = await freeName(from).catch(() => "");
+  question({
+    title: `Provision from ${from}`,
+    text: <>The VDB opens at {picked.label}.</>,
+    verb: "Provision",
+    fields: [
+      { name: "name", label: "Name", required: true, value: name, hint: "a-z, 0-9, _ and -, beginning with a letter" },
+      { name: "port", label: "Port", kind: "number", hint: "a free one where empty" },
+      { name: "memory", label: "Memory limit", hint: "as 512MiB; none where empty" },
+      { name: "settings", label: "Settings", kind: "lines", hint: "one a line, as work_mem=64MB" },
+    ],
+    done: async (values) => {
+      const memory = values["memory"] ? parseSize(values["memory"]) : undefined;
+      if (values["memory"] && memory === undefined) throw wrong(`'${values["memory"]}' is no size`, "write it as 512MiB");
+      const settings = settingsOf(values["settings"] ?? "");
+      const body = {
+        name: values["name"],
+        from,
+        moment: picked.moment,
+        ...(values["port"] && { port: Number(values["port"]) }),
+        ...(memory && { memory_bytes: memory }),
+        ...(Object.keys(settings).length > 0 && { settings }),
+      };
+      await begin(`provision ${values["name"]}`, start("POST", "vdbs", body));
+      go("vdbs", values["name"] as string);
+    },
+  });
+}
+
+export function settingsOf(text: string): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
+    const [name = "", ...rest] = line.split("=");
+    if (rest.length === 0) throw wrong(`'${line}' is no setting`, "write it as work_mem=64MB");
+    settings[name.trim()] = rest.join("=").trim();
+  }
+  return settings;
+}
+
+/** Asks for a bookmark on a moment. */
+export function askBookmark(on: string, picked: Picked): void {
+  question({
+    title: `Bookmark on ${on}`,
+    text: <>It names {picked.label}, which then stays openable.</>,
+    verb: "Create",
+    fields: [{ name: "name", label: "Name", required: true, hint: "a-z, 0-9, _ and -, beginning with a letter" }],
+    done: ({ name }) => begin(`bookmark ${name}`, start("POST", "bookmarks", { name, on, moment: picked.moment })),
+  });
+}
+
+/** A moment of the parent, as somebody writes it. */
+export function askRefresh(name: string, parent: string): void {
+  question({
+    title: `Refresh ${name}`,
+    text: <>It opens at another moment of {parent}, under the same name, port and password. What it holds now stays and can be gone back to.</>,
+    verb: "Refresh",
+    fields: [{ name: "moment", label: "Moment", required: true, value: "latest", hint: "as 14:03:27, -10min, 2026-11-21 14:03, 0/3A2B1C0, xid 742, a bookmark" }],
+    done: async (values) => {
+      const { bookmarks } = await get<BookmarkList>("bookmarks");
+      const picked = parseMoment(values["moment"] ?? "", bookmarks.map((one) => one.name));
+      if (!picked) throw wrong(`'${values["moment"]}' names no moment`, "write it as 14:03:27, -10min, 0/3A2B1C0 or xid 742");
+      await begin(`refresh ${name}`, start("POST", at("vdbs", name, "/refresh"), { moment: picked.moment }));
+    },
+  });
+}

@@ -1,0 +1,106 @@
+// What flows are written with: a browser, a page whose every complaint counts, and the command line beside it.
+import axe from "axe-core";
+import { chromium } from "playwright-core";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+
+const BIN = process.env.OFFSHOOT_BIN;
+const WAIT_MS = 60_000;
+
+/** A command of the engine's own command line; what it answers. */
+export function offshoot(...args) {
+  return JSON.parse(execFileSync(BIN, [...args, "--json"], { encoding: "utf8" }));
+}
+
+/** A query by psql, as a user would ask it with what the console copied. */
+export function psql(uri, query) {
+  return execFileSync("psql", [uri, "-AtXc", query], { encoding: "utf8" }).trim();
+}
+
+export function check(holds, what) {
+  if (!holds) throw new Error(`does not hold: ${what}`);
+}
+
+export async function until(what, holds, limit = WAIT_MS) {
+  const end = Date.now() + limit;
+  for (;;) {
+    const seen = await holds();
+    if (seen) return seen;
+    if (Date.now() > end) throw new Error(`not within ${limit} ms: ${what}`);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+/** A browser of its own with one page. */
+export async function open(options = {}) {
+  const path = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? path, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(WAIT_MS / 2);
+  const complaints = [];
+  const foreign = [];
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    const text = message.text();
+    // An answer that refuses is no complaint of the page.
+    if (message.type() === "error" && !text.includes("the server responded with a status of")) complaints.push(text);
+  });
+  page.on("request", (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (protocol.startsWith("http") && origin !== page.origin) foreign.push(request.url());
+  });
+  return Object.assign(page, { browser, complaints, foreign });
+}
+
+/** Signs in by a fresh link. */
+export async function signIn(page) {
+  const { url } = offshoot("console");
+  page.origin = new URL(url).origin;
+  const begun = Date.now();
+  await page.goto(url);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.locator("div.figures").waitFor();
+  return { url, ms: Date.now() - begun };
+}
+
+export async function visit(page, where, heading) {
+  await page.goto(`${page.origin}/#/${where}`);
+  await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
+}
+
+/** Fills a dialog and does what it asks for. */
+export async function answer(page, title, fields, verb) {
+  const dialog = page.getByRole("dialog", { name: title });
+  await dialog.waitFor();
+  for (const [label, value] of Object.entries(fields)) {
+    const field = dialog.getByLabel(label, { exact: true });
+    const tag = await field.evaluate((element) => element.tagName);
+    if (tag === "SELECT") await field.selectOption(value);
+    else await field.fill(value);
+  }
+  await dialog.getByRole("button", { name: verb, exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+}
+
+export const click = (page, name) => page.getByRole("button", { name, exact: true }).first().click();
+
+/** Waits for the newest job of a kind to be done. */
+export async function jobDone(kind, object) {
+  await until(`${kind} of ${object} is done`, () => {
+    const job = offshoot("job", "list").jobs.find((one) => one.kind === kind && (!object || one.object === object));
+    if (job && ["failed", "cancelled"].includes(job.state)) throw new Error(`${kind} of ${object} ${job.state}: ${job.error?.message}`);
+    return job?.state === "done";
+  });
+}
+
+/** No finding of axe that is serious or worse. */
+export async function accessible(page, where) {
+  // Evaluated by the debugger's way, which the page's policy does not forbid; no script is added to the page.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
+  const told = serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  check(serious.length === 0, `${where} is accessible: ${told.join("; ")}`);
+}
