@@ -41,6 +41,10 @@ pub use ledger::{Ledger, LedgerEntry, LedgerKind};
 pub use mask::looking::{
     DiscoverMask, Discovery, FoundColumn, MaskPreview, PreviewColumn, PreviewMask, PreviewValue,
 };
+pub use mask::report::{
+    MaskReport, MaskReportAnonymity, MaskReportColumn, MaskReportFormat, MaskReportKey,
+    MaskReportRemoved, MaskReportTable, SignedMaskReport,
+};
 pub use mask::{ApplyMask, Mask, MaskList, MaskMode, MaskState, MaskTable, MaskTableState};
 pub use moment::{Moment, Position};
 pub use policy::{Policy, PolicyList, SetPolicy};

@@ -1,6 +1,7 @@
 //! Masking.
 
 pub mod looking;
+pub mod report;
 
 use crate::ErrorDetail;
 use jiff::Timestamp;

@@ -74,6 +74,10 @@ pub const MASK_PREVIEWS: &str = "/api/v1/mask-previews";
 pub const MASK_PREVIEW: &str = "/api/v1/mask-previews/{id}";
 /// GET: one masked dSource.
 pub const MASK: &str = "/api/v1/masks/{name}";
+/// GET: the signed report of one.
+pub const MASK_REPORT: &str = "/api/v1/masks/{name}/report";
+/// GET: what the signatures of reports are checked with.
+pub const MASK_REPORT_KEY: &str = "/api/v1/mask-report-key";
 /// GET: all bookmarks; POST: set one.
 pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 /// GET: one bookmark; DELETE: delete.

@@ -21,6 +21,7 @@ pub use job::JobCommand;
 pub use mask::{
     ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, DiscoverArgs as MaskDiscoverArgs,
     InitArgs as MaskInitArgs, MaskCommand, PreviewArgs as MaskPreviewArgs,
+    ReportArgs as MaskReportArgs,
 };
 pub use moment::{MomentArgs, TimeArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};

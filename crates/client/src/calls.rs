@@ -4,11 +4,12 @@ use crate::Client;
 use offshoot_api::{
     AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
     CreateGroup, CreateToken, CreatedToken, DiscoverMask, Discovery, Dsource, DsourceList, Group,
-    GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview, Policy,
-    PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
-    RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
-    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
-    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
+    GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview,
+    MaskReportFormat, MaskReportKey, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb,
+    ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup,
+    RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SignedMaskReport,
+    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList,
+    Vdb, VdbGroup, VdbGroupList, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -310,6 +311,29 @@ impl Client {
     /// One masked dSource.
     pub fn show_mask(&self, name: &str) -> Result<Mask, Failure> {
         self.get(&routes::fill(routes::MASK, name))
+    }
+
+    /// The signed report of one, or of one of its images.
+    pub fn mask_report(
+        &self,
+        name: &str,
+        format: MaskReportFormat,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<SignedMaskReport, Failure> {
+        let mut path = routes::fill(routes::MASK_REPORT, name);
+        path += match format {
+            MaskReportFormat::Json => "?format=json",
+            MaskReportFormat::Html => "?format=html",
+        };
+        if let Some(snapshot) = snapshot {
+            path += &format!("&snapshot={snapshot}");
+        }
+        self.get(&path)
+    }
+
+    /// What the signatures of reports are checked with.
+    pub fn mask_report_key(&self) -> Result<MaskReportKey, Failure> {
+        self.get(routes::MASK_REPORT_KEY)
     }
 
     /// Gives a name to a moment of a dSource or VDB.

@@ -9,6 +9,7 @@ mod connector_state;
 mod dsource;
 mod exposure;
 mod group;
+mod mask_report;
 mod masking;
 mod moment;
 mod name;
@@ -16,6 +17,7 @@ mod owner;
 mod planner;
 mod policy;
 mod secret;
+pub mod signed;
 mod snapshot;
 mod timeflow;
 mod units;
@@ -27,6 +29,9 @@ pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
 pub use group::{Group, VdbGroup};
+pub use mask_report::{
+    Anonymity, MaskFacts, MaskReport, MaskedColumnFacts, MaskedTableFacts, Removed,
+};
 pub use masking::{
     Discovered, FoundColumn, MaskedRows, MaskedRowsState, Masking, MaskingRun, is_masked,
     masked_identity,

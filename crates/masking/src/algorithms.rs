@@ -71,5 +71,16 @@ pub(crate) static ENTRIES: &[&Entry] = &[
     &xml::ENTRY,
 ];
 
+/// What somebody who has the masks of an algorithm, but not the key, learns.
+pub(crate) fn learned(name: &str) -> String {
+    const EQUALS: &str = "which rows had equal values";
+    let tells = ENTRIES.iter().find(|entry| entry.name == name).map_or("", |entry| entry.tells);
+    match (name, tells) {
+        ("null" | "constant" | "sql" | "keep", _) => tells.to_owned(),
+        (_, "nothing" | "") => EQUALS.to_owned(),
+        _ => format!("{EQUALS}; {tells}"),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@
 mod fitted;
 
 use crate::algorithm::{Length, Target, Uniqueness};
+use crate::algorithms;
 use crate::discovery;
 use crate::facts::{ColumnFacts, TableFacts};
 use crate::key::MaskingKey;
@@ -25,6 +26,19 @@ pub struct Bound {
     pub idle: Vec<String>,
     /// Columns without a rule that look as if they needed one, and why.
     pub unruled: Vec<String>,
+    /// Columns that rules keep as they are.
+    pub kept: Vec<String>,
+    /// Columns that together could name a person: how many rows share each combination is to be counted.
+    pub quasi_identifiers: Vec<BoundQuasiIdentifiers>,
+}
+
+/// Columns of a table that together could name a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundQuasiIdentifiers {
+    /// Which of the tables.
+    pub table: usize,
+    /// Which of its columns.
+    pub columns: Vec<usize>,
 }
 
 /// A table to treat.
@@ -57,6 +71,10 @@ pub struct BoundColumn {
     pub column: usize,
     /// The name of the algorithm, for reports and errors.
     pub algorithm: String,
+    /// `permutation`, `distinct` or `lossy`.
+    pub uniqueness: &'static str,
+    /// What somebody who has its masks, but not the key, learns.
+    pub learned: String,
     /// How.
     pub mask: Mask,
 }
@@ -124,6 +142,7 @@ impl<'a> Binder<'a> {
             chosen.push(self.rule(&format!("{name}.{}", column.name), &rules, column));
         }
         self.note_missing(&name, &rules, table);
+        self.quasi_identifiers(index, &name, &rules, table);
         let Some(condition) = self.condition(&name, &chosen) else { return };
         let mut columns = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
@@ -136,10 +155,14 @@ impl<'a> Binder<'a> {
             };
             let target = Target { column, columns: &table.columns, key: self.key };
             match bind_column(rule, &target, condition.is_some()) {
-                Ok(None) => {}
-                Ok(Some(mask)) => {
-                    columns.push(BoundColumn { column: at, algorithm: rule.name.clone(), mask });
-                }
+                Ok(None) => self.bound.kept.push(place),
+                Ok(Some(mask)) => columns.push(BoundColumn {
+                    column: at,
+                    algorithm: rule.name.clone(),
+                    uniqueness: rule.algorithm.uniqueness().word(),
+                    learned: algorithms::learned(&rule.name),
+                    mask,
+                }),
                 Err(why) => {
                     self.bound.problems.push(format!("{place}: '{}': {why}", rule.name));
                 }
@@ -148,6 +171,35 @@ impl<'a> Binder<'a> {
         if !columns.is_empty() {
             let treatment = Treatment::Mask { condition, columns };
             self.bound.tables.push(BoundTable { table: index, treatment });
+        }
+    }
+
+    /// Columns that rules name as quasi-identifiers. A pattern of tables holds for those that have all of them.
+    fn quasi_identifiers(
+        &mut self,
+        index: usize,
+        name: &str,
+        rules: &[(usize, &TableRule)],
+        table: &TableFacts,
+    ) {
+        for (_, rule) in rules {
+            for names in &rule.quasi_identifiers {
+                let place = |one: &String| table.columns.iter().position(|at| at.name == *one);
+                let missing = names.iter().find(|one| place(one).is_none());
+                if let Some(missing) = missing {
+                    if rule.pattern.is_exact() {
+                        self.bound.problems.push(format!(
+                            "{name}: `quasi_identifiers` names a column '{missing}' that the table does not have"
+                        ));
+                    }
+                    continue;
+                }
+                let columns: Vec<usize> = names.iter().filter_map(place).collect();
+                let one = BoundQuasiIdentifiers { table: index, columns };
+                if !self.bound.quasi_identifiers.contains(&one) {
+                    self.bound.quasi_identifiers.push(one);
+                }
+            }
         }
     }
 

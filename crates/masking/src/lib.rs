@@ -27,7 +27,7 @@ mod ruleset;
 mod shape;
 
 pub use algorithms::detokenize;
-pub use bind::{Bound, BoundColumn, BoundTable, Treatment};
+pub use bind::{Bound, BoundColumn, BoundQuasiIdentifiers, BoundTable, Treatment};
 pub use facts::{ColumnFacts, TableFacts, TypeClass};
 pub use key::MaskingKey;
 pub use mask::{Mask, Outcome, Row, Unmaskable, ValueMask};

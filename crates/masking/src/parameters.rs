@@ -24,6 +24,8 @@ impl Wrong {
 pub(crate) struct Entry {
     /// Its name in rules.
     pub name: &'static str,
+    /// What somebody who has its masks alone learns, besides which values were equal.
+    pub tells: &'static str,
     /// The parameters it takes.
     pub parameters: &'static [&'static str],
     /// Reads its parameters.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Ruleset {
     key: ObjectName,
+    k: u64,
     pub(crate) tables: Vec<TableRule>,
 }
 
@@ -29,6 +30,8 @@ pub(crate) struct TableRule {
     pub empty: bool,
     /// What is done with its columns.
     pub columns: Vec<ColumnRule>,
+    /// Names of columns that together could name a person.
+    pub quasi_identifiers: Vec<Vec<String>>,
 }
 
 /// What is done with columns.
@@ -43,6 +46,12 @@ pub(crate) struct ColumnRule {
     /// Masks them.
     pub algorithm: Arc<dyn Algorithm>,
 }
+
+/// How many rows should share each combination of quasi-identifiers, if the rules do not say.
+const K: u64 = 5;
+const K_MAX: u64 = 1_000_000;
+/// The most columns that can be counted together.
+const QUASI_IDENTIFIERS_MAX: usize = 32;
 
 const EXAMPLE: &str = "begin as in `{version: 1, key: main, tables: {\"public.customers\": {columns: {email: email}}}}`";
 
@@ -70,15 +79,16 @@ impl Ruleset {
         let Node::Map(map) = node else {
             return Err(refuse(format!("the rules are {}", node.title()), EXAMPLE));
         };
-        let (mut version, mut key, mut tables) = (None, None, None);
+        let (mut version, mut key, mut tables, mut k) = (None, None, None, None);
         for (name, node) in map {
             match name.as_str() {
                 "version" => version = Some(node),
                 "key" => key = Some(node),
                 "tables" => tables = Some(node),
+                "k_anonymity" => k = Some(node),
                 _ => {
                     let what = format!("rules have no field '{name}'");
-                    return Err(refuse(what, "possible are: version, key, tables"));
+                    return Err(refuse(what, "possible are: version, key, k_anonymity, tables"));
                 }
             }
         }
@@ -97,7 +107,15 @@ impl Ruleset {
             return Err(refuse("`tables` is missing, or is no map", EXAMPLE));
         };
         let tables = tables.into_iter().map(|(name, node)| table(name, node));
-        let ruleset = Ruleset { key, tables: tables.collect::<Result<_, _>>()? };
+        let k = match k.map(|k| k.scalar().and_then(|k| k.parse().ok())) {
+            None => K,
+            Some(Some(k)) if (2..=K_MAX).contains(&k) => k,
+            Some(_) => {
+                let hint = format!("give a whole number from 2 to {K_MAX}");
+                return Err(refuse("`k_anonymity` is no number it takes", &hint));
+            }
+        };
+        let ruleset = Ruleset { key, k, tables: tables.collect::<Result<_, _>>()? };
         match ruleset.tables.is_empty() {
             true => Err(refuse("`tables` names no table", EXAMPLE)),
             false => Ok(ruleset),
@@ -108,6 +126,11 @@ impl Ruleset {
     pub fn key_name(&self) -> &str {
         self.key.as_str()
     }
+
+    /// How many rows should share each combination of quasi-identifiers at least.
+    pub fn k(&self) -> u64 {
+        self.k
+    }
 }
 
 fn refuse(what: impl Into<String>, hint: &str) -> Failure {
@@ -117,13 +140,14 @@ fn refuse(what: impl Into<String>, hint: &str) -> Failure {
 /// The rules of a table or of several. Without a schema its name stands for a table of `public`.
 fn table(text: String, node: Node) -> Result<TableRule, Failure> {
     let refuse = |what: &str, hint: &str| Err(refuse(format!("table '{text}': {what}"), hint));
-    let fields = "possible are: columns, where, empty";
+    let fields = "possible are: columns, where, empty, quasi_identifiers";
     let Node::Map(map) = node else {
         return refuse(&format!("its rules are {}", node.title()), fields);
     };
     let name = if text.contains('.') { text.clone() } else { format!("public.{text}") };
     let pattern = Pattern::new(&name);
     let (mut condition, mut empty, mut columns) = (None, false, Vec::new());
+    let mut quasi_identifiers = Vec::new();
     for (name, node) in map {
         match (name.as_str(), node) {
             ("where", Node::Text(expression)) if !expression.trim().is_empty() => {
@@ -134,6 +158,15 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
                 let read = |(name, node)| column(&text, name, node);
                 columns = map.into_iter().map(read).collect::<Result<_, _>>()?;
             }
+            ("quasi_identifiers", node) => match names(node) {
+                Some(names) => quasi_identifiers = names,
+                None => {
+                    return refuse(
+                        "`quasi_identifiers` is no list of lists of columns",
+                        "write `quasi_identifiers: [[born, zip], [city, job]]`",
+                    );
+                }
+            },
             ("where", _) => return refuse("`where` is no SQL condition", "give it in quotes"),
             ("empty", _) => return refuse("`empty` is not `true` or `false`", fields),
             ("columns", _) => {
@@ -142,13 +175,30 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
             _ => return refuse(&format!("it has no field '{name}'"), fields),
         }
     }
-    if empty && (condition.is_some() || !columns.is_empty()) {
+    let counts = !quasi_identifiers.is_empty();
+    if empty && (condition.is_some() || !columns.is_empty() || counts) {
         return refuse("it is emptied, and has other rules", "remove `empty`, or the others");
     }
-    if !empty && columns.is_empty() {
+    if !empty && columns.is_empty() && !counts {
         return refuse("nothing is to be done", "add `columns`, or `empty: true`");
     }
-    Ok(TableRule { text, pattern, condition, empty, columns })
+    Ok(TableRule { text, pattern, condition, empty, columns, quasi_identifiers })
+}
+
+/// A list of lists of names; a list of names is a list with one.
+fn names(node: Node) -> Option<Vec<Vec<String>>> {
+    let list = |node: &Node| match node {
+        Node::List(names) if (1..=QUASI_IDENTIFIERS_MAX).contains(&names.len()) => {
+            names.iter().map(Node::scalar).collect::<Option<Vec<String>>>()
+        }
+        _ => None,
+    };
+    match &node {
+        Node::List(lists) if lists.iter().all(|one| matches!(one, Node::List(_))) => {
+            lists.iter().map(list).collect()
+        }
+        one => list(one).map(|names| vec![names]),
+    }
 }
 
 fn column(table: &str, text: String, node: Node) -> Result<ColumnRule, Failure> {

@@ -64,6 +64,8 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::MASK_PREVIEWS, post(mask::preview_mask))
         .route(routes::MASK_PREVIEW, get(mask::show_preview))
         .route(routes::MASK, get(mask::show_mask))
+        .route(routes::MASK_REPORT, get(mask::report::mask_report))
+        .route(routes::MASK_REPORT_KEY, get(mask::report::mask_report_key))
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))

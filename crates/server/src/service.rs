@@ -2,10 +2,11 @@
 
 use offshoot_api::{
     ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, DiscoverMask, Discovery,
-    Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy, PoolStatus, PreviewMask,
-    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
-    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
-    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
+    Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, MaskReportFormat, MaskReportKey,
+    Policy, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup,
+    ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets,
+    SetDsource, SetPolicy, SignedMaskReport, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
+    VdbGroup,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -97,8 +98,8 @@ pub trait EngineService: Send + Sync + 'static {
     /// Sets a bookmark on each of them.
     fn bookmark_vdb_group(&self, name: &str, request: BookmarkVdbGroup) -> Result<JobId, Failure>;
 
-    /// Makes or renews a masked dSource.
-    fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
+    /// Makes or renews a masked dSource; `by` is who asks for it, as reports name it.
+    fn apply_mask(&self, request: ApplyMask, by: &str) -> Result<JobId, Failure>;
     /// Holds rules against a dSource.
     fn check_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
     /// Looks for what should be masked.
@@ -113,6 +114,15 @@ pub trait EngineService: Send + Sync + 'static {
     fn list_masks(&self) -> Result<Vec<Mask>, Failure>;
     /// One masked dSource.
     fn show_mask(&self, name: &str) -> Result<Mask, Failure>;
+    /// The signed report of one, or of one of its images.
+    fn mask_report(
+        &self,
+        name: &str,
+        format: MaskReportFormat,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<SignedMaskReport, Failure>;
+    /// What the signatures of reports are checked with.
+    fn mask_report_key(&self) -> Result<MaskReportKey, Failure>;
 
     /// Gives a name to a moment.
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure>;

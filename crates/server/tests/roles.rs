@@ -104,6 +104,8 @@ const MAY: &[(&str, &str)] = &[
     ("post masks", "ao"),
     ("post masks/check", "ao"),
     ("get masks/{name}", "aou"),
+    ("get masks/{name}/report", "aou"),
+    ("get mask-report-key", "aou"),
     ("post mask-discoveries", "ao"),
     ("get mask-discoveries/{id}", "ao"),
     ("post mask-previews", "ao"),

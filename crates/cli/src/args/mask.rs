@@ -1,7 +1,7 @@
 //! `offshoot mask …`
 
 use super::{JobArgs, duration_ms};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use offshoot_types::SnapshotId;
 use std::path::PathBuf;
 
@@ -12,6 +12,7 @@ pub enum MaskCommand {
     Check(CheckArgs),
     Preview(PreviewArgs),
     Apply(ApplyArgs),
+    Report(ReportArgs),
     /// Show what is masked, with which rules, and how far a run is
     #[command(
         after_help = "Examples:\n  offshoot mask status\n  offshoot mask status shop-masked --json"
@@ -128,4 +129,46 @@ pub struct PreviewArgs {
     /// Show the values of production beside their masks; for administrators
     #[arg(long)]
     pub show_originals: bool,
+}
+
+/// Show, save or check the signed report of a masked image
+///
+/// It tells what was masked with what, rows before and after, columns without a rule and who accepted them, what else
+/// was removed, and how many rows share each combination of the quasi-identifiers that the rules name; counts alone,
+/// never a value. Saved, it is a JSON document or a page that is signed with the engine's key: a report of which any
+/// byte was changed is refused by --verify.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("what").args(["name", "verify", "public_key"]).required(true),
+    after_help = "Examples:\n  offshoot mask report shop-masked\n  \
+                  offshoot mask report shop-masked --output report.html\n  \
+                  offshoot mask report shop-masked --json > report.json\n  \
+                  offshoot mask report --verify report.html\n  \
+                  offshoot mask report --public-key\n  \
+                  offshoot mask report --verify report.html --key 3d40…"
+)]
+pub struct ReportArgs {
+    /// The name of a masked dSource
+    pub name: Option<String>,
+    /// The report of this image of it instead of the newest
+    #[arg(long, value_name = "ID", requires = "name")]
+    pub snapshot: Option<SnapshotId>,
+    /// Write a page instead of JSON
+    #[arg(long, requires = "name", conflicts_with = "json")]
+    pub html: bool,
+    /// Save the signed report in this file: a page if its name ends in .html, else JSON
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pub output: Option<PathBuf>,
+    /// Overwrite a file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Check a saved report, with the key of the engine
+    #[arg(long, value_name = "FILE")]
+    pub verify: Option<PathBuf>,
+    /// Check it with this public key, without asking an engine
+    #[arg(long, value_name = "KEY", requires = "verify")]
+    pub key: Option<String>,
+    /// Show the public key of the engine
+    #[arg(long)]
+    pub public_key: bool,
 }

@@ -1,6 +1,7 @@
 //! `offshoot mask …`
 
 mod looking;
+mod report;
 
 use super::Session;
 
@@ -9,6 +10,7 @@ use crate::output::{Fields, duration, or_dash, seconds, table, word};
 pub use looking::init;
 use offshoot_api::{ApplyMask, Job, Mask, MaskTable};
 use offshoot_types::{ErrorKind, Failure};
+pub use report::verify_with;
 use std::path::Path;
 
 /// The longest file of rules that is read, in bytes.
@@ -24,6 +26,7 @@ pub fn run(session: &Session, command: MaskCommand) -> Result<(), Failure> {
         MaskCommand::Preview(args) => looking::preview(session, &args),
         MaskCommand::Apply(args) => apply(session, args),
         MaskCommand::Check(args) => check(session, &args),
+        MaskCommand::Report(args) => report::run(session, &args),
         MaskCommand::Status { name: Some(name) } => {
             session.output.print(&client.show_mask(&name)?, show_text);
             Ok(())

@@ -24,10 +24,12 @@ use crate::jobs::snapshot::SNAPSHOT;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use crate::space::room;
+use jiff::Timestamp;
 use offshoot_connector::{MaskedTable, Masker, Server, TableState};
 use offshoot_domain::{
-    Dsource, DsourceState, MaskedRows, MaskedRowsState, Masking, MaskingRun, Moment, ObjectName,
-    Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow, masked_identity,
+    Dsource, DsourceState, MaskFacts, MaskReport, MaskedRows, MaskedRowsState, Masking, MaskingRun,
+    Moment, ObjectName, Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow,
+    masked_identity, signed,
 };
 use offshoot_os::random_bytes;
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId};
@@ -58,17 +60,22 @@ pub struct Input {
     pub moment: Moment,
     pub rules: String,
     pub every_ms: Option<u64>,
+    /// Who applies the rules.
+    #[serde(default)]
+    pub by: String,
 }
 
 /// What a run did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Done {
     key: String,
+    started_at: Timestamp,
     took_ms: u64,
     values: u64,
     tables: Vec<MaskedRows>,
     idle: Vec<String>,
     unruled: Vec<String>,
+    facts: MaskFacts,
 }
 
 /// The workflows.
@@ -124,6 +131,7 @@ pub fn submit_renewal(parts: &Arc<Parts>, masking: &Masking) -> Result<JobId, Fa
             moment: Moment::Latest,
             rules: masking.rules.clone(),
             every_ms: masking.every_ms,
+            by: masking.accepted_by.clone(),
         },
     )
 }
@@ -209,7 +217,7 @@ fn mask(context: &Context) -> Result<(), Failure> {
         (Kind::of(parts, input.source.into())?, rules(parts, input.source, &input.rules)?);
     let server = open(context, &kind)?;
     let secret = key(parts, rules.key_name())?;
-    let started = parts.elapsed_ms();
+    let (started, started_at) = (parts.elapsed_ms(), parts.now());
     let mut told_at = None;
     let masked = rules.mask(&*server, &secret, &mut |tables| {
         context.check_cancelled()?;
@@ -226,11 +234,13 @@ fn mask(context: &Context) -> Result<(), Failure> {
         DONE,
         &Done {
             key: rules.key_name().to_owned(),
+            started_at,
             took_ms: parts.elapsed_ms() - started,
             values: masked.values,
             tables: masked.tables.iter().map(shown).collect(),
             idle: masked.idle,
             unruled: masked.unruled,
+            facts: masked.facts,
         },
     )
 }
@@ -308,11 +318,16 @@ fn key(parts: &Parts, name: &str) -> Result<Secret, Failure> {
     if let Some(key) = parts.catalog.secret(&place)? {
         return Ok(key);
     }
-    let key: String =
-        random_bytes::<KEY_BYTES>().iter().map(|byte| format!("{byte:02x}")).collect();
-    let key = Secret::new(key);
+    let key = random_key();
     parts.catalog.put_secret(&place, &key)?;
     Ok(key)
+}
+
+/// A key that nobody can guess, in hexadecimal digits.
+pub fn random_key() -> Secret {
+    Secret::new(
+        random_bytes::<KEY_BYTES>().iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+    )
 }
 
 fn publish(context: &Context) -> Result<(), Failure> {
@@ -322,7 +337,8 @@ fn publish(context: &Context) -> Result<(), Failure> {
     let base = snapshots::find(parts, resolved.snapshot).ok();
     let source: Dsource = parts.catalog.get(input.source)?;
     let now = parts.now();
-    let Done { key, took_ms, values, tables, idle, unruled } = done;
+    let report = report(&input, (image, &resolved), &source, &done, now);
+    let Done { key, took_ms, values, tables, idle, unruled, .. } = done;
     let of = resolved.snapshot;
     let last =
         MaskingRun { snapshot: image, of, ended_at: now, took_ms, values, tables, idle, unruled };
@@ -356,6 +372,13 @@ fn publish(context: &Context) -> Result<(), Failure> {
             readiness: Readiness::Ready { image, proven: false },
             unchecked: Vec::new(),
         })?;
+        for old in tx.list_of::<MaskReport>(masked.id)? {
+            // Kept as long as the image.
+            if tx.find::<Snapshot>(old.id)?.is_none() {
+                tx.delete::<MaskReport>(old.id)?;
+            }
+        }
+        tx.put(&MaskReport { masked: masked.id, ..report.clone() })?;
         tx.put(&Masking {
             id: masked.id,
             source: source.id,
@@ -363,14 +386,44 @@ fn publish(context: &Context) -> Result<(), Failure> {
             rules: input.rules.clone(),
             key,
             every_ms: input.every_ms,
+            accepted_by: input.by.clone(),
             last,
         })
     })?;
     context.set(SNAPSHOT, &image)
 }
 
+/// What a report tells of the run.
+fn report(
+    input: &Input,
+    (image, resolved): (SnapshotId, &Resolved),
+    source: &Dsource,
+    done: &Done,
+    now: Timestamp,
+) -> MaskReport {
+    MaskReport {
+        id: image,
+        masked: input.new,
+        source_name: source.name.clone(),
+        source_snapshot: resolved.snapshot,
+        source_time: Some(resolved.position.time),
+        server_version: source.server_version.clone(),
+        engine_version: env!("CARGO_PKG_VERSION").to_owned(),
+        rules_sha256: signed::sha256(&input.rules),
+        key: done.key.clone(),
+        accepted_by: input.by.clone(),
+        started_at: done.started_at,
+        ended_at: now,
+        took_ms: done.took_ms,
+        values: done.values,
+        idle: done.idle.clone(),
+        unruled: done.unruled.clone(),
+        facts: done.facts.clone(),
+    }
+}
+
 /// The record of a new masked dSource.
-fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
+fn masked_of(source: &Dsource, input: &Input, now: Timestamp) -> Dsource {
     Dsource {
         id: input.new,
         name: input.name.clone(),
@@ -390,7 +443,7 @@ fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
     }
 }
 
-fn timeflow_of(masked: &Dsource, id: offshoot_types::TimeflowId, now: jiff::Timestamp) -> Timeflow {
+fn timeflow_of(masked: &Dsource, id: offshoot_types::TimeflowId, now: Timestamp) -> Timeflow {
     Timeflow {
         id,
         owner: masked.id.into(),

@@ -441,3 +441,25 @@ fn the_guide_is_right() {
         assert!(guide.contains(&format!("| `{value}` | `{mask}` |")), "{rule}");
     }
 }
+
+/// What a report tells of an algorithm is what the guide says.
+#[test]
+fn the_guide_says_of_every_algorithm_what_reports_say() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/masking.md");
+    let guide = std::fs::read_to_string(guide).expect("the guide is there");
+    let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `")).collect();
+    for entry in crate::algorithms::ENTRIES {
+        let rows: Vec<&&str> =
+            rows.iter().filter(|row| row.starts_with(&format!("| `{}`", entry.name))).collect();
+        assert!(!rows.is_empty(), "{} is not in the guide", entry.name);
+        let tells: Vec<&str> = rows
+            .iter()
+            .filter_map(|row| row.trim_end_matches([' ', '|']).rsplit(" | ").next())
+            .collect();
+        match rows.len() {
+            1 => assert_eq!(tells, [entry.tells], "{}", entry.name),
+            // With other parameters it tells something else.
+            _ => assert!(entry.tells.contains(tells[0]), "{}: {tells:?}", entry.name),
+        }
+    }
+}

@@ -480,8 +480,8 @@ impl EngineService for Guard {
         self.began(self.service.bookmark_vdb_group(&self.own_vdb_group(name)?, request)?)
     }
 
-    fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
-        self.began(self.service.apply_mask(request)?)
+    fn apply_mask(&self, request: api::ApplyMask, _: &str) -> Result<JobId, Failure> {
+        self.began(self.service.apply_mask(request, &self.caller.name())?)
     }
 
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
@@ -527,6 +527,20 @@ impl EngineService for Guard {
             self.seen(name)?;
         }
         self.service.show_mask(name)
+    }
+
+    fn mask_report(
+        &self,
+        name: &str,
+        format: api::MaskReportFormat,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<api::SignedMaskReport, Failure> {
+        self.seen(name)?;
+        self.service.mask_report(name, format, snapshot)
+    }
+
+    fn mask_report_key(&self) -> Result<api::MaskReportKey, Failure> {
+        self.service.mask_report_key()
     }
 
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {

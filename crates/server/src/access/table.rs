@@ -91,6 +91,8 @@ const TABLE: &[Row] = &[
     (Method::POST, routes::MASK_PREVIEWS, Right::Operate, "mask preview"),
     (Method::GET, routes::MASK_PREVIEW, Right::Operate, "mask preview show"),
     (Method::GET, routes::MASK, Right::Survey, "mask show"),
+    (Method::GET, routes::MASK_REPORT, Right::Survey, "mask report"),
+    (Method::GET, routes::MASK_REPORT_KEY, Right::Survey, "mask report key"),
     (Method::GET, routes::BOOKMARKS, Right::Look, "bookmark list"),
     (Method::POST, routes::BOOKMARKS, Right::Use, "bookmark create"),
     (Method::GET, routes::BOOKMARK, Right::Look, "bookmark show"),

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod groups;
+mod mask;
 
 use accounts::People;
 use jiff::Timestamp;
@@ -502,7 +503,7 @@ impl EngineService for StandIn {
         self.lock().on_vdb_group("group_bookmark", name)
     }
 
-    fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure> {
+    fn apply_mask(&self, request: ApplyMask, _: &str) -> Result<JobId, Failure> {
         let mut state = self.lock();
         let name = request.name.clone().unwrap_or_else(|| format!("{}-masked", request.from));
         let mask = Mask {
@@ -586,6 +587,19 @@ impl EngineService for StandIn {
 
     fn show_mask(&self, name: &str) -> Result<Mask, Failure> {
         self.lock().masks.get(name).cloned().ok_or_else(|| missing("masked dSource", name))
+    }
+
+    fn mask_report(
+        &self,
+        name: &str,
+        format: MaskReportFormat,
+        _: Option<SnapshotId>,
+    ) -> Result<SignedMaskReport, Failure> {
+        Ok(mask::report(&self.show_mask(name)?, format))
+    }
+
+    fn mask_report_key(&self) -> Result<MaskReportKey, Failure> {
+        Ok(MaskReportKey { algorithm: "ed25519".to_owned(), public_key: "00".to_owned() })
     }
 
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure> {

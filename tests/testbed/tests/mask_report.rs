@@ -1,0 +1,154 @@
+//! The report of a masked image: what it counts, that it tells no value, and that nobody can change it unnoticed.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // a test
+
+use offshoot_testbed::Testbed;
+use serde_json::Value;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Values of the source and of its rules that no report may have.
+const CANARIES: [&str; 4] = ["Zyxwilliam", "zyx.secret", "Qwxyz", "Zyxnote"];
+
+const RULES: &str = r#"
+version: 1
+key: main
+k_anonymity: 3
+tables:
+  public.people:
+    quasi_identifiers: [[born, zip], [zip]]
+    where: "note <> 'Zyxnote'"
+    columns:
+      name: full-name
+      email: {algorithm: email, domain: masked.test}
+      zip: keep
+  public.visits: {empty: true}
+  public.nowhere: {empty: true}
+"#;
+
+/// Of 12 people two have a zip of their own, four share one, six another.
+fn started() -> Testbed {
+    let bed = Testbed::start().unwrap();
+    let source = bed.source.connect("postgres").unwrap();
+    source
+        .execute(
+            "CREATE TABLE people (id int PRIMARY KEY, name text, email text UNIQUE, zip text, born date, \
+               note text, phone text);
+             CREATE TABLE visits (id int);
+             INSERT INTO people SELECT n, 'Zyxwilliam ' || n, 'zyx.secret@' || n, \
+               CASE WHEN n <= 2 THEN 'Qwxyz' || n WHEN n <= 6 THEN 'Qwxyz-b' ELSE 'Qwxyz-c' END, \
+               date '1990-01-01', 'note ' || n, '+41 44 1' FROM generate_series(1, 12) n;
+             INSERT INTO visits SELECT generate_series(1, 40);
+             COMMENT ON TABLE people IS 'Zyxwilliam';
+             COMMENT ON COLUMN people.name IS 'Zyxwilliam';
+             SELECT lo_create(0); ANALYZE; CHECKPOINT",
+        )
+        .unwrap();
+    drop(source);
+    bed.link("shop").unwrap();
+    std::fs::write(file(&bed, "rules.yaml"), RULES).unwrap();
+    bed
+}
+
+fn file(bed: &Testbed, name: &str) -> String {
+    bed.scratch.path().join(name).display().to_string()
+}
+
+fn run(bed: &Testbed, words: &[&str]) -> Result<Value, offshoot_rig::CommandError> {
+    bed.engine.command_within(words, &[], PATIENCE)
+}
+
+#[test]
+fn a_report_tells_what_was_masked_and_no_value() {
+    let bed = started();
+    let rules = file(&bed, "rules.yaml");
+    run(&bed, &["mask", "apply", &rules, "--from", "shop"]).unwrap();
+    let document = run(&bed, &["mask", "report", "shop-masked"]).unwrap();
+    for canary in CANARIES {
+        assert!(!document.to_string().contains(canary), "{canary}: {document}");
+    }
+    let report = &document["report"];
+    assert_eq!(report["source"], "shop");
+    assert_eq!(report["rules_sha256"], offshoot_domain::signed::sha256(RULES));
+    assert!(report["accepted_by"].as_str().is_some_and(|by| !by.is_empty()), "{report}");
+    let of = |list: &str, name: &str| {
+        let list = report[list].as_array().unwrap();
+        list.iter().find(|one| one["name"] == name).unwrap_or(&Value::Null).clone()
+    };
+    let people = of("tables", "public.people");
+    assert_eq!((&people["rows_before"], &people["rows_after"]), (&12.into(), &12.into()));
+    assert_eq!((&people["emptied"], &people["conditional"]), (&false.into(), &true.into()));
+    let visits = of("tables", "public.visits");
+    assert_eq!((&visits["rows_before"], &visits["rows_after"]), (&40.into(), &0.into()));
+    assert_eq!(visits["emptied"], true);
+    let columns = report["columns"].as_array().unwrap();
+    let email = columns.iter().find(|one| one["column"] == "email").unwrap();
+    assert_eq!((&email["algorithm"], &email["uniqueness"]), (&"email".into(), &"distinct".into()));
+    assert_eq!(email["learned"], "which rows had equal values; with `keep: domain`, the domain");
+    assert_eq!(report["columns_kept"], serde_json::json!(["public.people.zip"]));
+    let unruled = report["columns_without_rule"].to_string();
+    assert!(unruled.contains("public.people.phone") && !unruled.contains("email"), "{unruled}");
+    let unmasked = report["columns_unmasked"].as_array().unwrap();
+    let expected =
+        ["id", "zip", "born", "note", "phone"].map(|name| format!("public.people.{name}"));
+    assert_eq!(unmasked, &expected.map(Value::from));
+    assert!(report["idle_rules"].to_string().contains("nowhere"), "{report}");
+    let removed = report["removed"].as_array().unwrap();
+    let removed =
+        |what: &str| removed.iter().find(|one| one["what"] == what).unwrap()["count"].clone();
+    assert!(removed("comments").as_u64().is_some_and(|count| count >= 2), "{report}");
+    assert_eq!(removed("large objects"), 1);
+    let anonymity = report["anonymity"].as_array().unwrap();
+    assert_eq!(anonymity.len(), 2, "{report}");
+    for one in anonymity {
+        let number = |name: &str| one[name].as_u64().unwrap();
+        assert_eq!((number("rows"), number("combinations"), number("unique")), (12, 4, 2), "{one}");
+        assert_eq!((number("smallest"), number("k"), number("rows_below")), (1, 3, 2), "{one}");
+    }
+
+    // An earlier image keeps its report; it goes with the masked dSource.
+    let first = report["snapshot"].as_str().unwrap().to_owned();
+    run(&bed, &["mask", "apply", &rules, "--from", "shop"]).unwrap();
+    let second = run(&bed, &["mask", "report", "shop-masked"]).unwrap();
+    assert_ne!(second["report"]["snapshot"], first.as_str());
+    let again = run(&bed, &["mask", "report", "shop-masked", "--snapshot", &first]).unwrap();
+    assert_eq!(again, document);
+    run(&bed, &["dsource", "unlink", "shop-masked", "--yes"]).unwrap();
+    let gone = run(&bed, &["mask", "report", "shop-masked"]).unwrap_err();
+    assert_eq!(gone.code, "not_found");
+}
+
+#[test]
+fn a_saved_report_is_checked_byte_by_byte() {
+    let mut bed = started();
+    run(&bed, &["mask", "apply", &file(&bed, "rules.yaml"), "--from", "shop"]).unwrap();
+    let key = run(&bed, &["mask", "report", "--public-key"]).unwrap()["public_key"].clone();
+    let key = key.as_str().unwrap();
+    for name in ["report.json", "report.html"] {
+        let path = file(&bed, name);
+        run(&bed, &["mask", "report", "shop-masked", "--output", &path]).unwrap();
+        let twice = run(&bed, &["mask", "report", "shop-masked", "--output", &path]).unwrap_err();
+        assert_eq!(twice.code, "already_exists");
+        let checked = run(&bed, &["mask", "report", "--verify", &path]).unwrap();
+        assert_eq!((&checked["verified"], &checked["public_key"]), (&true.into(), &key.into()));
+        run(&bed, &["mask", "report", "--verify", &path, "--key", key]).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for canary in CANARIES {
+            assert!(!text.contains(canary), "{canary} is in {name}");
+        }
+        let rows = if name.ends_with("json") { "\"rows_before\": 40" } else { ">40<" };
+        let changed = text.replacen(rows, &rows.replace("40", "41"), 1);
+        assert_ne!(changed, text);
+        for changed in [changed, format!("{text} "), text[1..].to_owned()] {
+            std::fs::write(&path, changed).unwrap();
+            for more in [&[][..], &["--key", key]] {
+                let words = [&["mask", "report", "--verify", &path], more].concat();
+                assert_eq!(run(&bed, &words).unwrap_err().code, "invalid_input");
+            }
+        }
+    }
+    // The key stays with the pool, and another pool has another.
+    bed.engine.kill_and_restart().unwrap();
+    let again = run(&bed, &["mask", "report", "--public-key"]).unwrap();
+    assert_eq!(again["public_key"], key);
+}
