@@ -42,6 +42,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
             return pool::check(&cli.target, secret_key.clone(), output);
         }
         Command::Mask(MaskCommand::Init(args)) => mask::init(&args, output)?,
+        Command::Mask(MaskCommand::Schema) => mask::schema()?,
         Command::Mask(MaskCommand::Report(MaskReportArgs {
             verify: Some(file),
             key: Some(key),

@@ -1,7 +1,8 @@
 //! Holding rules against tables.
 //!
 //! Of several rules for a column the nearest one is taken: one for the table's very name before one for a pattern of
-//! tables, then one for the column's very name before one for a pattern of columns. Two that are equally near are a
+//! tables, then one that names the database before one that does not, then one for the column's very name before one for
+//! a pattern of columns. Two that are equally near are a
 //! problem, never a choice. A table that a pattern empties is emptied, whatever other patterns mask in it; a rule for the
 //! table's very name decides before both.
 
@@ -80,15 +81,34 @@ pub struct BoundColumn {
 }
 
 impl Ruleset {
-    /// Holds the rules against tables.
+    /// Holds the rules against tables of a database without a name.
     pub fn bind(&self, tables: &[TableFacts], key: &MaskingKey) -> Bound {
+        self.bind_in("", tables, key)
+    }
+
+    /// Holds the rules against the tables of a database.
+    pub fn bind_in(&self, database: &str, tables: &[TableFacts], key: &MaskingKey) -> Bound {
         let met = self.tables.iter().map(|rule| Met::new(rule.columns.len())).collect();
-        let mut binder = Binder { ruleset: self, key, met, bound: Bound::default() };
+        let mut binder = Binder { ruleset: self, database, key, met, bound: Bound::default() };
         for (index, table) in tables.iter().enumerate() {
             binder.table(index, table);
         }
         binder.note_idle();
         binder.bound
+    }
+}
+
+impl TableRule {
+    /// Whether it is for a table, with or without its database.
+    fn is_for(&self, database: &str, table: &str) -> bool {
+        self.pattern.matches(table) || self.names_database(database, table)
+    }
+
+    /// Whether it names a table and its database. A schema or table may have a dot in its name, so
+    /// `a.b.c` may be either.
+    fn names_database(&self, database: &str, table: &str) -> bool {
+        let qualified = self.qualified.as_ref();
+        qualified.is_some_and(|pattern| pattern.matches(&format!("{database}.{table}")))
     }
 }
 
@@ -107,14 +127,15 @@ impl Met {
 /// A column's rule.
 #[derive(Clone, Copy)]
 struct Chosen<'a> {
-    /// Whether it names the table itself, and the column itself.
-    nearness: (bool, bool),
+    /// Whether it names the table itself, its database, and the column itself.
+    nearness: (bool, bool, bool),
     rule: &'a ColumnRule,
     table: &'a TableRule,
 }
 
 struct Binder<'a> {
     ruleset: &'a Ruleset,
+    database: &'a str,
     key: &'a MaskingKey,
     met: Vec<Met>,
     bound: Bound,
@@ -125,7 +146,7 @@ impl<'a> Binder<'a> {
         let name = format!("{}.{}", table.schema, table.name);
         let mut rules = Vec::new();
         for (at, rule) in self.ruleset.tables.iter().enumerate() {
-            if rule.pattern.matches(&name) {
+            if rule.is_for(self.database, &name) {
                 self.met[at].table = true;
                 rules.push((at, rule));
             }
@@ -139,7 +160,7 @@ impl<'a> Binder<'a> {
         }
         let mut chosen: Vec<Option<Chosen<'a>>> = Vec::new();
         for column in &table.columns {
-            chosen.push(self.rule(&format!("{name}.{}", column.name), &rules, column));
+            chosen.push(self.rule(&format!("{name}.{}", column.name), &rules, (&name, column)));
         }
         self.note_missing(&name, &rules, table);
         self.quasi_identifiers(index, &name, &rules, table);
@@ -234,7 +255,7 @@ impl<'a> Binder<'a> {
         &mut self,
         place: &str,
         rules: &[(usize, &'a TableRule)],
-        column: &ColumnFacts,
+        (of, column): (&str, &ColumnFacts),
     ) -> Option<Chosen<'a>> {
         let mut best: Option<Chosen<'a>> = None;
         let mut rival: Option<&'a TableRule> = None;
@@ -244,7 +265,11 @@ impl<'a> Binder<'a> {
                     continue;
                 }
                 self.met[*at].columns[number] = true;
-                let nearness = (table.pattern.is_exact(), rule.pattern.is_exact());
+                let nearness = (
+                    table.pattern.is_exact(),
+                    table.names_database(self.database, of),
+                    rule.pattern.is_exact(),
+                );
                 match &best {
                     Some(known) if known.nearness > nearness => {}
                     Some(known) if known.nearness == nearness => rival = Some(*table),

@@ -2,6 +2,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::algorithms;
+use crate::document;
 use crate::node::Node;
 use crate::parameters::{Wrong, algorithm_name, read_rule};
 use crate::pattern::Pattern;
@@ -24,6 +25,8 @@ pub(crate) struct TableRule {
     pub text: String,
     /// Of `schema.table`.
     pub pattern: Pattern,
+    /// Of `database.schema.table`, if the name has so many parts.
+    pub qualified: Option<Pattern>,
     /// Which rows are masked.
     pub condition: Option<String>,
     /// Whether its rows are removed.
@@ -56,26 +59,12 @@ const QUASI_IDENTIFIERS_MAX: usize = 32;
 const EXAMPLE: &str = "begin as in `{version: 1, key: main, tables: {\"public.customers\": {columns: {email: email}}}}`";
 
 impl Ruleset {
-    /// Reads rules in YAML, and so in JSON.
+    /// Reads rules in YAML, and so in JSON, or in TOML.
     ///
     /// # Errors
     /// `InvalidInput` naming table and column, what is wrong and what is possible.
     pub fn parse(text: &str) -> Result<Ruleset, Failure> {
-        let options = serde_saphyr::options! {
-            leading_zero_numbers_as_strings: true,
-            underscored_numbers_as_strings: true,
-            strict_booleans: true,
-            with_snippet: false,
-            budget: serde_saphyr::budget! {
-                max_events: 4_000_000,
-                max_nodes: 2_000_000,
-                max_total_scalar_bytes: 64 << 20,
-                max_depth: 64,
-                max_aliases: 1000,
-            },
-        };
-        let node: Node = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| refuse(format!("the rules cannot be read: {error}"), EXAMPLE))?;
+        let node = document::read(text)?;
         let Node::Map(map) = node else {
             return Err(refuse(format!("the rules are {}", node.title()), EXAMPLE));
         };
@@ -146,6 +135,7 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
     };
     let name = if text.contains('.') { text.clone() } else { format!("public.{text}") };
     let pattern = Pattern::new(&name);
+    let qualified = (name.matches('.').count() >= 2).then(|| Pattern::new(&name));
     let (mut condition, mut empty, mut columns) = (None, false, Vec::new());
     let mut quasi_identifiers = Vec::new();
     for (name, node) in map {
@@ -182,7 +172,7 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
     if !empty && columns.is_empty() && !counts {
         return refuse("nothing is to be done", "add `columns`, or `empty: true`");
     }
-    Ok(TableRule { text, pattern, condition, empty, columns, quasi_identifiers })
+    Ok(TableRule { text, pattern, qualified, condition, empty, columns, quasi_identifiers })
 }
 
 /// A list of lists of names; a list of names is a list with one.

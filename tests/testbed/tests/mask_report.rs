@@ -152,3 +152,36 @@ fn a_saved_report_is_checked_byte_by_byte() {
     let again = run(&bed, &["mask", "report", "--public-key"]).unwrap();
     assert_eq!(again["public_key"], key);
 }
+
+/// Rules in TOML, with a list in a file beside them and the name of a database.
+#[test]
+fn rules_may_be_toml_with_lists_in_files() {
+    let bed = started();
+    std::fs::create_dir(bed.scratch.path().join("lists")).unwrap();
+    std::fs::write(file(&bed, "lists/zips.txt"), "00001\n\n00002\n").unwrap();
+    let rules = r#"
+version = 1
+key = "main"
+[tables."postgres.public.people".columns]
+name = "full-name"
+zip = {algorithm = "secure-lookup", values = {file = "lists/zips.txt"}}
+[tables."other.public.people"]
+empty = true
+"#;
+    let path = file(&bed, "masking.toml");
+    std::fs::write(&path, rules).unwrap();
+    run(&bed, &["mask", "check", &path, "--from", "shop"]).unwrap();
+    run(&bed, &["mask", "apply", &path, "--from", "shop", "--as", "safe"]).unwrap();
+    bed.provision("qa", "safe", &[]).unwrap();
+    let db = bed.open("qa").unwrap();
+    let masked =
+        "SELECT count(*) FROM people WHERE zip IN ('00001', '00002') AND name NOT LIKE 'Zyx%'";
+    assert_eq!(db.number(masked).unwrap(), 12);
+    drop(db);
+    std::fs::remove_file(file(&bed, "lists/zips.txt")).unwrap();
+    let refused = run(&bed, &["mask", "check", &path, "--from", "shop"]).unwrap_err();
+    assert_eq!(refused.code, "invalid_input");
+    assert!(refused.message.contains("zips.txt"), "{refused}");
+    let schema = run(&bed, &["mask", "schema"]).unwrap();
+    assert!(schema["$defs"]["algorithm"]["anyOf"].as_array().unwrap().len() >= 30, "{schema}");
+}

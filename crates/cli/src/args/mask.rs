@@ -8,6 +8,11 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 pub enum MaskCommand {
     Init(InitArgs),
+    /// Print the JSON schema of rulesets, for editors and checks in a repository
+    #[command(after_help = "Examples:\n  offshoot mask schema > masking.schema.json\n  \
+                            # first line of masking.yaml, for editors:\n  \
+                            # yaml-language-server: $schema=masking.schema.json")]
+    Schema,
     Discover(DiscoverArgs),
     Check(CheckArgs),
     Preview(PreviewArgs),
@@ -34,7 +39,7 @@ pub enum MaskCommand {
                         offshoot vdb provision qa --from shop-masked"
 )]
 pub struct ApplyArgs {
-    /// The file with the rules, in YAML
+    /// The file with the rules, in YAML, JSON or TOML
     #[arg(value_name = "RULES")]
     pub rules: PathBuf,
     /// The dSource to mask
@@ -60,7 +65,7 @@ pub struct ApplyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  offshoot mask check masking.yaml --from shop --strict")]
 pub struct CheckArgs {
-    /// The file with the rules, in YAML
+    /// The file with the rules, in YAML, JSON or TOML
     #[arg(value_name = "RULES")]
     pub rules: PathBuf,
     /// The dSource to hold them against
@@ -114,7 +119,7 @@ pub struct DiscoverArgs {
     after_help = "Example:\n  offshoot mask preview masking.yaml --from shop --table public.customers"
 )]
 pub struct PreviewArgs {
-    /// The file with the rules, in YAML
+    /// The file with the rules, in YAML, JSON or TOML
     #[arg(value_name = "RULES")]
     pub rules: PathBuf,
     /// The dSource that the rows are of

@@ -447,7 +447,8 @@ fn the_guide_is_right() {
 fn the_guide_says_of_every_algorithm_what_reports_say() {
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/masking.md");
     let guide = std::fs::read_to_string(guide).expect("the guide is there");
-    let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `")).collect();
+    let table = guide.split("| algorithm, parameters").nth(1).expect("the table is there");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
     for entry in crate::algorithms::ENTRIES {
         let rows: Vec<&&str> =
             rows.iter().filter(|row| row.starts_with(&format!("| `{}`", entry.name))).collect();

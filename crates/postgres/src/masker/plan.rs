@@ -75,7 +75,7 @@ impl Plan {
     pub(super) fn new(facts: Facts, rules: &Ruleset, key: &MaskingKey) -> Plan {
         let tables: Vec<Oid> = facts.named().map(|relation| relation.oid).collect();
         let described: Vec<_> = facts.named().map(Relation::facts).collect();
-        let bound = rules.bind(&described, key);
+        let bound = rules.bind_in(&facts.database, &described, key);
         let mut plan = Plan {
             facts,
             problems: bound.problems,
