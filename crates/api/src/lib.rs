@@ -38,6 +38,7 @@ pub use group::{
 };
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
+pub use mask::keys::{MaskKey, MaskKeyList};
 pub use mask::looking::{
     DiscoverMask, Discovery, FoundColumn, MaskPreview, PreviewColumn, PreviewMask, PreviewValue,
 };

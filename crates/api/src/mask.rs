@@ -1,5 +1,6 @@
 //! Masking.
 
+pub mod keys;
 pub mod looking;
 pub mod report;
 

@@ -4,12 +4,12 @@ use crate::Client;
 use offshoot_api::{
     AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
     CreateGroup, CreateToken, CreatedToken, DiscoverMask, Discovery, Dsource, DsourceList, Group,
-    GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview,
-    MaskReportFormat, MaskReportKey, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb,
-    ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup,
-    RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SignedMaskReport,
-    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList,
-    Vdb, VdbGroup, VdbGroupList, VdbList, routes,
+    GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskKey, MaskKeyList,
+    MaskList, MaskPreview, MaskReportFormat, MaskReportKey, Policy, PolicyList, PoolStatus,
+    PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb,
+    RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource,
+    SetPolicy, SignedMaskReport, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token,
+    TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -329,6 +329,16 @@ impl Client {
             path += &format!("&snapshot={snapshot}");
         }
         self.get(&path)
+    }
+
+    /// The keys that masked dSources use, by name.
+    pub fn list_mask_keys(&self) -> Result<MaskKeyList, Failure> {
+        self.get(routes::MASK_KEYS)
+    }
+
+    /// Makes another key of a name and forgets the one before.
+    pub fn rotate_mask_key(&self, name: &str) -> Result<MaskKey, Failure> {
+        self.post(&routes::fill(routes::MASK_KEY_ROTATE, name))
     }
 
     /// What the signatures of reports are checked with.

@@ -26,6 +26,8 @@ pub struct MaskReport {
     pub rules_sha256: String,
     /// The name of the key.
     pub key: String,
+    /// How often that key was made: 1, and one more with each rotation.
+    pub key_version: u32,
     /// Who applied the rules, and so accepted what they leave.
     pub accepted_by: String,
     /// When the run began.

@@ -1,6 +1,7 @@
 //! The algorithms. Each says what it does, whether it keeps values apart, which types it takes and what somebody who
 //! has its output, but not the key, learns.
 
+mod array;
 mod binary_lookup;
 mod chain;
 mod character_mapping;
@@ -40,6 +41,7 @@ pub use tokenize::detokenize;
 /// Every algorithm, sorted by name.
 pub(crate) static ENTRIES: &[&Entry] = &[
     &places::ADDRESS,
+    &array::ENTRY,
     &binary_lookup::ENTRY,
     &chain::ENTRY,
     &character_mapping::ENTRY,

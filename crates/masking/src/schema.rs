@@ -102,6 +102,7 @@ fn algorithm(entry: &Entry) -> Value {
 /// The parameters that an algorithm cannot do without.
 fn required(algorithm: &str) -> Vec<&'static str> {
     match algorithm {
+        "array" => vec!["rule"],
         "chain" => vec!["steps"],
         "cleansing" => vec!["map"],
         "constant" => vec!["value"],
@@ -125,7 +126,7 @@ fn parameter(algorithm: &str, name: &str) -> Value {
         (_, "values" | "words") => json!({"$ref": "#/$defs/list"}),
         (_, "steps") => json!({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/rule"}}),
         (_, "paths" | "groups") => json!({"$ref": "#/$defs/rules"}),
-        ("segments", "otherwise") => json!({"$ref": "#/$defs/rule"}),
+        ("array", "rule") | ("segments", "otherwise") => json!({"$ref": "#/$defs/rule"}),
         (_, "map") => json!({"type": "object", "additionalProperties": {"$ref": "#/$defs/scalar"}}),
         ("email", "keep") => one_of(&["domain"]),
         ("payment-card", "keep") => one_of(&["bin"]),

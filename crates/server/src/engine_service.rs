@@ -317,6 +317,14 @@ impl EngineService for LocalEngine {
         masks::report::signed(masks.report(name, snapshot)?, format, &masks.report_key()?)
     }
 
+    fn list_mask_keys(&self) -> Result<Vec<api::MaskKey>, Failure> {
+        Ok(self.engine.masks().keys()?.into_iter().map(masks::key).collect())
+    }
+
+    fn rotate_mask_key(&self, name: &str) -> Result<api::MaskKey, Failure> {
+        self.engine.masks().rotate_key(name).map(masks::key)
+    }
+
     fn mask_report_key(&self) -> Result<api::MaskReportKey, Failure> {
         let public_key = self.engine.masks().report_key()?.public();
         Ok(api::MaskReportKey { algorithm: masks::report::ALGORITHM.to_owned(), public_key })

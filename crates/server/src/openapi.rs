@@ -72,6 +72,8 @@ use utoipa::{Modify, OpenApi};
         mask::show_preview,
         mask::list_masks,
         mask::show_mask,
+        mask::keys::list_mask_keys,
+        mask::keys::rotate_mask_key,
         mask::report::mask_report,
         mask::report::mask_report_key,
         bookmark::create_bookmark,

@@ -65,6 +65,8 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::MASK_PREVIEW, get(mask::show_preview))
         .route(routes::MASK, get(mask::show_mask))
         .route(routes::MASK_REPORT, get(mask::report::mask_report))
+        .route(routes::MASK_KEYS, get(mask::keys::list_mask_keys))
+        .route(routes::MASK_KEY_ROTATE, post(mask::keys::rotate_mask_key))
         .route(routes::MASK_REPORT_KEY, get(mask::report::mask_report_key))
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))

@@ -2,11 +2,11 @@
 
 use offshoot_api::{
     ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, DiscoverMask, Discovery,
-    Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, MaskReportFormat, MaskReportKey,
-    Policy, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup,
-    ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets,
-    SetDsource, SetPolicy, SignedMaskReport, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb,
-    VdbGroup,
+    Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskKey, MaskPreview, MaskReportFormat,
+    MaskReportKey, Policy, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
+    RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
+    Secrets, SetDsource, SetPolicy, SignedMaskReport, Snapshot, Status, TakeSnapshot, TimeflowList,
+    Vdb, VdbGroup,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -121,6 +121,10 @@ pub trait EngineService: Send + Sync + 'static {
         format: MaskReportFormat,
         snapshot: Option<SnapshotId>,
     ) -> Result<SignedMaskReport, Failure>;
+    /// The keys that masked dSources use, by name.
+    fn list_mask_keys(&self) -> Result<Vec<MaskKey>, Failure>;
+    /// Makes another key of a name.
+    fn rotate_mask_key(&self, name: &str) -> Result<MaskKey, Failure>;
     /// What the signatures of reports are checked with.
     fn mask_report_key(&self) -> Result<MaskReportKey, Failure>;
 

@@ -210,7 +210,7 @@ fn every_endpoint_answers_as_the_document_says() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 71, "an endpoint was added or lost: adjust this count knowingly");
+    assert_eq!(checked, 73, "an endpoint was added or lost: adjust this count knowingly");
     server.http.stop();
 }
 
@@ -298,6 +298,15 @@ fn wrong_requests_are_refused_in_the_one_format() {
     refused("GET", "/", None, 404, ErrorKind::NotFound);
     refused("GET", "/api/v1/vdbs/nobody", None, 404, ErrorKind::NotFound);
     refused("GET", "/api/v1/vdbs/%2E%2E", None, 404, ErrorKind::NotFound);
+    refused("GET", "/api/v1/masks/nobody/report", None, 404, ErrorKind::NotFound);
+    refused(
+        "GET",
+        "/api/v1/masks/prod-masked/report?format=pdf",
+        None,
+        400,
+        ErrorKind::InvalidInput,
+    );
+    refused("POST", "/api/v1/mask-keys/nobody/rotate", None, 404, ErrorKind::NotFound);
     refused("GET", "/api/v1/vdbs/%FF", None, 400, ErrorKind::InvalidInput);
     refused("GET", "/api/v1/jobs/12", None, 400, ErrorKind::InvalidInput);
     refused("GET", "/api/v1/snapshots/vdb-1", None, 400, ErrorKind::InvalidInput);

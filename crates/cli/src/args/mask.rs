@@ -18,6 +18,9 @@ pub enum MaskCommand {
     Preview(PreviewArgs),
     Apply(ApplyArgs),
     Report(ReportArgs),
+    /// Show the keys that values are masked with, and make new ones
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Show what is masked, with which rules, and how far a run is
     #[command(
         after_help = "Examples:\n  offshoot mask status\n  offshoot mask status shop-masked --json"
@@ -134,6 +137,26 @@ pub struct PreviewArgs {
     /// Show the values of production beside their masks; for administrators
     #[arg(long)]
     pub show_originals: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Show the keys that masked dSources use; never a key itself
+    #[command(after_help = "Example:\n  offshoot mask key list")]
+    List,
+    /// Make another key of a name, and forget the one before
+    ///
+    /// What is masked from then on has other masks: it does not join what was masked before, and tokens from before
+    /// cannot be turned back. Masked images stay as they are until they are renewed. Rotate a key that somebody may have
+    /// learned, and renew what was masked with it.
+    #[command(after_help = "Example:\n  offshoot mask key rotate main --yes")]
+    Rotate {
+        /// The name that rules have for it
+        name: String,
+        /// Do it without asking
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Show, save or check the signed report of a masked image

@@ -1,5 +1,6 @@
 //! `offshoot mask …`
 
+mod keys;
 mod looking;
 mod report;
 
@@ -28,6 +29,7 @@ pub fn run(session: &Session, command: MaskCommand) -> Result<(), Failure> {
         MaskCommand::Apply(args) => apply(session, args),
         MaskCommand::Check(args) => check(session, &args),
         MaskCommand::Report(args) => report::run(session, &args),
+        MaskCommand::Key(command) => keys::run(session, &command),
         MaskCommand::Status { name: Some(name) } => {
             session.output.print(&client.show_mask(&name)?, show_text);
             Ok(())

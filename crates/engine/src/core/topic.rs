@@ -21,6 +21,8 @@ pub enum Topic<'a> {
     Log,
     /// The staging server of a dSource.
     Staging,
+    /// The renewal of a masked dSource.
+    Renewal,
     /// The proof of a snapshot.
     Proof,
     /// How full the pool is.
@@ -69,6 +71,7 @@ impl fmt::Display for Topic<'_> {
             Topic::Source => f.write_str("source"),
             Topic::Log => f.write_str("log"),
             Topic::Staging => f.write_str("staging"),
+            Topic::Renewal => f.write_str("renewal"),
             Topic::Proof => f.write_str("proof"),
             Topic::Room => f.write_str("room"),
             Topic::Block(hash) => write!(f, "{BLOCK}{hash}"),

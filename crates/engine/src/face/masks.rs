@@ -1,5 +1,6 @@
 //! What can be asked of masked dSources.
 
+pub mod keys;
 pub mod report;
 
 use crate::core::job_kind::JobKind;

@@ -7,18 +7,23 @@
 //! 2. The masked image MUST reach no block that only the unmasked copy had. It does not: an image is a tree of what its
 //!    files hold, the masked tables are new files, and the connector removes what else shows what was
 //!    ([`offshoot_connector::Masking::finish`]). Nothing leads from an image to the one that it was cloned from.
-//! 3. Masking that was cut off is begun again with a new clone, never continued on the same.
+//! 3. The image was opened and checked before anybody can depend on it, as other snapshots are. What it shares with a
+//!    proven snapshot of the source is not checked again.
+//! 4. Masking that was cut off is begun again with a new clone, never continued on the same.
 
+pub mod keys;
 pub mod looking;
 
 use crate::core::job_kind::JobKind;
-use crate::core::keys::{job_key, masking_key};
+use crate::core::keys::job_key;
 use crate::core::kind::Kind;
+use crate::core::topic::Topic;
 use crate::history::moments::{Resolved, check};
 use crate::history::names;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, RECOVERY_DEADLINE, RESOLVED};
-use crate::images::readiness::{IMAGE, drop_image, take_image};
+use crate::images::proof::{self, Proof};
+use crate::images::readiness::{IMAGE, PROOF, drop_image, take_image};
 use crate::jobs::provision::resolve_from;
 use crate::jobs::snapshot::SNAPSHOT;
 use crate::parts::{Context, Parts};
@@ -28,19 +33,16 @@ use jiff::Timestamp;
 use offshoot_connector::{MaskedTable, Masker, Server, TableState};
 use offshoot_domain::{
     Dsource, DsourceState, MaskFacts, MaskReport, MaskedRows, MaskedRowsState, Masking, MaskingRun,
-    Moment, ObjectName, Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow,
-    masked_identity, signed,
+    Moment, ObjectName, Policy, Readiness, Snapshot, SnapshotKind, Timeflow, masked_identity,
+    signed,
 };
-use offshoot_os::random_bytes;
-use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Pause between two looks at how far it is that are stored.
 const TOLD_PAUSE_MS: u64 = 500;
-/// What a key for masking has of randomness.
-const KEY_BYTES: usize = 32;
 /// Findings that an error lists; all of them are notes of the job.
 const FINDINGS_SHOWN: usize = 10;
 
@@ -69,6 +71,7 @@ pub struct Input {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Done {
     key: String,
+    key_version: u32,
     started_at: Timestamp,
     took_ms: u64,
     values: u64,
@@ -86,6 +89,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .step("mask", mask, discard)
             .step("image", take_image, drop_image)
             .step_without_undo("close", opening::delete_clone)
+            .step("check", prove, proof::clear)
             .point_of_no_return()
             .step_without_undo("publish", publish),
         Workflow::new(JobKind::MaskCheck).step_without_undo("resolve", resolve).step(
@@ -197,7 +201,7 @@ fn discard(context: &Context) -> Result<(), Failure> {
 }
 
 /// A private server on a new clone of what was resolved, replayed to its moment. What an attempt before this one left
-/// is removed (invariant 3).
+/// is removed (invariant 4).
 fn open(context: &Context, kind: &Kind) -> Result<Arc<dyn Server>, Failure> {
     discard(context)?;
     let (parts, resolved): (_, Resolved) = (context.app(), context.need(RESOLVED)?);
@@ -216,10 +220,10 @@ fn mask(context: &Context) -> Result<(), Failure> {
     let (kind, rules) =
         (Kind::of(parts, input.source.into())?, rules(parts, input.source, &input.rules)?);
     let server = open(context, &kind)?;
-    let secret = key(parts, rules.key_name())?;
+    let key = keys::key(parts, rules.key_name())?;
     let (started, started_at) = (parts.elapsed_ms(), parts.now());
     let mut told_at = None;
-    let masked = rules.mask(&*server, &secret, &mut |tables| {
+    let masked = rules.mask(&*server, &key.secret, &mut |tables| {
         context.check_cancelled()?;
         tell(context, tables, &mut told_at)
     })?;
@@ -234,6 +238,7 @@ fn mask(context: &Context) -> Result<(), Failure> {
         DONE,
         &Done {
             key: rules.key_name().to_owned(),
+            key_version: key.version,
             started_at,
             took_ms: parts.elapsed_ms() - started,
             values: masked.values,
@@ -311,28 +316,54 @@ fn shown(table: &MaskedTable) -> MaskedRows {
     MaskedRows { name, rows, rows_total, state }
 }
 
-/// The key of a name; made when it is first asked for. It stays when the masked dSource goes, so that one made again
-/// shows the same masks.
-fn key(parts: &Parts, name: &str) -> Result<Secret, Failure> {
-    let place = masking_key(name);
-    if let Some(key) = parts.catalog.secret(&place)? {
-        return Ok(key);
+/// Checks the image before it is published.
+fn prove(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    let (image, resolved): (SnapshotId, Resolved) = (context.need(IMAGE)?, context.need(RESOLVED)?);
+    let source: Dsource = parts.catalog.get(input.source)?;
+    // As if it were the source's: that is what it shares blocks with.
+    let snapshot = Snapshot {
+        owner: source.id.into(),
+        ..masked_snapshot(image, (&source, source.timeflow), &resolved, parts.now())
+    };
+    let found = proof::prove(context, &snapshot, image)?;
+    proof::clear(context)?;
+    if !found.damage.is_empty() {
+        let damage = first(&found.damage);
+        return Err(Failure::new(
+            ErrorKind::DataDamaged,
+            format!("the masked image did not pass its checks: {damage}"),
+            "check the source itself, and mask it again",
+        ));
     }
-    let key = random_key();
-    parts.catalog.put_secret(&place, &key)?;
-    Ok(key)
+    context.set(PROOF, &found)
 }
 
-/// A key that nobody can guess, in hexadecimal digits.
-pub fn random_key() -> Secret {
-    Secret::new(
-        random_bytes::<KEY_BYTES>().iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
-    )
+/// The record of a masked image.
+fn masked_snapshot(
+    image: SnapshotId,
+    (owner, timeflow): (&Dsource, Option<TimeflowId>),
+    resolved: &Resolved,
+    now: Timestamp,
+) -> Snapshot {
+    Snapshot {
+        id: image,
+        owner: owner.id.into(),
+        timeflow: timeflow.unwrap_or(TimeflowId(0)),
+        position: resolved.position,
+        replay_from: resolved.position.log,
+        epoch: 0,
+        kind: SnapshotKind::Masked,
+        taken_at: now,
+        readiness: Readiness::Pending,
+        unchecked: Vec::new(),
+    }
 }
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     let (image, done): (SnapshotId, Done) = (context.need(IMAGE)?, context.need(DONE)?);
+    let found: Proof = context.need(PROOF)?;
     let resolved: Resolved = context.need(RESOLVED)?;
     let base = snapshots::find(parts, resolved.snapshot).ok();
     let source: Dsource = parts.catalog.get(input.source)?;
@@ -361,16 +392,10 @@ fn publish(context: &Context) -> Result<(), Failure> {
         let masked = Dsource { timeflow: Some(timeflow), ..masked };
         tx.put(&masked)?;
         tx.put(&Snapshot {
-            id: image,
-            owner: masked.id.into(),
-            timeflow,
-            position: resolved.position,
-            replay_from: resolved.position.log,
             epoch: base.as_ref().map_or(0, |base| base.epoch),
-            kind: SnapshotKind::Masked,
-            taken_at: now,
-            readiness: Readiness::Ready { image, proven: false },
-            unchecked: Vec::new(),
+            readiness: Readiness::Ready { image, proven: found.whole },
+            unchecked: found.unchecked.clone(),
+            ..masked_snapshot(image, (&masked, Some(timeflow)), &resolved, now)
         })?;
         for old in tx.list_of::<MaskReport>(masked.id)? {
             // Kept as long as the image.
@@ -390,6 +415,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
             last,
         })
     })?;
+    parts.clear(&input.name, Topic::Renewal);
     context.set(SNAPSHOT, &image)
 }
 
@@ -411,6 +437,7 @@ fn report(
         engine_version: env!("CARGO_PKG_VERSION").to_owned(),
         rules_sha256: signed::sha256(&input.rules),
         key: done.key.clone(),
+        key_version: done.key_version,
         accepted_by: input.by.clone(),
         started_at: done.started_at,
         ended_at: now,
@@ -443,7 +470,7 @@ fn masked_of(source: &Dsource, input: &Input, now: Timestamp) -> Dsource {
     }
 }
 
-fn timeflow_of(masked: &Dsource, id: offshoot_types::TimeflowId, now: Timestamp) -> Timeflow {
+fn timeflow_of(masked: &Dsource, id: TimeflowId, now: Timestamp) -> Timeflow {
     Timeflow {
         id,
         owner: masked.id.into(),

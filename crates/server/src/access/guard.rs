@@ -539,6 +539,14 @@ impl EngineService for Guard {
         self.service.mask_report(name, format, snapshot)
     }
 
+    fn list_mask_keys(&self) -> Result<Vec<api::MaskKey>, Failure> {
+        self.service.list_mask_keys()
+    }
+
+    fn rotate_mask_key(&self, name: &str) -> Result<api::MaskKey, Failure> {
+        self.service.rotate_mask_key(name)
+    }
+
     fn mask_report_key(&self) -> Result<api::MaskReportKey, Failure> {
         self.service.mask_report_key()
     }

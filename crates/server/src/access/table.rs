@@ -92,6 +92,8 @@ const TABLE: &[Row] = &[
     (Method::GET, routes::MASK_PREVIEW, Right::Operate, "mask preview show"),
     (Method::GET, routes::MASK, Right::Survey, "mask show"),
     (Method::GET, routes::MASK_REPORT, Right::Survey, "mask report"),
+    (Method::GET, routes::MASK_KEYS, Right::Survey, "mask key list"),
+    (Method::POST, routes::MASK_KEY_ROTATE, Right::Administer, "mask key rotate"),
     (Method::GET, routes::MASK_REPORT_KEY, Right::Survey, "mask report key"),
     (Method::GET, routes::BOOKMARKS, Right::Look, "bookmark list"),
     (Method::POST, routes::BOOKMARKS, Right::Use, "bookmark create"),

@@ -1,5 +1,6 @@
 //! Masking.
 
+pub(crate) mod keys;
 pub(crate) mod report;
 
 use crate::endpoints::Service;

@@ -70,6 +70,11 @@ pub(super) fn request(request: api::ApplyMask) -> MaskRequest {
     MaskRequest { from, name, snapshot, rules, every_ms, by: String::new() }
 }
 
+pub(super) fn key(view: offshoot_engine::MaskKeyView) -> api::MaskKey {
+    let offshoot_engine::MaskKeyView { name, version, made_at, used_by } = view;
+    api::MaskKey { name, version, made_at, used_by }
+}
+
 pub(super) fn mask(view: MaskView) -> api::Mask {
     let MaskView { name, source, state, problem, masking, tables, took_ms } = view;
     let rows_masked: u64 = tables.iter().map(|table| table.rows).sum();

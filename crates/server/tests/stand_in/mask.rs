@@ -19,6 +19,7 @@ pub fn report(mask: &Mask, format: MaskReportFormat) -> SignedMaskReport {
         engine_version: "0.1.0".to_owned(),
         rules_sha256: "00".to_owned(),
         key: "main".to_owned(),
+        key_version: 1,
         accepted_by: "eve".to_owned(),
         started_at: time(),
         ended_at: time(),

@@ -598,6 +598,18 @@ impl EngineService for StandIn {
         Ok(mask::report(&self.show_mask(name)?, format))
     }
 
+    fn list_mask_keys(&self) -> Result<Vec<MaskKey>, Failure> {
+        Ok(vec![self.rotate_mask_key("main")?])
+    }
+
+    fn rotate_mask_key(&self, name: &str) -> Result<MaskKey, Failure> {
+        if name == "nobody" {
+            return Err(missing("key", name));
+        }
+        let used_by = vec!["prod-masked".to_owned()];
+        Ok(MaskKey { name: name.to_owned(), version: 2, made_at: Some(time()), used_by })
+    }
+
     fn mask_report_key(&self) -> Result<MaskReportKey, Failure> {
         Ok(MaskReportKey { algorithm: "ed25519".to_owned(), public_key: "00".to_owned() })
     }

@@ -2,7 +2,7 @@
 
 use super::Masks;
 use crate::core::keys::REPORT_KEY;
-use crate::jobs::mask::random_key;
+use crate::jobs::mask::keys::random_key;
 use offshoot_catalog::Error;
 use offshoot_domain::signed::SigningKey;
 use offshoot_domain::{Dsource, DsourceState, MaskReport, Masking, Secret};

@@ -76,6 +76,7 @@ fn report(view: ReportView) -> api::MaskReport {
         engine_version: report.engine_version,
         rules_sha256: report.rules_sha256,
         key: report.key,
+        key_version: report.key_version,
         accepted_by: report.accepted_by,
         started_at: report.started_at,
         ended_at: report.ended_at,

@@ -47,7 +47,7 @@ fn summary(report: &MaskReport) -> String {
         ("Server", report.server_version.clone()),
         ("Offshoot", report.engine_version.clone()),
         ("Rules, SHA-256", report.rules_sha256.clone()),
-        ("Key", report.key.clone()),
+        ("Key", format!("{}, version {}", report.key, report.key_version)),
         ("Rules applied by", report.accepted_by.clone()),
         ("Began", report.started_at.to_string()),
         ("Ended", report.ended_at.to_string()),
