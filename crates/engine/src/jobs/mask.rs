@@ -71,13 +71,16 @@ pub struct Input {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Done {
     key: String,
+    #[serde(default)]
     key_version: u32,
+    #[serde(default)]
     started_at: Timestamp,
     took_ms: u64,
     values: u64,
     tables: Vec<MaskedRows>,
     idle: Vec<String>,
     unruled: Vec<String>,
+    #[serde(default)]
     facts: MaskFacts,
 }
 
