@@ -167,9 +167,21 @@ key = "main"
 [tables."postgres.public.people".columns]
 name = "full-name"
 zip = {algorithm = "secure-lookup", values = {file = "lists/zips.txt"}}
+[tables.lists.columns]
+mails = {algorithm = "array", rule = "email"}
+born = {algorithm = "array", rule = {algorithm = "date-shift", min = "-9d", max = "9d"}}
 [tables."other.public.people"]
 empty = true
 "#;
+    let source = bed.source.connect("postgres").unwrap();
+    source
+        .execute(
+            "CREATE TABLE lists (id int PRIMARY KEY, mails varchar(60)[] UNIQUE, born date[]);
+             INSERT INTO lists SELECT n, ARRAY['zyx.secret@' || n, NULL, '', 'zyx.secret@\"\\,{x}'], \
+               ARRAY[[date '2000-01-01', date '2000-01-02']] FROM generate_series(1, 9) n",
+        )
+        .unwrap();
+    drop(source);
     let path = file(&bed, "masking.toml");
     std::fs::write(&path, rules).unwrap();
     run(&bed, &["mask", "check", &path, "--from", "shop"]).unwrap();
@@ -179,6 +191,12 @@ empty = true
     let masked =
         "SELECT count(*) FROM people WHERE zip IN ('00001', '00002') AND name NOT LIKE 'Zyx%'";
     assert_eq!(db.number(masked).unwrap(), 12);
+    let lists = "SELECT count(*) FROM lists WHERE mails::text NOT LIKE '%zyx%' AND mails[2] IS NULL \
+                 AND mails[3] = '' AND mails[1] LIKE '%@example.com' AND array_dims(born) = '[1:1][1:2]' \
+                 AND born[1][1] <> date '2000-01-01' \
+                 AND abs(born[1][2] - date '2000-01-02') BETWEEN 1 AND 9";
+    assert_eq!(db.number(lists).unwrap(), 9);
+    assert_eq!(db.number("SELECT count(DISTINCT mails[4]) FROM lists").unwrap(), 1);
     drop(db);
     std::fs::remove_file(file(&bed, "lists/zips.txt")).unwrap();
     let refused = run(&bed, &["mask", "check", &path, "--from", "shop"]).unwrap_err();

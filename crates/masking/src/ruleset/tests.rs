@@ -26,7 +26,10 @@ fn yaml_and_json_are_read() {
 #[test]
 fn a_wrong_rule_is_named_with_what_is_possible() {
     let cases = [
-        ("scramble", "there is no algorithm 'scramble': possible are: address, binary-lookup"),
+        (
+            "scramble",
+            "there is no algorithm 'scramble': possible are: address, array, binary-lookup",
+        ),
         (
             "{algorithm: email, domian: x}",
             "'email' has no parameter 'domian': possible are: domain",
