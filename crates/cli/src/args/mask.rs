@@ -19,7 +19,10 @@ pub enum MaskCommand {
     Apply(ApplyArgs),
     Report(ReportArgs),
     /// Show the keys that values are masked with, and make new ones
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  offshoot mask key list\n  offshoot mask key rotate main"
+    )]
     Key(KeyCommand),
     /// Show what is masked, with which rules, and how far a run is
     #[command(
