@@ -1,7 +1,7 @@
 //! The grammar of `offshoot bench`.
 
 use crate::benchmarks::{
-    clone_size, compare, confinement, encryption, fill, fragmentation, io, link, load, many,
+    clone_size, compare, confinement, encryption, fill, fragmentation, io, link, load, many, mask,
     moments, neighbours, pgbench, provision, quick, replay, restart, scripts, suite,
 };
 use clap::Subcommand;
@@ -24,6 +24,7 @@ pub enum BenchCommand {
     Pgbench(pgbench::Arguments),
     CloneSize(clone_size::Arguments),
     Many(many::Arguments),
+    Mask(mask::Arguments),
     Moments(moments::Arguments),
     Neighbours(neighbours::Arguments),
     Confinement(confinement::Arguments),

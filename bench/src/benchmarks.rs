@@ -10,6 +10,7 @@ pub mod io;
 pub mod link;
 pub mod load;
 pub mod many;
+pub mod mask;
 pub mod moments;
 pub mod neighbours;
 pub mod pgbench;
@@ -68,6 +69,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::Pgbench(a) => finish(command, &a.setting, json),
         BenchCommand::CloneSize(a) => finish(command, &a.setting, json),
         BenchCommand::Many(a) => finish(command, &a.setting, json),
+        BenchCommand::Mask(a) => finish(command, &a.setting, json),
         BenchCommand::Moments(a) => finish(command, &a.setting, json),
         BenchCommand::Neighbours(a) => finish(command, &a.setting, json),
         BenchCommand::Confinement(a) => finish(command, &a.setting, json),
@@ -91,6 +93,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::Pgbench(arguments) => pgbench::run(arguments),
         BenchCommand::CloneSize(arguments) => clone_size::run(arguments),
         BenchCommand::Many(arguments) => many::run(arguments),
+        BenchCommand::Mask(arguments) => mask::run(arguments),
         BenchCommand::Moments(arguments) => moments::run(arguments),
         BenchCommand::Neighbours(arguments) => neighbours::run(arguments),
         BenchCommand::Confinement(arguments) => confinement::run(arguments),

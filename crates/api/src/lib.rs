@@ -46,8 +46,13 @@ pub use group::{
 };
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
+pub use mask::keys::{MaskKey, MaskKeyList};
 pub use mask::looking::{
     DiscoverMask, Discovery, FoundColumn, MaskPreview, PreviewColumn, PreviewMask, PreviewValue,
+};
+pub use mask::report::{
+    MaskReport, MaskReportAnonymity, MaskReportColumn, MaskReportFormat, MaskReportKey,
+    MaskReportRemoved, MaskReportTable, SignedMaskReport,
 };
 pub use mask::{ApplyMask, Mask, MaskList, MaskMode, MaskState, MaskTable, MaskTableState};
 pub use moment::{Moment, Position};

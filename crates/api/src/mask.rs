@@ -1,6 +1,8 @@
 //! Masking.
 
+pub mod keys;
 pub mod looking;
+pub mod report;
 
 use crate::ErrorDetail;
 use jiff::Timestamp;

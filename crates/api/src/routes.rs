@@ -90,6 +90,14 @@ pub const MASK: &str = "/api/v1/masks/{name}";
 pub const DIFFS: &str = "/api/v1/diffs";
 /// GET: what differs.
 pub const DIFF: &str = "/api/v1/diffs/{id}";
+/// GET: the signed report of one.
+pub const MASK_REPORT: &str = "/api/v1/masks/{name}/report";
+/// GET: the keys that masked dSources use.
+pub const MASK_KEYS: &str = "/api/v1/mask-keys";
+/// POST: make another key of a name.
+pub const MASK_KEY_ROTATE: &str = "/api/v1/mask-keys/{name}/rotate";
+/// GET: what the signatures of reports are checked with.
+pub const MASK_REPORT_KEY: &str = "/api/v1/mask-report-key";
 /// GET: all bookmarks; POST: set one.
 pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 /// GET: one bookmark; DELETE: delete.

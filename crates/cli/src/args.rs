@@ -22,7 +22,8 @@ pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
 pub use job::JobCommand;
 pub use mask::{
     ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, DiscoverArgs as MaskDiscoverArgs,
-    InitArgs as MaskInitArgs, MaskCommand, PreviewArgs as MaskPreviewArgs,
+    InitArgs as MaskInitArgs, KeyCommand as MaskKeyCommand, MaskCommand,
+    PreviewArgs as MaskPreviewArgs, ReportArgs as MaskReportArgs,
 };
 pub use moment::{MomentArgs, TimeArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};

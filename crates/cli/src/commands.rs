@@ -19,7 +19,7 @@ mod snapshot;
 mod timeflow;
 mod vdb;
 
-use crate::args::{Cli, Command, DemoArgs, JobArgs, MaskCommand, PoolCommand};
+use crate::args::{Cli, Command, DemoArgs, JobArgs, MaskCommand, MaskReportArgs, PoolCommand};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::target;
@@ -44,6 +44,12 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
             return pool::check(&cli.target, secret_key.clone(), output);
         }
         Command::Mask(MaskCommand::Init(args)) => mask::init(&args, output)?,
+        Command::Mask(MaskCommand::Schema) => mask::schema()?,
+        Command::Mask(MaskCommand::Report(MaskReportArgs {
+            verify: Some(file),
+            key: Some(key),
+            ..
+        })) => mask::verify_with(&file, &key, output)?,
         command => {
             let client = Client::new(target::resolve(&cli.target)?)?;
             let session = Session { client, output };

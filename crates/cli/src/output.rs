@@ -55,6 +55,13 @@ fn write_out(text: &str) {
     let _ = stdout.flush();
 }
 
+/// Writes a document of which every byte counts.
+pub fn write_exactly(document: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(document.as_bytes());
+    let _ = stdout.flush();
+}
+
 /// A list as aligned columns without lines, so that it can be cut and searched.
 pub fn table(heads: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();

@@ -5,11 +5,12 @@ use offshoot_api::{
     AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, ConsoleCode,
     CreateBookmark, CreateDiff, CreateGroup, CreateToken, CreatedToken, Diff, DiscoverMask,
     Discovery, Dsource, DsourceList, Group, GroupList, Job, JobAccepted, JobList, Ledger,
-    LinkDsource, Mask, MaskList, MaskPreview, Policy, PolicyList, PoolStatus, PreviewMask,
-    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
-    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
-    Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList,
-    Vdb, VdbGroup, VdbGroupList, VdbList, VdbLog, routes,
+    LinkDsource, Mask, MaskKey, MaskKeyList, MaskList, MaskPreview, MaskReportFormat,
+    MaskReportKey, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
+    RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool,
+    ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb, SignedMaskReport, Snapshot, SnapshotList,
+    Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup,
+    VdbGroupList, VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -336,6 +337,39 @@ impl Client {
     /// What such a job found.
     pub fn show_diff(&self, job: JobId) -> Result<Diff, Failure> {
         self.get(&routes::fill(routes::DIFF, &job.to_string()))
+    }
+
+    /// The signed report of one, or of one of its images.
+    pub fn mask_report(
+        &self,
+        name: &str,
+        format: MaskReportFormat,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<SignedMaskReport, Failure> {
+        let mut path = routes::fill(routes::MASK_REPORT, name);
+        path += match format {
+            MaskReportFormat::Json => "?format=json",
+            MaskReportFormat::Html => "?format=html",
+        };
+        if let Some(snapshot) = snapshot {
+            path += &format!("&snapshot={snapshot}");
+        }
+        self.get(&path)
+    }
+
+    /// The keys that masked dSources use, by name.
+    pub fn list_mask_keys(&self) -> Result<MaskKeyList, Failure> {
+        self.get(routes::MASK_KEYS)
+    }
+
+    /// Makes another key of a name and forgets the one before.
+    pub fn rotate_mask_key(&self, name: &str) -> Result<MaskKey, Failure> {
+        self.post(&routes::fill(routes::MASK_KEY_ROTATE, name))
+    }
+
+    /// What the signatures of reports are checked with.
+    pub fn mask_report_key(&self) -> Result<MaskReportKey, Failure> {
+        self.get(routes::MASK_REPORT_KEY)
     }
 
     /// Gives a name to a moment of a dSource or VDB.

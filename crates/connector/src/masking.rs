@@ -1,7 +1,7 @@
 //! Replacing what a copy may not show.
 
 use crate::{DataDir, Server};
-use offshoot_domain::{Discovered, Secret};
+use offshoot_domain::{Discovered, MaskFacts, Secret};
 use offshoot_types::Failure;
 use std::fmt;
 use std::sync::Arc;
@@ -141,6 +141,8 @@ pub struct Masked {
     pub idle: Vec<String>,
     /// What looks as if it had to be masked and has no rule: the column, and why.
     pub unruled: Vec<String>,
+    /// What a report tells of it.
+    pub facts: MaskFacts,
 }
 
 /// How far a table has come.

@@ -10,6 +10,7 @@ mod connector_state;
 mod dsource;
 mod exposure;
 mod group;
+mod mask_report;
 mod masking;
 mod moment;
 mod name;
@@ -18,6 +19,7 @@ mod pace;
 mod planner;
 mod policy;
 mod secret;
+pub mod signed;
 mod snapshot;
 mod timeflow;
 mod units;
@@ -30,6 +32,9 @@ pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
 pub use group::{Group, VdbGroup};
+pub use mask_report::{
+    Anonymity, MaskFacts, MaskReport, MaskedColumnFacts, MaskedTableFacts, Removed,
+};
 pub use masking::{
     Discovered, FoundColumn, MaskedRows, MaskedRowsState, Masking, MaskingRun, is_masked,
     masked_identity,

@@ -22,6 +22,9 @@ pub struct Masking {
     /// How often it is renewed; none: when somebody asks.
     #[serde(default)]
     pub every_ms: Option<u64>,
+    /// Who applied the rules.
+    #[serde(default)]
+    pub accepted_by: String,
     /// The last run that gave an image.
     pub last: MaskingRun,
 }

@@ -47,6 +47,8 @@ pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};
 pub use face::engine::{Engine, EngineView, run_keeper};
 pub use face::groups::{GroupProvisionRequest, GroupView, Groups, VdbGroupView};
 pub use face::jobs::{Jobs, snapshot_taken};
+pub use face::masks::keys::MaskKeyView;
+pub use face::masks::report::ReportView;
 pub use face::masks::{MaskRequest, MaskState, MaskView, Masks, PreviewRequest};
 pub use face::opening::EngineOptions;
 pub use face::policies::{Policies, PolicyView};

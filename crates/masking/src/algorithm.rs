@@ -50,6 +50,17 @@ pub(crate) enum Uniqueness {
     Permutation,
 }
 
+impl Uniqueness {
+    /// The word for it in documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            Uniqueness::Lossy => "lossy",
+            Uniqueness::Distinct => "distinct",
+            Uniqueness::Permutation => "permutation",
+        }
+    }
+}
+
 /// How long masks get, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {

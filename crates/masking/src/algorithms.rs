@@ -1,6 +1,7 @@
 //! The algorithms. Each says what it does, whether it keeps values apart, which types it takes and what somebody who
 //! has its output, but not the key, learns.
 
+mod array;
 mod binary_lookup;
 mod chain;
 mod character_mapping;
@@ -40,6 +41,7 @@ pub use tokenize::detokenize;
 /// Every algorithm, sorted by name.
 pub(crate) static ENTRIES: &[&Entry] = &[
     &places::ADDRESS,
+    &array::ENTRY,
     &binary_lookup::ENTRY,
     &chain::ENTRY,
     &character_mapping::ENTRY,
@@ -70,6 +72,17 @@ pub(crate) static ENTRIES: &[&Entry] = &[
     &tokenize::ENTRY,
     &xml::ENTRY,
 ];
+
+/// What somebody who has the masks of an algorithm, but not the key, learns.
+pub(crate) fn learned(name: &str) -> String {
+    const EQUALS: &str = "which rows had equal values";
+    let tells = ENTRIES.iter().find(|entry| entry.name == name).map_or("", |entry| entry.tells);
+    match (name, tells) {
+        ("null" | "constant" | "sql" | "keep", _) => tells.to_owned(),
+        (_, "nothing" | "") => EQUALS.to_owned(),
+        _ => format!("{EQUALS}; {tells}"),
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,15 @@
 //! Holding rules against tables.
 //!
 //! Of several rules for a column the nearest one is taken: one for the table's very name before one for a pattern of
-//! tables, then one for the column's very name before one for a pattern of columns. Two that are equally near are a
+//! tables, then one that names the database before one that does not, then one for the column's very name before one for
+//! a pattern of columns. Two that are equally near are a
 //! problem, never a choice. A table that a pattern empties is emptied, whatever other patterns mask in it; a rule for the
 //! table's very name decides before both.
 
 mod fitted;
 
 use crate::algorithm::{Length, Target, Uniqueness};
+use crate::algorithms;
 use crate::discovery;
 use crate::facts::{ColumnFacts, TableFacts};
 use crate::key::MaskingKey;
@@ -25,6 +27,19 @@ pub struct Bound {
     pub idle: Vec<String>,
     /// Columns without a rule that look as if they needed one, and why.
     pub unruled: Vec<String>,
+    /// Columns that rules keep as they are.
+    pub kept: Vec<String>,
+    /// Columns that together could name a person: how many rows share each combination is to be counted.
+    pub quasi_identifiers: Vec<BoundQuasiIdentifiers>,
+}
+
+/// Columns of a table that together could name a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundQuasiIdentifiers {
+    /// Which of the tables.
+    pub table: usize,
+    /// Which of its columns.
+    pub columns: Vec<usize>,
 }
 
 /// A table to treat.
@@ -57,20 +72,43 @@ pub struct BoundColumn {
     pub column: usize,
     /// The name of the algorithm, for reports and errors.
     pub algorithm: String,
+    /// `permutation`, `distinct` or `lossy`.
+    pub uniqueness: &'static str,
+    /// What somebody who has its masks, but not the key, learns.
+    pub learned: String,
     /// How.
     pub mask: Mask,
 }
 
 impl Ruleset {
-    /// Holds the rules against tables.
+    /// Holds the rules against tables of a database without a name.
     pub fn bind(&self, tables: &[TableFacts], key: &MaskingKey) -> Bound {
+        self.bind_in("", tables, key)
+    }
+
+    /// Holds the rules against the tables of a database.
+    pub fn bind_in(&self, database: &str, tables: &[TableFacts], key: &MaskingKey) -> Bound {
         let met = self.tables.iter().map(|rule| Met::new(rule.columns.len())).collect();
-        let mut binder = Binder { ruleset: self, key, met, bound: Bound::default() };
+        let mut binder = Binder { ruleset: self, database, key, met, bound: Bound::default() };
         for (index, table) in tables.iter().enumerate() {
             binder.table(index, table);
         }
         binder.note_idle();
         binder.bound
+    }
+}
+
+impl TableRule {
+    /// Whether it is for a table, with or without its database.
+    fn is_for(&self, database: &str, table: &str) -> bool {
+        self.pattern.matches(table) || self.names_database(database, table)
+    }
+
+    /// Whether it names a table and its database. A schema or table may have a dot in its name, so
+    /// `a.b.c` may be either.
+    fn names_database(&self, database: &str, table: &str) -> bool {
+        let qualified = self.qualified.as_ref();
+        qualified.is_some_and(|pattern| pattern.matches(&format!("{database}.{table}")))
     }
 }
 
@@ -89,14 +127,15 @@ impl Met {
 /// A column's rule.
 #[derive(Clone, Copy)]
 struct Chosen<'a> {
-    /// Whether it names the table itself, and the column itself.
-    nearness: (bool, bool),
+    /// Whether it names the table itself, its database, and the column itself.
+    nearness: (bool, bool, bool),
     rule: &'a ColumnRule,
     table: &'a TableRule,
 }
 
 struct Binder<'a> {
     ruleset: &'a Ruleset,
+    database: &'a str,
     key: &'a MaskingKey,
     met: Vec<Met>,
     bound: Bound,
@@ -107,7 +146,7 @@ impl<'a> Binder<'a> {
         let name = format!("{}.{}", table.schema, table.name);
         let mut rules = Vec::new();
         for (at, rule) in self.ruleset.tables.iter().enumerate() {
-            if rule.pattern.matches(&name) {
+            if rule.is_for(self.database, &name) {
                 self.met[at].table = true;
                 rules.push((at, rule));
             }
@@ -121,9 +160,10 @@ impl<'a> Binder<'a> {
         }
         let mut chosen: Vec<Option<Chosen<'a>>> = Vec::new();
         for column in &table.columns {
-            chosen.push(self.rule(&format!("{name}.{}", column.name), &rules, column));
+            chosen.push(self.rule(&format!("{name}.{}", column.name), &rules, (&name, column)));
         }
         self.note_missing(&name, &rules, table);
+        self.quasi_identifiers(index, &name, &rules, table);
         let Some(condition) = self.condition(&name, &chosen) else { return };
         let mut columns = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
@@ -136,10 +176,14 @@ impl<'a> Binder<'a> {
             };
             let target = Target { column, columns: &table.columns, key: self.key };
             match bind_column(rule, &target, condition.is_some()) {
-                Ok(None) => {}
-                Ok(Some(mask)) => {
-                    columns.push(BoundColumn { column: at, algorithm: rule.name.clone(), mask });
-                }
+                Ok(None) => self.bound.kept.push(place),
+                Ok(Some(mask)) => columns.push(BoundColumn {
+                    column: at,
+                    algorithm: rule.name.clone(),
+                    uniqueness: rule.algorithm.uniqueness().word(),
+                    learned: algorithms::learned(&rule.name),
+                    mask,
+                }),
                 Err(why) => {
                     self.bound.problems.push(format!("{place}: '{}': {why}", rule.name));
                 }
@@ -148,6 +192,35 @@ impl<'a> Binder<'a> {
         if !columns.is_empty() {
             let treatment = Treatment::Mask { condition, columns };
             self.bound.tables.push(BoundTable { table: index, treatment });
+        }
+    }
+
+    /// Columns that rules name as quasi-identifiers. A pattern of tables holds for those that have all of them.
+    fn quasi_identifiers(
+        &mut self,
+        index: usize,
+        name: &str,
+        rules: &[(usize, &TableRule)],
+        table: &TableFacts,
+    ) {
+        for (_, rule) in rules {
+            for names in &rule.quasi_identifiers {
+                let place = |one: &String| table.columns.iter().position(|at| at.name == *one);
+                let missing = names.iter().find(|one| place(one).is_none());
+                if let Some(missing) = missing {
+                    if rule.pattern.is_exact() {
+                        self.bound.problems.push(format!(
+                            "{name}: `quasi_identifiers` names a column '{missing}' that the table does not have"
+                        ));
+                    }
+                    continue;
+                }
+                let columns: Vec<usize> = names.iter().filter_map(place).collect();
+                let one = BoundQuasiIdentifiers { table: index, columns };
+                if !self.bound.quasi_identifiers.contains(&one) {
+                    self.bound.quasi_identifiers.push(one);
+                }
+            }
         }
     }
 
@@ -182,7 +255,7 @@ impl<'a> Binder<'a> {
         &mut self,
         place: &str,
         rules: &[(usize, &'a TableRule)],
-        column: &ColumnFacts,
+        (of, column): (&str, &ColumnFacts),
     ) -> Option<Chosen<'a>> {
         let mut best: Option<Chosen<'a>> = None;
         let mut rival: Option<&'a TableRule> = None;
@@ -192,7 +265,11 @@ impl<'a> Binder<'a> {
                     continue;
                 }
                 self.met[*at].columns[number] = true;
-                let nearness = (table.pattern.is_exact(), rule.pattern.is_exact());
+                let nearness = (
+                    table.pattern.is_exact(),
+                    table.names_database(self.database, of),
+                    rule.pattern.is_exact(),
+                );
                 match &best {
                     Some(known) if known.nearness > nearness => {}
                     Some(known) if known.nearness == nearness => rival = Some(*table),

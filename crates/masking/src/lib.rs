@@ -1,6 +1,6 @@
 //! Masking rules as pure functions: no I/O, no clock, no database.
 //!
-//! A [`Ruleset`] is read from YAML, then bound to the tables of a copy and a [`MaskingKey`]. The [`Bound`] result says
+//! A [`Ruleset`] is read from YAML, JSON or TOML, then bound to the tables of a copy and a [`MaskingKey`]. The [`Bound`] result says
 //! what keeps the rules from being applied, what they do not reach, and holds a [`Mask`] for every column.
 //!
 //! Invariants:
@@ -15,6 +15,7 @@ mod algorithm;
 mod algorithms;
 mod bind;
 pub mod discovery;
+mod document;
 mod facts;
 mod key;
 mod mask;
@@ -24,11 +25,14 @@ mod parameters;
 mod pattern;
 mod permutation;
 mod ruleset;
+mod schema;
 mod shape;
 
 pub use algorithms::detokenize;
-pub use bind::{Bound, BoundColumn, BoundTable, Treatment};
+pub use bind::{Bound, BoundColumn, BoundQuasiIdentifiers, BoundTable, Treatment};
+pub use document::assemble;
 pub use facts::{ColumnFacts, TableFacts, TypeClass};
 pub use key::MaskingKey;
 pub use mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 pub use ruleset::Ruleset;
+pub use schema::schema;

@@ -1,7 +1,11 @@
 //! A YAML document as a tree that keeps its order.
 
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
+
+/// What TOML calls the only field of a date.
+const TOML_DATE: &str = "$__toml_private_datetime";
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +45,19 @@ impl Node {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+/// As JSON. Numbers are written as texts: every rule takes either.
+impl Serialize for Node {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Node::Null => serializer.serialize_unit(),
+            Node::Bool(flag) => serializer.serialize_bool(*flag),
+            Node::Number(text) | Node::Text(text) => serializer.serialize_str(text),
+            Node::List(list) => serializer.collect_seq(list),
+            Node::Map(map) => serializer.collect_map(map.iter().map(|(name, node)| (name, node))),
+        }
     }
 }
 
@@ -110,6 +127,11 @@ impl<'de> Visitor<'de> for NodeVisitor {
         while let Some(name) = entries.next_key::<Node>()? {
             let name = name.scalar().ok_or_else(|| A::Error::custom("a key is not a text"))?;
             map.push((name, entries.next_value()?));
+        }
+        if let [(name, Node::Text(date))] = &map[..]
+            && name == TOML_DATE
+        {
+            return Ok(Node::Text(date.clone()));
         }
         Ok(Node::Map(map))
     }

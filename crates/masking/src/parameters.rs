@@ -1,6 +1,7 @@
 //! Reading what a rule says.
 
 use crate::algorithm::Algorithm;
+use crate::document::list_file;
 use crate::node::Node;
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ impl Wrong {
 pub(crate) struct Entry {
     /// Its name in rules.
     pub name: &'static str,
+    /// What somebody who has its masks alone learns, besides which values were equal.
+    pub tells: &'static str,
     /// The parameters it takes.
     pub parameters: &'static [&'static str],
     /// Reads its parameters.
@@ -91,6 +94,11 @@ impl Parameters {
     /// One value or a list of them, as texts.
     pub fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Wrong> {
         let Some(node) = self.take(name) else { return Ok(None) };
+        if let Some(file) = list_file(name, &node) {
+            let what =
+                format!("`{name}` is in a file of its own, {file}, which the engine does not open");
+            return Err(Wrong::new(what, "give the list itself: `offshoot mask` puts it in"));
+        }
         let list = match &node {
             Node::List(list) => list.iter().map(Node::scalar).collect(),
             node => node.scalar().map(|text| vec![text]),

@@ -2,6 +2,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::algorithms;
+use crate::document;
 use crate::node::Node;
 use crate::parameters::{Wrong, algorithm_name, read_rule};
 use crate::pattern::Pattern;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Ruleset {
     key: ObjectName,
+    k: u64,
     pub(crate) tables: Vec<TableRule>,
 }
 
@@ -23,12 +25,16 @@ pub(crate) struct TableRule {
     pub text: String,
     /// Of `schema.table`.
     pub pattern: Pattern,
+    /// Of `database.schema.table`, if the name has so many parts.
+    pub qualified: Option<Pattern>,
     /// Which rows are masked.
     pub condition: Option<String>,
     /// Whether its rows are removed.
     pub empty: bool,
     /// What is done with its columns.
     pub columns: Vec<ColumnRule>,
+    /// Names of columns that together could name a person.
+    pub quasi_identifiers: Vec<Vec<String>>,
 }
 
 /// What is done with columns.
@@ -44,41 +50,34 @@ pub(crate) struct ColumnRule {
     pub algorithm: Arc<dyn Algorithm>,
 }
 
+/// How many rows should share each combination of quasi-identifiers, if the rules do not say.
+const K: u64 = 5;
+const K_MAX: u64 = 1_000_000;
+/// The most columns that can be counted together.
+const QUASI_IDENTIFIERS_MAX: usize = 32;
+
 const EXAMPLE: &str = "begin as in `{version: 1, key: main, tables: {\"public.customers\": {columns: {email: email}}}}`";
 
 impl Ruleset {
-    /// Reads rules in YAML, and so in JSON.
+    /// Reads rules in YAML, and so in JSON, or in TOML.
     ///
     /// # Errors
     /// `InvalidInput` naming table and column, what is wrong and what is possible.
     pub fn parse(text: &str) -> Result<Ruleset, Failure> {
-        let options = serde_saphyr::options! {
-            leading_zero_numbers_as_strings: true,
-            underscored_numbers_as_strings: true,
-            strict_booleans: true,
-            with_snippet: false,
-            budget: serde_saphyr::budget! {
-                max_events: 4_000_000,
-                max_nodes: 2_000_000,
-                max_total_scalar_bytes: 64 << 20,
-                max_depth: 64,
-                max_aliases: 1000,
-            },
-        };
-        let node: Node = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| refuse(format!("the rules cannot be read: {error}"), EXAMPLE))?;
+        let node = document::read(text)?;
         let Node::Map(map) = node else {
             return Err(refuse(format!("the rules are {}", node.title()), EXAMPLE));
         };
-        let (mut version, mut key, mut tables) = (None, None, None);
+        let (mut version, mut key, mut tables, mut k) = (None, None, None, None);
         for (name, node) in map {
             match name.as_str() {
                 "version" => version = Some(node),
                 "key" => key = Some(node),
                 "tables" => tables = Some(node),
+                "k_anonymity" => k = Some(node),
                 _ => {
                     let what = format!("rules have no field '{name}'");
-                    return Err(refuse(what, "possible are: version, key, tables"));
+                    return Err(refuse(what, "possible are: version, key, k_anonymity, tables"));
                 }
             }
         }
@@ -97,7 +96,15 @@ impl Ruleset {
             return Err(refuse("`tables` is missing, or is no map", EXAMPLE));
         };
         let tables = tables.into_iter().map(|(name, node)| table(name, node));
-        let ruleset = Ruleset { key, tables: tables.collect::<Result<_, _>>()? };
+        let k = match k.map(|k| k.scalar().and_then(|k| k.parse().ok())) {
+            None => K,
+            Some(Some(k)) if (2..=K_MAX).contains(&k) => k,
+            Some(_) => {
+                let hint = format!("give a whole number from 2 to {K_MAX}");
+                return Err(refuse("`k_anonymity` is no number it takes", &hint));
+            }
+        };
+        let ruleset = Ruleset { key, k, tables: tables.collect::<Result<_, _>>()? };
         match ruleset.tables.is_empty() {
             true => Err(refuse("`tables` names no table", EXAMPLE)),
             false => Ok(ruleset),
@@ -108,6 +115,11 @@ impl Ruleset {
     pub fn key_name(&self) -> &str {
         self.key.as_str()
     }
+
+    /// How many rows should share each combination of quasi-identifiers at least.
+    pub fn k(&self) -> u64 {
+        self.k
+    }
 }
 
 fn refuse(what: impl Into<String>, hint: &str) -> Failure {
@@ -117,13 +129,15 @@ fn refuse(what: impl Into<String>, hint: &str) -> Failure {
 /// The rules of a table or of several. Without a schema its name stands for a table of `public`.
 fn table(text: String, node: Node) -> Result<TableRule, Failure> {
     let refuse = |what: &str, hint: &str| Err(refuse(format!("table '{text}': {what}"), hint));
-    let fields = "possible are: columns, where, empty";
+    let fields = "possible are: columns, where, empty, quasi_identifiers";
     let Node::Map(map) = node else {
         return refuse(&format!("its rules are {}", node.title()), fields);
     };
     let name = if text.contains('.') { text.clone() } else { format!("public.{text}") };
     let pattern = Pattern::new(&name);
+    let qualified = (name.matches('.').count() >= 2).then(|| Pattern::new(&name));
     let (mut condition, mut empty, mut columns) = (None, false, Vec::new());
+    let mut quasi_identifiers = Vec::new();
     for (name, node) in map {
         match (name.as_str(), node) {
             ("where", Node::Text(expression)) if !expression.trim().is_empty() => {
@@ -134,6 +148,15 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
                 let read = |(name, node)| column(&text, name, node);
                 columns = map.into_iter().map(read).collect::<Result<_, _>>()?;
             }
+            ("quasi_identifiers", node) => match names(node) {
+                Some(names) => quasi_identifiers = names,
+                None => {
+                    return refuse(
+                        "`quasi_identifiers` is no list of lists of columns",
+                        "write `quasi_identifiers: [[born, zip], [city, job]]`",
+                    );
+                }
+            },
             ("where", _) => return refuse("`where` is no SQL condition", "give it in quotes"),
             ("empty", _) => return refuse("`empty` is not `true` or `false`", fields),
             ("columns", _) => {
@@ -142,13 +165,30 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
             _ => return refuse(&format!("it has no field '{name}'"), fields),
         }
     }
-    if empty && (condition.is_some() || !columns.is_empty()) {
+    let counts = !quasi_identifiers.is_empty();
+    if empty && (condition.is_some() || !columns.is_empty() || counts) {
         return refuse("it is emptied, and has other rules", "remove `empty`, or the others");
     }
-    if !empty && columns.is_empty() {
+    if !empty && columns.is_empty() && !counts {
         return refuse("nothing is to be done", "add `columns`, or `empty: true`");
     }
-    Ok(TableRule { text, pattern, condition, empty, columns })
+    Ok(TableRule { text, pattern, qualified, condition, empty, columns, quasi_identifiers })
+}
+
+/// A list of lists of names; a list of names is a list with one.
+fn names(node: Node) -> Option<Vec<Vec<String>>> {
+    let list = |node: &Node| match node {
+        Node::List(names) if (1..=QUASI_IDENTIFIERS_MAX).contains(&names.len()) => {
+            names.iter().map(Node::scalar).collect::<Option<Vec<String>>>()
+        }
+        _ => None,
+    };
+    match &node {
+        Node::List(lists) if lists.iter().all(|one| matches!(one, Node::List(_))) => {
+            lists.iter().map(list).collect()
+        }
+        one => list(one).map(|names| vec![names]),
+    }
 }
 
 fn column(table: &str, text: String, node: Node) -> Result<ColumnRule, Failure> {

@@ -28,6 +28,7 @@ mod plan;
 mod preview;
 mod refusal;
 mod remains;
+mod report;
 mod rewrite;
 mod rows;
 mod run;
@@ -86,7 +87,8 @@ pub fn mask(
     let (idle, unruled) = (idle(&plans), unruled(&plans));
     let run = Run::new(door, files, plans);
     run.watched(tick)?;
-    Ok(Masked { values: run.values(), tables: run.tables(), idle, unruled })
+    let facts = run.facts(rules.k())?;
+    Ok(Masked { values: run.values(), tables: run.tables(), idle, unruled, facts })
 }
 
 /// A plan for each database that has tables, and what keeps all from being done.
@@ -115,12 +117,17 @@ fn plans(
         let facts = facts::Facts::read(&mut Wire::connect(door, &name)?, &name)?;
         plans.push(Plan::new(facts, rules, key));
     }
-    let with_tables = plans.iter().filter(|plan| !plan.facts.relations.is_empty()).count();
+    let several = several(&plans);
     for plan in &plans {
-        let place = database_of(plan, with_tables > 1);
+        let place = database_of(plan, several);
         problems.extend(plan.problems.iter().map(|line| format!("{place}{line}")));
     }
     Ok((plans, problems))
+}
+
+/// Whether several databases have tables.
+fn several(plans: &[Plan]) -> bool {
+    plans.iter().filter(|plan| !plan.facts.relations.is_empty()).count() > 1
 }
 
 /// What comes before the name of a table where several databases have some.
@@ -145,7 +152,7 @@ fn idle(plans: &[Plan]) -> Vec<String> {
 }
 
 fn unruled(plans: &[Plan]) -> Vec<String> {
-    let several = plans.iter().filter(|plan| !plan.facts.relations.is_empty()).count() > 1;
+    let several = several(plans);
     let lines = |plan: &Plan| {
         let place = database_of(plan, several);
         plan.unruled.iter().map(|line| format!("{place}{line}")).collect::<Vec<_>>()

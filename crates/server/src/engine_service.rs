@@ -293,8 +293,10 @@ impl EngineService for LocalEngine {
         self.engine.groups().bookmark(name, &request.bookmark)
     }
 
-    fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
-        self.engine.masks().apply(masks::request(request))
+    fn apply_mask(&self, request: api::ApplyMask, by: &str) -> Result<JobId, Failure> {
+        self.engine
+            .masks()
+            .apply(offshoot_engine::MaskRequest { by: by.to_owned(), ..masks::request(request) })
     }
 
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
@@ -332,6 +334,29 @@ impl EngineService for LocalEngine {
 
     fn show_mask(&self, name: &str) -> Result<api::Mask, Failure> {
         self.engine.masks().show(name).map(masks::mask)
+    }
+
+    fn mask_report(
+        &self,
+        name: &str,
+        format: api::MaskReportFormat,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<api::SignedMaskReport, Failure> {
+        let masks = self.engine.masks();
+        masks::report::signed(masks.report(name, snapshot)?, format, &masks.report_key()?)
+    }
+
+    fn list_mask_keys(&self) -> Result<Vec<api::MaskKey>, Failure> {
+        Ok(self.engine.masks().keys()?.into_iter().map(masks::key).collect())
+    }
+
+    fn rotate_mask_key(&self, name: &str) -> Result<api::MaskKey, Failure> {
+        self.engine.masks().rotate_key(name).map(masks::key)
+    }
+
+    fn mask_report_key(&self) -> Result<api::MaskReportKey, Failure> {
+        let public_key = self.engine.masks().report_key()?.public();
+        Ok(api::MaskReportKey { algorithm: masks::report::ALGORITHM.to_owned(), public_key })
     }
 
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {

@@ -56,15 +56,9 @@ pub(crate) fn router(app: App) -> Router {
         .route(routes::VDB_GROUP_REFRESH, post(group::refresh_vdb_group))
         .route(routes::VDB_GROUP_REWIND, post(group::rewind_vdb_group))
         .route(routes::VDB_GROUP_BOOKMARK, post(group::bookmark_vdb_group))
-        .route(routes::MASKS, get(mask::list_masks).post(mask::apply_mask))
-        .route(routes::MASKS_CHECK, post(mask::check_mask))
-        .route(routes::MASK_DISCOVERIES, post(mask::discover_mask))
-        .route(routes::MASK_DISCOVERY, get(mask::show_discovery))
-        .route(routes::MASK_PREVIEWS, post(mask::preview_mask))
-        .route(routes::MASK_PREVIEW, get(mask::show_preview))
-        .route(routes::MASK, get(mask::show_mask))
         .route(routes::DIFFS, post(diff::create_diff))
         .route(routes::DIFF, get(diff::show_diff))
+        .merge(masks())
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))
@@ -116,6 +110,22 @@ fn people() -> Router<App> {
         .route(routes::AUDIT, get(audit::audit))
         .route(routes::SECRETS, get(secret::secrets))
         .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))
+}
+
+/// What is asked of masking.
+fn masks() -> Router<App> {
+    Router::new()
+        .route(routes::MASKS, get(mask::list_masks).post(mask::apply_mask))
+        .route(routes::MASKS_CHECK, post(mask::check_mask))
+        .route(routes::MASK_DISCOVERIES, post(mask::discover_mask))
+        .route(routes::MASK_DISCOVERY, get(mask::show_discovery))
+        .route(routes::MASK_PREVIEWS, post(mask::preview_mask))
+        .route(routes::MASK_PREVIEW, get(mask::show_preview))
+        .route(routes::MASK, get(mask::show_mask))
+        .route(routes::MASK_REPORT, get(mask::report::mask_report))
+        .route(routes::MASK_KEYS, get(mask::keys::list_mask_keys))
+        .route(routes::MASK_KEY_ROTATE, post(mask::keys::rotate_mask_key))
+        .route(routes::MASK_REPORT_KEY, get(mask::report::mask_report_key))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

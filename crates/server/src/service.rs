@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use offshoot_api::{
     ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup, Diff,
-    DiscoverMask, Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy,
-    PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup,
-    ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets,
-    SetDsource, SetPolicy, SetVdb, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
-    VdbLog,
+    DiscoverMask, Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskKey, MaskPreview,
+    MaskReportFormat, MaskReportKey, Policy, PoolStatus, PreviewMask, ProvisionVdb,
+    ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup,
+    RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
+    SignedMaskReport, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup, VdbLog,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -103,8 +103,8 @@ pub trait EngineService: Send + Sync + 'static {
     /// Sets a bookmark on each of them.
     fn bookmark_vdb_group(&self, name: &str, request: BookmarkVdbGroup) -> Result<JobId, Failure>;
 
-    /// Makes or renews a masked dSource.
-    fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
+    /// Makes or renews a masked dSource; `by` is who asks for it, as reports name it.
+    fn apply_mask(&self, request: ApplyMask, by: &str) -> Result<JobId, Failure>;
     /// Holds rules against a dSource.
     fn check_mask(&self, request: ApplyMask) -> Result<JobId, Failure>;
     /// Looks for what should be masked.
@@ -119,6 +119,19 @@ pub trait EngineService: Send + Sync + 'static {
     fn list_masks(&self) -> Result<Vec<Mask>, Failure>;
     /// One masked dSource.
     fn show_mask(&self, name: &str) -> Result<Mask, Failure>;
+    /// The signed report of one, or of one of its images.
+    fn mask_report(
+        &self,
+        name: &str,
+        format: MaskReportFormat,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<SignedMaskReport, Failure>;
+    /// The keys that masked dSources use, by name.
+    fn list_mask_keys(&self) -> Result<Vec<MaskKey>, Failure>;
+    /// Makes another key of a name.
+    fn rotate_mask_key(&self, name: &str) -> Result<MaskKey, Failure>;
+    /// What the signatures of reports are checked with.
+    fn mask_report_key(&self) -> Result<MaskReportKey, Failure>;
 
     /// Compares two states.
     fn create_diff(&self, request: CreateDiff) -> Result<JobId, Failure>;

@@ -106,6 +106,10 @@ const MAY: &[(&str, &str)] = &[
     ("post masks", "ao"),
     ("post masks/check", "ao"),
     ("get masks/{name}", "aou"),
+    ("get masks/{name}/report", "aou"),
+    ("get mask-keys", "aou"),
+    ("post mask-keys/{name}/rotate", "a"),
+    ("get mask-report-key", "aou"),
     ("post mask-discoveries", "ao"),
     ("get mask-discoveries/{id}", "ao"),
     ("post mask-previews", "ao"),
@@ -505,4 +509,23 @@ fn paths_that_look_like_others_reach_nothing_more() {
     }
     assert_eq!(server.send(&eve, "HEAD", "/api/v1/users", Value::Null).0, 403);
     server.http.stop();
+}
+
+/// Values of production in a preview are for administrators alone.
+#[test]
+fn originals_are_shown_to_administrators_only() {
+    let server = start();
+    let body = |originals: bool| json!({"from": "prod", "rules": "version: 1", "table": "t", "originals": originals});
+    let (operator, admin) =
+        (server.user("olga", "operator", &[]), server.user("ada", "admin", &[]));
+    let path = "/api/v1/mask-previews";
+    let (status, refused) = server.send(&operator, "POST", path, body(true));
+    assert_eq!((status, &refused["error"]["code"]), (403, &json!("forbidden")), "{refused}");
+    assert_eq!(server.send(&operator, "POST", path, body(false)).0, 202);
+    // Nor are those that an administrator has asked for.
+    assert_eq!(server.send(&admin, "POST", path, body(true)).0, 202);
+    let shown =
+        |token: &str| server.send(token, "GET", "/api/v1/mask-previews/job-1", json!(null)).1;
+    assert_eq!(shown(&operator)["rows"][0][0].get("before"), None);
+    assert_eq!(shown(&admin)["rows"][0][0]["before"], "maria@firm.test");
 }

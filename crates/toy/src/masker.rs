@@ -7,7 +7,7 @@ use offshoot_connector::{
     DataDir, DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview,
     RulesChecked, Server, TableState,
 };
-use offshoot_domain::{Discovered, Secret};
+use offshoot_domain::{Discovered, MaskedTableFacts, Secret};
 use offshoot_types::{ErrorKind, Failure};
 use std::any::Any;
 use std::sync::Arc;
@@ -115,6 +115,12 @@ impl Masking for Prefixes {
             let table = &mut masked.tables[at];
             (table.rows, table.rows_total, table.state) = (values, values, TableState::Done);
             masked.values += values;
+            masked.facts.tables.push(MaskedTableFacts {
+                name: table.name.clone(),
+                rows_before: values,
+                rows_after: values,
+                ..MaskedTableFacts::default()
+            });
         }
         tick(&masked.tables)?;
         Ok(masked)

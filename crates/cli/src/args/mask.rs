@@ -1,17 +1,29 @@
 //! `offshoot mask …`
 
 use super::{JobArgs, duration_ms};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use offshoot_types::SnapshotId;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum MaskCommand {
     Init(InitArgs),
+    /// Print the JSON schema of rulesets, for editors and checks in a repository
+    #[command(after_help = "Examples:\n  offshoot mask schema > masking.schema.json\n  \
+                            # first line of masking.yaml, for editors:\n  \
+                            # yaml-language-server: $schema=masking.schema.json")]
+    Schema,
     Discover(DiscoverArgs),
     Check(CheckArgs),
     Preview(PreviewArgs),
     Apply(ApplyArgs),
+    Report(ReportArgs),
+    /// Show the keys that values are masked with, and make new ones
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  offshoot mask key list\n  offshoot mask key rotate main"
+    )]
+    Key(KeyCommand),
     /// Show what is masked, with which rules, and how far a run is
     #[command(
         after_help = "Examples:\n  offshoot mask status\n  offshoot mask status shop-masked --json"
@@ -33,7 +45,7 @@ pub enum MaskCommand {
                         offshoot vdb provision qa --from shop-masked"
 )]
 pub struct ApplyArgs {
-    /// The file with the rules, in YAML
+    /// The file with the rules, in YAML, JSON or TOML
     #[arg(value_name = "RULES")]
     pub rules: PathBuf,
     /// The dSource to mask
@@ -59,7 +71,7 @@ pub struct ApplyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  offshoot mask check masking.yaml --from shop --strict")]
 pub struct CheckArgs {
-    /// The file with the rules, in YAML
+    /// The file with the rules, in YAML, JSON or TOML
     #[arg(value_name = "RULES")]
     pub rules: PathBuf,
     /// The dSource to hold them against
@@ -113,7 +125,7 @@ pub struct DiscoverArgs {
     after_help = "Example:\n  offshoot mask preview masking.yaml --from shop --table public.customers"
 )]
 pub struct PreviewArgs {
-    /// The file with the rules, in YAML
+    /// The file with the rules, in YAML, JSON or TOML
     #[arg(value_name = "RULES")]
     pub rules: PathBuf,
     /// The dSource that the rows are of
@@ -128,4 +140,66 @@ pub struct PreviewArgs {
     /// Show the values of production beside their masks; for administrators
     #[arg(long)]
     pub show_originals: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Show the keys that masked dSources use; never a key itself
+    #[command(after_help = "Example:\n  offshoot mask key list")]
+    List,
+    /// Make another key of a name, and forget the one before
+    ///
+    /// What is masked from then on has other masks: it does not join what was masked before, and tokens from before
+    /// cannot be turned back. Masked images stay as they are until they are renewed. Rotate a key that somebody may have
+    /// learned, and renew what was masked with it.
+    #[command(after_help = "Example:\n  offshoot mask key rotate main --yes")]
+    Rotate {
+        /// The name that rules have for it
+        name: String,
+        /// Do it without asking
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Show, save or check the signed report of a masked image
+///
+/// It tells what was masked with what, rows before and after, columns without a rule and who accepted them, what else
+/// was removed, and how many rows share each combination of the quasi-identifiers that the rules name; counts alone,
+/// never a value. Saved, it is a JSON document or a page that is signed with the engine's key: a report of which any
+/// byte was changed is refused by --verify.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("what").args(["name", "verify", "public_key"]).required(true),
+    after_help = "Examples:\n  offshoot mask report shop-masked\n  \
+                  offshoot mask report shop-masked --output report.html\n  \
+                  offshoot mask report shop-masked --json > report.json\n  \
+                  offshoot mask report --verify report.html\n  \
+                  offshoot mask report --public-key\n  \
+                  offshoot mask report --verify report.html --key 3d40…"
+)]
+pub struct ReportArgs {
+    /// The name of a masked dSource
+    pub name: Option<String>,
+    /// The report of this image of it instead of the newest
+    #[arg(long, value_name = "ID", requires = "name")]
+    pub snapshot: Option<SnapshotId>,
+    /// Write a page instead of JSON
+    #[arg(long, requires = "name", conflicts_with = "json")]
+    pub html: bool,
+    /// Save the signed report in this file: a page if its name ends in .html, else JSON
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pub output: Option<PathBuf>,
+    /// Overwrite a file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Check a saved report, with the key of the engine
+    #[arg(long, value_name = "FILE")]
+    pub verify: Option<PathBuf>,
+    /// Check it with this public key, without asking an engine
+    #[arg(long, value_name = "KEY", requires = "verify")]
+    pub key: Option<String>,
+    /// Show the public key of the engine
+    #[arg(long)]
+    pub public_key: bool,
 }

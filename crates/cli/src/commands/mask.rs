@@ -1,14 +1,17 @@
 //! `offshoot mask …`
 
+mod keys;
 mod looking;
+mod report;
 
 use super::Session;
 
 use crate::args::{MaskApplyArgs, MaskCheckArgs, MaskCommand};
-use crate::output::{Fields, duration, or_dash, seconds, table, word};
+use crate::output::{Fields, duration, or_dash, seconds, table, word, write_exactly};
 pub use looking::init;
 use offshoot_api::{ApplyMask, Job, Mask, MaskTable};
 use offshoot_types::{ErrorKind, Failure};
+pub use report::verify_with;
 use std::path::Path;
 
 /// The longest file of rules that is read, in bytes.
@@ -18,12 +21,15 @@ const RULES_BYTES_MAX: u64 = 16 << 20;
 pub fn run(session: &Session, command: MaskCommand) -> Result<(), Failure> {
     let client = &session.client;
     match command {
-        // It asks no engine, so it has run before.
+        // They ask no engine, so they have run before.
         MaskCommand::Init(args) => init(&args, session.output),
+        MaskCommand::Schema => schema(),
         MaskCommand::Discover(args) => looking::discover(session, args),
         MaskCommand::Preview(args) => looking::preview(session, &args),
         MaskCommand::Apply(args) => apply(session, args),
         MaskCommand::Check(args) => check(session, &args),
+        MaskCommand::Report(args) => report::run(session, &args),
+        MaskCommand::Key(command) => keys::run(session, &command),
         MaskCommand::Status { name: Some(name) } => {
             session.output.print(&client.show_mask(&name)?, show_text);
             Ok(())
@@ -33,6 +39,14 @@ pub fn run(session: &Session, command: MaskCommand) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Prints the JSON schema of rulesets. It asks no engine.
+pub fn schema() -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(&offshoot_masking::schema())
+        .map_err(|error| Failure::internal(format!("the schema cannot be written: {error}")))?;
+    write_exactly(&(text + "\n"));
+    Ok(())
 }
 
 fn apply(session: &Session, args: MaskApplyArgs) -> Result<(), Failure> {
@@ -82,13 +96,42 @@ fn checked(session: &Session, job: &Job, strict: bool) -> Result<(), Failure> {
 fn read(path: &Path) -> Result<String, Failure> {
     let failed = |why: String| {
         let message = format!("the rules {} cannot be read: {why}", path.display());
-        Failure::new(ErrorKind::InvalidInput, message, "name a file with rules in YAML")
+        Failure::new(
+            ErrorKind::InvalidInput,
+            message,
+            "name a file with rules in YAML, JSON or TOML",
+        )
     };
     let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
     if size > RULES_BYTES_MAX {
         return Err(failed(format!("it has more than {} MiB", RULES_BYTES_MAX >> 20)));
     }
-    std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let rules = offshoot_masking::assemble(&text, &mut |list| read_list(path, list))?;
+    match rules.len() as u64 > RULES_BYTES_MAX {
+        true => {
+            Err(failed(format!("with its lists it has more than {} MiB", RULES_BYTES_MAX >> 20)))
+        }
+        false => Ok(rules),
+    }
+}
+
+/// A list that rules have in a file of its own, beside them.
+fn read_list(rules: &Path, list: &str) -> Result<String, Failure> {
+    let path = rules.parent().unwrap_or(Path::new("")).join(list);
+    let failed = |why: String| {
+        let message = format!("the list {} cannot be read: {why}", path.display());
+        Failure::new(
+            ErrorKind::InvalidInput,
+            message,
+            "name a file with one value on each line, by its path from the rules",
+        )
+    };
+    let size = std::fs::metadata(&path).map_err(|error| failed(error.to_string()))?.len();
+    if size > RULES_BYTES_MAX {
+        return Err(failed(format!("it has more than {} MiB", RULES_BYTES_MAX >> 20)));
+    }
+    std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))
 }
 
 fn show_text(mask: &Mask) -> String {

@@ -47,6 +47,9 @@ pub fn masking_key(name: &str) -> String {
     format!("masking/{name}")
 }
 
+/// Of the key that reports of masking are signed with.
+pub const REPORT_KEY: &str = "mask-report/signing-key";
+
 /// The key of the name of the database that a VDB's URI opens.
 pub fn database_key(id: VdbId) -> String {
     format!("{id}/database")

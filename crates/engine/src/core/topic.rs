@@ -23,6 +23,8 @@ pub enum Topic<'a> {
     Staging,
     /// How soon a dSource's moments open.
     Promise,
+    /// The renewal of a masked dSource.
+    Renewal,
     /// The proof of a snapshot.
     Proof,
     /// How full the pool is.
@@ -73,6 +75,7 @@ impl fmt::Display for Topic<'_> {
             Topic::Log => f.write_str("log"),
             Topic::Staging => f.write_str("staging"),
             Topic::Promise => f.write_str("promise"),
+            Topic::Renewal => f.write_str("renewal"),
             Topic::Proof => f.write_str("proof"),
             Topic::Room => f.write_str("room"),
             Topic::Block(hash) => write!(f, "{BLOCK}{hash}"),

@@ -1,5 +1,8 @@
 //! What can be asked of masked dSources.
 
+pub mod keys;
+pub mod report;
+
 use crate::core::job_kind::JobKind;
 use crate::jobs::mask::looking::{self, DISCOVERED, Place, Search, Show};
 use crate::jobs::mask::{self, Input, TABLES};
@@ -27,6 +30,8 @@ pub struct MaskRequest {
     pub rules: String,
     /// How often to renew it.
     pub every_ms: Option<u64>,
+    /// Who asks for it.
+    pub by: String,
 }
 
 /// What to show of masked rows.
@@ -142,7 +147,7 @@ impl Masks<'_> {
     }
 
     fn input(&self, request: MaskRequest) -> Result<Input, Failure> {
-        let MaskRequest { from, name, snapshot, rules, every_ms } = request;
+        let MaskRequest { from, name, snapshot, rules, every_ms, by } = request;
         let name: ObjectName = name.unwrap_or_else(|| format!("{from}-masked")).parse()?;
         Ok(Input {
             new: self.parts.catalog.allocate::<Dsource>()?,
@@ -151,6 +156,7 @@ impl Masks<'_> {
             moment: snapshot.map_or(Moment::Latest, Moment::Snapshot),
             rules,
             every_ms,
+            by,
         })
     }
 

@@ -154,6 +154,11 @@ pub fn check(core: &Following, owner: Owner, moment: &Moment) -> Result<(), Fail
     resolve(core, owner, moment, ask).map(drop)
 }
 
+/// The one that was taken last.
+pub fn newest(all: &[Snapshot]) -> Option<&Snapshot> {
+    all.iter().max_by_key(|one| (one.taken_at, one.id))
+}
+
 /// Decides what opens a moment of a dSource or of a VDB's snapshots.
 ///
 /// # Errors
@@ -194,7 +199,7 @@ pub fn resolve(
         }
         (_, Moment::Latest) => {
             let history = History::read(core, owner)?;
-            let newest = history.snapshots.iter().max_by_key(|one| (one.taken_at, one.id));
+            let newest = newest(&history.snapshots);
             let Some(newest) = newest else {
                 return history
                     .planned(|view| plan(view, Target::LatestSnapshot))

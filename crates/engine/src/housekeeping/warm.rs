@@ -1,5 +1,6 @@
 //! Keeps as many warm copies of each dSource as its policy says, of a moment that is not old.
 
+use crate::history::moments::newest;
 use crate::jobs::{vdb, warm};
 use crate::parts::Parts;
 use crate::space::room;
@@ -111,7 +112,7 @@ fn is_old(parts: &Parts, dsource: &Dsource, copy: &Vdb) -> Result<bool, Failure>
     let Some(moment) = copy.moment else { return Ok(false) };
     if dsource.state == DsourceState::Masked {
         let images: Vec<Snapshot> = parts.catalog.list_of(dsource.id)?;
-        let newest = images.iter().max_by_key(|one| (one.taken_at, one.id)).map(|one| one.id);
+        let newest = newest(&images).map(|one| one.id);
         return Ok(newest.is_some_and(|newest| newest != moment.snapshot));
     }
     let Some(now) = parts.follower(dsource.id).and_then(|follower| follower.indexed()) else {

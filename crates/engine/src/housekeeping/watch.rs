@@ -73,8 +73,10 @@ struct Rounds {
     taken_at: HashMap<DsourceId, Duration>,
     snapshots_at: Duration,
     masks_at: Duration,
-    /// When each masked dSource was last renewed, or it was tried.
+    /// When the renewal of a masked dSource last failed.
     renewed_at: HashMap<DsourceId, Duration>,
+    /// The last renewal of each that was due, until it is looked at again.
+    renewals: HashMap<DsourceId, JobId>,
     retention_at: Duration,
     /// VDBs without a due snapshot before then.
     unchanged: HashMap<VdbId, Duration>,
@@ -231,12 +233,7 @@ impl Rounds {
             if tried || !masking.is_due(parts.now()) {
                 continue;
             }
-            match mask::submit_renewal(parts, masking) {
-                Ok(_) => drop(self.renewed_at.insert(masking.id, now)),
-                // It is being renewed, or its source is copied again.
-                Err(failure) if failure.code == ErrorKind::Busy => {}
-                Err(failure) => tracing::warn!(masked = %masking.id, %failure, "it is not renewed"),
-            }
+            self.renew(parts, masking, now)?;
         }
         Ok(())
     }
@@ -245,6 +242,40 @@ impl Rounds {
     fn is_being_taken(&self, parts: &Parts, dsource: DsourceId) -> bool {
         let runs = |job: &JobId| parts.runner()?.job(*job).map(|job| !job.state.is_final());
         self.taking.get(&dsource).is_some_and(|job| runs(job).unwrap_or(false))
+    }
+
+    /// Begins to renew one, unless the last try still runs. One that failed is a fault, until another succeeds.
+    fn renew(
+        &mut self,
+        parts: &Arc<Parts>,
+        masking: &Masking,
+        now: Duration,
+    ) -> Result<(), Failure> {
+        let last = self.renewals.get(&masking.id).copied();
+        let last = last.map(|job| parts.runner().and_then(|runner| runner.job(job)));
+        let last = last.and_then(Result::ok);
+        if last.as_ref().is_some_and(|job| !job.state.is_final()) {
+            return Ok(());
+        }
+        self.renewals.remove(&masking.id);
+        let failure = match last.and_then(|job| job.error) {
+            Some(failure) => failure,
+            None => match mask::submit_renewal(parts, masking) {
+                Ok(job) => {
+                    self.renewals.insert(masking.id, job);
+                    return Ok(());
+                }
+                // It is being renewed, or its source is copied again.
+                Err(failure) if failure.code == ErrorKind::Busy => return Ok(()),
+                Err(failure) => failure,
+            },
+        };
+        self.renewed_at.insert(masking.id, now);
+        let Some(masked) = parts.catalog.find::<Dsource>(masking.id)? else { return Ok(()) };
+        let message = format!("'{}' is not renewed: {}", masked.name, failure.message);
+        let failure = Failure::new(failure.code, message, failure.hint);
+        parts.raise(&masked.name, Topic::Renewal, &failure);
+        Ok(())
     }
 
     /// Whether a dSource's last due snapshot failed a moment ago.

@@ -20,7 +20,8 @@ use std::time::Duration;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Key under which jobs store the image they made.
 pub const IMAGE: Key<SnapshotId> = Key::new("image");
-const PROOF: Key<Proof> = Key::new("proof");
+/// Key under which jobs store what its check has found.
+pub const PROOF: Key<Proof> = Key::new("proof");
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {

@@ -8,7 +8,7 @@ use crate::jobs::link::forget_history;
 use crate::jobs::{reparent, resync, snapshot};
 use crate::parts::{Context, Parts};
 use offshoot_connector::SourceUri;
-use offshoot_domain::{Dsource, DsourceState, Masking};
+use offshoot_domain::{Dsource, DsourceState, MaskReport, Masking};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
@@ -278,6 +278,9 @@ fn forget(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let Some(dsource) = dsource_of(context)? else { return Ok(()) };
     parts.catalog.delete::<Masking>(dsource.id)?;
+    for report in parts.catalog.list_of::<MaskReport>(dsource.id)? {
+        parts.catalog.delete::<MaskReport>(report.id)?;
+    }
     parts.clear_all(&dsource.name)?;
     reparent::remember_source(parts, &dsource)?;
     parts.catalog.delete::<Dsource>(dsource.id)?;

@@ -7,38 +7,42 @@
 //! 2. The masked image MUST reach no block that only the unmasked copy had. It does not: an image is a tree of what its
 //!    files hold, the masked tables are new files, and the connector removes what else shows what was
 //!    ([`offshoot_connector::Masking::finish`]). Nothing leads from an image to the one that it was cloned from.
-//! 3. Masking that was cut off is begun again with a new clone, never continued on the same.
+//! 3. The image was opened and checked before anybody can depend on it, as other snapshots are. What it shares with a
+//!    proven snapshot of the source is not checked again.
+//! 4. Masking that was cut off is begun again with a new clone, never continued on the same.
 
+pub mod keys;
 pub mod looking;
 
 use crate::core::job_kind::JobKind;
-use crate::core::keys::{job_key, masking_key};
+use crate::core::keys::job_key;
 use crate::core::kind::Kind;
+use crate::core::topic::Topic;
 use crate::history::moments::{Resolved, check};
 use crate::history::names;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, RECOVERY_DEADLINE, RESOLVED};
-use crate::images::readiness::{IMAGE, drop_image, take_image};
+use crate::images::proof::{self, Proof};
+use crate::images::readiness::{IMAGE, PROOF, drop_image, take_image};
 use crate::jobs::provision::resolve_from;
 use crate::jobs::snapshot::SNAPSHOT;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use crate::space::room;
+use jiff::Timestamp;
 use offshoot_connector::{MaskedTable, Masker, Server, TableState};
 use offshoot_domain::{
-    Dsource, DsourceState, MaskedRows, MaskedRowsState, Masking, MaskingRun, Moment, ObjectName,
-    Pace, Policy, Readiness, Secret, Snapshot, SnapshotKind, Timeflow, masked_identity,
+    Dsource, DsourceState, MaskFacts, MaskReport, MaskedRows, MaskedRowsState, Masking, MaskingRun,
+    Moment, ObjectName, Pace, Policy, Readiness, Snapshot, SnapshotKind, Timeflow, masked_identity,
+    signed,
 };
-use offshoot_os::random_bytes;
-use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Pause between two looks at how far it is that are stored.
 const TOLD_PAUSE_MS: u64 = 500;
-/// What a key for masking has of randomness.
-const KEY_BYTES: usize = 32;
 /// Findings that an error lists; all of them are notes of the job.
 const FINDINGS_SHOWN: usize = 10;
 
@@ -58,17 +62,26 @@ pub struct Input {
     pub moment: Moment,
     pub rules: String,
     pub every_ms: Option<u64>,
+    /// Who applies the rules.
+    #[serde(default)]
+    pub by: String,
 }
 
 /// What a run did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Done {
     key: String,
+    #[serde(default)]
+    key_version: u32,
+    #[serde(default)]
+    started_at: Timestamp,
     took_ms: u64,
     values: u64,
     tables: Vec<MaskedRows>,
     idle: Vec<String>,
     unruled: Vec<String>,
+    #[serde(default)]
+    facts: MaskFacts,
 }
 
 /// The workflows.
@@ -79,6 +92,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .step("mask", mask, discard)
             .step("image", take_image, drop_image)
             .step_without_undo("close", opening::delete_clone)
+            .step("check", prove, proof::clear)
             .point_of_no_return()
             .step_without_undo("publish", publish),
         Workflow::new(JobKind::MaskCheck).step_without_undo("resolve", resolve).step(
@@ -124,6 +138,7 @@ pub fn submit_renewal(parts: &Arc<Parts>, masking: &Masking) -> Result<JobId, Fa
             moment: Moment::Latest,
             rules: masking.rules.clone(),
             every_ms: masking.every_ms,
+            by: masking.accepted_by.clone(),
         },
     )
 }
@@ -189,7 +204,7 @@ fn discard(context: &Context) -> Result<(), Failure> {
 }
 
 /// A private server on a new clone of what was resolved, replayed to its moment. What an attempt before this one left
-/// is removed (invariant 3).
+/// is removed (invariant 4).
 fn open(context: &Context, kind: &Kind) -> Result<Arc<dyn Server>, Failure> {
     discard(context)?;
     let (parts, resolved): (_, Resolved) = (context.app(), context.need(RESOLVED)?);
@@ -208,10 +223,10 @@ fn mask(context: &Context) -> Result<(), Failure> {
     let (kind, rules) =
         (Kind::of(parts, input.source.into())?, rules(parts, input.source, &input.rules)?);
     let server = open(context, &kind)?;
-    let secret = key(parts, rules.key_name())?;
-    let started = parts.elapsed_ms();
+    let key = keys::key(parts, rules.key_name())?;
+    let (started, started_at) = (parts.elapsed_ms(), parts.now());
     let mut told_at = None;
-    let masked = rules.mask(&*server, &secret, &mut |tables| {
+    let masked = rules.mask(&*server, &key.secret, &mut |tables| {
         context.check_cancelled()?;
         tell(context, tables, &mut told_at)
     })?;
@@ -226,11 +241,14 @@ fn mask(context: &Context) -> Result<(), Failure> {
         DONE,
         &Done {
             key: rules.key_name().to_owned(),
+            key_version: key.version,
+            started_at,
             took_ms: parts.elapsed_ms() - started,
             values: masked.values,
             tables: masked.tables.iter().map(shown).collect(),
             idle: masked.idle,
             unruled: masked.unruled,
+            facts: masked.facts,
         },
     )
 }
@@ -301,28 +319,60 @@ fn shown(table: &MaskedTable) -> MaskedRows {
     MaskedRows { name, rows, rows_total, state }
 }
 
-/// The key of a name; made when it is first asked for. It stays when the masked dSource goes, so that one made again
-/// shows the same masks.
-fn key(parts: &Parts, name: &str) -> Result<Secret, Failure> {
-    let place = masking_key(name);
-    if let Some(key) = parts.catalog.secret(&place)? {
-        return Ok(key);
+/// Checks the image before it is published.
+fn prove(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    let (image, resolved): (SnapshotId, Resolved) = (context.need(IMAGE)?, context.need(RESOLVED)?);
+    let source: Dsource = parts.catalog.get(input.source)?;
+    // As if it were the source's: that is what it shares blocks with.
+    let snapshot = Snapshot {
+        owner: source.id.into(),
+        ..masked_snapshot(image, (&source, source.timeflow), &resolved, parts.now())
+    };
+    let found = proof::prove(context, &snapshot, image)?;
+    proof::clear(context)?;
+    if !found.damage.is_empty() {
+        let damage = first(&found.damage);
+        return Err(Failure::new(
+            ErrorKind::DataDamaged,
+            format!("the masked image did not pass its checks: {damage}"),
+            "check the source itself, and mask it again",
+        ));
     }
-    let key: String =
-        random_bytes::<KEY_BYTES>().iter().map(|byte| format!("{byte:02x}")).collect();
-    let key = Secret::new(key);
-    parts.catalog.put_secret(&place, &key)?;
-    Ok(key)
+    context.set(PROOF, &found)
+}
+
+/// The record of a masked image.
+fn masked_snapshot(
+    image: SnapshotId,
+    (owner, timeflow): (&Dsource, Option<TimeflowId>),
+    resolved: &Resolved,
+    now: Timestamp,
+) -> Snapshot {
+    Snapshot {
+        id: image,
+        owner: owner.id.into(),
+        timeflow: timeflow.unwrap_or(TimeflowId(0)),
+        position: resolved.position,
+        replay_from: resolved.position.log,
+        epoch: 0,
+        kind: SnapshotKind::Masked,
+        taken_at: now,
+        readiness: Readiness::Pending,
+        unchecked: Vec::new(),
+    }
 }
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     let (image, done): (SnapshotId, Done) = (context.need(IMAGE)?, context.need(DONE)?);
+    let found: Proof = context.need(PROOF)?;
     let resolved: Resolved = context.need(RESOLVED)?;
     let base = snapshots::find(parts, resolved.snapshot).ok();
     let source: Dsource = parts.catalog.get(input.source)?;
     let now = parts.now();
-    let Done { key, took_ms, values, tables, idle, unruled } = done;
+    let report = report(&input, (image, &resolved), &source, &done, now);
+    let Done { key, took_ms, values, tables, idle, unruled, .. } = done;
     let of = resolved.snapshot;
     let last =
         MaskingRun { snapshot: image, of, ended_at: now, took_ms, values, tables, idle, unruled };
@@ -345,17 +395,18 @@ fn publish(context: &Context) -> Result<(), Failure> {
         let masked = Dsource { timeflow: Some(timeflow), ..masked };
         tx.put(&masked)?;
         tx.put(&Snapshot {
-            id: image,
-            owner: masked.id.into(),
-            timeflow,
-            position: resolved.position,
-            replay_from: resolved.position.log,
             epoch: base.as_ref().map_or(0, |base| base.epoch),
-            kind: SnapshotKind::Masked,
-            taken_at: now,
-            readiness: Readiness::Ready { image, proven: false },
-            unchecked: Vec::new(),
+            readiness: Readiness::Ready { image, proven: found.whole },
+            unchecked: found.unchecked.clone(),
+            ..masked_snapshot(image, (&masked, Some(timeflow)), &resolved, now)
         })?;
+        for old in tx.list_of::<MaskReport>(masked.id)? {
+            // Kept as long as the image.
+            if tx.find::<Snapshot>(old.id)?.is_none() {
+                tx.delete::<MaskReport>(old.id)?;
+            }
+        }
+        tx.put(&MaskReport { masked: masked.id, ..report.clone() })?;
         tx.put(&Masking {
             id: masked.id,
             source: source.id,
@@ -363,14 +414,46 @@ fn publish(context: &Context) -> Result<(), Failure> {
             rules: input.rules.clone(),
             key,
             every_ms: input.every_ms,
+            accepted_by: input.by.clone(),
             last,
         })
     })?;
+    parts.clear(&input.name, Topic::Renewal);
     context.set(SNAPSHOT, &image)
 }
 
+/// What a report tells of the run.
+fn report(
+    input: &Input,
+    (image, resolved): (SnapshotId, &Resolved),
+    source: &Dsource,
+    done: &Done,
+    now: Timestamp,
+) -> MaskReport {
+    MaskReport {
+        id: image,
+        masked: input.new,
+        source_name: source.name.clone(),
+        source_snapshot: resolved.snapshot,
+        source_time: Some(resolved.position.time),
+        server_version: source.server_version.clone(),
+        engine_version: env!("CARGO_PKG_VERSION").to_owned(),
+        rules_sha256: signed::sha256(&input.rules),
+        key: done.key.clone(),
+        key_version: done.key_version,
+        accepted_by: input.by.clone(),
+        started_at: done.started_at,
+        ended_at: now,
+        took_ms: done.took_ms,
+        values: done.values,
+        idle: done.idle.clone(),
+        unruled: done.unruled.clone(),
+        facts: done.facts.clone(),
+    }
+}
+
 /// The record of a new masked dSource.
-fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
+fn masked_of(source: &Dsource, input: &Input, now: Timestamp) -> Dsource {
     Dsource {
         id: input.new,
         name: input.name.clone(),
@@ -391,7 +474,7 @@ fn masked_of(source: &Dsource, input: &Input, now: jiff::Timestamp) -> Dsource {
     }
 }
 
-fn timeflow_of(masked: &Dsource, id: offshoot_types::TimeflowId, now: jiff::Timestamp) -> Timeflow {
+fn timeflow_of(masked: &Dsource, id: TimeflowId, now: Timestamp) -> Timeflow {
     Timeflow {
         id,
         owner: masked.id.into(),

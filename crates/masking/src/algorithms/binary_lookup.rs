@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "binary-lookup",
+    tells: "the length, without `length`",
     parameters: &["length"],
     read: |parameters| {
         let length = parameters.count("length", 0..=1 << 20)?.map(|length| length as usize);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "chain",
+    tells: "what its last step tells",
     parameters: &["steps"],
     read: |parameters| {
         let Some(Node::List(steps)) = parameters.take("steps") else {

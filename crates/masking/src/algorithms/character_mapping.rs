@@ -21,6 +21,7 @@ const TRIES: u32 = 1000;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "character-mapping",
+    tells: "form and length, what is kept",
     parameters: &["keep-first", "keep-last"],
     read: |parameters| {
         let first = parameters.count("keep-first", 0..=1000)?.unwrap_or(0) as usize;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "cleansing",
+    tells: "every value that is not listed, without `otherwise`",
     parameters: &["map", "otherwise", "ignore-case"],
     read: |parameters| {
         let example = "{algorithm: cleansing, map: {Great Britain: GB}}";

@@ -13,11 +13,16 @@ use crate::mask::{Mask, Outcome, Row, Unmaskable, ValueMask};
 use crate::parameters::{Entry, Wrong};
 use std::sync::Arc;
 
-pub(super) const NULL: Entry =
-    Entry { name: "null", parameters: &[], read: |_| Ok(Arc::new(Null)) };
+pub(super) const NULL: Entry = Entry {
+    name: "null",
+    tells: "that there was a value",
+    parameters: &[],
+    read: |_| Ok(Arc::new(Null)),
+};
 
 pub(super) const CONSTANT: Entry = Entry {
     name: "constant",
+    tells: "that there was a value",
     parameters: &["value"],
     read: |parameters| {
         let value = parameters.required("value", "{algorithm: constant, value: x}")?;
@@ -27,6 +32,7 @@ pub(super) const CONSTANT: Entry = Entry {
 
 pub(super) const SQL: Entry = Entry {
     name: "sql",
+    tells: "ask its author",
     parameters: &["expression"],
     read: |parameters| {
         let example = "{algorithm: sql, expression: \"left(note, 0)\"}";
@@ -39,7 +45,7 @@ pub(super) const SQL: Entry = Entry {
 };
 
 pub(super) const KEEP: Entry =
-    Entry { name: "keep", parameters: &[], read: |_| Ok(Arc::new(Keep)) };
+    Entry { name: "keep", tells: "everything", parameters: &[], read: |_| Ok(Arc::new(Keep)) };
 
 #[derive(Debug)]
 struct Null;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "date-roll",
+    tells: "that year, month or week",
     parameters: &["within", "per", "except"],
     read: |parameters| {
         let within = match parameters.choice("within", &["year", "month", "week"])?.as_deref() {

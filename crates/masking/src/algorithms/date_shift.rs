@@ -21,6 +21,7 @@ const SHIFT_S_MAX: i64 = 1000 * 366 * DAY_S;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "date-shift",
+    tells: "the date within that range; with `per` also intervals",
     parameters: &["min", "max", "per", "except"],
     read: |parameters| {
         let min_s = bound(parameters, "min")?;

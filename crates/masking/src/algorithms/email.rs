@@ -21,6 +21,7 @@ const HASH_CHARS: usize = 14;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "email",
+    tells: "with `keep: domain`, the domain",
     parameters: &["domain", "keep", "ignore-case"],
     read: |parameters| {
         let given = parameters.text("domain")?;

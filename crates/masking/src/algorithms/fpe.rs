@@ -20,6 +20,7 @@ const CHARS_MAX: usize = 1000;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "fpe",
+    tells: "form and length",
     parameters: &["alphabet", "tweak"],
     read: |parameters| {
         let alphabet = parameters.choice("alphabet", &["digits", "alphanumeric"])?;

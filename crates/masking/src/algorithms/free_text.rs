@@ -50,6 +50,7 @@ static KINDS: [Kind; 6] = [
 
 pub(super) const ENTRY: Entry = Entry {
     name: "free-text-redaction",
+    tells: "all other words",
     parameters: &["kinds", "words", "names", "with"],
     read: |parameters| {
         let known = KINDS.each_ref().map(|kind| kind.name);

@@ -21,6 +21,7 @@ const EXAMPLE: &str = "{algorithm: json, paths: {$.email: email, \"$.items[*].na
 
 pub(super) const ENTRY: Entry = Entry {
     name: "json",
+    tells: "what no path leads to",
     parameters: &["paths"],
     read: |parameters| {
         let paths = nested::read_paths(parameters, Path::parse, EXAMPLE)?;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "min-max",
+    tells: "every value between the bounds",
     parameters: &["min", "max", "replace"],
     read: |parameters| {
         let (min, max) = (parameters.text("min")?, parameters.text("max")?);

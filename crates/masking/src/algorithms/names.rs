@@ -19,18 +19,21 @@ use std::sync::{Arc, LazyLock};
 
 pub(super) const FIRST: Entry = Entry {
     name: "first-name",
+    tells: "gender or case, if kept",
     parameters: &["keep"],
     read: |parameters| read(parameters, Part::First, &["gender", "case"]),
 };
 
 pub(super) const LAST: Entry = Entry {
     name: "last-name",
+    tells: "case, if kept",
     parameters: &["keep"],
     read: |parameters| read(parameters, Part::Last, &["case"]),
 };
 
 pub(super) const FULL: Entry = Entry {
     name: "full-name",
+    tells: "gender or case, if kept",
     parameters: &["keep"],
     read: |parameters| read(parameters, Part::Full, &["gender", "case"]),
 };

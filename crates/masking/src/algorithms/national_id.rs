@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "national-id",
+    tells: "nothing",
     parameters: &["country"],
     read: |parameters| {
         let country = parameters.required("country", "{algorithm: national-id, country: US}")?;

@@ -20,6 +20,7 @@ const STEPS: i128 = 1_000_000;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "number-noise",
+    tells: "the number, about",
     parameters: &["percent", "amount", "min", "max"],
     read: |parameters| {
         let noise = match (decimal(parameters, "percent")?, decimal(parameters, "amount")?) {

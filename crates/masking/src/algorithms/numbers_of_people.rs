@@ -22,12 +22,14 @@ use std::sync::Arc;
 
 pub(super) const PHONE: Entry = Entry {
     name: "phone",
+    tells: "country code, form",
     parameters: &[],
     read: |_| Ok(Arc::new(Number { kind: Kind::Phone, kept: 0 })),
 };
 
 pub(super) const CARD: Entry = Entry {
     name: "payment-card",
+    tells: "the first digit; six with `keep: bin`",
     parameters: &["keep"],
     read: |parameters| {
         let kept = if parameters.choice("keep", &["bin"])?.is_some() { 6 } else { 1 };
@@ -37,6 +39,7 @@ pub(super) const CARD: Entry = Entry {
 
 pub(super) const IBAN: Entry = Entry {
     name: "iban",
+    tells: "country",
     parameters: &[],
     read: |_| Ok(Arc::new(Number { kind: Kind::Iban, kept: 4 })),
 };

@@ -23,18 +23,21 @@ use std::sync::Arc;
 
 pub(super) const ADDRESS: Entry = Entry {
     name: "address",
+    tells: "nothing",
     parameters: &["per"],
     read: |parameters| read(parameters, Part::Address),
 };
 
 pub(super) const CITY: Entry = Entry {
     name: "city",
+    tells: "nothing",
     parameters: &["per", "country"],
     read: |parameters| read(parameters, Part::City),
 };
 
 pub(super) const POSTCODE: Entry = Entry {
     name: "postcode",
+    tells: "form, the first characters if kept; nothing with `per`",
     parameters: &["per", "country", "keep-first"],
     read: |parameters| {
         let first = parameters.count("keep-first", 0..=20)?;

@@ -17,6 +17,7 @@ const VALUES_MAX: usize = 500_000;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "secure-lookup",
+    tells: "nothing",
     parameters: &["values", "ignore-case"],
     read: |parameters| {
         let example = "{algorithm: secure-lookup, values: [red, green, blue]}";

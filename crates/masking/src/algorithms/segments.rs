@@ -21,6 +21,7 @@ const EXAMPLE: &str =
 
 pub(super) const ENTRY: Entry = Entry {
     name: "segments",
+    tells: "what is in no group with a rule",
     parameters: &["pattern", "groups", "otherwise"],
     read: |parameters| {
         let pattern = parameters.required("pattern", EXAMPLE)?;

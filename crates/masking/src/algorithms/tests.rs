@@ -441,3 +441,87 @@ fn the_guide_is_right() {
         assert!(guide.contains(&format!("| `{value}` | `{mask}` |")), "{rule}");
     }
 }
+
+/// What a report tells of an algorithm is what the guide says.
+#[test]
+fn the_guide_says_of_every_algorithm_what_reports_say() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/masking.md");
+    let guide = std::fs::read_to_string(guide).expect("the guide is there");
+    let table = guide.split("| algorithm, parameters").nth(1).expect("the table is there");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    for entry in crate::algorithms::ENTRIES {
+        let rows: Vec<&&str> =
+            rows.iter().filter(|row| row.starts_with(&format!("| `{}`", entry.name))).collect();
+        assert!(!rows.is_empty(), "{} is not in the guide", entry.name);
+        let tells: Vec<&str> = rows
+            .iter()
+            .filter_map(|row| row.trim_end_matches([' ', '|']).rsplit(" | ").next())
+            .collect();
+        match rows.len() {
+            1 => assert_eq!(tells, [entry.tells], "{}", entry.name),
+            // With other parameters it tells something else.
+            _ => assert!(entry.tells.contains(tells[0]), "{}: {tells:?}", entry.name),
+        }
+    }
+}
+
+fn array(element: &str, rule: &str, value: &str) -> Result<String, String> {
+    let rules = format!(
+        "version: 1\nkey: main\ntables: {{t: {{columns: {{c: {{algorithm: array, rule: {rule}}}}}}}}}"
+    );
+    let rules = Ruleset::parse(&rules).map_err(|failure| failure.message)?;
+    let column = ColumnFacts { type_name: format!("{element}[]"), ..column("c", TypeClass::Other) };
+    let facts = TableFacts { schema: "public".into(), name: "t".into(), columns: vec![column] };
+    let bound = rules.bind(&[facts], &MaskingKey::new(b"secret"));
+    if !bound.problems.is_empty() {
+        return Err(bound.problems.join("; "));
+    }
+    let Treatment::Mask { columns, .. } = &bound.tables[0].treatment else {
+        panic!("it is emptied")
+    };
+    let Mask::Values(mask) = &columns[0].mask else { panic!("it is SQL") };
+    let mut out = String::new();
+    match mask.mask(value, &Row { values: &[Some(value)] }, &mut out) {
+        Ok(_) => Ok(out),
+        Err(unmaskable) => Err(unmaskable.why.into()),
+    }
+}
+
+#[test]
+fn elements_of_arrays_are_masked_as_values_are() {
+    let (a, b) = (masked("email", "a@b.test"), masked("email", "c \"d\"\\@e.test"));
+    let value = r#"{a@b.test,NULL,"","c \"d\"\\@e.test"}"#;
+    assert_eq!(array("text", "email", value), Ok(format!("{{\"{a}\",NULL,\"\",\"{b}\"}}")));
+    // Bounds and dimensions stay.
+    let value = "[0:1][2:2]={{a@b.test},{a@b.test}}";
+    let expected = format!("[0:1][2:2]={{{{\"{a}\"}},{{\"{a}\"}}}}");
+    assert_eq!(array("text", "email", value), Ok(expected));
+    assert_eq!(array("text", "email", "{}"), Ok("{}".to_owned()));
+    assert_eq!(
+        array("integer", "{algorithm: constant, value: 7}", "{1,NULL,3}"),
+        Ok("{\"7\",NULL,\"7\"}".into())
+    );
+    assert_eq!(array("text", "'null'", "{a,b}"), Ok("{NULL,NULL}".into()));
+    assert_eq!(
+        array("text", "keep", r#"{"NULL","a,b","{}"}"#),
+        Ok(r#"{"NULL","a,b","{}"}"#.into())
+    );
+}
+
+#[test]
+fn a_rule_for_elements_must_fit_them() {
+    for (element, rule) in [
+        ("integer", "email"),
+        ("point", "character-mapping"),
+        ("character varying(3)", "{algorithm: constant, value: four}"),
+        ("text", "{algorithm: sql, expression: x}"),
+    ] {
+        let refused = array(element, rule, "{}").expect_err(rule);
+        assert!(refused.starts_with("public.t.c: 'array': "), "{refused}");
+    }
+    for broken in ["x", "{\"a", "{a", "{\"a\\"] {
+        let refused = array("text", "email", broken).expect_err(broken);
+        assert_eq!(refused, "it is no array");
+    }
+    assert!(masked_in(TypeClass::Other, "{algorithm: array, rule: email}", "{}").is_err());
+}

@@ -21,7 +21,7 @@ const VECTOR_BYTES: usize = 16;
 const BASE_64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 pub(super) const ENTRY: Entry =
-    Entry { name: "tokenize", parameters: &[], read: |_| Ok(Arc::new(Tokenize)) };
+    Entry { name: "tokenize", tells: "length", parameters: &[], read: |_| Ok(Arc::new(Tokenize)) };
 
 #[derive(Debug)]
 struct Tokenize;

@@ -21,6 +21,7 @@ const EXAMPLE: &str = "{algorithm: xml, paths: {/order/@email: email, //name: fu
 
 pub(super) const ENTRY: Entry = Entry {
     name: "xml",
+    tells: "what no path leads to",
     parameters: &["paths"],
     read: |parameters| {
         let paths = nested::read_paths(parameters, Path::parse_xml, EXAMPLE)?;

@@ -202,3 +202,31 @@ fn masks_fit_their_columns() {
     );
     assert_eq!(mask("character(3)", Some(3), "character-mapping", "   ").unwrap(), "   ");
 }
+
+#[test]
+fn a_rule_may_name_the_database() {
+    let rules = "version: 1\nkey: main\ntables: {\"shop.public.t\": {columns: {a: email}}, \
+                 \"public.t\": {columns: {a: keep, b: phone}}, \"s*.public.t\": {columns: {c: phone}}}";
+    let rules = Ruleset::parse(rules).unwrap();
+    let columns = ["a", "b", "c"].map(|name| column(name, TypeClass::Text)).into();
+    let tables = [TableFacts { schema: "public".into(), name: "t".into(), columns }];
+    let bind = |database: &str| {
+        let bound = rules.bind_in(database, &tables, &MaskingKey::new(b"x"));
+        assert!(bound.problems.is_empty(), "{bound:?}");
+        let masked: Vec<(usize, String)> = match bound.tables.into_iter().next() {
+            Some(BoundTable { treatment: Treatment::Mask { columns, .. }, .. }) => {
+                columns.into_iter().map(|one| (one.column, one.algorithm)).collect()
+            }
+            _ => Vec::new(),
+        };
+        (masked, bound.idle)
+    };
+    let named = |columns: &[(usize, &str)]| -> Vec<(usize, String)> {
+        columns.iter().map(|(at, name)| (*at, (*name).to_owned())).collect()
+    };
+    // The one that names the database is nearer.
+    assert_eq!(bind("shop"), (named(&[(0, "email"), (1, "phone"), (2, "phone")]), Vec::new()));
+    let (masked, idle) = bind("other");
+    assert_eq!(masked, named(&[(1, "phone")]));
+    assert_eq!(idle.len(), 2, "{idle:?}");
+}

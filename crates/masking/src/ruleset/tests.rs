@@ -26,7 +26,10 @@ fn yaml_and_json_are_read() {
 #[test]
 fn a_wrong_rule_is_named_with_what_is_possible() {
     let cases = [
-        ("scramble", "there is no algorithm 'scramble': possible are: address, binary-lookup"),
+        (
+            "scramble",
+            "there is no algorithm 'scramble': possible are: address, array, binary-lookup",
+        ),
         (
             "{algorithm: email, domian: x}",
             "'email' has no parameter 'domian': possible are: domain",
@@ -107,5 +110,47 @@ fn numbers_stay_as_they_were_written() {
     let debug = format!("{:?}", Ruleset::parse(&text).unwrap());
     for value in ["\"01234\"", "\"1_000\"", "\"yes\""] {
         assert!(debug.contains(value), "{value} in {debug}");
+    }
+}
+
+#[test]
+fn quasi_identifiers_are_bound_to_the_tables_that_have_them() {
+    let parse = |table: &str| {
+        Ruleset::parse(&format!("version: 1\nkey: main\nk_anonymity: 9\ntables: {{{table}}}"))
+    };
+    let column = |name: &str| crate::ColumnFacts {
+        name: name.into(),
+        class: crate::TypeClass::Text,
+        type_name: "text".into(),
+        chars_max: None,
+        nullable: true,
+        unique: false,
+        references: false,
+        generated: false,
+    };
+    let table = |name: &str, columns: &[&str]| crate::TableFacts {
+        schema: "public".into(),
+        name: name.into(),
+        columns: columns.iter().map(|name| column(name)).collect(),
+    };
+    let tables = [table("a", &["id", "zip", "born"]), table("b", &["id"])];
+    let bind = |rules: &Ruleset| rules.bind(&tables, &crate::MaskingKey::new(b"x"));
+    let rules = parse("'*': {quasi_identifiers: [born, zip]}").unwrap();
+    assert_eq!(rules.k(), 9);
+    let bound = bind(&rules);
+    assert!(bound.problems.is_empty() && bound.idle.is_empty(), "{bound:?}");
+    let columns = vec![2, 1];
+    assert_eq!(bound.quasi_identifiers, [crate::BoundQuasiIdentifiers { table: 0, columns }]);
+    // A table's very name promises that it has them.
+    let bound = bind(&parse("b: {quasi_identifiers: [[id], [zip]]}").unwrap());
+    assert!(bound.problems[0].contains("'zip'"), "{bound:?}");
+    for bad in ["zip", "[[]]", "[{a: b}]", "[[a], b]", "{}"] {
+        let refused = parse(&format!("a: {{quasi_identifiers: {bad}}}")).unwrap_err();
+        assert!(refused.message.contains("quasi_identifiers"), "{bad}: {refused:?}");
+    }
+    for bad in ["1", "x", "-1", "[]", "99999999"] {
+        let rules =
+            format!("version: 1\nkey: a\nk_anonymity: {bad}\ntables: {{a: {{empty: true}}}}");
+        assert!(Ruleset::parse(&rules).unwrap_err().message.contains("k_anonymity"), "{bad}");
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// Takes all rows through; `copy` is the statement that writes.
+    /// Takes all rows through; `copy` is the statement that writes. Every row that was read is written.
     pub(super) fn run(&self, writer: &mut Wire, copy: &str) -> Result<(), Failure> {
         writer.begin_copy_in(copy).map_err(|refusal| refusal.into_failure(&self.table))?;
         let (chunks, waiting) = sync_channel::<Chunk>(self.workers * 2);
@@ -68,7 +68,16 @@ impl Flow<'_> {
             *waiting.lock() = None;
             written
         })?;
-        writer.end_copy_in().map_err(|refusal| self.refused(refusal))
+        let written = writer.end_copy_in().map_err(|refusal| self.refused(refusal))?;
+        let read = self.read.lock().iter().sum::<u64>();
+        if read != written {
+            return Err(Failure::internal(format!(
+                "{}: {read} rows were read and {written} written",
+                self.table
+            )));
+        }
+        self.watch.counted(self.named, read, written);
+        Ok(())
     }
 
     /// Starts the reader and the workers.

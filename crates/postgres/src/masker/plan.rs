@@ -22,10 +22,24 @@ pub(super) struct Plan {
     pub(super) unruled: Vec<String>,
     /// Tables to empty, with those below them.
     pub(super) emptied: Vec<Oid>,
-    /// The columns that rules mask, and the names of their algorithms.
-    pub(super) algorithms: BTreeMap<(Oid, String), String>,
+    /// The columns that rules mask, and how.
+    pub(super) algorithms: BTreeMap<(Oid, String), Applied>,
+    /// Columns that rules keep as they are.
+    pub(super) kept: Vec<String>,
+    /// Tables, and columns of theirs that together could name a person.
+    pub(super) quasi_identifiers: Vec<(Oid, Vec<String>)>,
     /// Rules by the relation that holds rows, or is above some that do.
     rules: BTreeMap<Oid, Vec<Rule>>,
+}
+
+/// How a column is masked, for reports and errors.
+#[derive(Clone)]
+pub(super) struct Applied {
+    pub(super) algorithm: String,
+    pub(super) uniqueness: &'static str,
+    pub(super) learned: String,
+    /// Whether a condition says in which rows.
+    pub(super) conditional: bool,
 }
 
 /// The rule of a table, as it holds for one relation.
@@ -61,14 +75,21 @@ impl Plan {
     pub(super) fn new(facts: Facts, rules: &Ruleset, key: &MaskingKey) -> Plan {
         let tables: Vec<Oid> = facts.named().map(|relation| relation.oid).collect();
         let described: Vec<_> = facts.named().map(Relation::facts).collect();
-        let bound = rules.bind(&described, key);
+        let bound = rules.bind_in(&facts.database, &described, key);
         let mut plan = Plan {
             facts,
             problems: bound.problems,
             idle: bound.idle,
             unruled: bound.unruled,
+            kept: bound.kept,
             ..Plan::default()
         };
+        for one in bound.quasi_identifiers {
+            let facts = described.get(one.table).map_or(&[][..], |facts| &facts.columns);
+            let names = one.columns.iter().filter_map(|at| facts.get(*at));
+            let names = names.map(|column| column.name.clone()).collect();
+            plan.quasi_identifiers.extend(tables.get(one.table).map(|oid| (*oid, names)));
+        }
         let mut own = BTreeMap::new();
         for table in bound.tables {
             let Some(oid) = tables.get(table.table).copied() else { continue };
@@ -80,7 +101,13 @@ impl Plan {
                     for column in &columns {
                         if let Some(facts) = named.get(column.column) {
                             let place = (oid, facts.name.clone());
-                            plan.algorithms.insert(place, column.algorithm.clone());
+                            let applied = Applied {
+                                algorithm: column.algorithm.clone(),
+                                uniqueness: column.uniqueness,
+                                learned: column.learned.clone(),
+                                conditional: condition.is_some(),
+                            };
+                            plan.algorithms.insert(place, applied);
                         }
                     }
                     let name = |at: usize| named.get(at).map(|column| column.name.clone());
@@ -163,7 +190,8 @@ impl Plan {
         let mut rules = self.rules.get(&oid).into_iter().flatten();
         let rule = rules.find(|rule| rule.masks.contains_key(column));
         let place = rule.map(|rule| (rule.table, column.to_owned()));
-        place.and_then(|place| self.algorithms.get(&place)).cloned().unwrap_or_default()
+        let applied = place.and_then(|place| self.algorithms.get(&place));
+        applied.map(|applied| applied.algorithm.clone()).unwrap_or_default()
     }
 
     /// Relations whose rows change: those with rules and those that are emptied.

@@ -3,6 +3,7 @@
 use super::facts::Oid;
 use super::plan::Plan;
 use super::refusal::Refusal;
+use super::watch::Watch;
 use super::wire::Wire;
 use offshoot_connector::DataDir;
 use offshoot_types::{ErrorKind, Failure};
@@ -25,6 +26,14 @@ const WIPED: [&str; 6] = [
     "pg_largeobject",
     "pg_largeobject_metadata",
 ];
+
+/// What [`clean`] removes and reports count.
+const REMOVED: [&str; 2] = ["comments", "large objects"];
+
+/// How many of those a database has.
+const COUNTED: &str = "SELECT \
+    (SELECT pg_catalog.count(*) FROM pg_catalog.pg_description WHERE objoid >= 16384), \
+    (SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata)";
 
 /// Materialized views, those first that others are made from: the name, whether it is (at last) made from one of these
 /// relations, and whether from a foreign table.
@@ -76,7 +85,12 @@ pub(super) fn refresh_views(wire: &mut Wire, plan: &Plan) -> Result<Vec<Oid>, Fa
 
 /// Removes what the catalog of a database says of values: statistics, comments, and large objects, which no rule can
 /// name. What was removed is in no file of it any more. Statistics of the catalog itself quote comments.
-pub(super) fn clean(wire: &mut Wire, plan: &Plan, views: &[Oid]) -> Result<(), Failure> {
+pub(super) fn clean(
+    wire: &mut Wire,
+    plan: &Plan,
+    views: &[Oid],
+    watch: &Watch,
+) -> Result<(), Failure> {
     let database = format!("database {}", plan.facts.database);
     let failed = |refusal: Refusal| refusal.into_failure(&database);
     // Tables above have statistics of all rows below.
@@ -89,6 +103,12 @@ pub(super) fn clean(wire: &mut Wire, plan: &Plan, views: &[Oid]) -> Result<(), F
     }
     let list: Vec<String> = changed.iter().map(Oid::to_string).collect();
     let list = list.join(", ");
+    let counts = wire.rows(COUNTED).map_err(failed)?;
+    let counts = counts.first().into_iter().flatten().map(|count| count.as_ref()?.parse().ok());
+    for (what, count) in REMOVED.into_iter().zip(counts) {
+        watch.removed(what, count.unwrap_or_default());
+    }
+    watch.removed("materialized views, which were made anew", views.len() as u64);
     let sql = format!(
         "DELETE FROM pg_catalog.pg_statistic WHERE starelid < 16384 OR starelid IN ({list}) OR starelid IN \
            (SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid IN ({list})); \
@@ -130,7 +150,12 @@ pub(super) fn forget_shared(wire: &mut Wire, database: &str) -> Result<(), Failu
 
 /// Removes what all databases share: comments on databases and roles. Then the log goes on in a file that has nothing
 /// from before.
-pub(super) fn clean_shared(wire: &mut Wire) -> Result<(), Failure> {
+pub(super) fn clean_shared(wire: &mut Wire, watch: &Watch) -> Result<(), Failure> {
+    let comments =
+        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_shdescription WHERE objoid >= 16384";
+    let comments = wire.column(comments).map_err(|refusal| refusal.into_failure("the server"))?;
+    watch
+        .removed(REMOVED[0], comments.first().and_then(|one| one.parse().ok()).unwrap_or_default());
     for sql in [
         "DELETE FROM pg_catalog.pg_shdescription WHERE objoid >= 16384",
         "VACUUM (FULL) pg_catalog.pg_shdescription",
@@ -153,7 +178,8 @@ pub(super) fn remove_orphans(
     files: &dyn DataDir,
     directory: &str,
     known: &BTreeSet<String>,
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
+    let mut removed = 0;
     let failed = |error: std::io::Error| {
         Failure::new(ErrorKind::Internal, format!("{directory} cannot be cleaned: {error}"), "")
     };
@@ -162,7 +188,8 @@ pub(super) fn remove_orphans(
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
         if is_number && !known.contains(number) {
             files.remove(&format!("{directory}/{name}")).map_err(failed)?;
+            removed += 1;
         }
     }
-    Ok(())
+    Ok(removed)
 }

@@ -6,7 +6,7 @@ use super::plan::{Job, Plan};
 use super::refusal::Refusal;
 use super::watch::Watch;
 use super::wire::{Door, Wire};
-use super::{database_of, remains, rewrite, verify};
+use super::{database_of, remains, rewrite, several, verify};
 use crate::base_backup::TABLESPACES_DIR;
 use offshoot_connector::{DataDir, MaskedTable, MaskingTick, TableState};
 use offshoot_os::{Clock, SystemClock};
@@ -50,19 +50,19 @@ pub(super) fn misunderstood(door: &Door, plan: &Plan) -> Result<Vec<String>, Fai
 
 /// One masking.
 pub(super) struct Run<'a> {
-    door: &'a Door,
+    pub(super) door: &'a Door,
     files: &'a dyn DataDir,
-    plans: Vec<Plan>,
+    pub(super) plans: Vec<Plan>,
     /// The first of the named tables of each plan among all.
-    first: Vec<usize>,
-    watch: Watch,
+    pub(super) first: Vec<usize>,
+    pub(super) watch: Watch,
     /// Tables at the same time, and threads that mask the rows of each.
     width: (usize, usize),
 }
 
 impl<'a> Run<'a> {
     pub(super) fn new(door: &'a Door, files: &'a dyn DataDir, plans: Vec<Plan>) -> Run<'a> {
-        let several = plans.iter().filter(|plan| !plan.facts.relations.is_empty()).count() > 1;
+        let several = several(&plans);
         let (mut tables, mut first) = (Vec::new(), Vec::new());
         for plan in &plans {
             first.push(tables.len());
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
         }
         self.watch.go_on()?;
         let mut wire = Wire::connect_any(self.door)?;
-        remains::clean_shared(&mut wire)?;
+        remains::clean_shared(&mut wire, &self.watch)?;
         for plan in &self.plans {
             self.remove_orphans(&plan.facts.database)?;
         }
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
         self.watch.go_on()?;
         let views = remains::refresh_views(&mut wire, plan)?;
         self.watch.go_on()?;
-        remains::clean(&mut wire, plan, &views)?;
+        remains::clean(&mut wire, plan, &views, &self.watch)?;
         (first..first + plan.named.len()).for_each(|table| self.watch.done(table));
         Ok(())
     }
@@ -175,6 +175,15 @@ impl<'a> Run<'a> {
         let names: Vec<String> = relations.map(Relation::quoted).collect();
         if names.is_empty() {
             return Ok(());
+        }
+        for (at, oid) in plan.named.iter().enumerate() {
+            let Some(relation) = plan.facts.relations.get(oid) else { continue };
+            if plan.emptied.contains(oid) {
+                let sql = format!("SELECT pg_catalog.count(*) FROM {}", relation.quoted());
+                let rows = wire.column(&sql).map_err(|one| one.into_failure(&relation.name()))?;
+                let rows = rows.first().and_then(|rows| rows.parse().ok()).unwrap_or_default();
+                self.watch.counted(first + at, rows, 0);
+            }
         }
         let sql = format!("TRUNCATE {}", names.join(", "));
         wire.execute(&sql).map_err(|refusal| refusal.into_failure("tables to empty"))?;
@@ -198,11 +207,17 @@ impl<'a> Run<'a> {
         for directory in self.directories().map_err(unreadable)? {
             let last = directory.rsplit('/').next().map(str::to_owned);
             if last.as_ref() == oid.first() {
-                remains::remove_orphans(self.files, &directory, &known)?;
+                self.orphans(&directory, &known)?;
             }
         }
         // Each database knows what all of them share.
-        remains::remove_orphans(self.files, "global", &known)
+        self.orphans("global", &known)
+    }
+
+    fn orphans(&self, directory: &str, known: &BTreeSet<String>) -> Result<(), Failure> {
+        let removed = remains::remove_orphans(self.files, directory, known)?;
+        self.watch.removed("files that no relation has", removed);
+        Ok(())
     }
 
     /// Directories of databases that are no more, or never were.

@@ -4,6 +4,7 @@ use super::wire::{Door, Wire};
 use offshoot_connector::{MaskedTable, TableState};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Ends all sessions of the masker but the one that asks.
@@ -17,6 +18,10 @@ pub(super) struct Watch {
     stopped: AtomicBool,
     values: AtomicU64,
     tables: Mutex<Vec<MaskedTable>>,
+    /// Rows before and after, by table.
+    counts: Mutex<BTreeMap<usize, (u64, u64)>>,
+    /// What was removed, and how many.
+    removed: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Watch {
@@ -39,6 +44,26 @@ impl Watch {
             table.rows += rows;
             table.state = TableState::Running;
         }
+    }
+
+    /// So many rows of a table were there, and so many are left.
+    pub(super) fn counted(&self, table: usize, before: u64, after: u64) {
+        let mut counts = self.counts.lock();
+        let sum = counts.entry(table).or_default();
+        *sum = (sum.0 + before, sum.1 + after);
+    }
+
+    pub(super) fn counts(&self, table: usize) -> (u64, u64) {
+        self.counts.lock().get(&table).copied().unwrap_or_default()
+    }
+
+    /// So many of something were removed.
+    pub(super) fn removed(&self, what: &'static str, count: u64) {
+        *self.removed.lock().entry(what).or_default() += count;
+    }
+
+    pub(super) fn all_removed(&self) -> BTreeMap<&'static str, u64> {
+        self.removed.lock().clone()
     }
 
     pub(super) fn begin(&self, table: usize) {

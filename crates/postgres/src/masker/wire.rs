@@ -30,6 +30,7 @@ const HEADER_BYTES: usize = 5;
 // Messages of a server, by their first byte.
 const AUTHENTICATION: u8 = b'R';
 const BACKEND_KEY: u8 = b'K';
+const COMPLETE: u8 = b'C';
 const COPY_DATA: u8 = b'd';
 const COPY_IN: u8 = b'G';
 const DATA_ROW: u8 = b'D';
@@ -258,12 +259,19 @@ impl Wire {
         Ok(self.stream.write_all(rows)?)
     }
 
-    /// Ends the statement.
-    pub(super) fn end_copy_in(&mut self) -> Result<(), Refusal> {
+    /// Ends the statement, and returns how many rows the server has taken.
+    pub(super) fn end_copy_in(&mut self) -> Result<u64, Refusal> {
         let mut done = BytesMut::new();
         frontend::copy_done(&mut done);
         self.stream.write_all(&done)?;
-        self.until_ready(&mut |_, _| Ok(()))
+        let mut rows = None;
+        self.until_ready(&mut |kind, body| {
+            if kind == COMPLETE {
+                rows = copied(body);
+            }
+            Ok(())
+        })?;
+        rows.ok_or_else(Refusal::unexpected)
     }
 
     /// Sends a statement so that the server takes nothing but one.
@@ -349,6 +357,12 @@ impl Wire {
             }
         }
     }
+}
+
+/// The rows that `COPY 12` says were copied.
+fn copied(body: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(body).ok()?.trim_end_matches('\0');
+    text.strip_prefix("COPY ")?.parse().ok()
 }
 
 /// The values of a `DataRow`: their number, then each with its length, which is -1 for NULL.

@@ -490,8 +490,8 @@ impl EngineService for Guard {
         self.began(self.service.bookmark_vdb_group(&self.own_vdb_group(name)?, request)?)
     }
 
-    fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
-        self.began(self.service.apply_mask(request)?)
+    fn apply_mask(&self, request: api::ApplyMask, _: &str) -> Result<JobId, Failure> {
+        self.began(self.service.apply_mask(request, &self.caller.name())?)
     }
 
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
@@ -556,6 +556,28 @@ impl EngineService for Guard {
     fn show_diff(&self, job: JobId) -> Result<api::Diff, Failure> {
         self.is_own_job(job)?;
         self.service.show_diff(job)
+    }
+
+    fn mask_report(
+        &self,
+        name: &str,
+        format: api::MaskReportFormat,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<api::SignedMaskReport, Failure> {
+        self.seen(name)?;
+        self.service.mask_report(name, format, snapshot)
+    }
+
+    fn list_mask_keys(&self) -> Result<Vec<api::MaskKey>, Failure> {
+        self.service.list_mask_keys()
+    }
+
+    fn rotate_mask_key(&self, name: &str) -> Result<api::MaskKey, Failure> {
+        self.service.rotate_mask_key(name)
+    }
+
+    fn mask_report_key(&self) -> Result<api::MaskReportKey, Failure> {
+        self.service.mask_report_key()
     }
 
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {

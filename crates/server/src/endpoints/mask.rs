@@ -1,5 +1,8 @@
 //! Masking.
 
+pub(crate) mod keys;
+pub(crate) mod report;
+
 use crate::endpoints::Service;
 use crate::extract::{Body, Id, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
@@ -21,7 +24,8 @@ pub(crate) async fn apply_mask(
     Service(service): Service,
     Body(request): Body<ApplyMask>,
 ) -> Accepted {
-    accept(service, move |service| service.apply_mask(request)).await
+    // Who it is the guard knows.
+    accept(service, move |service| service.apply_mask(request, "")).await
 }
 
 /// Holds rules against a dSource. The job's notes say what was found; it fails if the rules cannot be applied.

@@ -1,5 +1,7 @@
 //! Masked dSources as the API shows them.
 
+pub(super) mod report;
+
 use offshoot_api as api;
 use offshoot_domain::{Discovered, MaskedRowsState};
 use offshoot_engine::{MaskRequest, MaskState, MaskView, Preview, PreviewRequest};
@@ -65,7 +67,12 @@ pub(super) fn preview(preview: Preview) -> api::MaskPreview {
 
 pub(super) fn request(request: api::ApplyMask) -> MaskRequest {
     let api::ApplyMask { from, name, snapshot, rules, every_ms } = request;
-    MaskRequest { from, name, snapshot, rules, every_ms }
+    MaskRequest { from, name, snapshot, rules, every_ms, by: String::new() }
+}
+
+pub(super) fn key(view: offshoot_engine::MaskKeyView) -> api::MaskKey {
+    let offshoot_engine::MaskKeyView { name, version, made_at, used_by } = view;
+    api::MaskKey { name, version, made_at, used_by }
 }
 
 pub(super) fn mask(view: MaskView) -> api::Mask {

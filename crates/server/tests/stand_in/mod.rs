@@ -8,6 +8,7 @@
 mod accounts;
 mod diffs;
 mod groups;
+mod mask;
 
 use accounts::People;
 use jiff::Timestamp;
@@ -518,7 +519,7 @@ impl EngineService for StandIn {
         self.lock().on_vdb_group("group_bookmark", name)
     }
 
-    fn apply_mask(&self, request: ApplyMask) -> Result<JobId, Failure> {
+    fn apply_mask(&self, request: ApplyMask, _: &str) -> Result<JobId, Failure> {
         let mut state = self.lock();
         let name = request.name.clone().unwrap_or_else(|| format!("{}-masked", request.from));
         let mask = Mask {
@@ -614,6 +615,31 @@ impl EngineService for StandIn {
 
     fn show_mask(&self, name: &str) -> Result<Mask, Failure> {
         self.lock().masks.get(name).cloned().ok_or_else(|| missing("masked dSource", name))
+    }
+
+    fn mask_report(
+        &self,
+        name: &str,
+        format: MaskReportFormat,
+        _: Option<SnapshotId>,
+    ) -> Result<SignedMaskReport, Failure> {
+        Ok(mask::report(&self.show_mask(name)?, format))
+    }
+
+    fn list_mask_keys(&self) -> Result<Vec<MaskKey>, Failure> {
+        Ok(vec![self.rotate_mask_key("main")?])
+    }
+
+    fn rotate_mask_key(&self, name: &str) -> Result<MaskKey, Failure> {
+        if name == "nobody" {
+            return Err(missing("key", name));
+        }
+        let used_by = vec!["prod-masked".to_owned()];
+        Ok(MaskKey { name: name.to_owned(), version: 2, made_at: Some(time()), used_by })
+    }
+
+    fn mask_report_key(&self) -> Result<MaskReportKey, Failure> {
+        Ok(MaskReportKey { algorithm: "ed25519".to_owned(), public_key: "00".to_owned() })
     }
 
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure> {

@@ -33,7 +33,7 @@ pub fn init(args: &MaskInitArgs, output: Output) -> Result<(), Failure> {
 }
 
 /// Writes a file that is not there yet, or with `force` in any case.
-fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+pub fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true);
     match force {

@@ -1,7 +1,8 @@
 //! Looking at a moment of a dSource in a private server, before anything is masked: what should be, and what rules make
 //! of some rows.
 
-use super::{discard, key, masker, open, rules};
+use super::keys::key;
+use super::{discard, masker, open, rules};
 use crate::core::job_kind::JobKind;
 use crate::core::kind::Kind;
 use crate::history::moments::check;
@@ -115,7 +116,7 @@ fn preview(context: &Context) -> Result<(), Failure> {
     let kind = Kind::of(parts, show.place.source.into())?;
     let rules = rules(parts, show.place.source, &show.rules)?;
     let server = open(context, &kind)?;
-    let secret = key(parts, rules.key_name())?;
+    let secret = key(parts, rules.key_name())?.secret;
     let shown = rules.preview(&*server, &secret, &show.table, show.rows);
     drop(server);
     discard(context)?;
