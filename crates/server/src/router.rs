@@ -64,8 +64,7 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::MASK_PREVIEWS, post(mask::preview_mask))
         .route(routes::MASK_PREVIEW, get(mask::show_preview))
         .route(routes::MASK, get(mask::show_mask))
-        .route(routes::DIFFS, post(diff::create_diff))
-        .route(routes::DIFF, get(diff::show_diff))
+        .merge(comparisons())
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))
@@ -93,6 +92,12 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .layer(TraceLayer::new(
             StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
         ))
+}
+
+fn comparisons() -> Router<App> {
+    Router::new()
+        .route(routes::DIFFS, post(diff::create_diff))
+        .route(routes::DIFF, get(diff::show_diff))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {
