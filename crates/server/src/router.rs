@@ -56,8 +56,7 @@ pub(crate) fn router(app: App) -> Router {
         .route(routes::VDB_GROUP_REFRESH, post(group::refresh_vdb_group))
         .route(routes::VDB_GROUP_REWIND, post(group::rewind_vdb_group))
         .route(routes::VDB_GROUP_BOOKMARK, post(group::bookmark_vdb_group))
-        .route(routes::DIFFS, post(diff::create_diff))
-        .route(routes::DIFF, get(diff::show_diff))
+        .merge(comparisons())
         .merge(masks())
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
@@ -126,6 +125,13 @@ fn masks() -> Router<App> {
         .route(routes::MASK_KEYS, get(mask::keys::list_mask_keys))
         .route(routes::MASK_KEY_ROTATE, post(mask::keys::rotate_mask_key))
         .route(routes::MASK_REPORT_KEY, get(mask::report::mask_report_key))
+}
+
+/// What is asked of what differs.
+fn comparisons() -> Router<App> {
+    Router::new()
+        .route(routes::DIFFS, post(diff::create_diff))
+        .route(routes::DIFF, get(diff::show_diff))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

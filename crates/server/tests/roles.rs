@@ -191,6 +191,23 @@ fn every_endpoint_is_for_the_roles_that_are_meant_and_no_others() {
 }
 
 #[test]
+fn a_developer_compares_what_it_may_see_and_nothing_else() {
+    let server = start();
+    let (eve, bob) =
+        (server.user("eve", "developer", &["prod"]), server.user("bob", "developer", &[]));
+    let both = json!({"left": {"object": "prod"}, "right": {"object": "prod"}});
+    let (status, begun) = server.send(&eve, "POST", "/api/v1/diffs", both.clone());
+    assert_eq!(status, 202, "{begun}");
+    let found = format!("/api/v1/diffs/{}", begun["job"].as_str().unwrap());
+    assert_eq!(server.send(&eve, "GET", &found, Value::Null).0, 200);
+    assert_eq!(server.send(&bob, "GET", &found, Value::Null).0, 404);
+    let (status, answer) = server.send(&bob, "POST", "/api/v1/diffs", both);
+    assert_eq!(status, 404, "{answer}");
+    assert!(answer.to_string().contains("that you may see"), "{answer}");
+    server.http.stop();
+}
+
+#[test]
 fn a_developer_reaches_nothing_of_others() {
     let server = start();
     let (eve, bob) =

@@ -280,8 +280,8 @@ fn candidates(parts: &Parts, left: &Opened, right: &Opened) -> Result<Vec<Candid
     let mut candidates = Vec::new();
     candidates.extend(left.then_some(Candidate::Is(Which::Left)));
     candidates.extend(right.then_some(Candidate::Is(Which::Right)));
-    let far = |at: usize| at >= NEAREST && (at / NEAREST).is_power_of_two() && at % NEAREST == 0;
-    let wanted = snapshots.iter().enumerate().filter(|(at, _)| *at < NEAREST || far(*at));
+    let doubled = |at: usize| at.is_multiple_of(NEAREST) && (at / NEAREST).is_power_of_two();
+    let wanted = snapshots.iter().enumerate().filter(|(at, _)| *at < NEAREST || doubled(*at));
     for (_, one) in wanted {
         let image = one.ready_image().unwrap_or(one.id);
         let of_source = image != one.id && is_of_source(parts, one.owner)?;
