@@ -6,6 +6,7 @@
 //! responses may carry more than a client knows.
 
 pub mod access;
+pub mod bisection;
 pub mod bookmark;
 pub mod digest;
 pub mod dsource;
@@ -28,6 +29,9 @@ pub mod vdb;
 
 pub use access::{
     AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
+};
+pub use bisection::{
+    Answer, AnswerKind, AnsweredMoment, Bisection, ChangedRelation, ChangingCommit, StartBisection,
 };
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};

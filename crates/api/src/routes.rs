@@ -74,6 +74,10 @@ pub const MASK_PREVIEWS: &str = "/api/v1/mask-previews";
 pub const MASK_PREVIEW: &str = "/api/v1/mask-previews/{id}";
 /// GET: one masked dSource.
 pub const MASK: &str = "/api/v1/masks/{name}";
+/// POST: look for the commit at which an answer changed.
+pub const BISECTIONS: &str = "/api/v1/bisections";
+/// GET: what was found.
+pub const BISECTION: &str = "/api/v1/bisections/{id}";
 /// GET: all bookmarks; POST: set one.
 pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 /// GET: one bookmark; DELETE: delete.

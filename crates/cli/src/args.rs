@@ -1,6 +1,7 @@
 //! The grammar of the command line.
 
 mod access;
+mod bisect;
 mod bookmark;
 mod dsource;
 mod group;
@@ -14,6 +15,7 @@ mod snapshot;
 mod vdb;
 
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
+pub use bisect::BisectArgs;
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
@@ -132,6 +134,7 @@ pub enum Command {
         after_help = "Example:\n  offshoot mask apply masking.yaml --from shop --as shop-masked"
     )]
     Mask(MaskCommand),
+    Bisect(BisectArgs),
     /// Give names to moments
     #[command(
         subcommand,

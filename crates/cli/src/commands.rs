@@ -1,6 +1,7 @@
 //! What each command does: a request, perhaps a job to wait for, a result.
 
 mod access;
+mod bisect;
 mod bookmark;
 mod dsource;
 mod group;
@@ -83,6 +84,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Vdb(command) => vdb::run(session, command),
         Command::Group(command) => group::run(session, command),
         Command::Mask(command) => mask::run(session, command),
+        Command::Bisect(args) => bisect::run(session, args),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),

@@ -2,13 +2,13 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
+    AddUser, ApplyMask, Audit, Bisection, Bookmark, BookmarkList, BookmarkVdbGroup, CreateBookmark,
     CreateGroup, CreateToken, CreatedToken, DiscoverMask, Discovery, Dsource, DsourceList, Group,
     GroupList, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskList, MaskPreview, Policy,
     PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
     RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport,
-    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, Status, TakeSnapshot, TimeflowList,
-    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
+    Secrets, SetDsource, SetPolicy, Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot,
+    TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -310,6 +310,16 @@ impl Client {
     /// One masked dSource.
     pub fn show_mask(&self, name: &str) -> Result<Mask, Failure> {
         self.get(&routes::fill(routes::MASK, name))
+    }
+
+    /// Looks for the commit at which an answer changed.
+    pub fn start_bisection(&self, request: &StartBisection) -> Result<JobId, Failure> {
+        self.post_json(routes::BISECTIONS, request).map(accepted)
+    }
+
+    /// What such a job found.
+    pub fn show_bisection(&self, job: JobId) -> Result<Bisection, Failure> {
+        self.get(&routes::fill(routes::BISECTION, &job.to_string()))
     }
 
     /// Gives a name to a moment of a dSource or VDB.

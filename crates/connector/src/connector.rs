@@ -1,8 +1,8 @@
 //! One kind of database.
 
 use crate::{
-    DataDir, ImageChecker, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role, Server,
-    ServerSpec, Source, SourceUri,
+    DataDir, ImageChecker, Inquirer, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role,
+    Server, ServerSpec, Source, SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -163,6 +163,11 @@ pub trait Connector: Send + Sync {
 
     /// Masks copies of this kind of database.
     fn masker(&self) -> Option<&dyn Masker> {
+        None
+    }
+
+    /// Asks copies of this kind of database.
+    fn inquirer(&self) -> Option<&dyn Inquirer> {
         None
     }
 }

@@ -7,7 +7,8 @@
 //!                         ├─ replay()    ──▶ Server      a clone brought to a position
 //!                         ├─ image_checker()             is an image sound?
 //!                         ├─ point_maker()               recovery points where the source has none
-//!                         └─ masker()                    what a copy may not show
+//!                         ├─ masker()                    what a copy may not show
+//!                         └─ inquirer()                  when did an answer change?
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
 //! puts what it must remember about a source into a [`ConnectorState`](offshoot_domain::ConnectorState), which
@@ -34,6 +35,7 @@
 mod connector;
 mod data_dir;
 mod image;
+mod inquiry;
 mod log;
 mod masking;
 mod point;
@@ -44,6 +46,7 @@ mod source;
 pub use connector::{Connector, Layout};
 pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, read_full};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
+pub use inquiry::{Inquirer, Question, Reads, Reply};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{
     DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview, PreviewColumn,

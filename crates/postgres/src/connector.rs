@@ -3,6 +3,7 @@
 
 mod host;
 mod image;
+mod inquiry;
 mod log;
 mod masking;
 mod point;
@@ -27,8 +28,8 @@ use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
-    Connector, DataDir, ImageChecker, Layout, Masker, PointMaker, ReceivedLog, Replay, Replayed,
-    Role, Server, ServerSpec, Source, SourceUri, StopMode,
+    Connector, DataDir, ImageChecker, Inquirer, Layout, Masker, PointMaker, ReceivedLog, Replay,
+    Replayed, Role, Server, ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -271,6 +272,10 @@ impl Connector for Postgres {
     }
 
     fn masker(&self) -> Option<&dyn Masker> {
+        Some(self)
+    }
+
+    fn inquirer(&self) -> Option<&dyn Inquirer> {
         Some(self)
     }
 }

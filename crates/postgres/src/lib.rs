@@ -12,6 +12,7 @@ mod databases;
 mod engine_role;
 mod files;
 mod handover;
+mod inquiry;
 pub mod installation;
 mod lsn;
 pub mod masker;

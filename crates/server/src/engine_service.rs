@@ -1,6 +1,7 @@
 //! The engine as the API shows it.
 
 mod accounts;
+mod bisections;
 mod groups;
 mod history;
 mod masks;
@@ -303,6 +304,14 @@ impl EngineService for LocalEngine {
 
     fn show_mask(&self, name: &str) -> Result<api::Mask, Failure> {
         self.engine.masks().show(name).map(masks::mask)
+    }
+
+    fn start_bisection(&self, request: api::StartBisection) -> Result<JobId, Failure> {
+        self.engine.bisections().start(bisections::request(request)?)
+    }
+
+    fn show_bisection(&self, job: JobId) -> Result<api::Bisection, Failure> {
+        self.engine.bisections().show(job).map(|view| bisections::bisection(job, view))
     }
 
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {

@@ -1,8 +1,8 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, dsource, group, job, mask, policy, pool, secret, snapshot, timeflow, token,
-    user, vdb,
+    audit, bisection, bookmark, dsource, group, job, mask, policy, pool, secret, snapshot,
+    timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -72,6 +72,8 @@ use utoipa::{Modify, OpenApi};
         mask::show_preview,
         mask::list_masks,
         mask::show_mask,
+        bisection::start_bisection,
+        bisection::show_bisection,
         bookmark::create_bookmark,
         bookmark::list_bookmarks,
         bookmark::show_bookmark,

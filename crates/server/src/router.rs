@@ -2,8 +2,8 @@
 
 use crate::access::{self, Access};
 use crate::endpoints::{
-    App, audit, bookmark, dsource, group, job, mask, monitoring, policy, pool, secret, snapshot,
-    timeflow, token, user, vdb,
+    App, audit, bisection, bookmark, dsource, group, job, mask, monitoring, policy, pool, secret,
+    snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -64,6 +64,8 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::MASK_PREVIEWS, post(mask::preview_mask))
         .route(routes::MASK_PREVIEW, get(mask::show_preview))
         .route(routes::MASK, get(mask::show_mask))
+        .route(routes::BISECTIONS, post(bisection::start_bisection))
+        .route(routes::BISECTION, get(bisection::show_bisection))
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))

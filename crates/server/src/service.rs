@@ -1,11 +1,11 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
 use offshoot_api::{
-    ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, DiscoverMask, Discovery,
-    Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy, PoolStatus, PreviewMask,
-    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
-    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy,
-    Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
+    ApplyMask, Bisection, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateGroup, DiscoverMask,
+    Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskPreview, Policy, PoolStatus,
+    PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb,
+    RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource,
+    SetPolicy, Snapshot, StartBisection, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -113,6 +113,11 @@ pub trait EngineService: Send + Sync + 'static {
     fn list_masks(&self) -> Result<Vec<Mask>, Failure>;
     /// One masked dSource.
     fn show_mask(&self, name: &str) -> Result<Mask, Failure>;
+
+    /// Looks for the commit at which an answer changed.
+    fn start_bisection(&self, request: StartBisection) -> Result<JobId, Failure>;
+    /// What such a job found.
+    fn show_bisection(&self, job: JobId) -> Result<Bisection, Failure>;
 
     /// Gives a name to a moment.
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure>;

@@ -70,7 +70,7 @@ impl TimeArgs {
     }
 }
 
-fn told(at: ParsedTime) -> Timestamp {
+pub(super) fn told(at: ParsedTime) -> Timestamp {
     if at.assumed_utc {
         eprintln!("note: the time has no zone and is taken as UTC: {}", at.time);
     }
@@ -78,7 +78,7 @@ fn told(at: ParsedTime) -> Timestamp {
 }
 
 /// Text that cannot be a position is refused before the engine is asked.
-fn lsn(text: &str) -> Result<String, String> {
+pub(super) fn lsn(text: &str) -> Result<String, String> {
     let is_half = |half: &str| {
         (1..=8).contains(&half.len()) && half.bytes().all(|byte| byte.is_ascii_hexdigit())
     };

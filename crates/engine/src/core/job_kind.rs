@@ -75,6 +75,8 @@ pub enum JobKind {
     MaskDiscover,
     /// Shows what rules make of some rows.
     MaskPreview,
+    /// Finds the commit at which an answer changed.
+    Bisect,
     /// Gives up what a policy does not keep.
     Retention,
     /// Gives space back that nothing needs.
@@ -124,6 +126,7 @@ impl JobKind {
             JobKind::GroupDelete => "group_delete",
             JobKind::MaskDiscover => "mask_discover",
             JobKind::MaskPreview => "mask_preview",
+            JobKind::Bisect => "bisect",
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",

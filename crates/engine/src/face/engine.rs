@@ -1,6 +1,7 @@
 //! The engine's API: what the server and tests call. What can be asked of each kind of object stands in a file of its
 //! own, behind a handle.
 
+use crate::face::bisections::Bisections;
 use crate::face::bookmarks::Bookmarks;
 use crate::face::dsources::Dsources;
 use crate::face::groups::Groups;
@@ -221,6 +222,11 @@ impl Engine {
     /// Bookmarks.
     pub fn bookmarks(&self) -> Bookmarks<'_> {
         Bookmarks { parts: &self.parts }
+    }
+
+    /// Searches for the commit that changed an answer.
+    pub fn bisections(&self) -> Bisections<'_> {
+        Bisections { parts: &self.parts }
     }
 
     /// Masked dSources.

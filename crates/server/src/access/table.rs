@@ -91,6 +91,8 @@ const TABLE: &[Row] = &[
     (Method::POST, routes::MASK_PREVIEWS, Right::Operate, "mask preview"),
     (Method::GET, routes::MASK_PREVIEW, Right::Operate, "mask preview show"),
     (Method::GET, routes::MASK, Right::Survey, "mask show"),
+    (Method::POST, routes::BISECTIONS, Right::Use, "bisect"),
+    (Method::GET, routes::BISECTION, Right::Use, "bisect show"),
     (Method::GET, routes::BOOKMARKS, Right::Look, "bookmark list"),
     (Method::POST, routes::BOOKMARKS, Right::Use, "bookmark create"),
     (Method::GET, routes::BOOKMARK, Right::Look, "bookmark show"),
