@@ -15,7 +15,7 @@ mod snapshot;
 mod vdb;
 
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
-pub use bisect::BisectArgs;
+pub use bisect::{BisectArgs, End};
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};

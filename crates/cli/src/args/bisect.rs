@@ -6,6 +6,7 @@ use super::{JobArgs, duration_ms};
 use clap::Args;
 use offshoot_api::Moment;
 use offshoot_domain::ParsedTime;
+use offshoot_types::JobId;
 
 /// Find the commit at which the answer to a query changed
 ///
@@ -17,21 +18,22 @@ use offshoot_domain::ParsedTime;
     after_help = "Examples:\n  offshoot bisect shop --from -1d --query 'SELECT count(*) > 0 FROM orders WHERE total < 0' --until true\n  \
                         offshoot bisect shop --from '2026-11-21 09:00+00' --to '2026-11-21 17:00+00' \\\n    \
                         --query 'SELECT email FROM customers WHERE id = 7'\n  \
-                        offshoot bisect shop --from 0/3A2B1C0 --query 'SELECT count(*) FROM prices' --expect 1200"
+                        offshoot bisect shop --from 0/3A2B1C0 --query 'SELECT count(*) FROM prices' --expect 1200\n  \
+                        offshoot bisect --show job-12"
 )]
 pub struct BisectArgs {
     /// The dSource
-    #[arg(value_name = "DSOURCE")]
-    pub object: String,
+    #[arg(value_name = "DSOURCE", required_unless_present = "show")]
+    pub object: Option<String>,
     /// The earlier end: a time, as '2026-11-21 14:03+00' or -1h, or a position of the log
-    #[arg(long, value_name = "TIME|LSN", value_parser = end, allow_hyphen_values = true)]
-    pub from: End,
+    #[arg(long, value_name = "TIME|LSN", value_parser = end, allow_hyphen_values = true, required_unless_present = "show")]
+    pub from: Option<End>,
     /// The later end [default: the latest moment]
     #[arg(long, value_name = "TIME|LSN", value_parser = end, allow_hyphen_values = true)]
     pub to: Option<End>,
     /// One query, which only reads
-    #[arg(long, value_name = "SQL")]
-    pub query: String,
+    #[arg(long, value_name = "SQL", required_unless_present = "show")]
+    pub query: Option<String>,
     /// Find the commit at which the answer becomes this; NULL is SQL's
     #[arg(long, value_name = "VALUE", conflicts_with = "expect")]
     pub until: Option<String>,
@@ -47,6 +49,9 @@ pub struct BisectArgs {
     /// How long an answer may take
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration_ms)]
     pub time_limit: u64,
+    /// Search nothing, and show what an earlier search has found, by its job
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["object", "from", "to", "query", "until", "expect", "database", "detach"])]
+    pub show: Option<JobId>,
     #[command(flatten)]
     pub job: JobArgs,
 }

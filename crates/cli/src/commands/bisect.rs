@@ -1,23 +1,26 @@
 //! `offshoot bisect`
 
 use super::Session;
-use crate::args::BisectArgs;
+use crate::args::{BisectArgs, End};
 use crate::output::{Fields, duration, table};
 use offshoot_api::{
     Answer, AnswerKind, AnsweredMoment, Bisection, ChangedRelation, ChangingCommit, StartBisection,
 };
-use offshoot_types::Failure;
+use offshoot_types::{Failure, JobId};
 
 /// The most of an answer that a line shows, in characters; `--json` shows all.
 const SHOWN_MAX: usize = 200;
 
 /// Runs the command.
 pub fn run(session: &Session, args: BisectArgs) -> Result<(), Failure> {
+    if let Some(job) = args.show {
+        return show(session, job);
+    }
     let request = StartBisection {
-        object: args.object,
-        from: args.from.moment(),
-        to: args.to.map(|end| end.moment()).unwrap_or_default(),
-        query: args.query,
+        object: args.object.unwrap_or_default(),
+        from: args.from.map(End::moment).unwrap_or_default(),
+        to: args.to.map(End::moment).unwrap_or_default(),
+        query: args.query.unwrap_or_default(),
         database: args.database,
         until: args.until,
         expect: args.expect,
@@ -29,7 +32,7 @@ pub fn run(session: &Session, args: BisectArgs) -> Result<(), Failure> {
 }
 
 /// Shows what a job has found.
-pub fn show(session: &Session, job: offshoot_types::JobId) -> Result<(), Failure> {
+fn show(session: &Session, job: JobId) -> Result<(), Failure> {
     session.output.print(&session.client.show_bisection(job)?, text);
     Ok(())
 }

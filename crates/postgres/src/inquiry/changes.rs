@@ -3,7 +3,6 @@
 use super::suspects::precedes;
 use crate::archive::Archive;
 use crate::archive::reader::{LogReader, Step};
-use crate::archive::record::PAGE_BYTES;
 use crate::archive::written::{File, Rows, written};
 use crate::commit_index::Commit;
 use crate::lsn::Lsn;
@@ -42,7 +41,9 @@ pub(crate) fn changes(
     let xids = members(archive, commit)?;
     let mut back = LOOK_BACK_BYTES;
     let (done, whole) = loop {
-        let from = begin.max(Lsn(commit.lsn.0.saturating_sub(back) / PAGE_BYTES * PAGE_BYTES));
+        // A file begins with a page of log. Elsewhere there may be none: a file that was left early ends with zeros.
+        let number = archive.number_at(Lsn(commit.lsn.0.saturating_sub(back)));
+        let from = begin.max(Lsn(number.saturating_mul(archive.segment_bytes())));
         let (done, whole) = read(archive, (from, commit.lsn), &xids, tick)?;
         if whole || from == begin || back >= LOOK_BACK_BYTES_MAX {
             break (done, whole);
