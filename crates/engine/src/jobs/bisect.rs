@@ -7,7 +7,7 @@
 //! 1. At `low` the condition is not met, at `high` it is; both were opened and asked. What is found is the commit
 //!    between two such moments that has no other commit beside it, so it is a change, whatever else happened.
 //! 2. Every moment is a clone of its own, with a server that only the engine reaches. Nothing of one is kept.
-//! 3. A search that was cut off begins again; it removes what the one before left.
+//! 3. A search that was cut off is undone: every place that can hold a copy is emptied.
 
 mod opened;
 mod search;
