@@ -53,6 +53,8 @@ pub(crate) struct Written {
     pub(crate) rows: Option<Rows>,
     /// Of a commit: the subtransactions that are committed with it.
     pub(crate) subtransactions: Vec<u32>,
+    /// Of a commit: the database that it was made in, if it says so.
+    pub(crate) database: Option<u32>,
     /// Of a commit: whether it makes others forget what they know of catalogs, or removes files.
     pub(crate) changes_catalog: bool,
     /// Of a list of running transactions: the number that the next one will get.
@@ -144,7 +146,11 @@ fn read_commit(written: &mut Written, data: &[u8], info: u8, magic: u16) -> Opti
     }
     let statistics_bytes = if magic >= MAGIC_18 { 16 } else { 12 };
     let flags = u32_at(data, 8)?;
-    let mut at = if flags & DATABASE != 0 { 20 } else { 12 };
+    let mut at = 12;
+    if flags & DATABASE != 0 {
+        written.database = Some(u32_at(data, at)?);
+        at += 8;
+    }
     let lists =
         [(SUBTRANSACTIONS, 4), (FILES, 12), (STATISTICS, statistics_bytes), (INVALIDATIONS, 16)];
     for (flag, item_bytes) in lists {

@@ -144,7 +144,7 @@ async fn within<T>(
 /// files were replaced.
 async fn reads(client: &Client) -> Result<Reads, Ended> {
     let sql = format!(
-        "SELECT d.oid, pg_catalog.pg_relation_filenode(c.oid), c.relkind = 'S', \
+        "SELECT CASE WHEN c.relisshared THEN 0 ELSE d.oid END, pg_catalog.pg_relation_filenode(c.oid), c.relkind = 'S', \
            (pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()) % 4294967296) \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
          WHERE c.relkind IN ('r', 'm', 't', 'S') AND (c.oid < {FIRST_OF_USERS} AND c.relkind <> 'S' \

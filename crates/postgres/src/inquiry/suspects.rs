@@ -4,7 +4,7 @@ use super::{FIRST_OF_USERS, place};
 use crate::archive::Archive;
 use crate::archive::reader::{LogReader, Step};
 use crate::archive::record::Meaning;
-use crate::archive::written::written;
+use crate::archive::written::{File, Written, written};
 use crate::lsn::Lsn;
 use offshoot_connector::Reads;
 use offshoot_types::{Failure, LogPosition};
@@ -12,6 +12,9 @@ use std::collections::HashSet;
 
 /// Records between two looks at whether to go on.
 const TICK_RECORDS: u64 = 4096;
+/// Files of log before the range that are read for a list of running transactions; a source that works writes one every
+/// 15 seconds.
+const FILES_BEFORE_MAX: u64 = 8;
 
 const MANAGER_DATABASE: u8 = 4;
 
@@ -25,45 +28,122 @@ pub(crate) fn suspects(
     reads: &Reads,
     tick: &mut dyn FnMut() -> Result<(), Failure>,
 ) -> Result<Option<Vec<LogPosition>>, Failure> {
-    let (false, Some(begun_before)) = (reads.unknown, reads.begun_before) else { return Ok(None) };
-    let mut reader = LogReader::new(archive, archive.history()?);
-    // Transactions that wrote something that matters, and files that were made meanwhile: they may be read by then.
-    let (mut writers, mut made) = (HashSet::new(), HashSet::new());
-    let (mut suspects, mut records) = (Vec::new(), 0_u64);
-    let mut position = reader.first_record(from)?.0;
-    while position < to {
-        let Step::Record(found) = reader.next_record(position)? else { break };
-        position = found.end;
-        records += 1;
-        if records.is_multiple_of(TICK_RECORDS) {
-            tick()?;
-        }
-        let Some(written) = written(reader.record(), reader.magic()) else { return Ok(None) };
-        if found.manager == MANAGER_DATABASE {
-            // Files of a new database have the numbers of those that they were copied from.
-            return Ok(None);
-        }
-        made.extend(written.made);
-        let matters = |(database, file): &(u32, u32)| {
-            *file < FIRST_OF_USERS
-                || made.contains(&(*database, *file))
-                || reads.places.contains(&place(*database, *file))
-        };
-        if written.xid != 0 && written.files.iter().any(matters) {
-            writers.insert(written.xid);
-        }
-        let Meaning::Commit { xid, .. } = found.meaning else { continue };
-        if found.end > to {
-            break;
-        }
-        let own = [xid].into_iter().chain(written.subtransactions.iter().copied());
-        let suspect = |xid: u32| writers.remove(&xid) || precedes(xid, begun_before);
-        // Each is looked at, so that none stays behind.
-        if own.map(suspect).fold(written.changes_catalog, |any, one| any || one) {
-            suspects.push(found.end.into());
+    if reads.unknown {
+        return Ok(None);
+    }
+    let first = archive.files()?.iter().map(|file| file.number).min().unwrap_or_default();
+    let number = archive.number_at(from);
+    let earliest = number.saturating_sub(FILES_BEFORE_MAX).max(first);
+    // Not from `from`: what began before is then known by what it wrote.
+    for begin in (earliest..=number).rev() {
+        let start = Lsn(begin.saturating_mul(archive.segment_bytes()));
+        let bound = if begin == earliest { reads.begun_before } else { None };
+        let mut look = Look { bound, ..Look::new(reads) };
+        match look.read(archive, (start, from, to), tick)? {
+            Looked::Found(suspects) => return Ok(Some(suspects)),
+            Looked::Unknown => return Ok(None),
+            Looked::BeganBefore => {}
         }
     }
-    Ok(Some(suspects))
+    Ok(None)
+}
+
+/// What came of reading the log.
+enum Looked {
+    Found(Vec<LogPosition>),
+    /// It does not tell.
+    Unknown,
+    /// It has to be read from further back: which transactions began before is not known.
+    BeganBefore,
+}
+
+struct Look<'a> {
+    reads: &'a Reads,
+    /// The databases that were read, and 0 for what all share.
+    databases: HashSet<u32>,
+    /// Transactions before this one may have begun before the log that is read.
+    bound: Option<u32>,
+    /// Transactions that wrote something that matters.
+    writers: HashSet<u32>,
+    /// Files that were made meanwhile: they may be read by then.
+    made: HashSet<File>,
+}
+
+impl<'a> Look<'a> {
+    fn new(reads: &'a Reads) -> Look<'a> {
+        let databases = reads.places.iter().map(|place| (place >> 32) as u32).chain([0]);
+        Look {
+            reads,
+            databases: databases.collect(),
+            bound: None,
+            writers: HashSet::new(),
+            made: HashSet::new(),
+        }
+    }
+
+    fn read(
+        &mut self,
+        archive: &Archive,
+        (start, from, to): (Lsn, Lsn, Lsn),
+        tick: &mut dyn FnMut() -> Result<(), Failure>,
+    ) -> Result<Looked, Failure> {
+        let mut reader = LogReader::new(archive, archive.history()?);
+        let (mut suspects, mut records, mut listed) = (Vec::new(), 0_u64, false);
+        let mut position = reader.first_record(start)?.0;
+        while position < to {
+            let Step::Record(found) = reader.next_record(position)? else { break };
+            position = found.end;
+            records += 1;
+            if records.is_multiple_of(TICK_RECORDS) {
+                tick()?;
+            }
+            let Some(written) = written(reader.record(), reader.magic()) else {
+                return Ok(Looked::Unknown);
+            };
+            // A list says which number comes next: from there on everything is seen from its beginning.
+            if let (Some(next), false) = (written.next_xid, listed || found.end > from) {
+                (self.bound, listed) = (Some(next), true);
+            }
+            if found.end > from && self.bound.is_none() {
+                return Ok(Looked::BeganBefore);
+            }
+            if found.manager == MANAGER_DATABASE && found.end > from {
+                // Files of a new database have the numbers of those that they were copied from.
+                return Ok(Looked::Unknown);
+            }
+            self.note(&written);
+            let Meaning::Commit { xid, .. } = found.meaning else { continue };
+            if self.is_suspect(xid, &written) && found.end > from && found.end <= to {
+                suspects.push(found.end.into());
+            }
+        }
+        Ok(Looked::Found(suspects))
+    }
+
+    /// Notes what a record wrote.
+    fn note(&mut self, written: &Written) {
+        self.made.extend(written.made);
+        let matters = |file: &File| {
+            file.1 < FIRST_OF_USERS && self.databases.contains(&file.0)
+                || self.made.contains(file)
+                || self.reads.places.contains(&place(file.0, file.1))
+        };
+        if written.xid != 0 && written.files.iter().any(matters) {
+            self.writers.insert(written.xid);
+        }
+    }
+
+    /// Whether a commit can have changed the answer.
+    fn is_suspect(&mut self, xid: u32, written: &Written) -> bool {
+        let here = |database| self.databases.contains(&database);
+        let mut suspect = written.changes_catalog && written.database.is_none_or(here);
+        // Each is looked at, so that none stays behind.
+        for xid in [xid].into_iter().chain(written.subtransactions.iter().copied()) {
+            suspect |= self.writers.remove(&xid);
+            suspect |= self.bound.is_none_or(|bound| precedes(xid, bound));
+        }
+        suspect
+    }
 }
 
 /// Whether a transaction's number is before another's; numbers wrap around.

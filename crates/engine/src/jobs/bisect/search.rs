@@ -168,10 +168,8 @@ impl Search<'_> {
         self.reads.begun_before = self.low.reply.reads.begun_before;
         let context = self.opener.context;
         let log = self.follower.log();
-        // An end that somebody gave may be inside a record; a commit ends where the next record begins.
-        let begin = self.last_commit_at(low)?.unwrap_or(low);
         let tick = &mut || context.check_cancelled();
-        let suspects = self.inquirer.suspects(log, (begin, high), &self.reads, tick);
+        let suspects = self.inquirer.suspects(log, (low, high), &self.reads, tick);
         self.suspects = match suspects {
             Err(failure) if failure.code != ErrorKind::Cancelled => {
                 tracing::warn!(job = %context.job_id(), %failure, "the log does not tell what changed");

@@ -58,13 +58,14 @@ fn images_are_stepped_over() {
 fn a_commit_names_its_subtransactions() {
     let mut data = vec![0; 8];
     data.extend((1_u32 << 0 | 1 << 1 | 1 << 3).to_le_bytes());
-    data.extend([0; 8]);
+    data.extend([5, 0, 0, 0, 0, 0, 0, 0]);
     data.extend([2, 0, 0, 0, 78, 0, 0, 0, 79, 0, 0, 0]);
     data.extend([1, 0, 0, 0]);
     data.extend([0; 16]);
     let headers = [255, data.len() as u8];
     let read = written(&record(MANAGER_TRANSACTION, 0x80, &headers, &data), MAGIC_16).unwrap();
     assert_eq!((read.subtransactions, read.changes_catalog), (vec![78, 79], true));
+    assert_eq!(read.database, Some(5));
 }
 
 #[test]
