@@ -64,8 +64,7 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::MASK_PREVIEWS, post(mask::preview_mask))
         .route(routes::MASK_PREVIEW, get(mask::show_preview))
         .route(routes::MASK, get(mask::show_mask))
-        .route(routes::BISECTIONS, post(bisection::start_bisection))
-        .route(routes::BISECTION, get(bisection::show_bisection))
+        .merge(asking())
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))
@@ -93,6 +92,13 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .layer(TraceLayer::new(
             StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
         ))
+}
+
+/// What asks moments.
+fn asking() -> Router<App> {
+    Router::new()
+        .route(routes::BISECTIONS, post(bisection::start_bisection))
+        .route(routes::BISECTION, get(bisection::show_bisection))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

@@ -18,7 +18,7 @@ use offshoot_types::{ErrorKind, Failure, LogPosition};
 use std::sync::Arc;
 
 /// Log that is read for what its commits wrote, at most.
-const READ_BYTES_MAX: u64 = 256 << 20;
+const READ_BYTES_MAX: u64 = 1 << 30;
 /// While so much log is between, moments are opened at images, not exactly in the middle.
 const FAR_BYTES: u64 = 32 << 20;
 
@@ -55,7 +55,7 @@ pub fn run(context: &Context) -> Result<Bisection, Failure> {
     let history = History::of_timeflow(parts, &source, timeflow.or(source.timeflow))?;
     let opener = Opener { context, input: &input, kind: &kind, source: &source, timeflow };
     context.progress(0, 0, "moments");
-    let [low, high] = both_ends(&opener, from.position, to.position)?;
+    let [low, high] = both_ends(&opener, dated(&history, &from), dated(&history, &to))?;
     let answered = |one: &Opened| Answered { at: one.at, answer: one.reply.answer.clone() };
     let mut bisection = Bisection {
         database: low.reply.database.clone(),
@@ -86,6 +86,13 @@ pub fn run(context: &Context) -> Result<Bisection, Failure> {
     }
     bisection.took_ms = parts.elapsed_ms() - started;
     Ok(bisection)
+}
+
+/// Where an end is. Before the first commit that is kept no commit has a time: the snapshot has one.
+fn dated(history: &History, end: &Resolved) -> Position {
+    let base = history.snapshots.iter().find(|one| one.id == end.snapshot);
+    let least = base.map(|one| one.position.time).unwrap_or_default();
+    Position { time: end.position.time.max(least), ..end.position }
 }
 
 fn both_ends(opener: &Opener<'_>, from: Position, to: Position) -> Result<[Opened; 2], Failure> {
