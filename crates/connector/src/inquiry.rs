@@ -49,6 +49,15 @@ impl Reads {
     }
 }
 
+/// A commit that can have changed an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suspect {
+    /// Where it ends.
+    pub end: LogPosition,
+    /// Whether it wrote what was read, and not only what says how to read it.
+    pub likely: bool,
+}
+
 /// Asks copies.
 pub trait Inquirer: Send + Sync {
     /// Asks a copy by its server, as a user of a VDB could: with a role that owns the data and is no superuser,
@@ -59,8 +68,8 @@ pub trait Inquirer: Send + Sync {
     /// when the server cannot be asked.
     fn ask(&self, server: &dyn Server, question: &Question) -> Result<Reply, Failure>;
 
-    /// Where the commits end, after one position and up to another, that can have changed the answer, in order. What
-    /// is left out cannot: the answers were read from elsewhere. None: any of them can.
+    /// The commits that end after one position and up to another and can have changed the answer, in order. What is
+    /// left out cannot: the answers were read from elsewhere. None: any of them can.
     ///
     /// # Errors
     /// `DataDamaged`, `MomentUnavailable` when the log cannot be read; the tick's.
@@ -70,7 +79,7 @@ pub trait Inquirer: Send + Sync {
         range: (LogPosition, LogPosition),
         reads: &Reads,
         tick: &mut dyn FnMut() -> Result<(), Failure>,
-    ) -> Result<Option<Vec<LogPosition>>, Failure>;
+    ) -> Result<Option<Vec<Suspect>>, Failure>;
 
     /// What the transaction of a commit did. The servers are of copies before and right after it:
     /// they know the names.

@@ -46,7 +46,7 @@ mod source;
 pub use connector::{Connector, Layout};
 pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, read_full};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
-pub use inquiry::{Inquirer, Question, Reads, Reply};
+pub use inquiry::{Inquirer, Question, Reads, Reply, Suspect};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{
     DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview, PreviewColumn,

@@ -2,7 +2,7 @@
 
 use crate::client::Refused;
 use crate::server::{DATABASE, ToyServer};
-use offshoot_connector::{Inquirer, Question, Reads, ReceivedLog, Reply, Server};
+use offshoot_connector::{Inquirer, Question, Reads, ReceivedLog, Reply, Server, Suspect};
 use offshoot_domain::{Answer, FoundCommit, RelationChange, TransactionChanges};
 use offshoot_types::{Failure, LogPosition};
 use std::any::Any;
@@ -32,7 +32,7 @@ impl Inquirer for ByKey {
         _: (LogPosition, LogPosition),
         _: &Reads,
         _: &mut dyn FnMut() -> Result<(), Failure>,
-    ) -> Result<Option<Vec<LogPosition>>, Failure> {
+    ) -> Result<Option<Vec<Suspect>>, Failure> {
         Ok(None)
     }
 

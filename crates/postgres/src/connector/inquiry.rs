@@ -4,7 +4,7 @@ use super::host::Postgres;
 use super::log::WalLog;
 use super::server::RunningServer;
 use crate::inquiry;
-use offshoot_connector::{Inquirer, Question, Reads, ReceivedLog, Reply, Server};
+use offshoot_connector::{Inquirer, Question, Reads, ReceivedLog, Reply, Server, Suspect};
 use offshoot_domain::{FoundCommit, TransactionChanges};
 use offshoot_types::{Failure, LogPosition};
 use std::any::Any;
@@ -32,7 +32,7 @@ impl Inquirer for Postgres {
         (from, to): (LogPosition, LogPosition),
         reads: &Reads,
         tick: &mut dyn FnMut() -> Result<(), Failure>,
-    ) -> Result<Option<Vec<LogPosition>>, Failure> {
+    ) -> Result<Option<Vec<Suspect>>, Failure> {
         inquiry::suspects(wal(log)?.archive(), (from.into(), to.into()), reads, tick)
     }
 

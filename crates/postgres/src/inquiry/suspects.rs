@@ -6,9 +6,9 @@ use crate::archive::reader::{LogReader, Step};
 use crate::archive::record::Meaning;
 use crate::archive::written::{File, Written, written};
 use crate::lsn::Lsn;
-use offshoot_connector::Reads;
-use offshoot_types::{Failure, LogPosition};
-use std::collections::HashSet;
+use offshoot_connector::{Reads, Suspect};
+use offshoot_types::Failure;
+use std::collections::{HashMap, HashSet};
 
 /// Records between two looks at whether to go on.
 const TICK_RECORDS: u64 = 4096;
@@ -27,7 +27,7 @@ pub(crate) fn suspects(
     (from, to): (Lsn, Lsn),
     reads: &Reads,
     tick: &mut dyn FnMut() -> Result<(), Failure>,
-) -> Result<Option<Vec<LogPosition>>, Failure> {
+) -> Result<Option<Vec<Suspect>>, Failure> {
     if reads.unknown {
         return Ok(None);
     }
@@ -50,7 +50,7 @@ pub(crate) fn suspects(
 
 /// What came of reading the log.
 enum Looked {
-    Found(Vec<LogPosition>),
+    Found(Vec<Suspect>),
     /// It does not tell.
     Unknown,
     /// It has to be read from further back: which transactions began before is not known.
@@ -63,8 +63,8 @@ struct Look<'a> {
     databases: HashSet<u32>,
     /// Transactions before this one may have begun before the log that is read.
     bound: Option<u32>,
-    /// Transactions that wrote something that matters.
-    writers: HashSet<u32>,
+    /// Transactions that wrote something that matters, and whether it was what was read.
+    writers: HashMap<u32, bool>,
     /// Files that were made meanwhile: they may be read by then.
     made: HashSet<File>,
 }
@@ -76,7 +76,7 @@ impl<'a> Look<'a> {
             reads,
             databases: databases.collect(),
             bound: None,
-            writers: HashSet::new(),
+            writers: HashMap::new(),
             made: HashSet::new(),
         }
     }
@@ -113,8 +113,9 @@ impl<'a> Look<'a> {
             }
             self.note(&written);
             let Meaning::Commit { xid, .. } = found.meaning else { continue };
-            if self.is_suspect(xid, &written) && found.end > from && found.end <= to {
-                suspects.push(found.end.into());
+            let suspect = self.suspect(xid, &written);
+            if let Some(likely) = suspect.filter(|_| found.end > from && found.end <= to) {
+                suspects.push(Suspect { end: found.end.into(), likely });
             }
         }
         Ok(Looked::Found(suspects))
@@ -123,24 +124,28 @@ impl<'a> Look<'a> {
     /// Notes what a record wrote.
     fn note(&mut self, written: &Written) {
         self.made.extend(written.made);
-        let matters = |file: &File| {
-            file.1 < FIRST_OF_USERS && self.databases.contains(&file.0)
-                || self.made.contains(file)
-                || self.reads.places.contains(&place(file.0, file.1))
-        };
-        if written.xid != 0 && written.files.iter().any(matters) {
-            self.writers.insert(written.xid);
+        if written.xid == 0 {
+            return;
+        }
+        for file in &written.files {
+            let read = self.reads.places.contains(&place(file.0, file.1));
+            let catalog = file.1 < FIRST_OF_USERS && self.databases.contains(&file.0);
+            if read || catalog || self.made.contains(file) {
+                *self.writers.entry(written.xid).or_default() |= read && !catalog;
+            }
         }
     }
 
-    /// Whether a commit can have changed the answer.
-    fn is_suspect(&mut self, xid: u32, written: &Written) -> bool {
+    /// Whether a commit can have changed the answer; then, whether it is likely.
+    fn suspect(&mut self, xid: u32, written: &Written) -> Option<bool> {
         let here = |database| self.databases.contains(&database);
-        let mut suspect = written.changes_catalog && written.database.is_none_or(here);
+        let changes_catalog = written.changes_catalog && written.database.is_none_or(here);
+        let mut suspect = changes_catalog.then_some(false);
         // Each is looked at, so that none stays behind.
         for xid in [xid].into_iter().chain(written.subtransactions.iter().copied()) {
-            suspect |= self.writers.remove(&xid);
-            suspect |= self.bound.is_none_or(|bound| precedes(xid, bound));
+            let wrote = self.writers.remove(&xid);
+            let before = self.bound.is_none_or(|bound| precedes(xid, bound)).then_some(false);
+            suspect = suspect.max(wrote).max(before);
         }
         suspect
     }

@@ -11,7 +11,7 @@ use crate::core::kind::Kind;
 use crate::following::follower::Follower;
 use crate::history::moments::{History, Resolved, position_at};
 use crate::parts::Context;
-use offshoot_connector::{Inquirer, Reads};
+use offshoot_connector::{Inquirer, Reads, Suspect};
 use offshoot_domain::{Answered, Bisection, ChangeFound, Dsource, Position};
 use offshoot_os::spawn_or_run;
 use offshoot_types::{ErrorKind, Failure, LogPosition};
@@ -35,7 +35,7 @@ struct Search<'a> {
     /// What all answers were read from.
     reads: Reads,
     /// Commits after `low` that can have changed the answer, where the log was read for it.
-    suspects: Option<Vec<LogPosition>>,
+    suspects: Option<Vec<Suspect>>,
     /// Whether the log tells nothing: the answer changed where none of these was.
     reads_mislead: bool,
 }
@@ -126,11 +126,12 @@ impl Search<'_> {
             if left == 0 {
                 return Err(changes_by_itself());
             }
-            self.tell(left)?;
             if left == 1 {
+                self.tell(left)?;
                 return self.found();
             }
             self.look_for_suspects()?;
+            self.tell(left)?;
             let points = self.points(left)?;
             self.open(&points, first)?;
         }
@@ -151,7 +152,7 @@ impl Search<'_> {
         context.progress(u64::from(self.opened), 0, "moments");
         let (from, to) = (self.low.at.time, self.high.at.time);
         let can = match &self.suspects {
-            Some(suspects) if !self.reads_mislead => {
+            Some(suspects) if left > 1 && !self.reads_mislead => {
                 format!(", of which {} can have changed the answer", suspects.len())
             }
             _ => String::new(),
@@ -166,7 +167,7 @@ impl Search<'_> {
     fn look_for_suspects(&mut self) -> Result<(), Failure> {
         let (low, high) = (self.low.at.log, self.high.at.log);
         if let Some(suspects) = &mut self.suspects {
-            suspects.retain(|end| *end > low && *end <= high);
+            suspects.retain(|one| one.end > low && one.end <= high);
             return Ok(());
         }
         if self.reads_mislead || high.bytes_since(low) > READ_BYTES_MAX {
@@ -185,7 +186,7 @@ impl Search<'_> {
             suspects => suspects?,
         };
         match &mut self.suspects {
-            Some(suspects) => suspects.retain(|end| *end > low),
+            Some(suspects) => suspects.retain(|one| one.end > low),
             None => self.reads_mislead = true,
         }
         Ok(())
@@ -211,9 +212,13 @@ impl Search<'_> {
         Ok(points)
     }
 
-    /// Of the commits that can have changed the answer; of the last one, both sides.
-    fn among(&self, suspects: &[LogPosition]) -> Result<Vec<LogPosition>, Failure> {
-        if let [last] = suspects {
+    /// Of the commits that can have changed the answer, the likely ones first; of the last one, both sides.
+    fn among(&self, suspects: &[Suspect]) -> Result<Vec<LogPosition>, Failure> {
+        // The others are looked at when none of these is left.
+        let any_likely = suspects.iter().any(|one| one.likely);
+        let wanted = suspects.iter().filter(|one| one.likely || !any_likely);
+        let suspects: Vec<LogPosition> = wanted.map(|one| one.end).collect();
+        if let [last] = suspects.as_slice() {
             let rank = self.between(self.low.at.log, *last)?;
             let before = match rank.checked_sub(2) {
                 Some(others) => self.skip(others)?,
