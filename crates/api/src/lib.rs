@@ -6,6 +6,7 @@
 //! responses may carry more than a client knows.
 
 pub mod access;
+pub mod bisection;
 pub mod bookmark;
 pub mod console;
 pub mod diff;
@@ -31,6 +32,9 @@ pub mod vdb;
 
 pub use access::{
     AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
+};
+pub use bisection::{
+    Answer, AnswerKind, AnsweredMoment, Bisection, ChangedRelation, ChangingCommit, StartBisection,
 };
 pub use bookmark::{Bookmark, BookmarkList, CreateBookmark};
 pub use console::{ConsoleCode, ConsoleSession, OpenConsoleSession, OpenedConsoleSession};

@@ -98,6 +98,10 @@ pub const MASK_KEYS: &str = "/api/v1/mask-keys";
 pub const MASK_KEY_ROTATE: &str = "/api/v1/mask-keys/{name}/rotate";
 /// GET: what the signatures of reports are checked with.
 pub const MASK_REPORT_KEY: &str = "/api/v1/mask-report-key";
+/// POST: look for the commit at which an answer changed.
+pub const BISECTIONS: &str = "/api/v1/bisections";
+/// GET: what was found.
+pub const BISECTION: &str = "/api/v1/bisections/{id}";
 /// GET: all bookmarks; POST: set one.
 pub const BOOKMARKS: &str = "/api/v1/bookmarks";
 /// GET: one bookmark; DELETE: delete.

@@ -1,6 +1,7 @@
 //! The grammar of the command line.
 
 mod access;
+mod bisect;
 mod bookmark;
 mod diff;
 mod dsource;
@@ -15,6 +16,7 @@ mod snapshot;
 mod vdb;
 
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
+pub use bisect::{BisectArgs, End};
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use diff::DiffArgs;
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
@@ -142,6 +144,7 @@ pub enum Command {
     )]
     Mask(MaskCommand),
     Diff(DiffArgs),
+    Bisect(BisectArgs),
     /// Give names to moments
     #[command(
         subcommand,

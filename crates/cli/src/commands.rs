@@ -1,6 +1,7 @@
 //! What each command does: a request, perhaps a job to wait for, a result.
 
 mod access;
+mod bisect;
 mod bookmark;
 mod console;
 mod diff;
@@ -93,6 +94,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Group(command) => group::run(session, command),
         Command::Mask(command) => mask::run(session, command),
         Command::Diff(args) => diff::run(session, args),
+        Command::Bisect(args) => bisect::run(session, args),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),

@@ -2,15 +2,15 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddUser, ApplyMask, Audit, Bookmark, BookmarkList, BookmarkVdbGroup, ConsoleCode,
+    AddUser, ApplyMask, Audit, Bisection, Bookmark, BookmarkList, BookmarkVdbGroup, ConsoleCode,
     CreateBookmark, CreateDiff, CreateGroup, CreateToken, CreatedToken, Diff, DiscoverMask,
     Discovery, Dsource, DsourceList, Group, GroupList, Job, JobAccepted, JobList, Ledger,
     LinkDsource, Mask, MaskKey, MaskKeyList, MaskList, MaskPreview, MaskReportFormat,
     MaskReportKey, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
     RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool,
     ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb, SignedMaskReport, Snapshot, SnapshotList,
-    Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup,
-    VdbGroupList, VdbList, VdbLog, routes,
+    StartBisection, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb,
+    VdbGroup, VdbGroupList, VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 
@@ -370,6 +370,16 @@ impl Client {
     /// What the signatures of reports are checked with.
     pub fn mask_report_key(&self) -> Result<MaskReportKey, Failure> {
         self.get(routes::MASK_REPORT_KEY)
+    }
+
+    /// Looks for the commit at which an answer changed.
+    pub fn start_bisection(&self, request: &StartBisection) -> Result<JobId, Failure> {
+        self.post_json(routes::BISECTIONS, request).map(accepted)
+    }
+
+    /// What such a job found.
+    pub fn show_bisection(&self, job: JobId) -> Result<Bisection, Failure> {
+        self.get(&routes::fill(routes::BISECTION, &job.to_string()))
     }
 
     /// Gives a name to a moment of a dSource or VDB.

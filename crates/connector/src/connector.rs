@@ -1,8 +1,8 @@
 //! One kind of database.
 
 use crate::{
-    DataDir, Differ, ImageChecker, Masker, PointMaker, ReceivedLog, Replay, Replayed, Role, Server,
-    ServerSpec, Source, SourceUri,
+    DataDir, Differ, ImageChecker, Inquirer, Masker, PointMaker, ReceivedLog, Replay, Replayed,
+    Role, Server, ServerSpec, Source, SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -168,6 +168,11 @@ pub trait Connector: Send + Sync {
 
     /// Says what differs between copies of this kind of database.
     fn differ(&self) -> Option<&dyn Differ> {
+        None
+    }
+
+    /// Asks copies of this kind of database.
+    fn inquirer(&self) -> Option<&dyn Inquirer> {
         None
     }
 }

@@ -8,7 +8,8 @@
 //!                         ├─ image_checker()             is an image sound?
 //!                         ├─ point_maker()               recovery points where the source has none
 //!                         ├─ masker()                    what a copy may not show
-//!                         └─ differ()                    what differs between two copies
+//!                         ├─ differ()                    what differs between two copies
+//!                         └─ inquirer()                  when did an answer change?
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
 //! puts what it must remember about a source into a [`ConnectorState`](offshoot_domain::ConnectorState), which
@@ -36,6 +37,7 @@ mod connector;
 mod data_dir;
 mod differ;
 mod image;
+mod inquiry;
 mod log;
 mod masking;
 mod point;
@@ -50,6 +52,7 @@ pub use differ::{
     ObjectChange, RowChange, TableChanges, TableRead,
 };
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
+pub use inquiry::{Inquirer, Question, Reads, Reply, Suspect};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{
     DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview, PreviewColumn,

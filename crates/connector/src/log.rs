@@ -2,7 +2,7 @@
 
 use crate::DataDir;
 use jiff::Timestamp;
-use offshoot_domain::Position;
+use offshoot_domain::{FoundCommit, Position};
 use offshoot_types::{Failure, LogPosition};
 use std::any::Any;
 use std::io;
@@ -90,6 +90,18 @@ pub trait ReceivedLog: Any + Send + Sync {
     /// # Errors
     /// `InvalidInput` for a text that is not a label; as above.
     fn by_transaction(&self, label: &str) -> Result<Option<Commit>, Failure>;
+
+    /// How many commits begin at or after one position and end at or before another.
+    ///
+    /// # Errors
+    /// As above.
+    fn count_between(&self, from: LogPosition, to: LogPosition) -> Result<u64, Failure>;
+
+    /// The commit that so many others come before, of those that begin at or after a position, with its label.
+    ///
+    /// # Errors
+    /// As above.
+    fn skip_after(&self, from: LogPosition, others: u64) -> Result<Option<FoundCommit>, Failure>;
 
     /// The first position that [`ReceivedLog::forget_before`] would keep: log is given up in whole files.
     fn kept_from(&self, position: LogPosition) -> LogPosition;

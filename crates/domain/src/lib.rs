@@ -4,6 +4,7 @@
 //! keeps. [`plan`] decides from which snapshot a moment is opened, [`Retention`] what may be
 //! removed.
 
+mod bisection;
 mod bookmark;
 mod care;
 mod connector_state;
@@ -26,6 +27,10 @@ mod units;
 mod user;
 mod vdb;
 
+pub use bisection::{
+    ANSWER_BYTES_MAX, Answer, Answered, Bisection, ChangeFound, Condition, FoundCommit,
+    RelationChange, TransactionChanges,
+};
 pub use bookmark::Bookmark;
 pub use care::{Care, CareChange};
 pub use connector_state::ConnectorState;

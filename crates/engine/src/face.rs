@@ -1,5 +1,6 @@
 //! What the engine shows, and what can be asked of it: one file for each kind of object.
 
+pub mod bisections;
 pub mod bookmarks;
 pub mod diffs;
 pub mod dsources;

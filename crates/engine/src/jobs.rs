@@ -1,5 +1,6 @@
 //! Everything that makes changes: workflows, by what they work on.
 
+pub mod bisect;
 pub mod bookmark;
 pub mod diff;
 pub mod dsource;

@@ -41,6 +41,7 @@ pub use core::encryption::row_key_of;
 pub use core::job_kind::JobKind;
 pub use core::kind::ShownPosition;
 pub use core::secret_keys::KeyPlaces;
+pub use face::bisections::{BisectRequest, BisectionView, Bisections};
 pub use face::bookmarks::{BookmarkRequest, Bookmarks};
 pub use face::diffs::{DiffRequest, DiffView, Diffs, StateRequest, StateView};
 pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};

@@ -17,6 +17,7 @@ use offshoot_connector::{DataDir, DataFile};
 pub mod history;
 pub(crate) mod reader;
 pub(crate) mod record;
+pub(crate) mod written;
 
 pub use history::{Timeline, TimelineHistory};
 

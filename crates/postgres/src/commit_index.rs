@@ -194,6 +194,58 @@ impl CommitIndex {
         Ok(state.open.iter().find(|entry| entry.lsn >= lsn.0).map(|entry| commit(&state, entry)))
     }
 
+    /// How many commits begin at or after one position and end at or before another. Reads only the files in which
+    /// these are.
+    ///
+    /// # Errors
+    /// `DataDamaged` when an index file cannot be read.
+    pub fn count_between(&self, from: Lsn, to: Lsn) -> Result<u64, Failure> {
+        let state = self.state.lock();
+        let inside = |entry: &&Entry| entry.lsn >= from.0 && entry.end() <= to.0;
+        let mut count = state.open.iter().filter(inside).count() as u64;
+        for (number, sealed) in &state.sealed {
+            let Summary { first_lsn, last_lsn, resume, .. } = sealed.summary;
+            if sealed.summary.count == 0 || last_lsn < from.0 || first_lsn >= to.0 {
+                continue;
+            }
+            // No record of the file ends after the next one begins.
+            count += if first_lsn >= from.0 && resume <= to {
+                sealed.summary.count
+            } else {
+                self.entries(&state, *number, sealed)?.iter().filter(inside).count() as u64
+            };
+        }
+        Ok(count)
+    }
+
+    /// The commit that so many others come before, of those that begin at or after a position.
+    ///
+    /// # Errors
+    /// `DataDamaged` when an index file cannot be read.
+    pub fn skip_from(&self, from: Lsn, others: u64) -> Result<Option<Commit>, Failure> {
+        let state = self.state.lock();
+        let mut left = others;
+        for (number, sealed) in &state.sealed {
+            let Summary { count, first_lsn, last_lsn, .. } = sealed.summary;
+            if count == 0 || last_lsn < from.0 {
+                continue;
+            }
+            if first_lsn >= from.0 && count <= left {
+                left -= count;
+                continue;
+            }
+            for entry in self.entries(&state, *number, sealed)? {
+                match left.checked_sub(u64::from(entry.lsn >= from.0)) {
+                    Some(rest) => left = rest,
+                    None => return Ok(Some(commit(&state, &entry))),
+                }
+            }
+        }
+        let mut open = state.open.iter().filter(|entry| entry.lsn >= from.0);
+        let skipped = usize::try_from(left).unwrap_or(usize::MAX);
+        Ok(open.nth(skipped).map(|entry| commit(&state, entry)))
+    }
+
     /// How many commits are indexed.
     pub fn count(&self) -> u64 {
         let state = self.state.lock();

@@ -4,6 +4,7 @@
 mod differing;
 mod host;
 mod image;
+mod inquiry;
 mod log;
 mod masking;
 mod point;
@@ -28,8 +29,8 @@ use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
-    Connector, DataDir, Differ, ImageChecker, Layout, Masker, PointMaker, ReceivedLog, Replay,
-    Replayed, Role, Server, ServerSpec, Source, SourceUri, StopMode,
+    Connector, DataDir, Differ, ImageChecker, Inquirer, Layout, Masker, PointMaker, ReceivedLog,
+    Replay, Replayed, Role, Server, ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -276,6 +277,10 @@ impl Connector for Postgres {
     }
 
     fn differ(&self) -> Option<&dyn Differ> {
+        Some(self)
+    }
+
+    fn inquirer(&self) -> Option<&dyn Inquirer> {
         Some(self)
     }
 }

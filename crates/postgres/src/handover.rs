@@ -16,6 +16,9 @@ use crate::vdb_role::VDB_ROLE;
 
 const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// Nobody else uses the server: whoever holds a lock is a prepared transaction, and does not give it up.
+const LOCK_TIMEOUT_MS: u32 = 200;
+
 /// Statements in one transaction: each may lock a table with its indexes, and the server's table of locks
 /// has an end.
 const BATCH: usize = 200;
@@ -146,6 +149,7 @@ fn statements_of_database() -> String {
 /// Runs statements in batches; those of a batch that fails one by one. Returns the refusals.
 fn run(session: &mut Session, statements: &[String]) -> Result<Vec<String>, Failure> {
     let mut refused = Vec::new();
+    session.execute(&format!("SET lock_timeout = {LOCK_TIMEOUT_MS}"), TIMEOUT)?;
     for batch in statements.chunks(BATCH) {
         if session.execute(&batch.join("; "), TIMEOUT).is_ok() {
             continue;
@@ -156,5 +160,6 @@ fn run(session: &mut Session, statements: &[String]) -> Result<Vec<String>, Fail
             }
         }
     }
+    session.execute("SET lock_timeout = 0", TIMEOUT)?;
     Ok(refused)
 }

@@ -13,6 +13,7 @@ mod differ;
 mod engine_role;
 mod files;
 mod handover;
+mod inquiry;
 pub mod installation;
 mod lsn;
 pub mod masker;

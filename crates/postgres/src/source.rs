@@ -15,7 +15,7 @@ mod precheck;
 pub(crate) mod refusal;
 pub(crate) mod session;
 mod tls;
-mod wire;
+pub(crate) mod wire;
 
 pub use address::{SourceAddress, TlsFiles, TlsMode};
 pub use facts::{SourceFacts, SourceTablespace, read_facts};

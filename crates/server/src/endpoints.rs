@@ -1,6 +1,7 @@
 //! The handlers, one module per noun. Each asks the service one thing.
 
 pub(crate) mod audit;
+pub(crate) mod bisection;
 pub(crate) mod bookmark;
 pub(crate) mod console;
 pub(crate) mod diff;

@@ -1,6 +1,7 @@
 //! The engine as the API shows it.
 
 mod accounts;
+mod bisections;
 mod diffs;
 mod groups;
 mod history;
@@ -357,6 +358,14 @@ impl EngineService for LocalEngine {
     fn mask_report_key(&self) -> Result<api::MaskReportKey, Failure> {
         let public_key = self.engine.masks().report_key()?.public();
         Ok(api::MaskReportKey { algorithm: masks::report::ALGORITHM.to_owned(), public_key })
+    }
+
+    fn start_bisection(&self, request: api::StartBisection) -> Result<JobId, Failure> {
+        self.engine.bisections().start(bisections::request(request)?)
+    }
+
+    fn show_bisection(&self, job: JobId) -> Result<api::Bisection, Failure> {
+        self.engine.bisections().show(job).map(|view| bisections::bisection(job, view))
     }
 
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {

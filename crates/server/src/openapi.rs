@@ -1,8 +1,8 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, console, diff, dsource, events, group, job, mask, policy, pool, secret,
-    snapshot, timeflow, token, user, vdb,
+    audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, policy, pool,
+    secret, snapshot, timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -79,7 +79,7 @@ use utoipa::{Modify, OpenApi};
         mask::show_preview,
         mask::list_masks,
         mask::show_mask,
- diff::create_diff, diff::show_diff, mask::keys::list_mask_keys, mask::keys::rotate_mask_key, mask::report::mask_report, mask::report::mask_report_key,
+ bisection::show_bisection, bisection::start_bisection, diff::create_diff, diff::show_diff, mask::keys::list_mask_keys, mask::keys::rotate_mask_key, mask::report::mask_report, mask::report::mask_report_key,
         bookmark::create_bookmark,
         bookmark::list_bookmarks,
         bookmark::show_bookmark,

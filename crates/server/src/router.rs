@@ -3,8 +3,8 @@
 use crate::access;
 use crate::console as files;
 use crate::endpoints::{
-    App, audit, bookmark, console, diff, dsource, events, group, job, mask, monitoring, policy,
-    pool, secret, snapshot, timeflow, token, user, vdb,
+    App, audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, monitoring,
+    policy, pool, secret, snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -132,6 +132,8 @@ fn comparisons() -> Router<App> {
     Router::new()
         .route(routes::DIFFS, post(diff::create_diff))
         .route(routes::DIFF, get(diff::show_diff))
+        .route(routes::BISECTIONS, post(bisection::start_bisection))
+        .route(routes::BISECTION, get(bisection::show_bisection))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 use offshoot_api::{
-    ApplyMask, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup, Diff,
-    DiscoverMask, Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskKey, MaskPreview,
-    MaskReportFormat, MaskReportKey, Policy, PoolStatus, PreviewMask, ProvisionVdb,
+    ApplyMask, Bisection, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup,
+    Diff, DiscoverMask, Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskKey,
+    MaskPreview, MaskReportFormat, MaskReportKey, Policy, PoolStatus, PreviewMask, ProvisionVdb,
     ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup,
     RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
-    SignedMaskReport, Snapshot, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup, VdbLog,
+    SignedMaskReport, Snapshot, StartBisection, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
+    VdbLog,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 
@@ -137,6 +138,11 @@ pub trait EngineService: Send + Sync + 'static {
     fn create_diff(&self, request: CreateDiff) -> Result<JobId, Failure>;
     /// What differs.
     fn show_diff(&self, job: JobId) -> Result<Diff, Failure>;
+
+    /// Looks for the commit at which an answer changed.
+    fn start_bisection(&self, request: StartBisection) -> Result<JobId, Failure>;
+    /// What such a job found.
+    fn show_bisection(&self, job: JobId) -> Result<Bisection, Failure>;
 
     /// Gives a name to a moment.
     fn create_bookmark(&self, request: CreateBookmark) -> Result<JobId, Failure>;

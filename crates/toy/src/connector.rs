@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::checker::Checker;
 use crate::conf::{self, Conf, Purpose};
+use crate::inquirer::ByKey;
 use crate::masker::ByPrefix;
 use crate::program;
 use crate::received::Received;
@@ -11,8 +12,8 @@ use crate::server::{self, DATABASE, LOGIN, ToyServer};
 use crate::source::ToySource;
 use crate::state::{JOURNAL, State};
 use offshoot_connector::{
-    Connector, DataDir, ImageChecker, Layout, Masker, ReceivedLog, Replay, Replayed, Role, Server,
-    ServerSpec, Source, SourceUri, StopMode,
+    Connector, DataDir, ImageChecker, Inquirer, Layout, Masker, ReceivedLog, Replay, Replayed,
+    Role, Server, ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_launcher::{Launcher, ThisHost};
@@ -217,6 +218,10 @@ impl Connector for Toy {
 
     fn masker(&self) -> Option<&dyn Masker> {
         Some(&ByPrefix)
+    }
+
+    fn inquirer(&self) -> Option<&dyn Inquirer> {
+        Some(&ByKey)
     }
 }
 

@@ -24,6 +24,7 @@ mod connector;
 mod daemon;
 mod database;
 mod follow;
+mod inquirer;
 mod journal;
 mod masker;
 mod program;

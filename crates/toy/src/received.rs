@@ -5,6 +5,7 @@ use crate::journal::{Journal, Reader, SEGMENT_BYTES, Step, damaged, segment_name
 use crate::state::JOURNAL;
 use jiff::Timestamp;
 use offshoot_connector::{Commit, DataDir, LogFeed, LogTarget, ReceivedLog, read_full};
+use offshoot_domain::FoundCommit;
 use offshoot_types::{ErrorKind, Failure, LogPosition};
 use parking_lot::Mutex;
 use std::io;
@@ -155,6 +156,22 @@ impl ReceivedLog for Received {
         })?;
         let index = self.index.lock();
         Ok(self.pick(&index, |all| all.iter().rfind(|entry| entry.number == number)))
+    }
+
+    fn count_between(&self, from: LogPosition, to: LogPosition) -> Result<u64, Failure> {
+        let index = self.index.lock();
+        let inside = |entry: &&Entry| entry.begin >= from.0 && entry.end <= to.0;
+        Ok(index.entries.iter().filter(inside).count() as u64)
+    }
+
+    fn skip_after(&self, from: LogPosition, others: u64) -> Result<Option<FoundCommit>, Failure> {
+        let index = self.index.lock();
+        let mut after = index.entries.iter().filter(|entry| entry.begin >= from.0);
+        Ok(after.nth(others as usize).map(|entry| FoundCommit {
+            end: LogPosition(entry.end),
+            time: Timestamp::from_microsecond(entry.time_us).unwrap_or_default(),
+            label: entry.number.to_string(),
+        }))
     }
 
     fn kept_from(&self, position: LogPosition) -> LogPosition {

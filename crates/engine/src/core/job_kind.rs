@@ -79,6 +79,8 @@ pub enum JobKind {
     MaskPreview,
     /// Compares two states.
     Diff,
+    /// Finds the commit at which an answer changed.
+    Bisect,
     /// Gives up what a policy does not keep.
     Retention,
     /// Gives space back that nothing needs.
@@ -130,6 +132,7 @@ impl JobKind {
             JobKind::MaskDiscover => "mask_discover",
             JobKind::MaskPreview => "mask_preview",
             JobKind::Diff => "diff",
+            JobKind::Bisect => "bisect",
             JobKind::Retention => "retention",
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",

@@ -1,6 +1,7 @@
 //! The engine's API: what the server and tests call. What can be asked of each kind of object stands in a file of its
 //! own, behind a handle.
 
+use crate::face::bisections::Bisections;
 use crate::face::bookmarks::Bookmarks;
 use crate::face::diffs::Diffs;
 use crate::face::dsources::Dsources;
@@ -222,6 +223,11 @@ impl Engine {
     /// Bookmarks.
     pub fn bookmarks(&self) -> Bookmarks<'_> {
         Bookmarks { parts: &self.parts }
+    }
+
+    /// Searches for the commit that changed an answer.
+    pub fn bisections(&self) -> Bisections<'_> {
+        Bisections { parts: &self.parts }
     }
 
     /// Masked dSources.

@@ -12,6 +12,7 @@ use crate::housekeeping::leftovers;
 use crate::housekeeping::restart;
 use crate::housekeeping::takeover::{self, Survivors};
 use crate::images::readiness;
+use crate::jobs::bisect;
 use crate::jobs::bookmark;
 use crate::jobs::diff;
 use crate::jobs::dsource;
@@ -176,6 +177,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
     all.extend(snapshot::workflows());
     all.extend(bookmark::workflows());
     all.extend(group::workflows());
+    all.push(bisect::workflow());
     all.extend(mask::workflows());
     all.extend(vdb::workflows());
     all

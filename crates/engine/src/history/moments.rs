@@ -220,6 +220,20 @@ pub fn resolve(
     }
 }
 
+/// Decides what opens a position of one timeflow of a dSource.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_at(
+    core: &Following,
+    dsource: &Dsource,
+    timeflow: Option<TimeflowId>,
+    position: LogPosition,
+) -> Result<Resolved, Failure> {
+    let text = PositionWriter::of(core, dsource.id.into())?.write(position);
+    resolve_in_log(core, (dsource, timeflow), &Moment::Log(text), &mut |_| Ok(()))
+}
+
 /// A bookmark that must be on an object.
 fn bookmark_of(core: &Core, owner: Owner, name: &str) -> Result<Bookmark, Failure> {
     let shown = bookmarks::show(core, name)?;

@@ -6,7 +6,7 @@ use crate::core::kind::Kind;
 use crate::history::moments::Resolved;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
-use offshoot_connector::{Replay, Role, ServerSpec, StopMode};
+use offshoot_connector::{Replay, Role, Server, ServerSpec, StopMode};
 use offshoot_domain::{Dsource, Owner};
 use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, SnapshotId, TimeflowId};
 use offshoot_workflow::Key;
@@ -79,51 +79,77 @@ pub fn unmount_clone(context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// Replays a mounted clone of a snapshot of staging from one position to another, cuts its ties with the source and
-/// stops it cleanly. `urgent`: somebody waits for it. The log is that of a timeflow, by default the present one. Repeating it on a clone that was opened before is refused: make a new clone.
+/// A replay of a mounted clone of a snapshot of staging, from one position to another. The log is that of a timeflow, by
+/// default the present one.
+pub struct Replaying<'a> {
+    /// What its server is kept under.
+    pub key: &'a str,
+    pub kind: &'a Kind,
+    pub dataset: DatasetId,
+    pub log: (DsourceId, Option<TimeflowId>),
+    pub to: LogPosition,
+    /// Somebody waits for it.
+    pub urgent: bool,
+}
+
+impl Replaying<'_> {
+    /// Replays it, cuts its ties with the source and leaves its server running. Repeating it on a clone that was opened
+    /// before is refused: make a new clone.
+    pub fn run(
+        &self,
+        parts: &Parts,
+        tick: &mut dyn FnMut(Option<LogPosition>) -> bool,
+    ) -> Result<Arc<dyn Server>, Failure> {
+        let Replaying { key, kind, dataset, log: (dsource, timeflow), to, urgent } = *self;
+        let spec = servers::spec(parts, key, format!("recovery {key}"), kind, dataset, None)?;
+        let spec = ServerSpec { urgent, ..spec };
+        let dsource: Dsource = parts.catalog.get(dsource)?;
+        let follower = match timeflow {
+            Some(timeflow) => parts.log_of(&dsource, timeflow)?,
+            None => parts.need_follower(&dsource)?,
+        };
+        let replayed = kind.connector.replay(
+            spec,
+            Replay {
+                log: follower.log(),
+                target: &follower.target(parts.volumes.files(dataset)?),
+                to,
+                deadline: REPLAY_DEADLINE,
+                flush: &|| parts.volumes.flush(dataset),
+                tick,
+            },
+        )?;
+        parts.servers.add(key, replayed.server.clone());
+        for warning in replayed.server.cut_ties()?.warnings {
+            tracing::warn!(key, warning, "cutting the ties of the copy");
+        }
+        Ok(replayed.server)
+    }
+}
+
+/// Replays the job's clone and stops it cleanly.
 pub fn replay(
     context: &Context,
-    (dsource, timeflow): (DsourceId, Option<TimeflowId>),
+    log: (DsourceId, Option<TimeflowId>),
     kind: &Kind,
     (dataset, urgent): (DatasetId, bool),
     (from, to): (LogPosition, LogPosition),
 ) -> Result<(), Failure> {
-    let (parts, connector) = (context.app(), &kind.connector);
-    let key = job_key(context.job_id());
-    let spec = servers::spec(parts, &key, format!("recovery {key}"), kind, dataset, None)?;
-    let spec = ServerSpec { urgent, ..spec };
-    let dsource: Dsource = parts.catalog.get(dsource)?;
-    let follower = match timeflow {
-        Some(timeflow) => parts.log_of(&dsource, timeflow)?,
-        None => parts.need_follower(&dsource)?,
-    };
+    let parts = context.app();
+    let key = &job_key(context.job_id());
     let total = to.bytes_since(from);
     context.progress(0, total, "bytes");
-    let files = spec.files.clone();
-    let replayed = connector.replay(
-        spec,
-        Replay {
-            log: follower.log(),
-            target: &follower.target(parts.volumes.files(dataset)?),
-            to,
-            deadline: REPLAY_DEADLINE,
-            flush: &|| parts.volumes.flush(dataset),
-            tick: &mut |reached| {
-                if let Some(reached) = reached {
-                    context.progress(reached.bytes_since(from).min(total), total, "bytes");
-                }
-                !context.is_cancelled()
-            },
-        },
-    )?;
-    parts.servers.add(&key, replayed.server.clone());
+    let replaying = Replaying { key, kind, dataset, log, to, urgent };
+    drop(replaying.run(parts, &mut |reached| {
+        if let Some(reached) = reached {
+            context.progress(reached.bytes_since(from).min(total), total, "bytes");
+        }
+        !context.is_cancelled()
+    })?);
     context.progress(total, total, "bytes");
-    for warning in replayed.server.cut_ties()?.warnings {
-        tracing::warn!(job = %context.job_id(), warning, "cutting the ties of the copy");
-    }
-    drop(replayed);
-    stop_clean(parts, &key, dataset)?;
-    connector.finish_image(&*files)
+    stop_clean(parts, key, dataset)?;
+    let spec = servers::spec(parts, key, String::new(), kind, dataset, None)?;
+    kind.connector.finish_image(&*spec.files)
 }
 
 /// Stops a job's server and makes sure that what it leaves is clean, and in the dataset.

@@ -138,6 +138,16 @@ impl<'a> LogReader<'a> {
         }
     }
 
+    /// The record that was read last, without the headers of pages inside it.
+    pub(crate) fn record(&self) -> &[u8] {
+        &self.record
+    }
+
+    /// Which version wrote it.
+    pub(crate) fn magic(&self) -> u16 {
+        self.magic
+    }
+
     /// The record in the buffer, whose checksum is right.
     fn found(&self, start: u64, end: Lsn, meaning: Meaning) -> Found {
         let byte = |at: usize| self.record.get(at).copied().unwrap_or_default();

@@ -184,7 +184,7 @@ pub(crate) fn align(position: u64) -> Lsn {
     Lsn(position.saturating_add(7) & !7)
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 

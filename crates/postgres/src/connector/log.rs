@@ -6,6 +6,7 @@ use crate::commit_index::{Commit as Indexed, CommitIndex};
 use crate::lsn::Lsn;
 use jiff::Timestamp;
 use offshoot_connector::{Commit, DataDir, LogFeed, LogTarget, ReceivedLog};
+use offshoot_domain::FoundCommit;
 use offshoot_types::{ErrorKind, Failure, LogPosition};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +24,17 @@ impl WalLog {
 
     pub(super) fn archive(&self) -> &Archive {
         &self.archive
+    }
+
+    /// Where the log that is kept begins, and the commit whose record ends at a position.
+    pub(super) fn commit_before(&self, end: LogPosition) -> Result<(Lsn, Indexed), Failure> {
+        let begin = self.begin()?.unwrap_or_default();
+        let found = self.index.last_at_lsn(Lsn(end.0.saturating_sub(1)))?;
+        let gone = || {
+            let hint = "choose a later moment to begin with";
+            Failure::new(ErrorKind::MomentUnavailable, "the log of the commit is gone", hint)
+        };
+        Ok((begin.into(), found.ok_or_else(gone)?))
     }
 }
 
@@ -79,6 +91,19 @@ impl ReceivedLog for WalLog {
             )
         })?;
         self.index.by_xid(xid).map(told)
+    }
+
+    fn count_between(&self, from: LogPosition, to: LogPosition) -> Result<u64, Failure> {
+        self.index.count_between(from.into(), to.into())
+    }
+
+    fn skip_after(&self, from: LogPosition, others: u64) -> Result<Option<FoundCommit>, Failure> {
+        let found = self.index.skip_from(from.into(), others)?;
+        Ok(found.map(|commit| FoundCommit {
+            end: commit.end.into(),
+            time: commit.time,
+            label: commit.xid.to_string(),
+        }))
     }
 
     fn kept_from(&self, position: LogPosition) -> LogPosition {

@@ -40,7 +40,7 @@ const UNANSWERED_MS_MAX: u32 = 25_000;
 
 /// What a source did that no source may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Breach {
+pub(crate) enum Breach {
     /// It asked for the password, or for a hash that is as good as it, in a way that only TLS would protect.
     Exposed,
     /// An answer has too many bytes or rows.
@@ -63,7 +63,7 @@ impl std::error::Error for Breach {}
 
 /// What a source did that ended its connection: the library does not pass it on to those who wait for an
 /// answer.
-pub(super) type Noted = Arc<OnceLock<Breach>>;
+pub(crate) type Noted = Arc<OnceLock<Breach>>;
 
 /// A connection of any kind.
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -85,7 +85,7 @@ pub(super) async fn dial(address: &SourceAddress) -> io::Result<Box<dyn Wire>> {
 }
 
 /// A stream that is read along.
-pub(super) struct Guard<S> {
+pub(crate) struct Guard<S> {
     inner: S,
     watch: Watch,
     noted: Noted,
@@ -94,7 +94,7 @@ pub(super) struct Guard<S> {
 impl<S> Guard<S> {
     /// Before TLS is negotiated if `asks_for_tls`. `exposed` says whether the source may ask for the
     /// password in the clear.
-    pub(super) fn new(inner: S, asks_for_tls: bool, exposed: bool, noted: Noted) -> Guard<S> {
+    pub(crate) fn new(inner: S, asks_for_tls: bool, exposed: bool, noted: Noted) -> Guard<S> {
         let skip = u64::from(asks_for_tls);
         Guard { inner, watch: Watch { skip, exposed, ..Watch::default() }, noted }
     }

@@ -580,6 +580,23 @@ impl EngineService for Guard {
         self.service.mask_report_key()
     }
 
+    fn start_bisection(&self, request: api::StartBisection) -> Result<JobId, Failure> {
+        self.seen_moment(&request.from)?;
+        self.seen_moment(&request.to)?;
+        // Whoever may make VDBs of it may ask them.
+        let object = match self.developer() {
+            Some(user) => self.found(user, &request.object)?.id.to_string(),
+            None => request.object,
+        };
+        let request = api::StartBisection { object, ..request };
+        self.began(self.service.start_bisection(request)?)
+    }
+
+    fn show_bisection(&self, job: JobId) -> Result<api::Bisection, Failure> {
+        self.is_own_job(job)?;
+        self.service.show_bisection(job)
+    }
+
     fn create_bookmark(&self, request: api::CreateBookmark) -> Result<JobId, Failure> {
         self.seen_moment(&request.moment)?;
         let on = self.own(&request.on)?;

@@ -106,6 +106,8 @@ const TABLE: &[Row] = &[
     (Method::GET, routes::MASK_KEYS, Right::Survey, "mask key list"),
     (Method::POST, routes::MASK_KEY_ROTATE, Right::Administer, "mask key rotate"),
     (Method::GET, routes::MASK_REPORT_KEY, Right::Survey, "mask report key"),
+    (Method::POST, routes::BISECTIONS, Right::Use, "bisect"),
+    (Method::GET, routes::BISECTION, Right::Use, "bisect show"),
     (Method::GET, routes::BOOKMARKS, Right::Look, "bookmark list"),
     (Method::POST, routes::BOOKMARKS, Right::Use, "bookmark create"),
     (Method::GET, routes::BOOKMARK, Right::Look, "bookmark show"),

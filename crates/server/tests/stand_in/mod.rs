@@ -559,6 +559,48 @@ impl EngineService for StandIn {
         Ok(job)
     }
 
+    fn start_bisection(&self, request: StartBisection) -> Result<JobId, Failure> {
+        Ok(self.lock().job("bisect", &request.object, None))
+    }
+
+    fn show_bisection(&self, job: JobId) -> Result<Bisection, Failure> {
+        let answer = |text: &str| Answer { kind: AnswerKind::Value, text: Some(text.to_owned()) };
+        let at = |text: &str| AnsweredMoment {
+            time: Timestamp::UNIX_EPOCH,
+            lsn: "0/3A2B1C0".to_owned(),
+            answer: answer(text),
+        };
+        Ok(Bisection {
+            job,
+            object: "prod".to_owned(),
+            database: "shop".to_owned(),
+            query: "SELECT count(*) FROM orders".to_owned(),
+            until: None,
+            expect: None,
+            from: at("1"),
+            to: at("2"),
+            change: Some(ChangingCommit {
+                xid: "74123".to_owned(),
+                lsn: "0/3A2B1C0".to_owned(),
+                time: Timestamp::UNIX_EPOCH,
+                before: answer("1"),
+                after: answer("2"),
+                changes: vec![ChangedRelation {
+                    database: "shop".to_owned(),
+                    relation: "public.orders".to_owned(),
+                    inserted: 1,
+                    updated: 0,
+                    deleted: 0,
+                    rewritten: false,
+                }],
+                changes_whole: true,
+            }),
+            commits: 3412,
+            moments_opened: 9,
+            took_ms: 2500,
+        })
+    }
+
     fn discover_mask(&self, request: DiscoverMask) -> Result<JobId, Failure> {
         Ok(self.lock().job("mask_discover", &request.from, None))
     }

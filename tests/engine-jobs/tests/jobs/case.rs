@@ -293,6 +293,14 @@ pub const MASK_DISCOVER: Case =
 pub const MASK_PREVIEW: Case =
     Case { setup: MASKED_BEFORE, action: "mask-preview shop", works: &["sync shop"], ..PLAIN };
 
+pub const BISECT: Case = Case {
+    setup: &["link shop", "provision dev shop", "rest"],
+    before: &["grow"],
+    action: "bisect shop after bulk",
+    works: REFRESHED,
+    ..PLAIN
+};
+
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
 
@@ -359,6 +367,7 @@ macro_rules! each_case {
             deletion_of_a_group: GROUP_DELETE,
             what_to_mask: MASK_DISCOVER,
             masked_rows_to_look_at: MASK_PREVIEW,
+            commit_that_changed_an_answer: BISECT,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,

@@ -52,9 +52,14 @@ fn what_changes_something_takes_more_than_looking() {
     for (method, route, right, _) in TABLE {
         let looks = matches!(right, Right::Anybody | Right::Look | Right::Survey | Right::Audit);
         // What was found for somebody, or shown to him, is for those who may ask for it.
-        let asked_for =
-            [routes::MASK_DISCOVERY, routes::MASK_PREVIEW, routes::VDB_LOG, routes::DIFF]
-                .contains(route);
+        let asked_for = [
+            routes::MASK_DISCOVERY,
+            routes::MASK_PREVIEW,
+            routes::VDB_LOG,
+            routes::DIFF,
+            routes::BISECTION,
+        ]
+        .contains(route);
         // Signing in and out changes nothing but who is known.
         let signs = [routes::CONSOLE_CODES, routes::CONSOLE_SESSION].contains(route);
         assert_eq!(looks, signs || *method == Method::GET && !asked_for, "{method} {route}");

@@ -1,14 +1,15 @@
 //! Every question to the engine.
 
 use offshoot_catalog::{Job, Subject};
-use offshoot_domain::{Moment, PolicyChange};
+use offshoot_domain::{Condition, Moment, PolicyChange};
 use offshoot_engine::{
-    BookmarkRequest, Engine, GroupProvisionRequest, LinkRequest, MaskRequest, PreviewRequest,
-    ProvisionRequest, VdbChange,
+    BisectRequest, BookmarkRequest, Engine, GroupProvisionRequest, LinkRequest, MaskRequest,
+    PreviewRequest, ProvisionRequest, VdbChange,
 };
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Submits the job that an action names; none where it names another kind of action.
 pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<JobId>, Failure> {
@@ -44,6 +45,7 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["mask-check", from] => engine.masks().check(rules_for(from))?,
         ["mask-discover", from] => engine.masks().discover(from, 10)?,
         ["mask-preview", from] => engine.masks().preview(preview(from))?,
+        ["bisect", name, key, value] => bisect(engine, name, key, value)?,
         ["reclaim"] => engine.pool().reclaim()?,
         ["rotate"] => engine.secrets().rotate(false)?,
         ["rotate", "forget"] => engine.secrets().rotate(true)?,
@@ -125,6 +127,23 @@ fn mask(engine: &Engine, name: &str, from: &str) -> Result<JobId, Failure> {
 /// Whether rules mask the value of a key.
 pub fn is_masked(key: &str) -> bool {
     key.starts_with(RULES)
+}
+
+/// Looks for the commit that set a key, in all of a history.
+fn bisect(engine: &Engine, name: &str, key: &str, value: &str) -> Result<JobId, Failure> {
+    let snapshots = engine.snapshots().list(Some(name))?;
+    let oldest = snapshots.first().map(|one| one.snapshot.id);
+    let oldest = oldest.ok_or_else(|| Failure::internal(format!("{name} has no snapshot")))?;
+    engine.bisections().start(BisectRequest {
+        object: name.to_owned(),
+        from: Moment::Snapshot(oldest),
+        to: Moment::Latest,
+        query: key.to_owned(),
+        database: None,
+        condition: Condition::Until(value.to_owned()),
+        errors_are_answers: false,
+        time_limit: Duration::from_secs(10),
+    })
 }
 
 fn newest(engine: &Engine, name: &str) -> Result<offshoot_types::SnapshotId, Failure> {
