@@ -4,8 +4,10 @@ mod background;
 mod ledger;
 mod losses;
 mod opening;
+mod passing;
 
 pub use ledger::{Holding, StoredBytes};
+pub use passing::{Becomes, HeldState, Received, Receiving};
 
 use crate::blocks::PassingReader;
 use crate::directory::{self, DirectoryEntry, SnapshotRequest};
