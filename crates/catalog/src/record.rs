@@ -1,7 +1,8 @@
 //! What the objects of the catalog have in common.
 
 use offshoot_domain::{
-    AccessToken, Bookmark, Dsource, Group, Masking, Owner, Snapshot, Timeflow, User, Vdb, VdbGroup,
+    AccessToken, Bookmark, Dsource, Group, Masking, Owner, Replica, Snapshot, Timeflow, User, Vdb,
+    VdbGroup,
 };
 use offshoot_types::{
     BookmarkId, DsourceId, GroupId, SnapshotId, TimeflowId, TokenId, UserId, VdbGroupId, VdbId,
@@ -131,6 +132,14 @@ impl Record for Masking {
     /// What it is masked from.
     fn owner(&self) -> Option<Owner> {
         Some(self.source.into())
+    }
+}
+
+impl Record for Replica {
+    type Id = DsourceId;
+    const KIND: &'static str = "replica";
+    fn id(&self) -> DsourceId {
+        self.id
     }
 }
 

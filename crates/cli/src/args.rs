@@ -9,6 +9,7 @@ mod mask;
 mod moment;
 mod policy;
 mod pool;
+mod replication;
 mod secret;
 mod snapshot;
 mod vdb;
@@ -25,6 +26,7 @@ pub use mask::{
 pub use moment::{MomentArgs, TimeArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
+pub use replication::{ExportArgs, ImportArgs, ReplicationCommand};
 pub use secret::SecretCommand;
 pub use snapshot::SnapshotCommand;
 pub use vdb::{ConnectArgs, KeepArg, ProvisionArgs, RewindArgs, VdbCommand};
@@ -132,6 +134,13 @@ pub enum Command {
         after_help = "Example:\n  offshoot mask apply masking.yaml --from shop --as shop-masked"
     )]
     Mask(MaskCommand),
+    /// Carry dSources to other engines
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  offshoot replication export shop --output shop.offshoot\n  \
+                      offshoot replication import shop.offshoot --as west"
+    )]
+    Replication(ReplicationCommand),
     /// Give names to moments
     #[command(
         subcommand,

@@ -10,6 +10,7 @@ mod mask;
 mod policy;
 mod pool;
 mod removal;
+mod replication;
 mod scrub;
 mod secret;
 mod serve;
@@ -83,6 +84,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Vdb(command) => vdb::run(session, command),
         Command::Group(command) => group::run(session, command),
         Command::Mask(command) => mask::run(session, command),
+        Command::Replication(command) => replication::run(session, command),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),

@@ -15,6 +15,7 @@ mod name;
 mod owner;
 mod planner;
 mod policy;
+mod replica;
 mod secret;
 mod snapshot;
 mod timeflow;
@@ -38,6 +39,7 @@ pub use planner::{
     Notation, ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan,
 };
 pub use policy::{KeptLog, Policy, PolicyChange, Retention, SPACING_BYTES, SnapshotPolicy};
+pub use replica::{Manifest, Replica, SentDsource, SentSnapshot, SentTimeflow};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};

@@ -1,19 +1,25 @@
 //! The engine's parts as jobs see them, and how jobs begin.
 
 use crate::following::Following;
+use crate::serving::arrivals::Arrivals;
 use crate::serving::previews::Previews;
 use crate::space::room;
 use offshoot_domain::Owner;
+use offshoot_replication::archive::Archive;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use offshoot_workflow::{Runner, StepContext, Submission};
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::io::Read;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long a user's job waits for one that the engine began on its own.
 const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
+
+/// An archive on its way in.
+pub type Arrival = Archive<Box<dyn Read + Send>>;
 
 /// What a step of a job sees.
 pub type Context = StepContext<Parts>;
@@ -25,6 +31,8 @@ pub struct Parts {
     pub retention_wanted: Mutex<HashSet<Owner>>,
     /// Masked rows that somebody asked to see.
     pub previews: Previews,
+    /// Archives that jobs are about to read.
+    pub arrivals: Arrivals<Arrival>,
     runner: OnceLock<Runner<Parts>>,
 }
 
@@ -35,6 +43,7 @@ impl Parts {
             following,
             retention_wanted: Mutex::default(),
             previews: Previews::default(),
+            arrivals: Arrivals::default(),
             runner: OnceLock::new(),
         }
     }

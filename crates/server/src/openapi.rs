@@ -1,8 +1,8 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
 use crate::endpoints::{
-    audit, bookmark, dsource, group, job, mask, policy, pool, secret, snapshot, timeflow, token,
-    user, vdb,
+    audit, bookmark, dsource, group, job, mask, policy, pool, replication, secret, snapshot,
+    timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -64,6 +64,8 @@ use utoipa::{Modify, OpenApi};
         group::refresh_vdb_group,
         group::rewind_vdb_group,
         group::bookmark_vdb_group,
+        replication::export_archive,
+        replication::import_archive,
         mask::apply_mask,
         mask::check_mask,
         mask::discover_mask,

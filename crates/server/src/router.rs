@@ -2,8 +2,8 @@
 
 use crate::access::{self, Access};
 use crate::endpoints::{
-    App, audit, bookmark, dsource, group, job, mask, monitoring, policy, pool, secret, snapshot,
-    timeflow, token, user, vdb,
+    App, audit, bookmark, dsource, group, job, mask, monitoring, policy, pool, replication, secret,
+    snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -77,6 +77,8 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
         .route(routes::TOKEN, delete(token::revoke_token))
         .route(routes::AUDIT, get(audit::audit))
+        .route(routes::REPLICATION_ARCHIVES, post(replication::import_archive))
+        .route(routes::REPLICATION_ARCHIVE, get(replication::export_archive))
         .route(routes::POOL, get(pool::pool_status))
         .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))

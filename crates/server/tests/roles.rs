@@ -106,6 +106,8 @@ const MAY: &[(&str, &str)] = &[
     ("get masks/{name}", "aou"),
     ("post mask-discoveries", "ao"),
     ("get mask-discoveries/{id}", "ao"),
+    ("post replication/archives", "a"),
+    ("get replication/archives/{name}", "a"),
     ("post mask-previews", "ao"),
     ("get mask-previews/{id}", "ao"),
     ("get bookmarks", "aodu"),

@@ -21,6 +21,7 @@ use crate::jobs::point;
 use crate::jobs::pool;
 use crate::jobs::provision;
 use crate::jobs::reparent;
+use crate::jobs::replica;
 use crate::jobs::resync;
 use crate::jobs::retention;
 use crate::jobs::scrub;
@@ -158,6 +159,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
         link::workflow(),
         point::workflow(),
         reparent::workflow(),
+        replica::workflow(),
         resync::workflow(),
         provision::workflow(),
         readiness::workflow(),

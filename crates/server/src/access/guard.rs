@@ -7,6 +7,7 @@ use super::accounts::{Account, Accounts, Record, Thing};
 use super::caller::Caller;
 use super::settings;
 use crate::EngineService;
+use crate::service::{ArchiveReader, ArchiveWriter};
 use offshoot_api as api;
 use offshoot_domain::{Owner, Role};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
@@ -478,6 +479,14 @@ impl EngineService for Guard {
         request: api::BookmarkVdbGroup,
     ) -> Result<JobId, Failure> {
         self.began(self.service.bookmark_vdb_group(&self.own_vdb_group(name)?, request)?)
+    }
+
+    fn export_archive(&self, name: &str, plain: bool) -> Result<ArchiveWriter, Failure> {
+        self.service.export_archive(name, plain)
+    }
+
+    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
+        self.began(self.service.import_archive(archive, namespace)?)
     }
 
     fn apply_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {

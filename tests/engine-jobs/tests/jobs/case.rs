@@ -290,6 +290,25 @@ pub const MASK_DISCOVER: Case =
 pub const MASK_PREVIEW: Case =
     Case { setup: MASKED_BEFORE, action: "mask-preview shop", works: &["sync shop"], ..PLAIN };
 
+/// The engine takes in what it has exported itself, as another one's.
+pub const IMPORT: Case = Case {
+    setup: &["link shop", "rest", "export shop"],
+    action: "import west",
+    after: &["unlink west/shop"],
+    is_done: |shown| shown["dsources"]["west/shop"] == "Replica",
+    works: &["provision probe west/shop", "same probe", "delete probe"],
+    ..PLAIN
+};
+
+pub const IMPORT_AGAIN: Case = Case {
+    setup: &["link shop", "rest", "export shop", "import west", "provision dev west/shop", "rest"],
+    before: &["grow", "snapshot shop", "rest", "export shop"],
+    action: "import west",
+    is_done: |shown| shown["dsources"]["west/shop"] == "Replica",
+    works: &["refresh dev", "same dev"],
+    ..PLAIN
+};
+
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
 
@@ -355,6 +374,8 @@ macro_rules! each_case {
             deletion_of_a_group: GROUP_DELETE,
             what_to_mask: MASK_DISCOVER,
             masked_rows_to_look_at: MASK_PREVIEW,
+            import: IMPORT,
+            import_again: IMPORT_AGAIN,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,
