@@ -44,5 +44,6 @@ pub use offshoot_pool::{
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use options::StoreOptions;
 pub use store::{
-    Becomes, DatasetInfo, HeldState, Holding, Received, Receiving, SnapshotInfo, Store, StoredBytes,
+    Becomes, DatasetInfo, HeldState, Holding, Intake, Received, Receiving, SnapshotInfo, Store,
+    StoredBytes,
 };

@@ -1,11 +1,13 @@
 //! The store: a pool, its intent log and the directory of datasets and snapshots.
 
 mod background;
+mod intake;
 mod ledger;
 mod losses;
 mod opening;
 mod passing;
 
+pub use intake::Intake;
 pub use ledger::{Holding, StoredBytes};
 pub use passing::{Becomes, HeldState, Received, Receiving};
 

@@ -70,6 +70,11 @@ impl Pool {
         Ok((block, content))
     }
 
+    /// What a node with these bytes is called.
+    pub fn node_name(node: &[u8]) -> BlockHash {
+        name_of(BlockKind::Node, node)
+    }
+
     /// Whether a block is here, and with a node everything below it, as of the last commit.
     pub fn has_committed(&self, hash: &BlockHash) -> bool {
         let whole = |entry: crate::table::Entry| {

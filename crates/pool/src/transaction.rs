@@ -275,6 +275,11 @@ impl Transaction {
         self.held.lock().get(hash)?.clone()
     }
 
+    /// Whether it wrote this block, or refers to it.
+    pub fn has(&self, hash: &BlockHash) -> bool {
+        self.holds(hash)
+    }
+
     pub(crate) fn holds(&self, hash: &BlockHash) -> bool {
         self.held.lock().contains_key(hash)
     }

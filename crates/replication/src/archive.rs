@@ -250,4 +250,4 @@ impl<R: Read> Input<R> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

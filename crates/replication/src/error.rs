@@ -34,6 +34,9 @@ pub enum Error {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// What was asked for is no part of what was offered.
+    #[error("it asks for what was not offered")]
+    NotOffered,
     /// Whoever asked for it does not want it any more.
     #[error("it was cancelled")]
     Cancelled,
@@ -59,6 +62,7 @@ impl Error {
             }
             Error::Store(error) => return error.failure(),
             Error::Io(_) => (ErrorKind::EngineUnreachable, "try again"),
+            Error::NotOffered => (ErrorKind::Forbidden, "upgrade the older one of the two engines"),
             Error::Cancelled => (ErrorKind::Cancelled, ""),
         };
         Failure::new(kind, self.to_string(), hint)

@@ -5,10 +5,12 @@
 //! travels is a sequence of [frames](wire), described in `docs/replication-protocol.md`. This crate knows neither
 //! databases nor the catalog: what the states are is said in a manifest, which is bytes here.
 //!
-//! - [`archive`]: all of it in one direction, into a file or a stream.
+//! - [`archive`]: all of it in one direction, into a file or a stream;
+//! - [`exchange`]: by question and answer, so that only what the target lacks is sent, and a cut costs little.
 
 pub mod archive;
 mod error;
+pub mod exchange;
 pub mod walk;
 pub mod wire;
 

@@ -30,6 +30,24 @@ const BLOCK_MAX: usize = 64 << 10;
 /// Bytes of a digest.
 const DIGEST_LEN: usize = 32;
 
+/// The most steps from a root to a node.
+pub const PATH_MAX: usize = 24;
+/// The most children that one want names: no node has more.
+const CHILDREN_MAX: usize = 1 << 12;
+/// The longest want.
+const WANT_MAX: usize = 4 + 1 + 2 * PATH_MAX + 2 + 2 * CHILDREN_MAX;
+
+/// Blocks that are asked for: children of a node, named by the way to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// The state.
+    pub state: u32,
+    /// From its root on, which child to take.
+    pub path: Vec<u16>,
+    /// Which children of the node there; none: the node itself.
+    pub children: Vec<u16>,
+}
+
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -44,11 +62,19 @@ pub enum FrameType {
     Node = 4,
     /// The end: BLAKE3 of everything before.
     End = 5,
+    /// Blocks that are asked for.
+    Want = 6,
 }
 
 impl FrameType {
-    const ALL: [FrameType; 5] =
-        [FrameType::Manifest, FrameType::States, FrameType::Data, FrameType::Node, FrameType::End];
+    const ALL: [FrameType; 6] = [
+        FrameType::Manifest,
+        FrameType::States,
+        FrameType::Data,
+        FrameType::Node,
+        FrameType::End,
+        FrameType::Want,
+    ];
 
     /// The longest payload that it may have.
     fn payload_max(self) -> usize {
@@ -57,6 +83,7 @@ impl FrameType {
             FrameType::States => STATES_MAX * STATE_LEN,
             FrameType::Data | FrameType::Node => BLOCK_MAX,
             FrameType::End => DIGEST_LEN,
+            FrameType::Want => WANT_MAX,
         }
     }
 }
@@ -85,6 +112,8 @@ pub enum Frame {
     Block(PassingBlock),
     /// BLAKE3 of everything before.
     End([u8; DIGEST_LEN]),
+    /// Blocks that are asked for.
+    Want(Want),
 }
 
 fn wrong(problem: impl Into<String>) -> DecodeError {
@@ -124,6 +153,7 @@ impl Header {
             FrameType::States => Frame::States(decode_states(&payload)?),
             FrameType::Data => Frame::Block(self.block(BlockKind::Data, payload)),
             FrameType::Node => Frame::Block(self.block(BlockKind::Node, payload)),
+            FrameType::Want => Frame::Want(decode_want(&payload)?),
             FrameType::End => {
                 Frame::End(payload.try_into().map_err(|_| wrong("its digest has another length"))?)
             }
@@ -144,6 +174,7 @@ impl Frame {
                 encode(FrameType::States, Codec::Raw, 0, &encode_states(states))
             }
             Frame::Block(block) => encode_block(block),
+            Frame::Want(want) => encode(FrameType::Want, Codec::Raw, 0, &encode_want(want)),
             Frame::End(digest) => encode(FrameType::End, Codec::Raw, 0, digest),
         }
     }
@@ -167,6 +198,30 @@ fn encode(kind: FrameType, codec: Codec, raw_len: u32, payload: &[u8]) -> Vec<u8
     let crc = crc32c::crc32c(&bytes[4..]);
     bytes[..4].copy_from_slice(&crc.to_le_bytes());
     bytes
+}
+
+fn encode_want(want: &Want) -> Vec<u8> {
+    let mut bytes = want.state.to_le_bytes().to_vec();
+    bytes.push(want.path.len() as u8);
+    want.path.iter().for_each(|step| bytes.extend_from_slice(&step.to_le_bytes()));
+    bytes.extend_from_slice(&(want.children.len() as u16).to_le_bytes());
+    want.children.iter().for_each(|child| bytes.extend_from_slice(&child.to_le_bytes()));
+    bytes
+}
+
+fn decode_want(bytes: &[u8]) -> Result<Want, DecodeError> {
+    let mut reader = Reader::new("want", bytes);
+    let (state, steps) = (reader.u32()?, usize::from(reader.u8()?));
+    if steps > PATH_MAX {
+        return Err(reader.error(format!("goes {steps} steps")));
+    }
+    let path = (0..steps).map(|_| reader.u16()).collect::<Result<_, _>>()?;
+    let children = reader.u16()?;
+    let children = (0..children).map(|_| reader.u16()).collect::<Result<_, _>>()?;
+    match reader.is_empty() {
+        true => Ok(Want { state, path, children }),
+        false => Err(reader.error("has more bytes than it says")),
+    }
 }
 
 fn encode_states(states: &[TreeState]) -> Vec<u8> {

@@ -13,7 +13,7 @@ use crate::ground::Ground;
 use crate::inode::to_timestamp;
 use crate::{Error, Result};
 use offshoot_format::directory::{DatasetRecord, SnapshotRecord, TreeState};
-use offshoot_pool::{BlockPin, PassingBlock, Pool, Transaction};
+use offshoot_pool::{BlockData, BlockPin, PassingBlock, Pool, Transaction};
 use offshoot_types::{BlockHash, DatasetId, SnapshotId};
 use std::sync::Arc;
 
@@ -28,6 +28,15 @@ impl HeldState {
     /// Its root and sums: what the receiver has to know of it besides its blocks.
     pub fn tree(&self) -> &TreeState {
         &self.tree
+    }
+
+    /// The bytes of a node of it.
+    ///
+    /// # Errors
+    /// As [`HeldState::block`].
+    pub fn node(&self, hash: &BlockHash) -> Result<BlockData> {
+        // No dataset has that number.
+        Ok(self.pool.read(hash, 0)?)
     }
 
     /// A block of it as it is stored, and its content.
@@ -101,46 +110,59 @@ impl Receiving {
     /// # Errors
     /// `Corrupt` if a tree is not sound, `Missing` if a block of one was not received. Nothing is visible then.
     pub fn finish(self, states: &[(TreeState, Becomes)]) -> Result<Vec<Received>> {
-        let Receiving { ground, transaction } = self;
-        let mut maps = Maps::default();
-        for (tree, _) in states {
-            // What is committed already was checked when it came, or was made here.
-            if !ground.pool.has_committed(&tree.root) {
-                let problems = check_state(&PassingReader(&ground.pool), tree, &mut maps);
-                if let Some(problem) = problems.into_iter().next() {
-                    return Err(Error::Corrupt(format!("what was received: {problem}")));
+        show(&self.ground, self.transaction, states, None)
+    }
+}
+
+/// Makes states visible that a transaction has written, once they are sound (invariant 1); a dataset goes with it.
+pub(super) fn show(
+    ground: &Ground,
+    transaction: Transaction,
+    states: &[(TreeState, Becomes)],
+    gone: Option<DatasetId>,
+) -> Result<Vec<Received>> {
+    let mut maps = Maps::default();
+    for (tree, _) in states {
+        // What is committed already was checked when it came, or was made here.
+        if !ground.pool.has_committed(&tree.root) {
+            let problems = check_state(&PassingReader(&ground.pool), tree, &mut maps);
+            if let Some(problem) = problems.into_iter().next() {
+                return Err(Error::Corrupt(format!("what was received: {problem}")));
+            }
+        }
+    }
+    let created = to_timestamp(ground.clock.now());
+    let mut received = Vec::with_capacity(states.len());
+    ground.directory.commit(&ground.pool, transaction, |directory, extra| {
+        // The dataset that snapshots were taken of is elsewhere: its number here stands for none.
+        let elsewhere = DatasetId(extra.next_dataset);
+        extra.next_dataset += 1;
+        let mut entries = Vec::with_capacity(states.len());
+        for (tree, becomes) in states {
+            let (tree, label) = (tree.clone(), Vec::new());
+            match becomes {
+                Becomes::Snapshot => {
+                    let id = SnapshotId(extra.next_snapshot);
+                    extra.next_snapshot += 1;
+                    let record = SnapshotRecord { tree, dataset: elsewhere, created, label };
+                    entries.push(DirectoryEntry::Snapshot(id, Some(record)));
+                    received.push(Received::Snapshot(id));
+                }
+                Becomes::Dataset => {
+                    let id = DatasetId(extra.next_dataset);
+                    extra.next_dataset += 1;
+                    let (applied, origin, lost) = (0, 0, false);
+                    let record = DatasetRecord { tree, applied, origin, lost, created, label };
+                    entries.push(DirectoryEntry::Dataset(id, Some(record)));
+                    received.push(Received::Dataset(id));
                 }
             }
         }
-        let created = to_timestamp(ground.clock.now());
-        let mut received = Vec::with_capacity(states.len());
-        ground.directory.commit(&ground.pool, transaction, |_, extra| {
-            // The dataset that snapshots were taken of is elsewhere: its number here stands for none.
-            let elsewhere = DatasetId(extra.next_dataset);
-            extra.next_dataset += 1;
-            let mut entries = Vec::with_capacity(states.len());
-            for (tree, becomes) in states {
-                let (tree, label) = (tree.clone(), Vec::new());
-                match becomes {
-                    Becomes::Snapshot => {
-                        let id = SnapshotId(extra.next_snapshot);
-                        extra.next_snapshot += 1;
-                        let record = SnapshotRecord { tree, dataset: elsewhere, created, label };
-                        entries.push(DirectoryEntry::Snapshot(id, Some(record)));
-                        received.push(Received::Snapshot(id));
-                    }
-                    Becomes::Dataset => {
-                        let id = DatasetId(extra.next_dataset);
-                        extra.next_dataset += 1;
-                        let (applied, origin, lost) = (0, 0, false);
-                        let record = DatasetRecord { tree, applied, origin, lost, created, label };
-                        entries.push(DirectoryEntry::Dataset(id, Some(record)));
-                        received.push(Received::Dataset(id));
-                    }
-                }
-            }
-            Ok(entries)
-        })?;
-        Ok(received)
-    }
+        if let Some(gone) = gone {
+            directory.datasets.get(&gone).ok_or(Error::Stale)?;
+            entries.push(DirectoryEntry::Dataset(gone, None));
+        }
+        Ok(entries)
+    })?;
+    Ok(received)
 }

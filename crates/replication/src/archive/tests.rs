@@ -5,14 +5,15 @@ use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use std::sync::Arc;
 
-struct Side {
-    disk: Arc<SimDisk>,
+/// A store on a simulated disk.
+pub(crate) struct Side {
+    pub(crate) disk: Arc<SimDisk>,
     options: StoreOptions,
-    store: Arc<Store>,
+    pub(crate) store: Arc<Store>,
 }
 
 impl Side {
-    fn new(seed: u64, key: Option<DataKey>) -> Side {
+    pub(crate) fn new(seed: u64, key: Option<DataKey>) -> Side {
         let mut options = StoreOptions {
             log_file_size: 64 << 10,
             log_files: 3,
@@ -32,8 +33,17 @@ impl Side {
         Side { disk, options, store }
     }
 
+    /// As a power failure leaves it, opened again.
+    pub(crate) fn crashed(self) -> Side {
+        let Side { disk, options, store } = self;
+        drop(store);
+        disk.crash();
+        let store = open(&disk, &options).unwrap();
+        Side { disk, options, store }
+    }
+
     /// Closes it and checks all of it.
-    fn check(self) -> CheckReport {
+    pub(crate) fn check(self) -> CheckReport {
         self.store.close().unwrap();
         let Side { disk, options, store } = self;
         drop(store);
@@ -41,7 +51,7 @@ impl Side {
     }
 
     /// A dataset with some files: pages that compress, pages that do not, holes, attributes, many names.
-    fn dataset(&self, salt: u64) -> DatasetId {
+    pub(crate) fn dataset(&self, salt: u64) -> DatasetId {
         let id = self.store.create_dataset().unwrap();
         let dataset = self.store.dataset(id).unwrap();
         let big = dataset.create(Ino::ROOT, b"big", &NewInode::file(0o600)).unwrap().ino;

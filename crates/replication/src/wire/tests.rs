@@ -8,6 +8,10 @@ fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
     Header::decode(&header)?.frame(&header, bytes[HEADER_LEN..].to_vec())
 }
 
+fn numbers(most: usize) -> impl Strategy<Value = Vec<u16>> {
+    proptest::collection::vec(any::<u16>(), 0..=most)
+}
+
 fn frames() -> impl Strategy<Value = Frame> {
     let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
     let state = (any::<[u8; 32]>(), 0..1u64 << 40, 0..1u64 << 40, 0..1u64 << 40).prop_map(
@@ -25,6 +29,8 @@ fn frames() -> impl Strategy<Value = Frame> {
             Frame::Block(PassingBlock { kind, codec, raw_len, stored })
         }),
         any::<[u8; 32]>().prop_map(Frame::End),
+        (any::<u32>(), numbers(PATH_MAX), numbers(300))
+            .prop_map(|(state, path, children)| { Frame::Want(Want { state, path, children }) }),
     ]
 }
 

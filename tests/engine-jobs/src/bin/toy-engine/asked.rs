@@ -3,8 +3,8 @@
 use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Moment, PolicyChange};
 use offshoot_engine::{
-    BookmarkRequest, Engine, ExportRequest, GroupProvisionRequest, LinkRequest, MaskRequest, PreviewRequest,
-    ProvisionRequest,
+    BookmarkRequest, Engine, ExportRequest, GroupProvisionRequest, LinkRequest, MaskRequest,
+    PreviewRequest, ProvisionRequest,
 };
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
