@@ -134,7 +134,7 @@ pub enum Command {
         after_help = "Example:\n  offshoot mask apply masking.yaml --from shop --as shop-masked"
     )]
     Mask(MaskCommand),
-    /// Carry dSources to other engines
+    /// Carry dSources and VDBs to other engines
     #[command(
         subcommand,
         after_help = "Examples:\n  offshoot replication export shop --output shop.offshoot\n  \

@@ -1,6 +1,6 @@
 //! Copies of other engines' objects, and what is told of an object that is sent to another engine.
 
-use crate::{ConnectorState, LogRange, ObjectName, Position, Snapshot};
+use crate::{ConnectorState, LogRange, ObjectName, Owner, Position, Snapshot};
 use jiff::Timestamp;
 use offshoot_types::{DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Replica {
     /// The engine, by the id of its pool.
     pub engine: String,
     /// What it is there.
-    pub origin: DsourceId,
+    pub origin: Owner,
     /// As of when it is.
     pub as_of: Timestamp,
     /// Whether it was masked there.
@@ -41,11 +41,11 @@ pub struct Manifest {
     pub dsource: SentDsource,
 }
 
-/// A dSource that is sent.
+/// A dSource that is sent; or a VDB, of which what is ready is sent, as a dSource without log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentDsource {
     /// Its id there.
-    pub id: DsourceId,
+    pub id: Owner,
     /// Its name there.
     pub name: ObjectName,
     /// The kind of database.

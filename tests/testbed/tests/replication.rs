@@ -183,6 +183,28 @@ fn any_moment_of_an_archive_opens_elsewhere() {
 }
 
 #[test]
+fn a_vdb_is_carried_as_what_is_ready_of_it() {
+    let two = Two::start(options(), options()).unwrap();
+    two.here.link("shop").unwrap();
+    two.here.provision("dev", "shop", &[]).unwrap();
+    let path = two.file("dev.offshoot");
+    let words = ["replication", "export", "dev", "--output", path.to_str().unwrap()];
+    let early = two.here.engine.command(words).unwrap_err();
+    assert_eq!(early.code, "wrong_state", "{early:?}");
+    two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
+    two.here.wait_ready(&two.here.snapshot("dev").unwrap()).unwrap();
+    two.export("dev", "dev.offshoot").unwrap();
+    two.import("dev.offshoot").unwrap();
+    let vdb: Vdb = two.there.ask(["vdb", "provision", "copy", "--from", "west/dev"]).unwrap();
+    let copy = Database::connect(&vdb.uri).unwrap();
+    assert_eq!(copy.number("SELECT n FROM mine").unwrap(), 7);
+    assert_eq!(sums(&copy).unwrap(), sums(&two.here.open("dev").unwrap()).unwrap());
+    let words = ["vdb", "provision", "no", "--from", "west/dev", "--at", "2026-01-01 00:00:00+00"];
+    assert_eq!(two.there.command(words).unwrap_err().code, "moment_unavailable");
+    two.check().unwrap();
+}
+
+#[test]
 fn a_replica_is_read_only_and_outlives_its_engine() {
     let mut two = Two::start(options(), options()).unwrap();
     two.here.link("shop").unwrap();

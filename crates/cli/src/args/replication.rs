@@ -10,16 +10,17 @@ pub enum ReplicationCommand {
     Import(ImportArgs),
 }
 
-/// Write dSources as archives, to be kept or carried to another engine
+/// Write dSources or VDBs as archives, to be kept or carried to another engine
 ///
-/// An archive holds all snapshots and the received log, so that any commit can be opened from it. Blocks are in it once,
+/// An archive holds all snapshots and the received log, so that any commit can be opened from it; of a VDB, the snapshots that
+/// are ready. Blocks are in it once,
 /// compressed as in the pool; passwords are not. Whoever can read it can read the database. It appears under its name only
 /// when it is whole.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot replication export shop --output shop.offshoot\n  \
                         offshoot replication export shop orders --output /mnt/truck/")]
 pub struct ExportArgs {
-    /// The dSources
+    /// The dSources or VDBs
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
     /// The file to write; a directory, where each gets NAME.offshoot; or - for stdout

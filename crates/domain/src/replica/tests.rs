@@ -17,7 +17,7 @@ fn manifest() -> Manifest {
         unchecked: Vec::new(),
     };
     let dsource = SentDsource {
-        id: DsourceId(1),
+        id: Owner::Dsource(DsourceId(1)),
         name: "shop".parse().unwrap(),
         connector: "postgres".to_owned(),
         source: "postgresql://offshoot@host/".to_owned(),

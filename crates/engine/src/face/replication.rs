@@ -1,12 +1,13 @@
 //! What is passed between engines.
 
-use crate::core::kind::Kind;
+use crate::core::kind::{Kind, source_of};
+use crate::history::names;
 use crate::jobs::replica;
 use crate::parts::Parts;
 use offshoot_dataset::HeldState;
 use offshoot_domain::{
-    Dsource, DsourceState, Manifest, ObjectName, Position, SentDsource, SentSnapshot, SentTimeflow,
-    Snapshot, SnapshotKind, Timeflow,
+    Dsource, DsourceState, Manifest, ObjectName, Owner, Position, SentDsource, SentSnapshot,
+    SentTimeflow, Snapshot, SnapshotKind, Timeflow, Vdb, is_masked,
 };
 use offshoot_replication::archive::{self, Archive, Tally};
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 /// What to export.
 #[derive(Debug, Clone, Default)]
 pub struct ExportRequest {
-    /// The name of the dSource.
+    /// The name of the dSource or VDB.
     pub name: String,
     /// Whether the archive of an encrypted pool may be readable by whoever gets it.
     pub plain: bool,
@@ -34,13 +35,12 @@ pub struct Replication<'a> {
 }
 
 impl Replication<'_> {
-    /// Gets a dSource ready to be written as an archive.
+    /// Gets a dSource, or what is ready of a VDB, ready to be written as an archive.
     ///
     /// # Errors
     /// `NotFound`, `WrongState`; `Forbidden` if the pool is encrypted and the archive would not be.
     pub fn export(&self, request: &ExportRequest) -> Result<Export, Failure> {
-        let dsource = self.parts.dsource(&request.name)?;
-        check_state(&dsource)?;
+        let owner = names::find(self.parts, &request.name)?;
         if self.parts.store.pool().seals().are_on() && !request.plain {
             return Err(Failure::new(
                 ErrorKind::Forbidden,
@@ -48,7 +48,10 @@ impl Replication<'_> {
                 "export it with --plain, and keep the archive where only those can read it who may",
             ));
         }
-        let (sent, states) = Collected::of(self.parts, &dsource)?;
+        let (sent, states) = match owner {
+            Owner::Dsource(id) => Collected::of_dsource(self.parts, &self.parts.catalog.get(id)?)?,
+            Owner::Vdb(id) => Collected::of_vdb(self.parts, &self.parts.catalog.get(id)?)?,
+        };
         let id = self.parts.store.pool().id();
         let engine: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
         let manifest = Manifest::new(engine, self.parts.now(), sent);
@@ -96,7 +99,11 @@ struct Collected<'a> {
 }
 
 impl Collected<'_> {
-    fn of(parts: &Parts, dsource: &Dsource) -> Result<(SentDsource, Vec<HeldState>), Failure> {
+    fn of_dsource(
+        parts: &Parts,
+        dsource: &Dsource,
+    ) -> Result<(SentDsource, Vec<HeldState>), Failure> {
+        check_state(dsource)?;
         let timeflow = dsource.timeflow.ok_or_else(|| {
             let message = format!("'{}' has no snapshot yet", dsource.name);
             Failure::new(ErrorKind::WrongState, message, "wait: offshoot job list")
@@ -106,10 +113,12 @@ impl Collected<'_> {
         let follower = parts.follower(dsource.id);
         let synced_to = follower.map_or(dsource.synced_to, |follower| follower.indexed());
         let mut collected = Collected { parts, states: Vec::new() };
-        let snapshots = collected.snapshots(dsource)?;
+        // Those of bookmarks go with them, and bookmarks stay.
+        let sendable = |one: &Snapshot| one.kind != SnapshotKind::Bookmark && !one.is_failed();
+        let snapshots = collected.snapshots(dsource.id.into(), &sendable)?;
         let timeflows = collected.timeflows(dsource, synced_to)?;
         let sent = SentDsource {
-            id: dsource.id,
+            id: dsource.id.into(),
             name: dsource.name.clone(),
             connector: kind.connector.kind().to_owned(),
             source: dsource.source.clone(),
@@ -117,7 +126,7 @@ impl Collected<'_> {
             identity: dsource.identity.clone(),
             connector_state: dsource.connector_state.clone(),
             created_at: dsource.created_at,
-            masked: dsource.state == DsourceState::Masked,
+            masked: is_masked(&dsource.identity),
             synced_to,
             timeflow,
             timeflows,
@@ -126,11 +135,59 @@ impl Collected<'_> {
         Ok((sent, collected.states))
     }
 
-    fn snapshots(&mut self, dsource: &Dsource) -> Result<Vec<SentSnapshot>, Failure> {
-        let mut all: Vec<Snapshot> = self.parts.catalog.list_of(dsource.id)?;
+    /// What is not ready of a VDB opens only with its own log inside, as a VDB's.
+    fn of_vdb(parts: &Parts, vdb: &Vdb) -> Result<(SentDsource, Vec<HeldState>), Failure> {
+        let kind = Kind::of_vdb(parts, vdb)?;
+        let source = source_of(parts, vdb.id.into())?;
+        let mut collected = Collected { parts, states: Vec::new() };
+        let sendable = |one: &Snapshot| one.ready_image().is_some();
+        let snapshots = collected.snapshots(vdb.id.into(), &sendable)?;
+        let newest = snapshots.iter().max_by_key(|one| (one.snapshot.taken_at, one.snapshot.id));
+        let timeflow = newest.map(|one| one.snapshot.timeflow).ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("no snapshot of '{}' is ready", vdb.name),
+                format!(
+                    "take one, and wait until it is ready: offshoot snapshot take {}",
+                    vdb.name
+                ),
+            )
+        })?;
+        let mut timeflows: Vec<Timeflow> = parts.catalog.list_of(vdb.id)?;
+        timeflows.retain(|flow| snapshots.iter().any(|one| one.snapshot.timeflow == flow.id));
+        let flow = |flow: Timeflow| SentTimeflow {
+            id: flow.id,
+            log: Vec::new(),
+            state: None,
+            started_at: flow.started_at,
+            ended_at: flow.ended_at,
+        };
+        let sent = SentDsource {
+            id: vdb.id.into(),
+            name: vdb.name.clone(),
+            connector: kind.connector.kind().to_owned(),
+            source: format!("vdb:{}", vdb.name),
+            server_version: vdb.server_version.clone(),
+            identity: vdb.source_identity.clone(),
+            connector_state: source.map(|source| source.connector_state).unwrap_or_default(),
+            created_at: vdb.created_at,
+            masked: is_masked(&vdb.source_identity),
+            synced_to: None,
+            timeflow,
+            timeflows: timeflows.into_iter().map(flow).collect(),
+            snapshots,
+        };
+        Ok((sent, collected.states))
+    }
+
+    fn snapshots(
+        &mut self,
+        owner: Owner,
+        sendable: &dyn Fn(&Snapshot) -> bool,
+    ) -> Result<Vec<SentSnapshot>, Failure> {
+        let mut all: Vec<Snapshot> = self.parts.catalog.list_of(owner)?;
         all.sort_by_key(|one| (one.position.log, one.id));
-        // Those of bookmarks go with them, and bookmarks stay.
-        all.retain(|one| one.kind != SnapshotKind::Bookmark && !one.is_failed());
+        all.retain(sendable);
         let mut sent = Vec::with_capacity(all.len());
         for snapshot in all {
             // Deleted meanwhile.

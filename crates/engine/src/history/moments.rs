@@ -209,7 +209,7 @@ pub fn resolve(
         )),
         (Owner::Dsource(_), _) => Err(Failure::new(
             ErrorKind::MomentUnavailable,
-            "a masked dSource keeps no log: only its images can be opened",
+            "it keeps no log, as a masked dSource or the copy of a VDB: only its images can be opened",
             "use --snapshot ID, --bookmark NAME or --latest",
         )),
     }

@@ -37,7 +37,7 @@ pub(crate) struct ImportQuery {
     namespace: Option<String>,
 }
 
-/// A dSource as an archive: its snapshots, and its log so that any commit opens. An answer that was cut off is no archive:
+/// A dSource as an archive: its snapshots, and its log so that any commit opens; or the ready snapshots of a VDB. An answer that was cut off is no archive:
 /// its end is missing.
 #[utoipa::path(
     get,
