@@ -9,7 +9,7 @@ use offshoot_os::SystemClock;
 use offshoot_os::disk::Disk;
 use offshoot_os::disk::sim::SimDisk;
 use offshoot_replication::archive::{self, Archive};
-use offshoot_replication::wire::{Frame, FrameType, HEADER_LEN, Header};
+use offshoot_replication::wire::{Frame, FrameType, HEADER_LEN, Header, Want};
 use offshoot_types::BlockHash;
 use std::sync::{Arc, LazyLock};
 
@@ -106,7 +106,8 @@ fn frame(bytes: &[u8]) {
 
 fn frame_seeds() -> Vec<Vec<u8>> {
     let end = Frame::End([7; 32]).encode();
-    vec![Frame::Manifest(b"{}".to_vec()).encode(), end]
+    let want = Frame::Want(Want { state: 1, path: vec![2, 3], children: vec![4, 5] }).encode();
+    vec![Frame::Manifest(b"{}".to_vec()).encode(), end, want]
 }
 
 fn links_of_node(bytes: &[u8]) {

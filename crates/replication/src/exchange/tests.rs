@@ -63,18 +63,30 @@ fn giver(store: &Store, snapshots: &[SnapshotId]) -> Giver {
     Giver::new(snapshots.iter().map(|id| store.hold_snapshot(*id).unwrap()).collect())
 }
 
-/// Carries messages until all came; `None` if the network or the target was cut before, after `cut` messages.
+/// What is between the two.
+#[derive(Clone, Copy)]
+struct Network {
+    /// It loses, repeats, reorders and flips.
+    bad: bool,
+    /// It is cut after so many messages.
+    cut: Option<u64>,
+    pace: Pace,
+}
+
+const CALM: Network = Network { bad: false, cut: None, pace: PACE };
+
+/// Carries messages until all came; `None` if the network was cut before.
 fn carry(
     dice: &mut Dice,
     giver: &Giver,
     intake: &Intake,
-    bad: bool,
-    cut: Option<u64>,
+    network: Network,
     sent: &mut u64,
 ) -> Option<Result<Vec<Received>>> {
+    let Network { bad, cut, pace } = network;
     let states = giver.states();
     let becomes = vec![Becomes::Snapshot; states.len()];
-    let mut taker = Taker::new(intake, states, PACE);
+    let mut taker = Taker::new(intake, states, pace);
     let (mut there, mut back) = (Way::new(), Way::new());
     let mut carried = 0;
     while !taker.is_done() {
@@ -157,7 +169,7 @@ fn a_second_transfer_sends_what_changed() {
         let intake = target.store.begin_intake().unwrap();
         let intake = target.store.intake(intake).unwrap();
         let giver = giver(&source.store, &snapshots);
-        let received = carry(&mut dice, &giver, &intake, false, None, sent).unwrap().unwrap();
+        let received = carry(&mut dice, &giver, &intake, CALM, sent).unwrap().unwrap();
         same(&source.store, &snapshots, &target.store, &received);
         if round == 0 {
             change(&source, id, 200);
@@ -201,76 +213,102 @@ fn what_was_not_offered_is_not_given() {
     }
 }
 
-#[test]
-fn whatever_the_network_does_all_of_it_comes_and_little_comes_twice() {
-    let mut cuts = 0;
-    for seed in 0..60 {
-        let mut dice = Dice(seed);
-        let (source, mut target) = (Side::new(seed, None), Side::new(seed + 1000, None));
-        let (id, snapshots) = long_history(&source);
-        let whole = {
-            let other = Side::new(1, None);
-            let intake = other.store.intake(other.store.begin_intake().unwrap()).unwrap();
-            let mut sent = 0;
-            let giver = giver(&source.store, &snapshots);
-            carry(&mut dice, &giver, &intake, false, None, &mut sent).unwrap().unwrap();
-            sent
-        };
-        let intake = target.store.begin_intake().unwrap();
-        // The sender's snapshots are deleted while they are sent.
-        let held = giver(&source.store, &snapshots);
-        let trees = held.states();
-        if seed % 3 == 0 {
-            snapshots.iter().for_each(|one| source.store.delete_snapshot(*one).unwrap());
-            source.store.delete_dataset(id).unwrap();
-        }
-        let (mut sent, mut rounds, bad) = (0, 0, seed % 2 == 1);
-        let received = loop {
-            rounds += 1;
-            assert!(rounds < 200, "seed {seed}: it never ends");
-            let cut = (dice.roll(4) > 0).then(|| dice.roll(400));
-            let crash = (dice.roll(3) == 0).then(|| 1 + dice.roll(60));
-            if let Some(at) = crash {
-                target.disk.crash_after(at);
-            }
-            let carried = target
-                .store
-                .intake(intake)
-                .map_err(Error::from)
-                .map(|intake| carry(&mut dice, &held, &intake, bad, cut, &mut sent));
-            match carried {
-                Ok(Some(Ok(received))) if crash.is_none() => break received,
-                Ok(None) if crash.is_none() => cuts += 1,
-                Ok(Some(Err(error))) if crash.is_none() => panic!("seed {seed}: {error}"),
-                // Power was lost, or may have been.
-                _ => {
-                    target = target.crashed();
-                    if !target.store.datasets().iter().any(|one| one.id == intake) {
-                        // It was shown just before.
-                        let shown = target.store.snapshots();
-                        break shown.iter().map(|one| Received::Snapshot(one.id)).collect();
-                    }
-                    assert_eq!(target.store.snapshots(), [], "seed {seed}: half of it is visible");
-                }
-            }
-        };
-        assert_eq!(received.len(), trees.len());
-        for (tree, received) in trees.iter().zip(&received) {
-            let Received::Snapshot(id) = received else { panic!("{received:?}") };
-            assert_eq!(target.store.hold_snapshot(*id).unwrap().tree(), tree);
-        }
-        if !bad {
-            // A checkpoint's bytes, a block more, and a window's, each time. One node asks for up to 128.
-            let twice = sent.saturating_sub(whole);
-            let most = rounds * (PACE.checkpoint_bytes + (1 + 16 + 128) * 8300);
-            assert!(twice <= most, "seed {seed}: {twice} bytes came twice in {rounds} rounds");
-        }
-        assert_eq!(target.store.datasets(), []);
-        drop(held);
-        source.check();
-        target.check();
+/// What a transfer took.
+struct Took {
+    /// Bytes from the source, in all rounds.
+    sent: u64,
+    /// The same where nothing goes wrong.
+    whole: u64,
+    rounds: u64,
+    cuts: u64,
+    crashes: u64,
+}
+
+/// One transfer with whatever a seed has in store: cuts, crashes of the target, snapshots deleted meanwhile, and with
+/// an odd seed a network that does all it can.
+fn transfer(seed: u64, pace: Pace) -> Took {
+    let mut dice = Dice(seed);
+    let (source, mut target) = (Side::new(seed, None), Side::new(seed + 1000, None));
+    let (id, snapshots) = long_history(&source);
+    let held = giver(&source.store, &snapshots);
+    let mut took = Took { sent: 0, whole: 0, rounds: 0, cuts: 0, crashes: 0 };
+    let other = Side::new(1, None);
+    let to_other = other.store.intake(other.store.begin_intake().unwrap()).unwrap();
+    let calm = Network { bad: false, cut: None, pace };
+    carry(&mut dice, &held, &to_other, calm, &mut took.whole).unwrap().unwrap();
+    if seed % 3 == 0 {
+        snapshots.iter().for_each(|one| source.store.delete_snapshot(*one).unwrap());
+        source.store.delete_dataset(id).unwrap();
     }
-    assert!(cuts > 20, "{cuts} cuts");
+    let intake = target.store.begin_intake().unwrap();
+    let received = loop {
+        took.rounds += 1;
+        assert!(took.rounds < 200, "seed {seed}: it never ends");
+        let cut = (dice.roll(4) > 0).then(|| dice.roll(400));
+        let crash = (dice.roll(3) == 0).then(|| 1 + dice.roll(60));
+        if let Some(at) = crash {
+            target.disk.crash_after(at);
+        }
+        let network = Network { bad: seed % 2 == 1, cut, pace };
+        let opened = target.store.intake(intake).map_err(Error::from);
+        let carried =
+            opened.map(|intake| carry(&mut dice, &held, &intake, network, &mut took.sent));
+        match carried {
+            Ok(Some(Ok(received))) if crash.is_none() => break received,
+            Ok(None) if crash.is_none() => took.cuts += 1,
+            Ok(Some(Err(error))) if crash.is_none() => panic!("seed {seed}: {error}"),
+            // Power was lost, or may have been.
+            _ => {
+                took.crashes += 1;
+                target = target.crashed();
+                if !target.store.datasets().iter().any(|one| one.id == intake) {
+                    // It was shown just before.
+                    let shown = target.store.snapshots();
+                    break shown.iter().map(|one| Received::Snapshot(one.id)).collect();
+                }
+                assert_eq!(target.store.snapshots(), [], "seed {seed}: half of it is visible");
+            }
+        }
+    };
+    let trees = received.iter().map(|one| match one {
+        Received::Snapshot(id) => target.store.hold_snapshot(*id).unwrap().tree().clone(),
+        Received::Dataset(_) => panic!("{one:?}"),
+    });
+    assert_eq!(trees.collect::<Vec<_>>(), held.states());
+    assert_eq!(target.store.datasets(), []);
+    drop(held);
+    source.check();
+    target.check();
+    took
+}
+
+#[test]
+fn whatever_the_network_does_all_of_it_comes() {
+    let (mut cuts, mut crashes) = (0, 0);
+    for seed in 0..40 {
+        let took = transfer(seed, PACE);
+        (cuts, crashes) = (cuts + took.cuts, crashes + took.crashes);
+    }
+    assert!(cuts > 20 && crashes > 20, "{cuts} cuts, {crashes} crashes");
+}
+
+#[test]
+fn little_comes_twice_and_without_checkpoints_much_does() {
+    let never = Pace { checkpoint_bytes: u64::MAX, ..PACE };
+    let (mut with, mut without) = (0, 0);
+    // The even ones lose nothing on the way.
+    for seed in (0..20).step_by(2) {
+        let took = transfer(seed, PACE);
+        let twice = took.sent.saturating_sub(took.whole);
+        // A checkpoint's bytes, a block more, and a window's, each time. One node asks for up to 128.
+        let most = took.rounds * (PACE.checkpoint_bytes + (1 + 16 + 128) * 8300);
+        assert!(twice <= most, "seed {seed}: {twice} came twice in {} rounds", took.rounds);
+        with += twice;
+        let took = transfer(seed, never);
+        without += took.sent.saturating_sub(took.whole);
+    }
+    println!("came twice: {with} bytes; without checkpoints: {without}");
+    assert!(without > 2 * with, "with checkpoints {with}, without {without}");
 }
 
 #[test]
@@ -280,7 +318,8 @@ fn a_transfer_that_is_given_up_leaves_nothing() {
     let id = target.store.begin_intake().unwrap();
     let intake = target.store.intake(id).unwrap();
     let giver = giver(&source.store, &snapshots);
-    assert!(carry(&mut Dice(1), &giver, &intake, false, Some(100), &mut 0).is_none());
+    let cut = Network { cut: Some(100), ..CALM };
+    assert!(carry(&mut Dice(1), &giver, &intake, cut, &mut 0).is_none());
     intake.checkpoint().unwrap();
     drop(intake);
     assert!(target.store.stats().blocks > 50);
