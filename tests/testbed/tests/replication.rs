@@ -246,6 +246,9 @@ fn nothing_stays_of_an_archive_that_is_not_whole() {
     two.here.link("shop").unwrap();
     two.export("shop", "shop.offshoot").unwrap();
     let bytes = std::fs::read(two.file("shop.offshoot")).unwrap();
+    let manifest = String::from_utf8_lossy(&bytes[..bytes.len().min(16 << 10)]).into_owned();
+    assert!(manifest.contains("\"shop\""), "{manifest:.200}");
+    assert!(!manifest.contains(two.here.source.link_password()), "it tells the password");
     let before: PoolStatus = two.there.ask(["pool", "status"]).unwrap();
     for (what, at) in
         [("beginning", 3), ("manifest", 100), ("middle", bytes.len() / 2), ("end", bytes.len() - 1)]

@@ -14,7 +14,7 @@ pub enum ReplicationCommand {
 ///
 /// An archive holds all snapshots and the received log, so that any commit can be opened from it; of a VDB, the snapshots that
 /// are ready. Blocks are in it once,
-/// compressed as in the pool; passwords are not. Whoever can read it can read the database. It appears under its name only
+/// compressed as in the pool; passwords that the engine keeps are not. Whoever can read it can read the database. It appears under its name only
 /// when it is whole.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot replication export shop --output shop.offshoot\n  \
