@@ -141,7 +141,7 @@ fn receive(context: &Context) -> Result<(), Failure> {
         becomes[log] = Becomes::Dataset;
     }
     let mut tick = |tally: &Tally| {
-        if tally.blocks % TOLD_BLOCKS == 0 {
+        if tally.blocks.is_multiple_of(TOLD_BLOCKS) {
             context.progress(tally.bytes, 0, "bytes");
             if context.is_cancelled() {
                 return Err(offshoot_replication::Error::Cancelled);
