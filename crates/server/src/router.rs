@@ -77,8 +77,7 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
         .route(routes::TOKEN, delete(token::revoke_token))
         .route(routes::AUDIT, get(audit::audit))
-        .route(routes::REPLICATION_ARCHIVES, post(replication::import_archive))
-        .route(routes::REPLICATION_ARCHIVE, get(replication::export_archive))
+        .merge(of_replication())
         .route(routes::POOL, get(pool::pool_status))
         .route(routes::POOL_LEDGER, get(pool::ledger))
         .route(routes::POOL_RECLAIM, post(pool::reclaim_pool))
@@ -93,6 +92,12 @@ pub(crate) fn router(app: App, access: Arc<Access>) -> Router {
         .layer(TraceLayer::new(
             StatusInRangeAsFailures::new(DEFECT..=DEFECT).into_make_classifier(),
         ))
+}
+
+fn of_replication() -> Router<App> {
+    Router::new()
+        .route(routes::REPLICATION_ARCHIVES, post(replication::import_archive))
+        .route(routes::REPLICATION_ARCHIVE, get(replication::export_archive))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {
