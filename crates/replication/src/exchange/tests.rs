@@ -236,7 +236,7 @@ fn transfer(seed: u64, pace: Pace) -> Took {
     let to_other = other.store.intake(other.store.begin_intake().unwrap()).unwrap();
     let calm = Network { bad: false, cut: None, pace };
     carry(&mut dice, &held, &to_other, calm, &mut took.whole).unwrap().unwrap();
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         snapshots.iter().for_each(|one| source.store.delete_snapshot(*one).unwrap());
         source.store.delete_dataset(id).unwrap();
     }
