@@ -14,6 +14,7 @@ mod keeper;
 mod masking;
 mod memory;
 mod postgres;
+mod replication;
 mod requests;
 mod store;
 mod target;
@@ -32,6 +33,7 @@ pub fn targets() -> impl Iterator<Item = &'static Target> {
         requests::TARGETS,
         keeper::TARGETS,
         masking::TARGETS,
+        replication::TARGETS,
     ]
     .into_iter()
     .flatten()

@@ -23,6 +23,8 @@ pub enum DsourceState {
     Failed,
     /// Made by masking another dSource; it follows nothing.
     Masked,
+    /// It is a copy of another engine's dSource: read only, it follows no source.
+    Replica,
     /// Being removed.
     Unlinking,
 }

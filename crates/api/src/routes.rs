@@ -134,6 +134,10 @@ pub const AUDIT: &str = "/api/v1/audit";
 pub const SECRETS: &str = "/api/v1/secrets";
 /// POST: seal them with a new key.
 pub const SECRETS_ROTATE: &str = "/api/v1/secrets/rotate";
+/// POST: take an archive in (`?as=PREFIX`).
+pub const REPLICATION_ARCHIVES: &str = "/api/v1/replication/archives";
+/// GET: a dSource as an archive (`?plain=true`).
+pub const REPLICATION_ARCHIVE: &str = "/api/v1/replication/archives/{name}";
 /// GET: what the pool holds.
 pub const POOL: &str = "/api/v1/pool";
 /// GET: what each object holds of the pool (of `?object=NAME`; what `?delete=A,B` would free).

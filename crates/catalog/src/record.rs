@@ -1,8 +1,8 @@
 //! What the objects of the catalog have in common.
 
 use offshoot_domain::{
-    AccessToken, Bookmark, Dsource, Group, MaskReport, Masking, Owner, Snapshot, Timeflow, User,
-    Vdb, VdbGroup,
+    AccessToken, Bookmark, Dsource, Group, MaskReport, Masking, Owner, Replica, Snapshot, Timeflow,
+    User, Vdb, VdbGroup,
 };
 use offshoot_types::{
     BookmarkId, DsourceId, GroupId, SnapshotId, TimeflowId, TokenId, UserId, VdbGroupId, VdbId,
@@ -144,6 +144,14 @@ impl Record for MaskReport {
     /// The masked dSource.
     fn owner(&self) -> Option<Owner> {
         Some(self.masked.into())
+    }
+}
+
+impl Record for Replica {
+    type Id = DsourceId;
+    const KIND: &'static str = "replica";
+    fn id(&self) -> DsourceId {
+        self.id
     }
 }
 

@@ -11,6 +11,7 @@ mod mask;
 mod moment;
 mod policy;
 mod pool;
+mod replication;
 mod secret;
 mod snapshot;
 mod vdb;
@@ -30,6 +31,7 @@ pub use mask::{
 pub use moment::{MomentArgs, TimeArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
+pub use replication::{ExportArgs, ImportArgs, ReplicationCommand};
 pub use secret::SecretCommand;
 pub use snapshot::SnapshotCommand;
 pub use vdb::{
@@ -145,6 +147,13 @@ pub enum Command {
     Mask(MaskCommand),
     Diff(DiffArgs),
     Bisect(BisectArgs),
+    /// Carry dSources and VDBs to other engines
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  offshoot replication export shop --output shop.offshoot\n  \
+                      offshoot replication import shop.offshoot --as west"
+    )]
+    Replication(ReplicationCommand),
     /// Give names to moments
     #[command(
         subcommand,

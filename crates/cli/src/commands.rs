@@ -13,6 +13,7 @@ mod mask;
 mod policy;
 mod pool;
 mod removal;
+mod replication;
 mod scrub;
 mod secret;
 mod serve;
@@ -95,6 +96,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Mask(command) => mask::run(session, command),
         Command::Diff(args) => diff::run(session, args),
         Command::Bisect(args) => bisect::run(session, args),
+        Command::Replication(command) => replication::run(session, command),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),

@@ -13,6 +13,7 @@ use offshoot_api::{
     VdbGroup, VdbGroupList, VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
+use std::io::{Read, Write};
 
 /// The engine and its pool.
 impl Client {
@@ -73,6 +74,31 @@ impl Client {
     /// Seals them with a new key.
     pub fn rotate_secrets(&self, request: &RotateSecrets) -> Result<JobId, Failure> {
         self.post_json(routes::SECRETS_ROTATE, request).map(accepted)
+    }
+}
+
+/// Replication.
+impl Client {
+    /// Writes a dSource as an archive; returns how many bytes that were. `plain`: also where the pool is encrypted.
+    pub fn export_archive(
+        &self,
+        name: &str,
+        plain: bool,
+        out: &mut dyn Write,
+    ) -> Result<u64, Failure> {
+        let path = routes::fill(routes::REPLICATION_ARCHIVE, name);
+        self.download(&format!("{path}?plain={plain}"), out)
+    }
+
+    /// Sends an archive, to be taken in into a namespace.
+    pub fn import_archive(
+        &self,
+        archive: &mut dyn Read,
+        namespace: &str,
+    ) -> Result<JobId, Failure> {
+        let namespace = routes::escape(namespace);
+        let path = format!("{}?as={namespace}", routes::REPLICATION_ARCHIVES);
+        self.upload(&path, archive).map(accepted)
     }
 }
 

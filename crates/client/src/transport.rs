@@ -9,9 +9,10 @@ use offshoot_types::{ErrorKind, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
-use std::io;
+use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use ureq::http::request::Builder;
 use ureq::http::{Method, Request, Response, StatusCode};
 use ureq::unversioned::resolver::DefaultResolver;
 
@@ -19,6 +20,8 @@ use ureq::unversioned::resolver::DefaultResolver;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// What requests by the Unix socket call the engine's host.
 const LOCAL: &str = "http://localhost";
+/// Bytes of a stream that are passed on at a time.
+const STREAM_BYTES: usize = 256 << 10;
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -127,6 +130,20 @@ impl Client {
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<A, Failure> {
+        let (route, agent, mut request) = self.begin(verb, path);
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        let sent = request
+            .body(body.unwrap_or_default())
+            .map_err(ureq::Error::from)
+            .and_then(|request| agent.run(request));
+        let answer = sent.map_err(|error| self.unreachable(&route, &error))?;
+        self.read_answer(&route, answer)
+    }
+
+    /// Where a request goes, what sends it, and its head.
+    fn begin(&self, verb: Method, path: &str) -> (Route, ureq::Agent, Builder) {
         let Way { endpoint, agent } =
             self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Endpoint { route, token } = endpoint;
@@ -138,15 +155,53 @@ impl Client {
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        if body.is_some() {
-            request = request.header("content-type", "application/json");
+        (route, agent, request)
+    }
+
+    /// Gets what is as long as a database, however long that takes.
+    pub(crate) fn download(&self, path: &str, out: &mut dyn Write) -> Result<u64, Failure> {
+        let (route, agent, request) = self.begin(Method::GET, path);
+        let sent = request.body(()).map_err(ureq::Error::from).and_then(|request| {
+            agent.run(agent.configure_request(request).timeout_global(None).build())
+        });
+        let mut answer = sent.map_err(|error| self.unreachable(&route, &error))?;
+        if !answer.status().is_success() {
+            return self.read_answer(&route, answer);
         }
-        let sent = request
-            .body(body.unwrap_or_default())
-            .map_err(ureq::Error::from)
-            .and_then(|request| agent.run(request));
-        let answer = sent.map_err(|error| self.unreachable(&route, &error))?;
-        self.read_answer(&route, answer)
+        let mut body = answer.body_mut().with_config().limit(u64::MAX).reader();
+        let mut buffer = vec![0; STREAM_BYTES];
+        let mut got = 0;
+        loop {
+            let len = body.read(&mut buffer).map_err(|error| {
+                let message = format!("the engine stopped after {got} bytes: {error}");
+                let hint = "see why in its log; then try again";
+                Failure::new(ErrorKind::EngineUnreachable, message, hint)
+            })?;
+            if len == 0 {
+                return Ok(got);
+            }
+            out.write_all(&buffer[..len]).map_err(|error| {
+                let message = format!("it cannot be written: {error}");
+                Failure::new(ErrorKind::InvalidInput, message, "name a place with room for it")
+            })?;
+            got += len as u64;
+        }
+    }
+
+    /// Sends what is as long as a database, however long that takes.
+    pub(crate) fn upload<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &mut dyn Read,
+    ) -> Result<A, Failure> {
+        let (route, agent, request) = self.begin(Method::POST, path);
+        let request = request.header("content-type", "application/octet-stream");
+        let mut body = body;
+        let body = ureq::SendBody::from_reader(&mut body);
+        let sent = request.body(body).map_err(ureq::Error::from).and_then(|request| {
+            agent.run(agent.configure_request(request).timeout_global(None).build())
+        });
+        self.read_answer(&route, sent.map_err(|error| self.unreachable(&route, &error))?)
     }
 
     fn read_answer<A: DeserializeOwned>(

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-mod files;
+pub(crate) mod files;
 
 /// What a check looked at and found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

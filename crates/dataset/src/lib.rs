@@ -38,7 +38,12 @@ pub use dataset::{Dataset, FILE_SIZE_MAX, Requested};
 pub use error::{Error, Result};
 pub use holders::{HeldFile, Holder, Holders, StateId};
 pub use offshoot_intent_log::{Request, RequestId, VolatileLog};
-pub use offshoot_pool::{DataKey, Fault, Finding, Purpose, ScrubState, Seals};
+pub use offshoot_pool::{
+    BlockKind, Codec, DataKey, Fault, Finding, PassingBlock, Purpose, ScrubState, Seals,
+};
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use options::StoreOptions;
-pub use store::{DatasetInfo, Holding, SnapshotInfo, Store, StoredBytes};
+pub use store::{
+    Becomes, DatasetInfo, HeldState, Holding, Intake, Received, Receiving, SnapshotInfo, Store,
+    StoredBytes,
+};

@@ -1,11 +1,15 @@
 //! The store: a pool, its intent log and the directory of datasets and snapshots.
 
 mod background;
+mod intake;
 mod ledger;
 mod losses;
 mod opening;
+mod passing;
 
+pub use intake::Intake;
 pub use ledger::{Holding, StoredBytes};
+pub use passing::{Becomes, HeldState, Received, Receiving};
 
 use crate::blocks::PassingReader;
 use crate::directory::{self, DirectoryEntry, SnapshotRequest};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// linking ──link done──▶ active ◀──resume/pause──▶ paused
 ///                          │ gap, source refused        (any) ──unlink──▶ unlinking ──▶ gone
 ///                          └──▶ failed ──sync──▶ active
-/// masked ──unlink──▶ unlinking
+/// masked, replica ──unlink──▶ unlinking
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,6 +26,8 @@ pub enum DsourceState {
     Failed,
     /// Its images are made by masking those of another dSource: it follows nothing.
     Masked,
+    /// A copy of another engine's dSource, as it was when it came: it follows nothing.
+    Replica,
     /// Being removed.
     Unlinking,
 }
@@ -39,6 +41,7 @@ impl DsourceState {
             DsourceState::Paused => "paused",
             DsourceState::Failed => "failed",
             DsourceState::Masked => "masked",
+            DsourceState::Replica => "replica",
             DsourceState::Unlinking => "unlinking",
         }
     }
@@ -102,6 +105,17 @@ impl Dsource {
     /// How much log may lie between two images so that every moment opens in the promised time.
     pub fn spacing(&self) -> u64 {
         self.pace.spacing(self.policy.open_within_ms)
+    }
+}
+
+impl Dsource {
+    /// Whether any commit can be opened, not only its images.
+    pub fn keeps_log(&self) -> bool {
+        match self.state {
+            DsourceState::Masked => false,
+            DsourceState::Replica => self.log_dataset.is_some(),
+            _ => true,
+        }
     }
 }
 

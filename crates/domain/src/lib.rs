@@ -19,6 +19,7 @@ mod owner;
 mod pace;
 mod planner;
 mod policy;
+mod replica;
 mod secret;
 pub mod signed;
 mod snapshot;
@@ -52,6 +53,7 @@ pub use planner::{
     Notation, ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan,
 };
 pub use policy::{KeptLog, Policy, PolicyChange, Retention, SnapshotPolicy};
+pub use replica::{Manifest, Replica, SentDsource, SentSnapshot, SentTimeflow};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};

@@ -8,6 +8,9 @@ use std::{fmt, ops::Deref, str::FromStr};
 ///
 /// It is safe in paths, URLs and shell words as it is. Ids (`vdb-3`) are refused as names, so that
 /// one argument can take either.
+///
+/// A copy of another engine's object has two of them, `west/shop`: its namespace and its name there. No user can give
+/// such a name ([`FromStr`] refuses it), so nothing else is ever in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ObjectName(String);
@@ -15,6 +18,19 @@ pub struct ObjectName(String);
 impl ObjectName {
     /// The longest name, in bytes.
     pub const LENGTH_MAX: usize = 63;
+
+    /// A name in a namespace.
+    ///
+    /// # Errors
+    /// `InvalidInput` when it is in one already.
+    pub fn within(namespace: &ObjectName, name: &ObjectName) -> Result<ObjectName, Failure> {
+        format!("{namespace}/{name}").try_into()
+    }
+
+    /// The namespace it is in.
+    pub fn namespace(&self) -> Option<&str> {
+        self.0.split_once('/').map(|(namespace, _)| namespace)
+    }
 
     /// The name as text.
     pub fn as_str(&self) -> &str {
@@ -63,10 +79,14 @@ fn looks_like_id(text: &str) -> bool {
     })
 }
 
+/// As it is stored: with or without a namespace.
 impl TryFrom<String> for ObjectName {
     type Error = Failure;
     fn try_from(text: String) -> Result<Self, Failure> {
-        text.parse()
+        let Some((namespace, name)) = text.split_once('/') else { return text.parse() };
+        ObjectName::from_str(namespace)?;
+        ObjectName::from_str(name)?;
+        Ok(ObjectName(text))
     }
 }
 

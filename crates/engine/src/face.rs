@@ -11,6 +11,7 @@ pub mod masks;
 pub mod opening;
 pub mod policies;
 pub mod pool;
+pub mod replication;
 pub mod secrets;
 pub mod snapshots;
 pub mod timeflows;

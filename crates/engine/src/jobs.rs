@@ -11,6 +11,7 @@ pub mod point;
 pub mod pool;
 pub mod provision;
 pub mod reparent;
+pub mod replica;
 pub mod resync;
 pub mod retention;
 pub mod scrub;

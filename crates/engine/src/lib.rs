@@ -54,6 +54,7 @@ pub use face::masks::{MaskRequest, MaskState, MaskView, Masks, PreviewRequest};
 pub use face::opening::EngineOptions;
 pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};
+pub use face::replication::{Export, ExportRequest, Replication};
 pub use face::secrets::{Secrets, SecretsView};
 pub use face::snapshots::{SnapshotView, Snapshots};
 pub use face::timeflows::{HistoryView, OpenRange, ShownRange, TimeflowView, Timeflows};
@@ -70,6 +71,7 @@ pub use offshoot_connector::{
     Differences, ObjectChange, Preview, PreviewValue, RowChange, TableChanges, TableRead,
 };
 pub use offshoot_dataset::{CheckReport, Finding};
+pub use offshoot_replication::archive::Tally;
 pub use space::damage::DamagedBlock;
 pub use space::inventory::{BlockHolder, LedgerKey};
 pub use space::ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures};

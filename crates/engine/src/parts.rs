@@ -1,21 +1,27 @@
 //! The engine's parts as jobs see them, and how jobs begin.
 
 use crate::following::Following;
+use crate::serving::arrivals::Arrivals;
 use crate::serving::previews::Previews;
 use crate::serving::results::Results;
 use crate::space::room;
 use offshoot_connector::Differences;
 use offshoot_domain::{Owner, Position};
+use offshoot_replication::archive::Archive;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use offshoot_workflow::{Runner, StepContext, Submission};
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::io::Read;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long a user's job waits for one that the engine began on its own.
 const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
+
+/// An archive on its way in.
+pub type Arrival = Archive<Box<dyn Read + Send>>;
 
 /// What a step of a job sees.
 pub type Context = StepContext<Parts>;
@@ -40,6 +46,8 @@ pub struct Parts {
     pub previews: Previews,
     /// Differences that somebody asked for.
     pub differences: Results<Comparison>,
+    /// Archives that jobs are about to read.
+    pub arrivals: Arrivals<Arrival>,
     runner: OnceLock<Runner<Parts>>,
 }
 
@@ -51,6 +59,7 @@ impl Parts {
             retention_wanted: Mutex::default(),
             previews: Previews::default(),
             differences: Results::default(),
+            arrivals: Arrivals::default(),
             runner: OnceLock::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! Datasets as directories that servers use, and the servers.
 
+pub mod arrivals;
 pub mod data_files;
 pub mod exposure;
 pub mod owners;

@@ -5,6 +5,7 @@
 mod decode;
 pub mod encryption;
 pub mod label;
+pub mod links;
 pub mod log;
 pub mod root;
 pub mod seal;

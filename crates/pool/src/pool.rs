@@ -67,6 +67,11 @@ impl Pool {
         self.durable.root()
     }
 
+    /// What tells this pool from all others: random, and the same for its whole life.
+    pub fn id(&self) -> [u8; 16] {
+        self.segments.pool_id()
+    }
+
     /// What seals and opens whatever else belongs to the pool.
     pub fn seals(&self) -> &Seals {
         &self.seals

@@ -158,6 +158,11 @@ impl Segments {
         self.files.all_reliable()
     }
 
+    /// The pool that they are of.
+    pub(crate) fn pool_id(&self) -> [u8; 16] {
+        self.appending.pool_id
+    }
+
     /// Reads what is stored of a block; the caller verifies it.
     ///
     /// # Errors

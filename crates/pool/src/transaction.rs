@@ -30,6 +30,9 @@ pub(crate) struct Difference {
     pub(crate) removed: Box<[BlockHash]>,
 }
 
+/// A block's content as it is to be stored.
+pub(crate) type Packed<'a> = (Codec, &'a [u8]);
+
 /// Blocks written for a coming commit. Methods may be called from several threads.
 ///
 /// Dropping it without [`Pool::commit`] undoes everything.
@@ -148,6 +151,17 @@ impl Transaction {
         content: &BlockData,
         children: Option<Children>,
     ) -> Result<BlockHash> {
+        self.write_packed(kind, content, None, children)
+    }
+
+    /// Stores a block; `packed` is its content as it is to be stored, if that is known.
+    pub(crate) fn write_packed(
+        &self,
+        kind: BlockKind,
+        content: &BlockData,
+        packed: Option<Packed<'_>>,
+        children: Option<Children>,
+    ) -> Result<BlockHash> {
         let len = content.len();
         if len == 0 || len > BLOCK_LEN_MAX {
             return Err(Error::TooLarge { what: "a block", len, max: BLOCK_LEN_MAX });
@@ -169,7 +183,7 @@ impl Transaction {
             }
             return Ok(hash);
         }
-        let (entry, found) = self.store(hash, kind, content)?;
+        let (entry, found) = self.store(hash, kind, content, packed)?;
         if found {
             saved();
         }
@@ -183,8 +197,14 @@ impl Transaction {
         hash: BlockHash,
         kind: BlockKind,
         content: &BlockData,
+        packed: Option<Packed<'_>>,
     ) -> Result<(Entry, bool)> {
-        let (place, codec) = self.pool.append_block(hash, kind, content, self.purpose)?;
+        let (place, codec) = match packed {
+            Some(packed) => {
+                self.pool.append_packed(hash, kind, content.len(), packed, self.purpose)?
+            }
+            None => self.pool.append_block(hash, kind, content, self.purpose)?,
+        };
         let new = Entry::uncommitted(place, content.len() as u32, kind, codec);
         let (entry, found) = self.pool.table.insert_or_pin(hash, new);
         if found {
@@ -231,7 +251,7 @@ impl Transaction {
     }
 
     /// Pins a node's children, so that no other commit or abort removes them.
-    fn hold_children(&self, children: &[BlockHash]) -> Result<()> {
+    pub(crate) fn hold_children(&self, children: &[BlockHash]) -> Result<()> {
         let mut held = self.held.lock();
         for child in children {
             if held.contains_key(child) {
@@ -255,8 +275,17 @@ impl Transaction {
         self.held.lock().get(hash)?.clone()
     }
 
+    /// Whether it wrote this block, or refers to it.
+    pub fn has(&self, hash: &BlockHash) -> bool {
+        self.holds(hash)
+    }
+
     pub(crate) fn holds(&self, hash: &BlockHash) -> bool {
         self.held.lock().contains_key(hash)
+    }
+
+    pub(crate) fn count_node(&self) {
+        self.nodes_written.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn nodes_written(&self) -> usize {
@@ -330,11 +359,23 @@ impl Pool {
         content: &[u8],
         purpose: Purpose,
     ) -> Result<(Place, Codec)> {
-        self.durable.check_usable()?;
         // A page fills its room: there is none for a seal.
         let (codec, compressed) = compress(kind, content, !self.seals.are_on());
         let stored = compressed.as_deref().unwrap_or(content);
-        let (stored_len, raw_len) = (stored.len() as u32, content.len() as u32);
+        self.append_packed(hash, kind, content.len(), (codec, stored), purpose)
+    }
+
+    /// Appends a block as it is to be stored.
+    pub(crate) fn append_packed(
+        &self,
+        hash: BlockHash,
+        kind: BlockKind,
+        raw_len: usize,
+        (codec, stored): Packed<'_>,
+        purpose: Purpose,
+    ) -> Result<(Place, Codec)> {
+        self.durable.check_usable()?;
+        let (stored_len, raw_len) = (stored.len() as u32, raw_len as u32);
         let frame = Frame { hash, kind, codec, stored_len, raw_len };
         let room = u64::from(codec.layout().room(stored_len));
         self.space.take(room, purpose, &self.segments)?;

@@ -4,7 +4,8 @@
 //! 1. [`host`]: the name by which the engine was reached.
 //! 2. [`Caller`]: who asks. The kernel says so for the Unix socket; others show a token.
 //! 3. [`table`]: whether such a caller may ask for this at all.
-//! 4. The body, all of it. It may take a while, so the caller is looked at once more.
+//! 4. The body, all of it. It may take a while, so the caller is looked at once more. An archive is read as it comes, and
+//!    by nobody who may not send it.
 //! 5. [`Guard`](guard::Guard): what of the engine this caller reaches.
 //! 6. [`record`]: what was changed or refused, before the answer is sent.
 
@@ -201,6 +202,9 @@ impl Access {
         if let Err(refusal) = self.check(&caller, &method, route, &headers) {
             return refused(caller, refusal);
         }
+        if route.is_some_and(is_stream) {
+            return (caller, Bytes::new(), Ok(request));
+        }
         let (parts, body) = request.into_parts();
         let bytes = match read(body, body_bytes_max(route)).await {
             Ok(bytes) => bytes,
@@ -260,7 +264,9 @@ pub(crate) async fn admit(
         }
         Err(refusal) => last_answer(refusal),
     };
-    let changes = ![Method::GET, Method::HEAD].contains(&method);
+    // What takes a whole database out of the engine is kept, too.
+    let changes = ![Method::GET, Method::HEAD].contains(&method)
+        || route.as_deref() == Some(routes::REPLICATION_ARCHIVE);
     let Some(route) = route.filter(|_| changes || Pending::is_refusal(&response)) else {
         return response;
     };
@@ -277,6 +283,11 @@ fn last_answer(refusal: Refusal) -> Response {
     let mut response = refusal.into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// Whether the body is as long as a database, and is read as it comes.
+fn is_stream(route: &str) -> bool {
+    route == routes::REPLICATION_ARCHIVES
 }
 
 fn body_bytes_max(route: Option<&str>) -> usize {

@@ -13,6 +13,7 @@ pub(crate) mod mask;
 pub(crate) mod monitoring;
 pub(crate) mod policy;
 pub(crate) mod pool;
+pub(crate) mod replication;
 pub(crate) mod secret;
 pub(crate) mod snapshot;
 pub(crate) mod timeflow;

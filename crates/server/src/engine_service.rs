@@ -9,14 +9,15 @@ mod masks;
 pub(crate) mod scrub;
 
 use crate::EngineService;
+use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
 use offshoot_api as api;
 use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
-    BookmarkRequest, DsourceView, Engine, FollowState, GroupProvisionRequest, LedgerEntry,
-    LedgerKey, LinkRequest, ObjectKind, PolicyView, PoolView, ProvisionRequest, SecretsView,
-    SnapshotView, Survival, VdbChange, VdbView,
+    BookmarkRequest, DsourceView, Engine, ExportRequest, FollowState, GroupProvisionRequest,
+    LedgerEntry, LedgerKey, LinkRequest, ObjectKind, PolicyView, PoolView, ProvisionRequest,
+    SecretsView, SnapshotView, Survival, VdbChange, VdbView,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
@@ -300,6 +301,16 @@ impl EngineService for LocalEngine {
             .apply(offshoot_engine::MaskRequest { by: by.to_owned(), ..masks::request(request) })
     }
 
+    fn export_archive(&self, name: &str, plain: bool) -> Result<ArchiveWriter, Failure> {
+        let request = ExportRequest { name: name.to_owned(), plain };
+        let export = self.engine.replication().export(&request)?;
+        Ok(Box::new(|out| export.write(out).map(drop)))
+    }
+
+    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
+        self.engine.replication().import(archive, namespace)
+    }
+
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
         self.engine.masks().check(masks::request(request))
     }
@@ -514,6 +525,7 @@ fn follow_state(state: FollowState) -> (api::DsourceState, Option<Failure>) {
         FollowState::Paused => (api::DsourceState::Paused, None),
         FollowState::Failed(why) => (api::DsourceState::Failed, Some(why)),
         FollowState::Masked => (api::DsourceState::Masked, None),
+        FollowState::Replica => (api::DsourceState::Replica, None),
         FollowState::Unlinking => (api::DsourceState::Unlinking, None),
     }
 }

@@ -33,6 +33,6 @@ pub use openapi::openapi_json;
 pub use options::{DEFAULT_LISTEN, ServeOptions};
 pub use pool_check::check_pool;
 pub use rendezvous::{Token, publish_address, withdraw_address};
-pub use service::EngineService;
+pub use service::{ArchiveReader, ArchiveWriter, EngineService};
 pub use signal::ShutdownSignal;
 pub use tls::Identity;

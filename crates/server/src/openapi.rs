@@ -2,7 +2,7 @@
 
 use crate::endpoints::{
     audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, policy, pool,
-    secret, snapshot, timeflow, token, user, vdb,
+    replication, secret, snapshot, timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -71,6 +71,8 @@ use utoipa::{Modify, OpenApi};
         group::refresh_vdb_group,
         group::rewind_vdb_group,
         group::bookmark_vdb_group,
+        replication::export_archive,
+        replication::import_archive,
         mask::apply_mask,
         mask::check_mask,
         mask::discover_mask,

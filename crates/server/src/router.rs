@@ -4,7 +4,7 @@ use crate::access;
 use crate::console as files;
 use crate::endpoints::{
     App, audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, monitoring,
-    policy, pool, secret, snapshot, timeflow, token, user, vdb,
+    policy, pool, replication, secret, snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -58,6 +58,7 @@ pub(crate) fn router(app: App) -> Router {
         .route(routes::VDB_GROUP_BOOKMARK, post(group::bookmark_vdb_group))
         .merge(comparisons())
         .merge(masks())
+        .merge(of_replication())
         .route(routes::BOOKMARKS, get(bookmark::list_bookmarks).post(bookmark::create_bookmark))
         .route(routes::BOOKMARK, get(bookmark::show_bookmark).delete(bookmark::delete_bookmark))
         .route(routes::TIMEFLOWS, get(timeflow::show_timeflows))
@@ -134,6 +135,13 @@ fn comparisons() -> Router<App> {
         .route(routes::DIFF, get(diff::show_diff))
         .route(routes::BISECTIONS, post(bisection::start_bisection))
         .route(routes::BISECTION, get(bisection::show_bisection))
+}
+
+/// What is asked of replication.
+fn of_replication() -> Router<App> {
+    Router::new()
+        .route(routes::REPLICATION_ARCHIVES, post(replication::import_archive))
+        .route(routes::REPLICATION_ARCHIVE, get(replication::export_archive))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

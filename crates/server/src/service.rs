@@ -11,6 +11,12 @@ use offshoot_api::{
     VdbLog,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
+use std::io::{Read, Write};
+
+/// Writes an archive.
+pub type ArchiveWriter = Box<dyn FnOnce(&mut dyn Write) -> Result<(), Failure> + Send>;
+/// An archive as it comes.
+pub type ArchiveReader = Box<dyn Read + Send>;
 
 /// One method for each endpoint of the API.
 ///
@@ -185,6 +191,12 @@ pub trait EngineService: Send + Sync + 'static {
     fn ledger_deletion(&self, objects: &[String]) -> Result<Ledger, Failure>;
     /// Gives space that nothing needs back to the filesystem.
     fn reclaim_pool(&self) -> Result<JobId, Failure>;
+
+    /// Gets a dSource ready to be exported: what writes the archive, all of it as of now. `plain`: also where the pool
+    /// is encrypted.
+    fn export_archive(&self, name: &str, plain: bool) -> Result<ArchiveWriter, Failure>;
+    /// Takes an archive in, into a namespace. Returns when its beginning was read; the job reads the rest.
+    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure>;
 
     /// How passwords are sealed.
     fn secrets(&self) -> Result<Secrets, Failure>;

@@ -112,6 +112,8 @@ const MAY: &[(&str, &str)] = &[
     ("get mask-report-key", "aou"),
     ("post mask-discoveries", "ao"),
     ("get mask-discoveries/{id}", "ao"),
+    ("post replication/archives", "a"),
+    ("get replication/archives/{name}", "a"),
     ("post mask-previews", "ao"),
     ("get mask-previews/{id}", "ao"),
     ("post diffs", "aod"),

@@ -93,6 +93,13 @@ const TABLE: &[Row] = &[
         beside: &["offshoot-fs", "offshoot-delivery"],
         only: &["offshoot-types", "offshoot-os", "offshoot-fs", "offshoot-delivery"],
     },
+    // Replication passes states of files on, whatever they are: neither databases nor the catalog.
+    Row {
+        name: "offshoot-replication",
+        layer: 2,
+        beside: &[],
+        only: &["offshoot-types", "offshoot-format", "offshoot-dataset"],
+    },
     // The domain is pure: no I/O, no store, no clock.
     Row { name: "offshoot-domain", layer: 3, beside: &[], only: &["offshoot-types"] },
     // Masking is pure, too: rules, keys and values, neither databases nor files.
@@ -161,6 +168,7 @@ const TABLE: &[Row] = &[
             "offshoot-dataset",
             "offshoot-fs",
             "offshoot-delivery",
+            "offshoot-replication",
             "offshoot-keeper",
             "offshoot-domain",
             "offshoot-catalog",

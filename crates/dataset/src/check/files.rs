@@ -18,7 +18,7 @@ const DIRECTORY: u8 = 2;
 
 /// Block maps already counted, since many states share them: data blocks and the last one's number,
 /// or what is wrong.
-pub(super) type Maps = HashMap<(BlockHash, u8), std::result::Result<(u64, u64), String>>;
+pub(crate) type Maps = HashMap<(BlockHash, u8), std::result::Result<(u64, u64), String>>;
 
 /// What the names say of an inode.
 #[derive(Default)]
@@ -43,7 +43,7 @@ struct State {
 }
 
 /// Everything wrong with a state.
-pub(super) fn check_state(
+pub(crate) fn check_state(
     source: &dyn NodeSource,
     tree: &TreeState,
     maps: &mut Maps,

@@ -35,6 +35,21 @@ fn names_that_are_refused_say_why() {
 }
 
 #[test]
+fn only_the_engine_puts_names_in_a_namespace() {
+    let name = |text: &str| text.parse::<ObjectName>().unwrap();
+    let both = ObjectName::within(&name("west"), &name("shop")).unwrap();
+    assert_eq!((both.as_str(), both.namespace()), ("west/shop", Some("west")));
+    assert_eq!(name("shop").namespace(), None);
+    assert!("west/shop".parse::<ObjectName>().is_err(), "no user gives such a name");
+    let stored = serde_json::to_string(&both).unwrap();
+    assert_eq!(serde_json::from_str::<ObjectName>(&stored).unwrap(), both);
+    for wrong in ["/shop", "west/", "west//shop", "a/b/c", "../shop", "west/Shop"] {
+        assert!(ObjectName::try_from(wrong.to_owned()).is_err(), "{wrong}");
+    }
+    assert!(ObjectName::within(&name("east"), &both).is_err());
+}
+
+#[test]
 fn a_very_long_name_is_not_echoed_whole() {
     let failure = "x".repeat(100_000).parse::<ObjectName>().expect_err("too long");
     assert!(failure.message.len() < 200);

@@ -89,6 +89,8 @@ pub enum JobKind {
     PoolScrub,
     /// Seals the secrets with another key.
     SecretRotate,
+    /// Takes in what another engine has sent.
+    ReplicationImport,
 }
 
 impl JobKind {
@@ -137,6 +139,7 @@ impl JobKind {
             JobKind::PoolReclaim => "pool_reclaim",
             JobKind::PoolScrub => "pool_scrub",
             JobKind::SecretRotate => "secret_rotate",
+            JobKind::ReplicationImport => "replication_import",
         }
     }
 

@@ -49,6 +49,8 @@ pub enum FollowState {
     Failed(Failure),
     /// Made by masking another dSource; it follows nothing.
     Masked,
+    /// It is a copy of another engine's, and follows nothing.
+    Replica,
     /// Being removed.
     Unlinking,
 }
@@ -221,6 +223,7 @@ fn view(
     let state = match (dsource.state, &dsource.problem, status.as_ref().map(|s| &s.state)) {
         (DsourceState::Linking, _, _) => FollowState::Linking,
         (DsourceState::Masked, _, _) => FollowState::Masked,
+        (DsourceState::Replica, _, _) => FollowState::Replica,
         (DsourceState::Unlinking, _, _) => FollowState::Unlinking,
         (DsourceState::Paused, _, _) => FollowState::Paused,
         (DsourceState::Failed, Some(problem), _) => FollowState::Failed(problem.clone()),

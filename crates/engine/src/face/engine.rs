@@ -11,6 +11,7 @@ use crate::face::masks::Masks;
 use crate::face::opening::{self, EngineOptions};
 use crate::face::policies::Policies;
 use crate::face::pool::Pool;
+use crate::face::replication::Replication;
 use crate::face::secrets::Secrets;
 use crate::face::snapshots::Snapshots;
 use crate::face::timeflows::Timeflows;
@@ -268,6 +269,11 @@ impl Engine {
     /// Users, their tokens, and the audit.
     pub fn users(&self) -> Users<'_> {
         Users { parts: &self.parts }
+    }
+
+    /// What is passed between engines.
+    pub fn replication(&self) -> Replication<'_> {
+        Replication { parts: &self.parts }
     }
 
     /// The pool and its ledger.

@@ -275,7 +275,7 @@ fn check_member(dsource: &Dsource) -> Result<(), Failure> {
     let (name, state) = (&dsource.name, dsource.state.as_str());
     let hint = match dsource.state {
         DsourceState::Active | DsourceState::Paused | DsourceState::Failed => return Ok(()),
-        DsourceState::Masked => "name dSources that follow a source",
+        DsourceState::Masked | DsourceState::Replica => "name dSources that follow a source",
         DsourceState::Linking | DsourceState::Unlinking => "wait: offshoot job list",
     };
     let message = format!("'{name}' is {state}: it cannot be a member of a group");

@@ -23,6 +23,7 @@ use crate::jobs::point;
 use crate::jobs::pool;
 use crate::jobs::provision;
 use crate::jobs::reparent;
+use crate::jobs::replica;
 use crate::jobs::resync;
 use crate::jobs::retention;
 use crate::jobs::scrub;
@@ -163,6 +164,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
         point::workflow(),
         reparent::workflow(),
         set_vdb::workflow(),
+        replica::workflow(),
         resync::workflow(),
         provision::workflow(),
         readiness::workflow(),

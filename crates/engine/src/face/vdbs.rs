@@ -103,7 +103,7 @@ impl Vdbs<'_> {
         let input = provision::Input {
             vdb: self.parts.catalog.allocate::<Vdb>()?,
             name,
-            parent: Parent { owner, name: names::of(self.parts, owner)?.parse()? },
+            parent: Parent { owner, name: names::of(self.parts, owner)?.try_into()? },
             moment: request.moment,
             port: request.port,
             settings: request.settings,

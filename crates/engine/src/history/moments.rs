@@ -7,8 +7,8 @@ use crate::following::follower::Follower;
 use crate::history::bookmarks;
 use jiff::Timestamp;
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot,
-    Target, TimeRefusal, Timeflow, TimeflowView, Vdb, check_time, plan,
+    Bookmark, Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target,
+    TimeRefusal, Timeflow, TimeflowView, Vdb, check_time, plan,
 };
 use offshoot_types::{ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -173,7 +173,7 @@ pub fn resolve(
         (
             Owner::Dsource(id),
             Moment::At(_) | Moment::Log(_) | Moment::Transaction(_) | Moment::Latest,
-        ) if core.catalog.get::<Dsource>(id)?.state != DsourceState::Masked => {
+        ) if core.catalog.get::<Dsource>(id)?.keeps_log() => {
             let dsource: Dsource = core.catalog.get(id)?;
             let present = dsource.timeflow;
             let resolved = resolve_in_log(core, (&dsource, present), moment, ask);
@@ -214,7 +214,7 @@ pub fn resolve(
         )),
         (Owner::Dsource(_), _) => Err(Failure::new(
             ErrorKind::MomentUnavailable,
-            "a masked dSource keeps no log: only its images can be opened",
+            "it keeps no log, as a masked dSource or the copy of a VDB: only its images can be opened",
             "use --snapshot ID, --bookmark NAME or --latest",
         )),
     }

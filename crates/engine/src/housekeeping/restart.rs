@@ -79,8 +79,12 @@ fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
     let follow = match dsource.state {
         DsourceState::Active => true,
         DsourceState::Paused | DsourceState::Failed => false,
+        DsourceState::Replica if dsource.log_dataset.is_some() => false,
         // Their jobs finish or undo them; a masked one follows nothing.
-        DsourceState::Linking | DsourceState::Unlinking | DsourceState::Masked => return,
+        DsourceState::Linking
+        | DsourceState::Unlinking
+        | DsourceState::Masked
+        | DsourceState::Replica => return,
     };
     match parts.start(dsource, follow) {
         Ok(()) => parts.clear(&dsource.name, Topic::Start),

@@ -8,7 +8,7 @@ use crate::jobs::link::forget_history;
 use crate::jobs::{reparent, resync, snapshot};
 use crate::parts::{Context, Parts};
 use offshoot_connector::SourceUri;
-use offshoot_domain::{Dsource, DsourceState, MaskReport, Masking};
+use offshoot_domain::{Dsource, DsourceState, MaskReport, Masking, Replica};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
@@ -56,12 +56,16 @@ fn wrong_state(dsource: &Dsource, hint: &str) -> Failure {
 /// Refuses what only makes sense for a dSource with a source of its own.
 ///
 /// # Errors
-/// `WrongState` for a masked one.
+/// `WrongState` for a masked one, and for a copy of another engine's.
 pub fn check_follows(dsource: &Dsource) -> Result<(), Failure> {
     match dsource.state {
         DsourceState::Masked => Err(wrong_state(
             dsource,
             "it follows no source; renew it from what it is masked from: offshoot mask apply",
+        )),
+        DsourceState::Replica => Err(wrong_state(
+            dsource,
+            "it is read only: its own engine follows the source; make VDBs of it: offshoot vdb provision",
         )),
         _ => Ok(()),
     }
@@ -281,6 +285,7 @@ fn forget(context: &Context) -> Result<(), Failure> {
     for report in parts.catalog.list_of::<MaskReport>(dsource.id)? {
         parts.catalog.delete::<MaskReport>(report.id)?;
     }
+    parts.catalog.delete::<Replica>(dsource.id)?;
     parts.clear_all(&dsource.name)?;
     reparent::remember_source(parts, &dsource)?;
     parts.catalog.delete::<Dsource>(dsource.id)?;

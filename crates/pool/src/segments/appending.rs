@@ -133,7 +133,7 @@ pub(super) type Sealed = Vec<(u32, Layout, u32, u32)>;
 /// The side of the segments that blocks are added to.
 pub(super) struct Appending {
     disk: Arc<dyn Disk>,
-    pool_id: [u8; 16],
+    pub(super) pool_id: [u8; 16],
     segment_size: u32,
     appender: Mutex<Appender>,
     /// Held while buffers are written and synced, so that a flush waits for one begun before it.

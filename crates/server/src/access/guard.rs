@@ -7,6 +7,7 @@ use super::accounts::{Account, Accounts, Record, Thing};
 use super::caller::Caller;
 use super::settings;
 use crate::EngineService;
+use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
 use offshoot_api as api;
 use offshoot_domain::{Owner, Role};
@@ -492,6 +493,14 @@ impl EngineService for Guard {
 
     fn apply_mask(&self, request: api::ApplyMask, _: &str) -> Result<JobId, Failure> {
         self.began(self.service.apply_mask(request, &self.caller.name())?)
+    }
+
+    fn export_archive(&self, name: &str, plain: bool) -> Result<ArchiveWriter, Failure> {
+        self.service.export_archive(name, plain)
+    }
+
+    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
+        self.began(self.service.import_archive(archive, namespace)?)
     }
 
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {

@@ -129,6 +129,8 @@ const TABLE: &[Row] = &[
     (Method::GET, routes::AUDIT, Right::Audit, "audit"),
     (Method::GET, routes::SECRETS, Right::Audit, "secret show"),
     (Method::POST, routes::SECRETS_ROTATE, Right::Administer, "secret rotate"),
+    (Method::POST, routes::REPLICATION_ARCHIVES, Right::Administer, "replication import"),
+    (Method::GET, routes::REPLICATION_ARCHIVE, Right::Administer, "replication export"),
     (Method::GET, routes::POOL, Right::Look, "pool status"),
     (Method::GET, routes::POOL_LEDGER, Right::Look, "pool ledger"),
     (Method::POST, routes::POOL_RECLAIM, Right::Operate, "pool reclaim"),

@@ -131,7 +131,7 @@ fn of_dsources(registry: &mut Registry, dsources: &[Dsource]) {
     for one in dsources {
         let labels = vec![("dsource", one.name.clone())];
         let set = |figures: &Figures, value: f64| figures.get_or_create(&labels).set(value);
-        if one.state != DsourceState::Masked {
+        if !matches!(one.state, DsourceState::Masked | DsourceState::Replica) {
             set(&following, f64::from(u8::from(one.state == DsourceState::Active)));
         }
         if let Some(bytes) = one.lag_bytes {

@@ -9,11 +9,12 @@ mod accounts;
 mod diffs;
 mod groups;
 mod mask;
+mod replication;
 
 use accounts::People;
 use jiff::Timestamp;
 use offshoot_api::*;
-use offshoot_server::EngineService;
+use offshoot_server::{ArchiveReader, ArchiveWriter, EngineService};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -517,6 +518,15 @@ impl EngineService for StandIn {
 
     fn bookmark_vdb_group(&self, name: &str, _: BookmarkVdbGroup) -> Result<JobId, Failure> {
         self.lock().on_vdb_group("group_bookmark", name)
+    }
+
+    fn export_archive(&self, name: &str, _plain: bool) -> Result<ArchiveWriter, Failure> {
+        replication::export(&self.show_dsource(name)?)
+    }
+
+    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
+        let name = replication::import(archive, namespace)?;
+        Ok(self.lock().job("replication_import", &name, None))
     }
 
     fn apply_mask(&self, request: ApplyMask, _: &str) -> Result<JobId, Failure> {

@@ -301,6 +301,25 @@ pub const BISECT: Case = Case {
     ..PLAIN
 };
 
+/// The engine takes in what it has exported itself, as another one's.
+pub const IMPORT: Case = Case {
+    setup: &["link shop", "rest", "export shop"],
+    action: "import west",
+    after: &["unlink west/shop"],
+    is_done: |shown| shown["dsources"]["west/shop"] == "Replica",
+    works: &["provision probe west/shop", "same probe", "delete probe"],
+    ..PLAIN
+};
+
+pub const IMPORT_AGAIN: Case = Case {
+    setup: &["link shop", "rest", "export shop", "import west", "provision dev west/shop", "rest"],
+    before: &["grow", "snapshot shop", "rest", "export shop"],
+    action: "import west",
+    is_done: |shown| shown["dsources"]["west/shop"] == "Replica",
+    works: &["refresh dev", "same dev"],
+    ..PLAIN
+};
+
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
 
@@ -368,6 +387,8 @@ macro_rules! each_case {
             what_to_mask: MASK_DISCOVER,
             masked_rows_to_look_at: MASK_PREVIEW,
             commit_that_changed_an_answer: BISECT,
+            import: IMPORT,
+            import_again: IMPORT_AGAIN,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,

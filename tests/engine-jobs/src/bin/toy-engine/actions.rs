@@ -42,6 +42,7 @@ impl Session<'_> {
             ["put", name, key, value] => self.ask(name, &format!("SET {key} {value}")),
             ["grow"] => self.grow(),
             ["group", name, ref members @ ..] => asked::group(self.engine, name, members),
+            ["export", name] => asked::export(self.engine, name),
             ["break", name] => self.break_log(name),
             ["empty"] => self.empty(),
             ["abort"] => std::process::abort(),

@@ -3,12 +3,15 @@
 use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Condition, Moment, PolicyChange};
 use offshoot_engine::{
-    BisectRequest, BookmarkRequest, Engine, GroupProvisionRequest, LinkRequest, MaskRequest,
-    PreviewRequest, ProvisionRequest, VdbChange,
+    BisectRequest, BookmarkRequest, Engine, ExportRequest, GroupProvisionRequest, LinkRequest,
+    MaskRequest, PreviewRequest, ProvisionRequest, VdbChange,
 };
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Submits the job that an action names; none where it names another kind of action.
@@ -46,6 +49,7 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["mask-discover", from] => engine.masks().discover(from, 10)?,
         ["mask-preview", from] => engine.masks().preview(preview(from))?,
         ["bisect", name, key, value] => bisect(engine, name, key, value)?,
+        ["import", namespace] => import(engine, namespace)?,
         ["reclaim"] => engine.pool().reclaim()?,
         ["rotate"] => engine.secrets().rotate(false)?,
         ["rotate", "forget"] => engine.secrets().rotate(true)?,
@@ -101,6 +105,23 @@ pub fn delete_groups(engine: &Engine) -> Result<(), Failure> {
 fn bookmark(engine: &Engine, name: &str, on: &str) -> Result<JobId, Failure> {
     let (name, on) = (name.to_owned(), on.to_owned());
     engine.bookmarks().create(BookmarkRequest { name, on, ..Default::default() })
+}
+
+fn archive(engine: &Engine) -> PathBuf {
+    engine.pool_dir().with_extension("archive")
+}
+
+/// Writes a dSource as the archive that is imported.
+pub fn export(engine: &Engine, name: &str) -> Result<Value, Failure> {
+    let request = ExportRequest { name: name.to_owned(), plain: true };
+    let export = engine.replication().export(&request)?;
+    let file = File::create(archive(engine)).map_err(|e| Failure::internal(e.to_string()))?;
+    export.write(&mut BufWriter::new(file)).map(|_| Value::Null)
+}
+
+fn import(engine: &Engine, namespace: &str) -> Result<JobId, Failure> {
+    let file = File::open(archive(engine)).map_err(|e| Failure::internal(e.to_string()))?;
+    engine.replication().import(Box::new(file), namespace)
 }
 
 /// All values of the source are masked; nothing else begins so.

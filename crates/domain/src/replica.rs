@@ -1,0 +1,162 @@
+//! Copies of other engines' objects, and what is told of an object that is sent to another engine.
+
+use crate::{ConnectorState, LogRange, ObjectName, Owner, Position, Snapshot};
+use jiff::Timestamp;
+use offshoot_types::{DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The version of [`Manifest`].
+const VERSION: u32 = 1;
+
+/// Where a replica comes from. Ids are those of the engine that it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replica {
+    /// The replica.
+    pub id: DsourceId,
+    /// The engine, by the id of its pool.
+    pub engine: String,
+    /// What it is there.
+    pub origin: Owner,
+    /// As of when it is.
+    pub as_of: Timestamp,
+    /// Whether it was masked there.
+    pub masked: bool,
+    /// Its snapshots: there, and here.
+    pub snapshots: BTreeMap<SnapshotId, SnapshotId>,
+    /// Its timeflows: there, and here.
+    pub timeflows: BTreeMap<TimeflowId, TimeflowId>,
+}
+
+/// What is told of an object that is sent. What is local to its engine, and every secret, stays there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of this record.
+    pub version: u32,
+    /// The engine it comes from, by the id of its pool.
+    pub engine: String,
+    /// When it was read.
+    pub as_of: Timestamp,
+    /// The object.
+    pub dsource: SentDsource,
+}
+
+/// A dSource that is sent; or a VDB, of which what is ready is sent, as a dSource without log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentDsource {
+    /// Its id there.
+    pub id: Owner,
+    /// Its name there.
+    pub name: ObjectName,
+    /// The kind of database.
+    pub connector: String,
+    /// The URI of its source, without a password.
+    pub source: String,
+    /// The source's version.
+    pub server_version: String,
+    /// The source's identity.
+    pub identity: String,
+    /// What the connector remembers about the source.
+    pub connector_state: ConnectorState,
+    /// When it was linked.
+    pub created_at: Timestamp,
+    /// Whether it is masked.
+    pub masked: bool,
+    /// Up to where its log opens.
+    pub synced_to: Option<Position>,
+    /// The current timeflow.
+    pub timeflow: TimeflowId,
+    /// All that can be opened.
+    pub timeflows: Vec<SentTimeflow>,
+    /// Its snapshots.
+    pub snapshots: Vec<SentSnapshot>,
+}
+
+/// A timeflow that is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentTimeflow {
+    /// Its id there.
+    pub id: TimeflowId,
+    /// The log.
+    pub log: Vec<LogRange>,
+    /// The state that holds it.
+    pub state: Option<usize>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When another replaced it.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A snapshot that is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentSnapshot {
+    /// Its record there.
+    pub snapshot: Snapshot,
+    /// The state as it was taken.
+    pub taken: usize,
+    /// The state that opens at once.
+    pub ready: Option<usize>,
+}
+
+impl Manifest {
+    /// What is told of a dSource.
+    pub fn new(engine: String, as_of: Timestamp, dsource: SentDsource) -> Manifest {
+        Manifest { version: VERSION, engine, as_of, dsource }
+    }
+
+    /// Reads what another engine has told, and believes nothing of it: each of `states` is claimed once, and nothing refers
+    /// to what is not told.
+    ///
+    /// # Errors
+    /// `InvalidInput`.
+    pub fn read(bytes: &[u8], states: usize) -> Result<Manifest, Failure> {
+        let manifest: Manifest =
+            serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+        if manifest.version != VERSION {
+            return Err(wrong(format!("it has version {}", manifest.version)));
+        }
+        if manifest.engine.len() != 32 || !manifest.engine.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(wrong("it names no engine"));
+        }
+        manifest.dsource.check(states)?;
+        Ok(manifest)
+    }
+}
+
+impl SentDsource {
+    fn check(&self, states: usize) -> Result<(), Failure> {
+        if self.name.namespace().is_some() {
+            return Err(wrong("it is a copy of another engine's: export it there"));
+        }
+        let logs = self.timeflows.iter().filter_map(|one| one.state);
+        let images = self.snapshots.iter().flat_map(|one| [Some(one.taken), one.ready]);
+        let claimed: Vec<usize> = logs.chain(images.flatten()).collect();
+        let different: BTreeSet<usize> = claimed.iter().copied().collect();
+        let all = different.len() == states && different.last().is_none_or(|last| *last < states);
+        if !all || claimed.len() != states {
+            return Err(wrong("its states are not claimed once each"));
+        }
+        let flows: BTreeSet<TimeflowId> = self.timeflows.iter().map(|one| one.id).collect();
+        let ids: BTreeSet<SnapshotId> = self.snapshots.iter().map(|one| one.snapshot.id).collect();
+        let lost = self.snapshots.iter().any(|one| !flows.contains(&one.snapshot.timeflow));
+        if flows.len() != self.timeflows.len()
+            || ids.len() != self.snapshots.len()
+            || !flows.contains(&self.timeflow)
+            || lost
+        {
+            return Err(wrong("its history does not fit together"));
+        }
+        Ok(())
+    }
+}
+
+fn wrong(problem: impl std::fmt::Display) -> Failure {
+    Failure::new(
+        ErrorKind::InvalidInput,
+        format!("what the archive says of itself is not understood: {problem}"),
+        "export it with the version of this engine, or upgrade this engine",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+use super::*;
+use crate::{Owner, Readiness, SnapshotKind};
+use offshoot_types::LogPosition;
+
+fn manifest() -> Manifest {
+    let position = Position { log: LogPosition(70), time: Timestamp::UNIX_EPOCH };
+    let snapshot = Snapshot {
+        id: SnapshotId(3),
+        owner: Owner::Dsource(DsourceId(1)),
+        timeflow: TimeflowId(1),
+        position,
+        replay_from: LogPosition(60),
+        epoch: 1,
+        kind: SnapshotKind::Link,
+        taken_at: Timestamp::UNIX_EPOCH,
+        readiness: Readiness::Ready { image: SnapshotId(4), proven: true },
+        unchecked: Vec::new(),
+    };
+    let dsource = SentDsource {
+        id: Owner::Dsource(DsourceId(1)),
+        name: "shop".parse().unwrap(),
+        connector: "postgres".to_owned(),
+        source: "postgresql://offshoot@host/".to_owned(),
+        server_version: "16.4".to_owned(),
+        identity: "7".to_owned(),
+        connector_state: ConnectorState::default(),
+        created_at: Timestamp::UNIX_EPOCH,
+        masked: false,
+        synced_to: Some(position),
+        timeflow: TimeflowId(1),
+        timeflows: vec![SentTimeflow {
+            id: TimeflowId(1),
+            log: vec![LogRange { from: position, to: position }],
+            state: Some(0),
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: None,
+        }],
+        snapshots: vec![SentSnapshot { snapshot, taken: 1, ready: Some(2) }],
+    };
+    Manifest::new("00112233445566778899aabbccddeeff".to_owned(), Timestamp::UNIX_EPOCH, dsource)
+}
+
+fn read(manifest: &Manifest, states: usize) -> Result<Manifest, Failure> {
+    Manifest::read(&serde_json::to_vec(manifest).unwrap(), states)
+}
+
+#[test]
+fn what_is_told_is_understood() {
+    assert_eq!(read(&manifest(), 3).unwrap(), manifest());
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let changes: [fn(&mut Manifest); 8] = [
+        |one| one.version = 2,
+        |one| one.engine = "../../etc".to_owned(),
+        |one| one.dsource.snapshots[0].taken = 0,
+        |one| one.dsource.snapshots[0].taken = 9,
+        |one| one.dsource.timeflow = TimeflowId(2),
+        |one| one.dsource.snapshots[0].snapshot.timeflow = TimeflowId(2),
+        |one| one.dsource.timeflows.clear(),
+        |one| one.dsource.name = "west/shop".to_owned().try_into().unwrap(),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let mut wrong = manifest();
+        change(&mut wrong);
+        assert!(read(&wrong, 3).is_err(), "change {index}");
+    }
+    assert!(read(&manifest(), 4).is_err(), "a state that nothing claims");
+    assert!(Manifest::read(b"{\"version\":1}", 0).is_err());
+}

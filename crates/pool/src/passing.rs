@@ -1,0 +1,114 @@
+//! Blocks that pass from one pool to another, as they are stored: compressed, but never sealed, as a key belongs to
+//! one pool.
+
+use crate::block::{BLOCK_LEN_MAX, is_zero, name_of, verify};
+use crate::compress::decompress;
+use crate::pool::Pool;
+use crate::transaction::{Children, Transaction};
+use crate::{BlockData, Error, Result};
+use offshoot_format::DecodeError;
+use offshoot_format::segment::{BlockKind, Codec};
+use offshoot_types::BlockHash;
+
+/// A block on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassingBlock {
+    /// Whether it is a node.
+    pub kind: BlockKind,
+    /// How `stored` is compressed; never [`Codec::Page`].
+    pub codec: Codec,
+    /// Bytes of its content.
+    pub raw_len: u32,
+    /// The content, compressed.
+    pub stored: Vec<u8>,
+}
+
+impl PassingBlock {
+    /// The content, which may be anything until its [name](PassingBlock::name) is compared.
+    ///
+    /// # Errors
+    /// `Decode` when it does not decompress to its length. Takes no more memory than a block may have.
+    pub fn content(&self) -> Result<Vec<u8>> {
+        let wrong = |problem: String| Error::Decode(DecodeError::new("received block", problem));
+        let len = self.raw_len as usize;
+        if len == 0 || len > BLOCK_LEN_MAX || self.stored.len() > BLOCK_LEN_MAX {
+            return Err(wrong(format!("has {len} bytes")));
+        }
+        decompress(self.codec, self.stored.as_slice(), self.raw_len).map_err(wrong)
+    }
+
+    /// What a block of this kind with this content is called.
+    pub fn name(&self, content: &[u8]) -> BlockHash {
+        name_of(self.kind, content)
+    }
+}
+
+impl Pool {
+    /// A block as it is stored, and its content, which was compared with its name. The cache stays as it is.
+    ///
+    /// # Errors
+    /// As [`Pool::read`].
+    pub fn read_passing(&self, hash: &BlockHash) -> Result<(PassingBlock, Vec<u8>)> {
+        let entry = self.table.get(hash).ok_or(Error::Missing(*hash))?;
+        if !entry.is_lost()
+            && let Ok(stored) = self.segments.read(entry.place())
+            && let Ok(content) = verify(hash, &entry, stored.as_slice())
+        {
+            let codec = if entry.codec() == Codec::Page { Codec::Raw } else { entry.codec() };
+            let (kind, raw_len) = (entry.kind(), entry.raw_len());
+            return Ok((PassingBlock { kind, codec, raw_len, stored }, content));
+        }
+        // It was moved meanwhile, or is damaged: this finds out, and notes damage.
+        let content = self.load(hash)?.to_vec();
+        let raw_len = content.len() as u32;
+        let block = PassingBlock {
+            kind: entry.kind(),
+            codec: Codec::Raw,
+            raw_len,
+            stored: content.clone(),
+        };
+        Ok((block, content))
+    }
+
+    /// What a node with these bytes is called.
+    pub fn node_name(node: &[u8]) -> BlockHash {
+        name_of(BlockKind::Node, node)
+    }
+
+    /// Whether a block is here, and with a node everything below it, as of the last commit.
+    pub fn has_committed(&self, hash: &BlockHash) -> bool {
+        let whole = |entry: crate::table::Entry| {
+            entry.is_committed() && !entry.is_dying() && !entry.is_lost()
+        };
+        self.table.get(hash).is_some_and(whole) && !self.faults.contains(hash)
+    }
+}
+
+impl Transaction {
+    /// Stores a block that came from another pool, compressed as it came; returns its name, which the caller compares
+    /// with the one it asked for, and whether a commit has it already. A node's children must be in the pool, as for [`Transaction::write_node`].
+    ///
+    /// # Errors
+    /// `Decode` when it is no block; otherwise as [`Transaction::write_node`].
+    pub fn write_passing(&self, block: &PassingBlock) -> Result<(BlockHash, bool)> {
+        let content = BlockData::new(block.content()?);
+        if is_zero(&content) {
+            return Err(Error::Decode(DecodeError::new("received block", "is a hole")));
+        }
+        let children = match block.kind {
+            BlockKind::Data => None,
+            BlockKind::Node => {
+                let mut children = self.pool.nodes.children(&content)?;
+                children.retain(|child| !child.is_zero());
+                self.hold_children(&children)?;
+                self.count_node();
+                Some(Children::All(children.into_boxed_slice()))
+            }
+        };
+        let present = self.pool.has_committed(&block.name(&content));
+        // What saves little is stored as this pool would store it.
+        let saves = block.stored.len() < content.len() - content.len() / 16;
+        let packed = (block.codec != Codec::Raw && saves).then_some((block.codec, &*block.stored));
+        Ok((self.write_packed(block.kind, &content, packed, children)?, present))
+    }
+}

@@ -1,0 +1,70 @@
+//! What can go wrong while states are passed on.
+
+use offshoot_types::{ErrorKind, Failure};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a state was not passed on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It does not begin as an archive does.
+    #[error("this is no archive of Offshoot")]
+    NotAnArchive,
+    /// A version that is not known here.
+    #[error("the archive has version {0}, and this engine knows version {known}", known = crate::wire::VERSION)]
+    Version(u32),
+    /// It ends before its last frame.
+    #[error("it ends after {at} bytes, before its end: it was cut off")]
+    CutOff {
+        /// Bytes read.
+        at: u64,
+    },
+    /// Bytes are not what was written.
+    #[error("it is damaged at byte {at}: {problem}")]
+    Damaged {
+        /// Where the frame begins.
+        at: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The store refused.
+    #[error("{0}")]
+    Store(#[from] offshoot_dataset::Error),
+    /// Reading or writing failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// What was asked for is no part of what was offered.
+    #[error("it asks for what was not offered")]
+    NotOffered,
+    /// Whoever asked for it does not want it any more.
+    #[error("it was cancelled")]
+    Cancelled,
+}
+
+impl Error {
+    /// What a user is told.
+    pub fn failure(&self) -> Failure {
+        let (kind, hint) = match self {
+            Error::NotAnArchive => {
+                (ErrorKind::InvalidInput, "name a file that 'offshoot replication export' wrote")
+            }
+            Error::Version(_) => (
+                ErrorKind::InvalidInput,
+                "upgrade this engine, or export it again with its version",
+            ),
+            Error::CutOff { .. } | Error::Damaged { .. } => (
+                ErrorKind::InvalidInput,
+                "nothing of it was kept; copy the archive again, or export it again",
+            ),
+            Error::Store(offshoot_dataset::Error::Corrupt(_)) => {
+                (ErrorKind::InvalidInput, "nothing of it was kept; export it again")
+            }
+            Error::Store(error) => return error.failure(),
+            Error::Io(_) => (ErrorKind::EngineUnreachable, "try again"),
+            Error::NotOffered => (ErrorKind::Forbidden, "upgrade the older one of the two engines"),
+            Error::Cancelled => (ErrorKind::Cancelled, ""),
+        };
+        Failure::new(kind, self.to_string(), hint)
+    }
+}
