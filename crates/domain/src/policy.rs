@@ -150,22 +150,11 @@ impl Policy {
         Ok(policy)
     }
 
-    fn check(&self, of: Owner) -> Result<(), Failure> {
+    /// How soon moments open, and how many wait opened.
+    fn check_openings(&self, of: Owner) -> Result<(), Failure> {
         let refuse = |message: String, hint: String| {
             Err(Failure::new(ErrorKind::InvalidInput, message, hint))
         };
-        if self.snapshots.every_ms.is_some_and(|every_ms| every_ms < EVERY_MS_MIN) {
-            return refuse(
-                "snapshots cannot be taken more often than every second".to_owned(),
-                "use --snapshot-every 10min, or --snapshot-every never".to_owned(),
-            );
-        }
-        if self.quota_bytes == Some(0) {
-            return refuse(
-                "nothing fits a quota of 0 bytes".to_owned(),
-                "use --quota 50GiB, or --quota none to have none".to_owned(),
-            );
-        }
         if !(OPEN_WITHIN_MS_MIN..=HOUR_MS).contains(&self.open_within_ms) {
             return refuse(
                 "moments can be promised to open within a second to an hour".to_owned(),
@@ -185,6 +174,26 @@ impl Policy {
                 "use --warm with the dSource that VDBs are provisioned from".to_owned(),
             );
         }
+        Ok(())
+    }
+
+    fn check(&self, of: Owner) -> Result<(), Failure> {
+        let refuse = |message: String, hint: String| {
+            Err(Failure::new(ErrorKind::InvalidInput, message, hint))
+        };
+        if self.snapshots.every_ms.is_some_and(|every_ms| every_ms < EVERY_MS_MIN) {
+            return refuse(
+                "snapshots cannot be taken more often than every second".to_owned(),
+                "use --snapshot-every 10min, or --snapshot-every never".to_owned(),
+            );
+        }
+        if self.quota_bytes == Some(0) {
+            return refuse(
+                "nothing fits a quota of 0 bytes".to_owned(),
+                "use --quota 50GiB, or --quota none to have none".to_owned(),
+            );
+        }
+        self.check_openings(of)?;
         let Retention { keep_all_ms, hourly_ms, daily_ms, weekly_ms, log_ms } = self.retention;
         if matches!(of, Owner::Vdb(_)) && log_ms > 0 {
             return refuse(

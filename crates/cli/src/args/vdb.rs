@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 #[derive(Debug, Subcommand)]
 pub enum VdbCommand {
-    Provision(ProvisionArgs),
+    Provision(Box<ProvisionArgs>),
     /// List VDBs
     #[command(after_help = "Example:\n  offshoot vdb list")]
     List,

@@ -18,7 +18,7 @@ const LOG_BYTES: u64 = 1 << 20;
 pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
     let client = &session.client;
     match command {
-        VdbCommand::Provision(args) => provision(session, args),
+        VdbCommand::Provision(args) => provision(session, *args),
         VdbCommand::List => {
             session.output.print(&client.list_vdbs()?, |list| list_text(&list.vdbs));
             Ok(())
