@@ -22,11 +22,11 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether it is what a user wrote. `NULL` is SQL's; no text is no row.
+    /// Whether it is what a user wrote. `NULL` is SQL's, not that text; no text is no row.
     fn is(&self, wanted: &str) -> bool {
         match self {
             Answer::Null => wanted == "NULL",
-            Answer::Value(value) => value == wanted,
+            Answer::Value(value) => value == wanted && wanted != "NULL",
             Answer::NoRow | Answer::Error(_) => false,
         }
     }

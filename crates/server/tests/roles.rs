@@ -102,6 +102,8 @@ const MAY: &[(&str, &str)] = &[
     ("post vdb-groups/{name}/refresh", "aod"),
     ("post vdb-groups/{name}/rewind", "aod"),
     ("post vdb-groups/{name}/bookmark", "aod"),
+    ("post bisections", "aod"),
+    ("get bisections/{id}", "aod"),
     ("get masks", "aou"),
     ("post masks", "ao"),
     ("post masks/check", "ao"),

@@ -12,6 +12,30 @@ const TOYD: &str = env!("CARGO_BIN_EXE_toyd-for-engine");
 const ENGINE: &str = env!("CARGO_BIN_EXE_toy-engine");
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// How many parts the ports of VDBs are divided into: one for each test that runs at the same time.
+const PARTS: u64 = 8;
+const VDB_PORTS: u64 = 3500;
+
+/// A new directory. The engine of its pool looks for ports where those of the tests beside this one do not: whenever an
+/// engine is killed, its VDBs' ports are free for a moment, and another could take them.
+fn apart(parent: &Path) -> tempfile::TempDir {
+    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").ok().and_then(|slot| slot.parse().ok());
+    let slot = slot.map(|slot: u64| slot % PARTS);
+    loop {
+        let new = tempfile::Builder::new().prefix("os-j").rand_bytes(5).tempdir_in(parent).unwrap();
+        // As the engine does: `ground/paths`.
+        let pool = new.path().join("pool");
+        let bytes = pool.as_os_str().as_encoded_bytes().iter();
+        let number = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let part = number % VDB_PORTS * PARTS / VDB_PORTS;
+        if slot.is_none_or(|slot| slot == part) {
+            return new;
+        }
+    }
+}
+
 /// A source and a pool. Dropped, everything of them is gone.
 pub struct Bed {
     root: tempfile::TempDir,
@@ -26,8 +50,7 @@ pub struct Bed {
 impl Bed {
     pub fn new() -> Bed {
         let parent = std::env::var_os("OFFSHOOT_SCRATCH_DIR").unwrap_or_else(|| "/var/tmp".into());
-        let root =
-            tempfile::Builder::new().prefix("os-j").rand_bytes(5).tempdir_in(parent).unwrap();
+        let root = apart(Path::new(&parent));
         create(&root.path().join("source/data"), "boss", "s3cret").unwrap();
         let port = offshoot_os::unused_port().unwrap();
         let source = root.path().join("source");
