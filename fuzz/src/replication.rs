@@ -138,7 +138,7 @@ fn manifest_seeds() -> Vec<Vec<u8>> {
     let text = r#"{"version":1,"engine":"00112233445566778899aabbccddeeff","as_of":"2026-11-25T00:00:00Z","dsource":
         {"id":"dsource-1","name":"shop","connector":"postgres","source":"","server_version":"16","identity":"7",
          "connector_state":{"version":0,"data":null},"created_at":"2026-11-25T00:00:00Z","masked":false,
-         "synced_to":null,"timeflow":1,"snapshots":[],"timeflows":[{"id":1,"log":[],"state":0,
+         "synced_to":null,"timeflow":"timeflow-1","snapshots":[],"timeflows":[{"id":"timeflow-1","log":[],"state":0,
          "started_at":"2026-11-25T00:00:00Z","ended_at":null}]}}"#;
     let mut seed = vec![1];
     seed.extend_from_slice(text.as_bytes());

@@ -215,10 +215,12 @@ fn a_start_does_not_copy_this_process() {
     let small = fastest_start();
     let mut memory = vec![0_u8; 512 << 20];
     memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-    let large = fastest_start();
+    // Copying the page tables of this memory takes about 10 ms where a start takes 1 ms. Beside other tests a start may
+    // have to wait; one that copied would never be quick.
+    let bound = 2 * small + Duration::from_millis(4);
+    let large = (0..50).map(|_| fastest_start()).find(|took| *took < bound);
     assert_eq!(memory[4096], 1);
-    // Copying the page tables of this memory takes about 10 ms where a start takes 1 ms.
-    assert!(large < 2 * small + Duration::from_millis(4), "{large:?}, {small:?} with less memory");
+    assert!(large.is_some(), "none in {bound:?}; {small:?} with less memory");
 }
 
 #[test]
