@@ -120,8 +120,9 @@ fn links_of_node(bytes: &[u8]) {
 fn links_seeds() -> Vec<Vec<u8>> {
     let mut map = [BlockHash::ZERO; MAP_FAN_OUT];
     map[3] = BlockHash([7; 32]);
+    // What is no inode has content alone.
     let value = Value { children: vec![map[3]], bytes: vec![0; 200] };
-    let entry = offshoot_format::tree::LeafEntry { key: vec![1; 9], value };
+    let entry = offshoot_format::tree::LeafEntry { key: vec![3; 9], value };
     vec![encode_map(0, &map), encode_map(1, &map), offshoot_format::tree::encode_leaf(&[entry])]
 }
 
