@@ -152,9 +152,6 @@ impl Policy {
 
     /// How soon moments open, and how many wait opened.
     fn check_openings(&self, of: Owner) -> Result<(), Failure> {
-        let refuse = |message: String, hint: String| {
-            Err(Failure::new(ErrorKind::InvalidInput, message, hint))
-        };
         if !(OPEN_WITHIN_MS_MIN..=HOUR_MS).contains(&self.open_within_ms) {
             return refuse(
                 "moments can be promised to open within a second to an hour".to_owned(),
@@ -178,9 +175,6 @@ impl Policy {
     }
 
     fn check(&self, of: Owner) -> Result<(), Failure> {
-        let refuse = |message: String, hint: String| {
-            Err(Failure::new(ErrorKind::InvalidInput, message, hint))
-        };
         if self.snapshots.every_ms.is_some_and(|every_ms| every_ms < EVERY_MS_MIN) {
             return refuse(
                 "snapshots cannot be taken more often than every second".to_owned(),
@@ -237,6 +231,10 @@ impl Policy {
         }
         Ok(())
     }
+}
+
+fn refuse(message: String, hint: String) -> Result<(), Failure> {
+    Err(Failure::new(ErrorKind::InvalidInput, message, hint))
 }
 
 impl Position {

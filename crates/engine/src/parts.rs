@@ -2,10 +2,9 @@
 
 use crate::following::Following;
 use crate::serving::arrivals::Arrivals;
-use crate::serving::previews::Previews;
 use crate::serving::results::Results;
 use crate::space::room;
-use offshoot_connector::Differences;
+use offshoot_connector::{Differences, Preview};
 use offshoot_domain::{Owner, Position};
 use offshoot_replication::archive::Archive;
 use offshoot_types::{ErrorKind, Failure, JobId};
@@ -43,9 +42,9 @@ pub struct Parts {
     /// Objects whose retention should be checked soon, before the next regular check.
     pub retention_wanted: Mutex<HashSet<Owner>>,
     /// Masked rows that somebody asked to see.
-    pub previews: Previews,
+    pub previews: Results<Preview>,
     /// Differences that somebody asked for.
-    pub differences: Results<Comparison>,
+    pub differences: Results<Arc<Comparison>>,
     /// Archives that jobs are about to read.
     pub arrivals: Arrivals<Arrival>,
     runner: OnceLock<Runner<Parts>>,
@@ -57,7 +56,7 @@ impl Parts {
         Parts {
             following,
             retention_wanted: Mutex::default(),
-            previews: Previews::default(),
+            previews: Results::default(),
             differences: Results::default(),
             arrivals: Arrivals::default(),
             runner: OnceLock::new(),

@@ -4,7 +4,6 @@ pub mod arrivals;
 pub mod data_files;
 pub mod exposure;
 pub mod owners;
-pub mod previews;
 pub mod results;
 pub mod servers;
 pub mod vdb;

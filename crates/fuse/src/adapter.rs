@@ -63,7 +63,7 @@ pub(crate) struct Adapter {
     owner: Option<Owner>,
     /// Whether the kernel can resend requests.
     resends: Arc<AtomicBool>,
-    /// The handles that programs can write with.
+    /// The handles that programs can write with; counted where the kernel gathers writes.
     writers: Arc<AtomicUsize>,
 }
 
@@ -129,7 +129,7 @@ impl Adapter {
     fn open_file(&self, ino: Ino, flags: i32) -> Result<(FileHandle, FopenFlags), Errno> {
         let synchronous = flags & libc::O_DSYNC != 0;
         let shared = attempt(|| self.session.open(ino, synchronous))?;
-        if writes(flags) {
+        if self.write_back && writes(flags) {
             self.writers.fetch_add(1, Ordering::AcqRel);
         }
         // Nothing is left to do at close(2): like other file systems we sync at fsync(2) only.
@@ -510,7 +510,7 @@ impl Filesystem for Adapter {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        if writes(flags.0) && request.unique().0 & RESENT == 0 {
+        if self.write_back && writes(flags.0) && request.unique().0 & RESENT == 0 {
             self.writers.fetch_sub(1, Ordering::AcqRel);
         }
         reply_empty(reply, self.close(request, ino));

@@ -3,12 +3,10 @@
 
 mod stand_in;
 
-use offshoot_server::{HttpServer, Token};
+use offshoot_server::HttpServer;
 use serde_json::{Value, json};
-use stand_in::StandIn;
+use stand_in::served;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 struct Server {
@@ -17,9 +15,7 @@ struct Server {
 }
 
 fn start() -> Server {
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let token = Token::random();
-    let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
+    let (http, token) = served();
     let server = Server { http, token: token.reveal().to_owned() };
     let own = Some(server.token.as_str());
     for name in ["prod", "other"] {

@@ -8,7 +8,7 @@ use offshoot_api::routes;
 use offshoot_server::{HttpServer, Token, openapi_json};
 use offshoot_types::ErrorKind;
 use serde_json::{Value, json};
-use stand_in::StandIn;
+use stand_in::{StandIn, served};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,9 +19,7 @@ struct Server {
 }
 
 fn start() -> Server {
-    let token = Token::random();
-    let listen: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
+    let (http, token) = served();
     let document = serde_json::from_str(&openapi_json()).unwrap();
     Server { http, token, document }
 }

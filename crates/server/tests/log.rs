@@ -3,8 +3,7 @@
 
 mod stand_in;
 
-use offshoot_server::{HttpServer, Token};
-use stand_in::StandIn;
+use stand_in::served;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,9 +31,7 @@ fn a_full_pool_is_no_error_of_the_engine_but_a_defect_is() {
     let log = Log::default();
     let writer = log.clone();
     tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).init();
-    let token = Token::random();
-    let listen: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
+    let (http, token) = served();
     let status = |name: &str| {
         let agent: ureq::Agent =
             ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build().into();

@@ -3,11 +3,9 @@
 
 mod stand_in;
 
-use offshoot_server::{HttpServer, Token};
-use stand_in::StandIn;
+use offshoot_server::HttpServer;
+use stand_in::served;
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 struct Server {
     http: HttpServer,
@@ -15,9 +13,7 @@ struct Server {
 }
 
 fn start() -> Server {
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let token = Token::random();
-    let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
+    let (http, token) = served();
     let server = Server { http, token: token.reveal().to_owned() };
     for name in ["prod", "other"] {
         let body = format!(

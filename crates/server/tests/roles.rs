@@ -3,12 +3,10 @@
 
 mod stand_in;
 
-use offshoot_server::{HttpServer, Token, openapi_json};
+use offshoot_server::{HttpServer, openapi_json};
 use serde_json::{Value, json};
-use stand_in::StandIn;
+use stand_in::served;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 struct Server {
     http: HttpServer,
@@ -16,9 +14,7 @@ struct Server {
 }
 
 fn start() -> Server {
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let token = Token::random();
-    let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
+    let (http, token) = served();
     let server = Server { http, token: token.reveal().to_owned() };
     for name in ["prod", "other"] {
         let body = json!({"name": name, "connector": "postgres", "source": "postgresql://a@b/c"});

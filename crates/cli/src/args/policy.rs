@@ -40,7 +40,7 @@ pub struct SetArgs {
 #[group(required = true, multiple = true)]
 pub struct ChangeArgs {
     /// Take a snapshot this often while there are changes, or `never`
-    #[arg(long, value_name = "DURATION", value_parser = every)]
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_never)]
     pub snapshot_every: Option<Choice>,
     /// Keep every snapshot for this long; for a VDB also what a rewind or refresh replaced
     #[arg(long, value_name = "DURATION", value_parser = reach)]
@@ -58,7 +58,7 @@ pub struct ChangeArgs {
     #[arg(long, value_name = "DURATION", value_parser = reach)]
     pub log: Option<u64>,
     /// The most it may take in the pool for itself, or `none`
-    #[arg(long, value_name = "SIZE", value_parser = quota)]
+    #[arg(long, value_name = "SIZE", value_parser = size_or_none)]
     pub quota: Option<Choice>,
     /// Have this many VDBs of the latest moment run before anybody asks for one (dSources): `vdb provision --warm`
     #[arg(long, value_name = "N")]
@@ -72,7 +72,8 @@ pub struct ChangeArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice(pub Option<u64>);
 
-fn every(text: &str) -> Result<Choice, String> {
+/// A duration, or the word for none.
+pub(super) fn duration_or_never(text: &str) -> Result<Choice, String> {
     match text {
         "never" | "none" => Ok(Choice(None)),
         _ => duration_ms(text).map(|ms| Choice(Some(ms))),
@@ -86,7 +87,8 @@ fn reach(text: &str) -> Result<u64, String> {
     }
 }
 
-fn quota(text: &str) -> Result<Choice, String> {
+/// A size, or the word for none.
+pub(super) fn size_or_none(text: &str) -> Result<Choice, String> {
     match text {
         "none" => Ok(Choice(None)),
         _ => size(text).map(|bytes| Choice(Some(bytes))),

@@ -1,6 +1,6 @@
 //! `offshoot vdb …`
 
-use super::policy::Choice;
+use super::policy::{Choice, duration_or_never, size_or_none};
 use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms, size};
 use clap::{Args, Subcommand};
 use ipnet::IpNet;
@@ -129,7 +129,7 @@ pub struct SetVdbArgs {
 #[group(required = true, multiple = true)]
 pub struct VdbChangeArgs {
     /// Delete it this long from now, or `never`
-    #[arg(long, value_name = "DURATION", value_parser = expires)]
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_never)]
     pub expires: Option<Choice>,
     /// A label to set; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
@@ -153,7 +153,7 @@ pub struct VdbChangeArgs {
     #[arg(long, value_name = "KEY")]
     pub unset: Vec<String>,
     /// A limit of its memory, or `none`
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", value_parser = size_or_none)]
     pub memory: Option<Choice>,
 }
 
@@ -168,20 +168,6 @@ pub struct LogsArgs {
     /// How many lines
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub tail: usize,
-}
-
-fn expires(text: &str) -> Result<Choice, String> {
-    match text {
-        "never" | "none" => Ok(Choice(None)),
-        _ => duration_ms(text).map(|ms| Choice(Some(ms))),
-    }
-}
-
-fn memory(text: &str) -> Result<Choice, String> {
-    match text {
-        "none" => Ok(Choice(None)),
-        _ => size(text).map(|bytes| Choice(Some(bytes))),
-    }
 }
 
 /// What of production a VDB may keep.

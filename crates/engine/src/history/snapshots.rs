@@ -137,16 +137,11 @@ pub fn free(core: &Core, snapshot: &Snapshot) -> Result<(), Failure> {
     core.delete_image(snapshot.id)
 }
 
-/// Notes what an opening or a replay showed of how fast a dSource's moments open.
+/// Notes what an opening or a replay showed of how fast a dSource's moments open. The job that asks holds the dSource, so it
+/// is there.
 pub fn learn(core: &Core, id: DsourceId, shown: impl FnOnce(Pace) -> Pace) -> Result<(), Failure> {
-    match core.catalog.find::<Dsource>(id)? {
-        Some(old) => {
-            let pace = shown(old.pace);
-            core.catalog.update::<Dsource>(id, |dsource| dsource.pace = pace)?;
-            Ok(())
-        }
-        None => Ok(()),
-    }
+    core.catalog.update::<Dsource>(id, |dsource| dsource.pace = shown(dsource.pace))?;
+    Ok(())
 }
 
 /// Marks what a proof found.

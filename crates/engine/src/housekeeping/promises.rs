@@ -62,7 +62,6 @@ impl Promises {
         let Some(follower) = parts.follower(dsource.id) else { return Ok(()) };
         let Some(nearest) = snapshots::nearest_to_end(parts, dsource)? else { return Ok(()) };
         let end = follower.log().end();
-        let late = Late { bytes: end.bytes_since(nearest.replay_from), nearest, written: 0 };
         let seen = self.seen.entry(dsource.id).or_insert(Seen {
             late_since: None,
             end: (now, end),
@@ -73,14 +72,15 @@ impl Promises {
             let bytes = u128::from(end.bytes_since(seen.end.1)) * 1000 / passed.as_millis().max(1);
             (seen.written, seen.end) = (u64::try_from(bytes).unwrap_or(u64::MAX), (now, end));
         }
-        let late = Late { written: seen.written, ..late };
-        if dsource.pace.expected_ms(late.bytes) <= dsource.policy.open_within_ms {
+        let bytes = end.bytes_since(nearest.replay_from);
+        if dsource.pace.expected_ms(bytes) <= dsource.policy.open_within_ms {
             seen.late_since = None;
             parts.clear(&dsource.name, Topic::Promise);
             return Ok(());
         }
         let since = *seen.late_since.get_or_insert(now);
         if now.saturating_sub(since) >= PATIENCE {
+            let late = Late { nearest, bytes, written: seen.written };
             parts.raise(&dsource.name, Topic::Promise, &late.failure(parts, dsource)?);
         }
         Ok(())

@@ -148,8 +148,7 @@ pub fn replay(
     })?);
     context.progress(total, total, "bytes");
     stop_clean(parts, key, dataset)?;
-    let spec = servers::spec(parts, key, String::new(), kind, dataset, None)?;
-    kind.connector.finish_image(&*spec.files)
+    kind.connector.finish_image(&*servers::files(parts, kind, dataset)?)
 }
 
 /// Stops a job's server and makes sure that what it leaves is clean, and in the dataset.

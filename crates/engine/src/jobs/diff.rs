@@ -153,9 +153,7 @@ fn open(context: &Context) -> Result<(), Failure> {
 /// Makes both clones of a state, recovered and stopped cleanly.
 fn open_one(context: &Context, state: &State) -> Result<(), Failure> {
     let (parts, resolved): (_, Resolved) = (context.app(), context.need(RESOLVED)?);
-    let clone = |image| parts.store.clone_snapshot(image).map_err(|e| e.failure());
-    let dataset = clone(resolved.image)?;
-    context.set(DATASET, &dataset)?;
+    let dataset = opening::clone_image(context, resolved.image)?;
     parts.volumes.mount_gathering(dataset)?;
     // An image of its own was stopped cleanly when it was made.
     let is_clean = resolved.recover_to.is_none() && resolved.image != resolved.snapshot;
@@ -171,7 +169,8 @@ fn open_one(context: &Context, state: &State) -> Result<(), Failure> {
         let image = parts.store.snapshot(dataset).map_err(|e| e.failure())?;
         context.set(IMAGE, &image)?;
     }
-    let still = clone(context.get(IMAGE)?.unwrap_or(resolved.image))?;
+    let image = context.get(IMAGE)?.unwrap_or(resolved.image);
+    let still = parts.store.clone_snapshot(image).map_err(|e| e.failure())?;
     context.set(STILL, &still)
 }
 
@@ -191,8 +190,7 @@ fn serve(part: &Context, state: &State, key: &str) -> Result<Opened, Failure> {
     let spec = servers::spec(parts, key, format!("diff {key}"), &kind, part.need(DATASET)?, None)?;
     let server = kind.connector.start(spec, Role::Private)?;
     parts.servers.add(key, server.clone());
-    let still = parts.volumes.files(part.need(STILL)?)?;
-    let still = Arc::new(DataFiles::at(still, kind.connector.layout().data));
+    let still = servers::files(parts, &kind, part.need(STILL)?)?;
     Ok(Opened { owner: state.owner, kind, resolved: part.need(RESOLVED)?, still, server })
 }
 
@@ -205,7 +203,7 @@ fn compare(context: &Context) -> Result<(), Failure> {
     let found = compare_opened(context, &left, &right);
     drop((left, right));
     discard(context)?;
-    context.app().differences.put(context.job_id(), found?);
+    context.app().differences.put(context.job_id(), Arc::new(found?));
     Ok(())
 }
 
@@ -310,8 +308,7 @@ fn ancestor(
             let mut all = context.get(BEFORE)?.unwrap_or_default();
             all.push(dataset);
             context.set(BEFORE, &all)?;
-            let files = parts.volumes.files(dataset)?;
-            (Arc::new(DataFiles::at(files, left.kind.connector.layout().data)), *of_source)
+            (servers::files(parts, &left.kind, dataset)?, *of_source)
         }
     };
     let (of_left, of_this) = (left.still.clone(), files.clone());

@@ -30,7 +30,7 @@ use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use crate::space::room;
 use jiff::Timestamp;
-use offshoot_connector::{MaskedTable, Masker, Server, TableState};
+use offshoot_connector::{DataDir, MaskedTable, Masker, Server, TableState};
 use offshoot_domain::{
     Dsource, DsourceState, MaskFacts, MaskReport, MaskedRows, MaskedRowsState, Masking, MaskingRun,
     Moment, ObjectName, Pace, Policy, Readiness, Snapshot, SnapshotKind, Timeflow, masked_identity,
@@ -234,7 +234,7 @@ fn mask(context: &Context) -> Result<(), Failure> {
     let job = job_key(context.job_id());
     let dataset = context.need(DATASET)?;
     opening::stop_clean(parts, &job, dataset)?;
-    let files = servers::spec(parts, &job, String::new(), &kind, dataset, None)?.files;
+    let files: Arc<dyn DataDir> = servers::files(parts, &kind, dataset)?;
     rules.finish(&files)?;
     note_fit(context, &masked.idle, &masked.unruled)?;
     context.set(

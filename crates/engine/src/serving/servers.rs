@@ -69,13 +69,23 @@ pub fn spec(
     Ok(ServerSpec {
         name,
         version: kind.version.clone(),
-        files: Arc::new(DataFiles::at(serving.volumes.files(dataset)?, data)),
+        files: files(serving, kind, dataset)?,
         data_dir: serving.paths.mount(dataset).join(data),
         runtime_dir: serving.paths.server(key),
         log_file: serving.paths.log(key),
         tcp_port,
         urgent: false,
     })
+}
+
+/// The data directory on a dataset, as the engine reaches it.
+pub fn files(
+    serving: &Serving,
+    kind: &Kind,
+    dataset: DatasetId,
+) -> Result<Arc<DataFiles>, Failure> {
+    let data = kind.connector.layout().data;
+    Ok(Arc::new(DataFiles::at(serving.volumes.files(dataset)?, data)))
 }
 
 /// The control group of a server, where it has one.

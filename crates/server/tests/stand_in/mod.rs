@@ -14,10 +14,11 @@ mod replication;
 use accounts::People;
 use jiff::Timestamp;
 use offshoot_api::*;
-use offshoot_server::{ArchiveReader, ArchiveWriter, EngineService};
+use offshoot_server::{ArchiveReader, ArchiveWriter, EngineService, HttpServer, Token};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
 struct State {
@@ -158,6 +159,13 @@ impl State {
         self.snapshots.push(snapshot);
         id
     }
+}
+
+/// A server of an engine that does nothing, on a free port of loopback, and its owner's token.
+pub fn served() -> (HttpServer, Token) {
+    let (listen, token) = (SocketAddr::from(([127, 0, 0, 1], 0)), Token::random());
+    let http = HttpServer::start(listen, Arc::new(StandIn::default()), token.clone()).unwrap();
+    (http, token)
 }
 
 impl StandIn {
