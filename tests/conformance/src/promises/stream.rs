@@ -142,7 +142,8 @@ pub fn a_gap_is_named(harness: &dyn Harness) {
     if let Some(name) = linked.reservation.clone() {
         linked.source().release_log(&name).unwrap();
     }
-    linked.write(8, 30_000, random);
+    // By far more than a file of any kind's log, whatever the lengths are.
+    linked.write(32, 30_000, random);
     linked.production.drop_log();
     linked.write(1, 100, random);
     let stream = linked.source().stream(linked.stream_request()).unwrap();
