@@ -1,5 +1,5 @@
 # Everything a newcomer needs. Each target installs what it lacks first and skips what is there.
-.PHONY: help demo quick test attack test-full bench build setup fmt
+.PHONY: help demo quick test attack test-full bench build package setup fmt
 SHELL := /bin/bash
 # rustup puts cargo there; a shell that was open before does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -41,6 +41,9 @@ build: ## the release binary, target/release/offshoot
 	@$(SETUP) demo
 	@scripts/console.sh
 	cargo build --release -p offshoot-cli
+
+package: build ## a Debian package of it, in target/
+	@scripts/package.sh
 
 setup: ## only install what is missing
 	@$(SETUP) test

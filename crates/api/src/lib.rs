@@ -11,6 +11,7 @@ pub mod bookmark;
 pub mod console;
 pub mod diff;
 pub mod digest;
+pub mod doctor;
 pub mod dsource;
 pub mod error;
 pub mod event;
@@ -41,6 +42,7 @@ pub use console::{ConsoleCode, ConsoleSession, OpenConsoleSession, OpenedConsole
 pub use diff::{
     CreateDiff, Diff, DiffObject, DiffRead, DiffRow, DiffState, DiffTable, DiffedState,
 };
+pub use doctor::{HostCheck, HostCheckState, HostReport};
 pub use dsource::{Dsource, DsourceList, DsourceState, LinkDsource, SetDsource, SyncedTo};
 pub use error::{ErrorBody, ErrorDetail};
 pub use event::StreamEvent;

@@ -139,7 +139,7 @@ pub struct VdbList {
 }
 
 /// Provisions a VDB.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProvisionVdb {
     /// The name to give it: 1–63 of `a-z 0-9 _ -`, starting with a letter.
@@ -181,7 +181,7 @@ pub struct ProvisionVdb {
     #[schema(value_type = Vec<String>, example = json!(["10.1.0.0/16"]))]
     pub allow: Vec<IpNet>,
     /// Whether a warm copy will do, if the policy of the dSource keeps some and one is left: it is handed out at once, and shows a
-    /// moment that may be a minute old. Nothing else may be asked for then.
+    /// moment that may be a minute old. Of the rest only what is said about it may be asked for then, and when it is deleted.
     #[serde(default)]
     pub warm: bool,
     /// What it is for: one line.

@@ -6,6 +6,7 @@ mod bookmark;
 mod diff;
 mod dsource;
 mod group;
+mod host;
 mod job;
 mod mask;
 mod moment;
@@ -22,6 +23,7 @@ pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCo
 pub use diff::DiffArgs;
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
+pub use host::{CompletionsArgs, DoctorArgs, ManArgs, McpArgs};
 pub use job::JobCommand;
 pub use mask::{
     ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, DiscoverArgs as MaskDiscoverArgs,
@@ -117,6 +119,10 @@ pub enum Command {
     Console,
     Login(LoginArgs),
     Demo(DemoArgs),
+    Doctor(DoctorArgs),
+    Mcp(McpArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
     /// Link sources and follow them
     #[command(
         subcommand,

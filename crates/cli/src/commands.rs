@@ -7,6 +7,7 @@ mod console;
 mod diff;
 mod dsource;
 mod group;
+mod host;
 mod job;
 mod login;
 mod mask;
@@ -41,6 +42,9 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Login(args) => login::run(&args, output)?,
         Command::Cell { spec, command } => match offshoot_server::enter_cell(&spec, &command)? {},
         Command::Demo(args) => return Ok(demo(&args, output)),
+        Command::Doctor(args) => return host::examine(&cli.target, &args, output),
+        Command::Completions(args) => host::completions(&args),
+        Command::Man(args) => host::man(&args)?,
         Command::Bench(command) => return Ok(bench(&command, output)),
         Command::Pool(PoolCommand::Check { secret_key }) => {
             return pool::check(&cli.target, secret_key.clone(), output);
@@ -58,6 +62,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
             match command {
                 // What it finds decides the exit code.
                 Command::Pool(PoolCommand::Scrub(args)) => return scrub::run(&session, &args),
+                Command::Mcp(args) => host::mcp(session.client, &args)?,
                 command => ask(&session, command)?,
             }
         }
@@ -86,7 +91,11 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         | Command::Cell { .. }
         | Command::Login(_)
         | Command::Demo(_)
+        | Command::Doctor(_)
+        | Command::Completions(_)
+        | Command::Man(_)
         | Command::Bench(_) => Ok(()),
+        Command::Mcp(_) => Ok(()),
         Command::Status => pool::engine_status(session),
         Command::Console => console::run(session),
         Command::Dsource(command) => dsource::run(session, command),

@@ -1,4 +1,4 @@
-//! Opens a VDB in psql.
+//! Opens a VDB in psql, or for another program.
 
 use crate::source::decode;
 use offshoot_api::{Vdb, VdbState};
@@ -13,20 +13,7 @@ const VERSIONS_DIR: &str = "/usr/lib/postgresql";
 /// Replaces this process with psql. The password is passed in the environment, as everybody can see
 /// arguments.
 pub fn open(vdb: &Vdb, args: &[OsString]) -> Result<(), Failure> {
-    if vdb.state != VdbState::Running {
-        let state = crate::output::word(&vdb.state);
-        return Err(Failure::new(
-            ErrorKind::WrongState,
-            format!("{} is {state}", vdb.name),
-            match vdb.state {
-                VdbState::Stopped => format!("start it with: offshoot vdb start {}", vdb.name),
-                _ => format!("see: offshoot vdb show {}", vdb.name),
-            },
-        ));
-    }
-    let unreadable = |_| Failure::internal(format!("the engine gave no URI of {}", vdb.name));
-    let mut uri = Url::parse(&vdb.uri).map_err(unreadable)?;
-    let password = uri.password().map(decode).unwrap_or_default();
+    let Place { mut uri, password, .. } = place(vdb)?;
     // A URI that takes no password has none to take out.
     let _ = uri.set_password(None);
     let program = find().ok_or_else(|| {
@@ -40,11 +27,56 @@ pub fn open(vdb: &Vdb, args: &[OsString]) -> Result<(), Failure> {
     let all = std::iter::once(OsStr::new(uri.as_str())).chain(args.iter().map(OsString::as_os_str));
     let error =
         offshoot_os::replace_process(program.as_os_str(), all, &[("PGPASSWORD", &password)]);
-    Err(Failure::new(
-        ErrorKind::HostUnprepared,
-        format!("{} cannot be started: {error}", program.display()),
-        "check the installation of the PostgreSQL client",
-    ))
+    Err(not_started(&program, &error, "check the installation of the PostgreSQL client"))
+}
+
+/// Replaces this process with a program that finds a VDB's address and password in its environment.
+pub fn run_with(vdb: &Vdb, command: &[OsString]) -> Result<(), Failure> {
+    let Place { uri, password, database } = place(vdb)?;
+    // The grammar lets through no empty command.
+    let (program, args) = command.split_first().ok_or_else(|| Failure::internal("no command"))?;
+    let port = vdb.port.to_string();
+    let environment = [
+        ("PGHOST", vdb.host.as_str()),
+        ("PGPORT", &port),
+        ("PGUSER", &vdb.user),
+        ("PGPASSWORD", &password),
+        ("PGDATABASE", &database),
+        ("DATABASE_URL", uri.as_str()),
+    ];
+    let error = offshoot_os::replace_process(program, args, &environment);
+    Err(not_started(program.as_ref(), &error, "name a program of this host after --"))
+}
+
+/// How a VDB is reached.
+struct Place {
+    uri: Url,
+    password: String,
+    database: String,
+}
+
+fn place(vdb: &Vdb) -> Result<Place, Failure> {
+    if vdb.state != VdbState::Running {
+        let state = crate::output::word(&vdb.state);
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("{} is {state}", vdb.name),
+            match vdb.state {
+                VdbState::Stopped => format!("start it with: offshoot vdb start {}", vdb.name),
+                _ => format!("see: offshoot vdb show {}", vdb.name),
+            },
+        ));
+    }
+    let unreadable = |_| Failure::internal(format!("the engine gave no URI of {}", vdb.name));
+    let uri = Url::parse(&vdb.uri).map_err(unreadable)?;
+    let password = uri.password().map(decode).unwrap_or_default();
+    let database = decode(uri.path().trim_start_matches('/'));
+    Ok(Place { uri, password, database })
+}
+
+fn not_started(program: &Path, error: &std::io::Error, hint: &str) -> Failure {
+    let message = format!("{} cannot be started: {error}", program.display());
+    Failure::new(ErrorKind::HostUnprepared, message, hint)
 }
 
 /// psql in `PATH`, or of the newest version installed.

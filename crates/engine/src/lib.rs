@@ -51,7 +51,7 @@ pub use face::jobs::{Jobs, snapshot_taken};
 pub use face::masks::keys::MaskKeyView;
 pub use face::masks::report::ReportView;
 pub use face::masks::{MaskRequest, MaskState, MaskView, Masks, PreviewRequest};
-pub use face::opening::EngineOptions;
+pub use face::opening::{EngineOptions, check_delivery, check_pool_dir};
 pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};
 pub use face::replication::{Export, ExportRequest, Replication};

@@ -14,6 +14,7 @@ use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::limits;
 use offshoot_postgres::Postgres;
 use offshoot_types::{ErrorKind, Failure};
+use sd_notify::NotifyState;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::Write;
@@ -79,6 +80,13 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     served.map(drop).and(closed)
 }
 
+/// As systemd's `Type=notify` asks for; nothing where no service manager listens.
+fn tell_service_manager(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::warn!(%error, "the service manager is not told");
+    }
+}
+
 fn unconfined() -> Failure {
     Failure::new(
         ErrorKind::HostUnprepared,
@@ -88,13 +96,13 @@ fn unconfined() -> Failure {
 }
 
 /// Takes as many descriptors as this process may have: many systems give a program 1,024 until it asks for more.
-fn raise_limits() {
+pub(crate) fn raise_limits() {
     if let Err(error) = limits::raise_descriptors() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
 }
 
-fn few_descriptors() -> Option<Failure> {
+pub(crate) fn few_descriptors() -> Option<Failure> {
     let limit = limits::descriptors();
     let few = || {
         Failure::new(
@@ -107,7 +115,7 @@ fn few_descriptors() -> Option<Failure> {
 }
 
 /// What runs servers: in cells, which this program builds, unless told otherwise.
-fn launcher(unconfined: bool) -> Result<Arc<dyn Launcher>, Failure> {
+pub(crate) fn launcher(unconfined: bool) -> Result<Arc<dyn Launcher>, Failure> {
     let host = ThisHost::with_user(offshoot_postgres::server::USER)?;
     if unconfined {
         return Ok(Arc::new(host));
@@ -162,8 +170,10 @@ fn serve_until(
     tracing::info!(address = %http.local_addr(), pool = %pool.display(), "ready");
     // The reader of this line may have closed the pipe; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready").and_then(|()| std::io::stdout().flush());
+    tell_service_manager(NotifyState::Ready);
     let asked = signal.wait();
     tracing::info!(asked, "stopping");
+    tell_service_manager(NotifyState::Stopping);
     let withdrawn = withdraw_address(pool);
     http.stop();
     withdrawn.map(|()| asked)

@@ -6,6 +6,7 @@
 mod access;
 mod config;
 mod console;
+mod doctor;
 mod endpoints;
 mod engine_process;
 mod engine_service;
@@ -25,6 +26,7 @@ mod tls;
 
 pub use access::accounts::{Account, Accounts, Record, Thing};
 pub use config::parse_listen;
+pub use doctor::examine_host;
 pub use engine_process::{enter_cell, run_engine, run_keeper};
 pub use http::HttpServer;
 pub use listen::{Listen, LocalSocket};

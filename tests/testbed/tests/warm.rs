@@ -61,6 +61,12 @@ fn warm_copies_are_handed_out_and_replaced() {
     assert_eq!(refused("policy set test1 --warm 1"), "invalid_input");
     assert_eq!(refused("policy set shop --warm 1000"), "invalid_input");
 
+    // What is said about it, and when it goes, can be.
+    let line = "vdb provision test6 --from shop --warm --label pr=17 --expires 1h";
+    let said: Vdb = serde_json::from_value(run(&bed, line)).unwrap();
+    assert!(said.labels["pr"] == "17" && said.expires_at.is_some());
+    run(&bed, "vdb delete test6");
+
     // Others take their place; without any, one is made as ever.
     wait_for(&bed, 2);
     run(&bed, "policy set shop --warm 0");

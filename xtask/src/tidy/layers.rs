@@ -200,10 +200,30 @@ const TABLE: &[Row] = &[
         beside: &["offshoot-api", "offshoot-rig"],
         only: &["offshoot-types", "offshoot-os", "offshoot-domain", "offshoot-api", "offshoot-rig"],
     },
+    // An agent does what a user does, by the API alone.
+    Row {
+        name: "offshoot-mcp",
+        layer: 4,
+        beside: &["offshoot-api", "offshoot-client"],
+        only: &[
+            "offshoot-types",
+            "offshoot-os",
+            "offshoot-domain",
+            "offshoot-api",
+            "offshoot-client",
+        ],
+    },
     row(
         "offshoot-cli",
         4,
-        &["offshoot-api", "offshoot-client", "offshoot-server", "offshoot-demo", "offshoot-bench"],
+        &[
+            "offshoot-api",
+            "offshoot-client",
+            "offshoot-server",
+            "offshoot-demo",
+            "offshoot-bench",
+            "offshoot-mcp",
+        ],
     ),
     // Outside the product: may use anything, and nothing may use them.
     row("offshoot-testbed", 9, &[]),

@@ -17,6 +17,7 @@ pub enum VdbCommand {
     #[command(after_help = "Example:\n  offshoot vdb show dev --json")]
     Show(NameArgs),
     Connect(ConnectArgs),
+    Exec(ExecArgs),
     Set(Box<SetVdbArgs>),
     Logs(LogsArgs),
     /// Print what a VDB shows clients of other hosts, in PEM
@@ -189,6 +190,21 @@ pub struct ConnectArgs {
     /// Arguments for psql
     #[arg(last = true, value_name = "PSQL ARGS")]
     pub psql: Vec<std::ffi::OsString>,
+}
+
+/// Run a program with a VDB's address and password in its environment
+///
+/// Programs that know libpq take PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE, others DATABASE_URL. Neither shows in the
+/// list of processes. The exit code is the program's.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot vdb exec dev -- pg_dump --schema-only\n  \
+                        offshoot vdb exec dev -- npm test")]
+pub struct ExecArgs {
+    /// Its name
+    pub name: String,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// Open a newer (or any) moment of the parent under the same name, port and credentials

@@ -25,6 +25,9 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         }
         VdbCommand::Show(args) => show(session, &args.name),
         VdbCommand::Connect(args) => connect(session, &args),
+        VdbCommand::Exec(args) => {
+            psql::run_with(&session.client.show_vdb(&args.name)?, &args.command)
+        }
         VdbCommand::Set(args) => {
             let job = client.set_vdb(&args.name, &set_request(args.change))?;
             change(session, &args.name, args.job, job)

@@ -8,6 +8,7 @@ use crate::core::topic::Topic;
 use crate::following::Following;
 use crate::ground::custody::Custody;
 use crate::ground::paths::Paths;
+use crate::ground::pool_dir;
 use crate::housekeeping::leftovers;
 use crate::housekeeping::restart;
 use crate::housekeeping::takeover::{self, Survivors};
@@ -50,6 +51,7 @@ use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_os::{Clock, SystemClock, limits};
 use offshoot_types::{ErrorKind, Failure};
 use offshoot_workflow::{AbortAt, CrashPoints, Runner, Workflow};
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +66,22 @@ const CACHE_MIN: u64 = 16 << 20;
 const CAPACITY_MIN: u64 = 128 << 20;
 /// Room set aside for deletions on a file system that others have filled, in bytes.
 const BALLAST: u64 = 64 << 20;
+
+/// Whether an engine could open a pool in this directory, or make one. Changes nothing.
+///
+/// # Errors
+/// `InvalidInput` for one with other files in it, `HostUnprepared` for one that cannot be used.
+pub fn check_pool_dir(dir: &Path) -> Result<(), Failure> {
+    pool_dir::check(dir)
+}
+
+/// Whether this host can deliver datasets so.
+///
+/// # Errors
+/// `HostUnprepared`, with what is missing.
+pub fn check_delivery(delivery: &dyn Delivery) -> Result<(), Failure> {
+    delivery.check_host()
+}
 
 /// How to open an engine.
 #[derive(Clone)]

@@ -90,16 +90,15 @@ impl Vdbs<'_> {
         let name: ObjectName = request.name.parse()?;
         let owner = names::find(self.parts, &request.from)?;
         check_rights(&request)?;
+        let care = Care::default().changed(&request.care, self.parts.now())?;
         if request.warm {
             check_as_it_is(&request)?;
-            let user = request.user;
-            if let Some(job) = warm::submit_hand_out(self.parts, owner, &name, user, requested_ms)?
-            {
+            let wanted = warm::Wanted { name: &name, user: request.user, care: &care };
+            if let Some(job) = warm::submit_hand_out(self.parts, owner, wanted, requested_ms)? {
                 return Ok(job);
             }
         }
         room::check_takes_on(self.parts, "a new VDB")?;
-        let care = Care::default().changed(&request.care, self.parts.now())?;
         let input = provision::Input {
             vdb: self.parts.catalog.allocate::<Vdb>()?,
             name,
@@ -268,12 +267,13 @@ fn view(
     Ok(VdbView { uri, owner, moment, logical_bytes, unique_bytes, warnings, vdb })
 }
 
-/// A warm copy was made before anybody said how.
+/// A warm copy was made before anybody said how; what is said about it comes when it is handed out.
 fn check_as_it_is(request: &ProvisionRequest) -> Result<(), Failure> {
     let usual = ProvisionRequest {
         name: request.name.clone(),
         from: request.from.clone(),
         user: request.user,
+        care: request.care.clone(),
         warm: true,
         ..ProvisionRequest::default()
     };

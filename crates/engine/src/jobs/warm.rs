@@ -18,7 +18,17 @@ struct Input {
     vdb: VdbId,
     name: ObjectName,
     user: Option<UserId>,
+    /// Jobs from before this was kept have none.
+    #[serde(default)]
+    care: Care,
     requested_ms: u64,
+}
+
+/// Whose a warm copy is to be, and what is said about it.
+pub struct Wanted<'a> {
+    pub name: &'a ObjectName,
+    pub user: Option<UserId>,
+    pub care: &'a Care,
 }
 
 /// The workflow. Its one step is one transaction: a copy is handed out, or it is not.
@@ -39,10 +49,10 @@ pub fn copies_of(parts: &Parts, owner: Owner) -> Result<Vec<Vdb>, Failure> {
 pub fn submit_hand_out(
     parts: &Arc<Parts>,
     from: Owner,
-    name: &ObjectName,
-    user: Option<UserId>,
+    wanted: Wanted<'_>,
     requested_ms: u64,
 ) -> Result<Option<JobId>, Failure> {
+    let Wanted { name, user, care } = wanted;
     names::check_free(parts, name)?;
     for copy in copies_of(parts, from)? {
         let ready = copy.state == VdbState::Running
@@ -52,7 +62,8 @@ pub fn submit_hand_out(
             continue;
         }
         check_share(parts, user, copy.id)?;
-        let input = Input { vdb: copy.id, name: name.clone(), user, requested_ms };
+        let care = care.clone();
+        let input = Input { vdb: copy.id, name: name.clone(), user, care, requested_ms };
         let submission = Submission::new(JobKind::VdbHandOut, name, &input)
             .exclusive(format!("name:{name}"))
             .exclusive(copy.id)
@@ -92,12 +103,13 @@ pub fn submit_new(parts: &Arc<Parts>, parent: Parent) -> Result<JobId, Failure> 
 
 fn hand_out(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
-    let Input { vdb, name, user, requested_ms } = context.input()?;
+    let Input { vdb, name, user, care, requested_ms } = context.input()?;
     let (now, total_ms) = (parts.now(), parts.elapsed_ms().saturating_sub(requested_ms));
     parts.catalog.update::<Vdb>(vdb, |vdb| {
         // Repeated after a crash, it changes nothing more.
         if std::mem::take(&mut vdb.warm) {
             (vdb.name, vdb.owner, vdb.created_at) = (name.clone(), user, now);
+            vdb.care = care.clone();
             vdb.timings = Timings { total_ms, ..Timings::default() };
         }
     })?;

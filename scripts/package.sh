@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Makes a Debian package of a binary, for Debian 12, Ubuntu 24.04 and later.
+#
+#   scripts/package.sh [BINARY] [DIRECTORY] [OPTION OF dpkg-deb…]
+#
+# BINARY is target/release/offshoot, and the package goes to target, unless others are named. Prints its path. The binary is put in as it
+# is, without its records for debuggers. Manual and completions come from the binary itself.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+binary=${1:-target/release/offshoot}
+out=${2:-target}
+shift $(($# < 2 ? $# : 2))
+[ -x "$binary" ] || { echo "package: $binary is missing: make build" >&2; exit 1; }
+binary=$(realpath "$binary")
+
+version=$("$binary" --version | cut -d' ' -f2)
+architecture=$(dpkg --print-architecture)
+root=$(mktemp -d "${TMPDIR:-/tmp}/offshoot-package-XXXXXX")
+trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
+
+install -D -m 755 "$binary" "$root/usr/bin/offshoot"
+if command -v strip >/dev/null; then strip --strip-debug "$root/usr/bin/offshoot"; fi
+install -D -m 644 packaging/offshoot.service "$root/lib/systemd/system/offshoot.service"
+install -D -m 644 packaging/offshoot.conf "$root/etc/offshoot/offshoot.conf"
+install -D -m 644 LICENSE "$root/usr/share/doc/offshoot/copyright"
+install -d "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
+  "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d"
+"$binary" man "$root/usr/share/man/man1"
+gzip -9n "$root"/usr/share/man/man1/*.1
+"$binary" completions bash >"$root/usr/share/bash-completion/completions/offshoot"
+"$binary" completions zsh >"$root/usr/share/zsh/vendor-completions/_offshoot"
+"$binary" completions fish >"$root/usr/share/fish/vendor_completions.d/offshoot.fish"
+
+# The newest interface of the C library that it calls.
+glibc=$(grep -aoE 'GLIBC_2\.[0-9]+' "$binary" | sort -uV | tail -n 1)
+size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
+install -d "$root/DEBIAN"
+sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@SIZE@/$size/; s/@GLIBC@/${glibc#GLIBC_}/" \
+  packaging/debian/control.in >"$root/DEBIAN/control"
+echo /etc/offshoot/offshoot.conf >"$root/DEBIAN/conffiles"
+install -m 755 packaging/debian/postinst packaging/debian/prerm "$root/DEBIAN"
+package=$out/offshoot_${version}_${architecture}.deb
+dpkg-deb --root-owner-group "$@" --build "$root" "$package" >/dev/null
+printf '%s\n' "$package"

@@ -1,0 +1,179 @@
+//! What coding agents get by `offshoot mcp`, spoken to as they speak.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use offshoot_testbed::{Testbed, binary};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A version of the protocol that many agents speak.
+const PROTOCOL: &str = "2025-06-18";
+
+struct Agent {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    asked: u64,
+}
+
+impl Agent {
+    fn start(bed: &Testbed, options: &[&str]) -> Agent {
+        let mut child = Command::new(binary())
+            .arg("mcp")
+            .args(options)
+            .arg("--pool")
+            .arg(bed.engine.pool())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
+        let mut agent = Agent { child, input, output: BufReader::new(output), asked: 0 };
+        let client = json!({"name": "test", "version": "1"});
+        let hello = json!({"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client});
+        let answer = agent.ask("initialize", hello);
+        assert_eq!(answer["serverInfo"]["name"], "offshoot", "{answer}");
+        agent.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        agent
+    }
+
+    fn send(&mut self, message: Value) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has ended");
+            let mut answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == id {
+                return answer["result"].take();
+            }
+        }
+    }
+
+    fn tools(&mut self) -> Vec<String> {
+        let answer = self.ask("tools/list", json!({}));
+        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+        answer["tools"].as_array().unwrap().iter().map(name).collect()
+    }
+
+    /// What a tool returns, or why it refuses.
+    fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, String> {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let text = answer["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        if answer["isError"] == true {
+            return Err(text.to_owned());
+        }
+        Ok(serde_json::from_str(text).unwrap())
+    }
+
+    fn query(&mut self, vdb: &str, sql: &str) -> Result<Value, String> {
+        self.call("query", json!({"vdb": vdb, "sql": sql}))
+    }
+
+    /// Ends it as agents do: nothing more comes.
+    fn end(mut self) {
+        drop(self.input.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn an_agent_that_looks_cannot_write() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("dev", "shop", &[]).unwrap();
+    bed.open("dev").unwrap().execute("CREATE TABLE pets AS SELECT g AS id, 'pet ' || g AS name FROM generate_series(1, 300) g").unwrap();
+    let mut agent = Agent::start(&bed, &[]);
+    let tools = agent.tools();
+    assert!(tools.contains(&"query".to_owned()));
+    let changing =
+        ["provision_vdb", "execute", "take_snapshot", "rewind_vdb", "refresh_vdb", "delete_vdb"];
+    for tool in changing {
+        assert!(!tools.contains(&tool.to_owned()), "{tool} is offered");
+    }
+
+    let vdbs = agent.call("list_vdbs", json!({})).unwrap();
+    assert_eq!((&vdbs[0]["name"], vdbs[0].get("uri")), (&json!("dev"), None));
+    assert_eq!(agent.call("list_dsources", json!({})).unwrap()["dsources"][0]["name"], "shop");
+    assert!(agent.call("status", json!({})).unwrap()["vdbs"].as_u64() == Some(1));
+    assert!(
+        !agent.call("show_history", json!({"name": "shop"})).unwrap()["timeflows"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    assert!(agent.call("vdb_log", json!({"name": "dev"})).unwrap()["text"].is_string());
+    assert!(agent.call("show_history", json!({"name": "nobody"})).unwrap_err().contains("hint: "));
+
+    let answer = agent.query("dev", "SELECT id, name, NULL FROM pets ORDER BY id;").unwrap();
+    assert_eq!((answer["rows"].as_array().unwrap().len(), &answer["cut"]), (100, &json!(true)));
+    assert_eq!(answer["rows"][6], json!(["7", "pet 7", null]));
+    assert_eq!(agent.query("dev", "SHOW server_version_num").unwrap()["cut"], false);
+    assert!(
+        agent.query("dev", "EXPLAIN SELECT * FROM pets").unwrap()["row_count"].as_u64() > Some(0)
+    );
+    let attempts = [
+        "DELETE FROM pets",
+        "DELETE FROM pets RETURNING id",
+        "SELECT 1; DELETE FROM pets",
+        "COMMIT; DELETE FROM pets",
+        "COMMIT",
+        "WITH gone AS (DELETE FROM pets RETURNING id) SELECT * FROM gone",
+        "SET TRANSACTION READ WRITE",
+        "SELECT set_config('transaction_read_only', 'off', false)",
+        "EXPLAIN ANALYZE DELETE FROM pets",
+        "SELECT 1) ; DELETE FROM pets; SELECT (1",
+    ];
+    for sql in attempts {
+        assert!(agent.query("dev", sql).is_err(), "{sql}");
+    }
+    assert!(agent.query("dev", "SELEC 1").unwrap_err().contains("syntax error"));
+    assert_eq!(agent.query("dev", "SELECT count(*) FROM pets").unwrap()["rows"][0][0], "300");
+    agent.end();
+}
+
+#[test]
+fn an_agent_changes_what_it_has_made_and_nothing_else() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("dev", "shop", &[]).unwrap();
+    let mut agent = Agent::start(&bed, &["--allow-changes", "--expires", "2h"]);
+    let wanted =
+        json!({"name": "try", "from": "dev", "expires_in_hours": 48, "description": "an index"});
+    let made = agent.call("provision_vdb", wanted).unwrap();
+    assert_eq!((&made["state"], &made["labels"]["made-by"]), (&json!("running"), &json!("mcp")));
+    let vdb = bed.vdb("try").unwrap();
+    let kept = vdb.expires_at.unwrap().duration_since(vdb.created_at);
+    assert!(kept.as_secs() <= 7200 + 60, "it is kept for {kept}");
+    assert!(made["uri"].as_str().unwrap().contains(&format!(":{}/", vdb.port)));
+
+    let execute = |sql: &str| json!({"vdb": "try", "sql": sql});
+    let sql = "CREATE TABLE t (n int); INSERT INTO t VALUES (1), (2); SELECT sum(n) FROM t";
+    assert_eq!(agent.call("execute", execute(sql)).unwrap()["rows"], json!([["3"]]));
+    let snapshots = agent.call("take_snapshot", json!({"name": "try"})).unwrap();
+    let snapshot = snapshots["snapshots"][0]["id"].as_str().unwrap().to_owned();
+    agent.call("execute", execute("DROP TABLE t")).unwrap();
+    agent.call("rewind_vdb", json!({"name": "try", "snapshot": snapshot})).unwrap();
+    assert_eq!(agent.query("try", "SELECT count(*) FROM t").unwrap()["rows"][0][0], "2");
+    agent.call("refresh_vdb", json!({"name": "try"})).unwrap();
+    assert!(agent.query("try", "SELECT count(*) FROM t").is_err());
+
+    for (tool, arguments) in [
+        ("execute", json!({"vdb": "dev", "sql": "SELECT 1"})),
+        ("take_snapshot", json!({"name": "dev"})),
+        ("rewind_vdb", json!({"name": "dev"})),
+        ("refresh_vdb", json!({"name": "dev"})),
+        ("delete_vdb", json!({"name": "dev"})),
+    ] {
+        let refused = agent.call(tool, arguments).unwrap_err();
+        assert!(refused.contains("not made by this server"), "{tool}: {refused}");
+    }
+    agent.call("delete_vdb", json!({"name": "try"})).unwrap();
+    assert!(bed.vdb("try").is_err());
+    agent.end();
+}
