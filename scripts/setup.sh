@@ -50,6 +50,8 @@ if [ "$purpose" = test ]; then
   fi
   command -v python3 >/dev/null || missing+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+  # A test of the Python package runs them.
+  /usr/bin/python3 -c 'import pytest, psycopg2' 2>/dev/null || missing+=(python3-pytest python3-psycopg2)
   command -v ip >/dev/null || missing+=(iproute2)
   command -v c++ >/dev/null || missing+=(g++)
 fi

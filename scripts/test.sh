@@ -139,6 +139,8 @@ with_needs() { # a filter of the tests that need something, without those this m
   [ -z "${CI:-}" ] || [ -z "${lacks// /}" ] || return 1
   # Not everywhere can it be installed: see scripts/setup.sh.
   command -v chromium chromium-browser google-chrome >/dev/null && command -v node >/dev/null || lacks+=" browser"
+  /usr/bin/python3 -c 'import pytest, psycopg2' 2>/dev/null || lacks+=" pytest"
+  [ -n "$OFFSHOOT_TEST_PROMTOOL" ] || lacks+=" promtool"
   for what in $lacks; do
     echo "tests left out: this machine lacks $what" >&2
     filter+=" & not test(/\\bneeds_$what::/)"
@@ -172,6 +174,8 @@ if wanted tests || wanted needs || wanted attack; then
     OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 300 scripts/test-postgres.sh </dev/null)
   fi
   export OFFSHOOT_TEST_PG_BINS=${OFFSHOOT_TEST_PG_BINS-}
+  OFFSHOOT_TEST_PROMTOOL=$(timeout --kill-after=5 200 scripts/test-promtool.sh </dev/null)
+  export OFFSHOOT_TEST_PROMTOOL
   needs=$(with_needs) || { echo "in CI nothing may be left out"; exit 1; }
 fi
 # More than there are processors: the black-box tests mostly wait.

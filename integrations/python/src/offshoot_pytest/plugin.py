@@ -1,0 +1,105 @@
+"""Fixtures of pytest: a database for each test, module or session."""
+
+import re
+import uuid
+from typing import Callable, Iterator, Optional
+
+import pytest
+
+from .engine import Engine, OffshootError, Vdb
+
+# A VDB that nobody deletes, because its test was killed, goes by itself.
+EXPIRES = "1h"
+OPTIONS = {
+    "offshoot_from": "the dSource or VDB that databases are made from",
+    "offshoot_at": "the moment to open, as '2026-11-21 14:03:27+00'; the latest by default",
+    "offshoot_bookmark": "the bookmark to open",
+    "offshoot_pool": "the pool whose engine is asked",
+    "offshoot_server": "the engine's address, where it is elsewhere",
+    "offshoot_token_file": "a file with your token",
+    "offshoot_program": "the program; 'offshoot' by default",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("offshoot", "databases from an Offshoot engine")
+    for name, text in OPTIONS.items():
+        group.addoption("--" + name.replace("_", "-"), dest=name, default=None, help=text)
+        parser.addini(name, text)
+
+
+def _option(config: pytest.Config, name: str) -> Optional[str]:
+    return config.getoption(name) or config.getini(name) or None
+
+
+@pytest.fixture(scope="session")
+def offshoot_engine(pytestconfig: pytest.Config) -> Engine:
+    """The engine that databases come from."""
+    return Engine(
+        program=_option(pytestconfig, "offshoot_program") or "offshoot",
+        pool=_option(pytestconfig, "offshoot_pool"),
+        server=_option(pytestconfig, "offshoot_server"),
+        token_file=_option(pytestconfig, "offshoot_token_file"),
+    )
+
+
+def _provision(config: pytest.Config, engine: Engine, label: str) -> Vdb:
+    source = _option(config, "offshoot_from")
+    if not source:
+        raise pytest.UsageError("offshoot_from is not set: name a dSource or VDB in pytest's settings")
+    at, bookmark = _option(config, "offshoot_at"), _option(config, "offshoot_bookmark")
+    name = "t-" + uuid.uuid4().hex[:16]
+    options = ["--expires", EXPIRES, "--label", "made-by=pytest", "--description", label]
+    if at:
+        return engine.provision(name, source, [*options, "--at", at])
+    if bookmark:
+        return engine.provision(name, source, [*options, "--bookmark", bookmark])
+    # A copy that runs already, where the policy of the dSource keeps some (policy set --warm N).
+    return engine.provision(name, source, [*options, "--warm"])
+
+
+def _label(request: pytest.FixtureRequest) -> str:
+    return re.sub(r"[^ -~]", "?", request.node.nodeid)[:200]
+
+
+@pytest.fixture
+def offshoot_db(
+    request: pytest.FixtureRequest, pytestconfig: pytest.Config, offshoot_engine: Engine
+) -> Iterator[Vdb]:
+    """A database of this test alone."""
+    vdb = _provision(pytestconfig, offshoot_engine, _label(request))
+    yield vdb
+    offshoot_engine.delete(vdb.name)
+
+
+@pytest.fixture(scope="session")
+def offshoot_session_db(
+    request: pytest.FixtureRequest, pytestconfig: pytest.Config, offshoot_engine: Engine
+) -> Iterator[Vdb]:
+    """One database for all tests of a run that share it."""
+    vdb = _provision(pytestconfig, offshoot_engine, "a test run")
+    yield vdb
+    offshoot_engine.delete(vdb.name)
+
+
+@pytest.fixture
+def offshoot_branch(
+    request: pytest.FixtureRequest, offshoot_engine: Engine
+) -> Iterator[Callable[[Vdb], Vdb]]:
+    """Makes branches of a database, as it is at that time; they go at the end of the test."""
+    made = []
+
+    def branch(of: Vdb) -> Vdb:
+        name = "t-" + uuid.uuid4().hex[:16]
+        options = ["--expires", EXPIRES, "--label", "made-by=pytest", "--description", _label(request)]
+        made.append(name)
+        return offshoot_engine.provision(name, of.name, options)
+
+    yield branch
+    for name in made:
+        try:
+            offshoot_engine.delete(name)
+        except OffshootError as error:
+            # It was never made.
+            if error.code != "not_found":
+                raise
