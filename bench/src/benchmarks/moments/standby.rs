@@ -17,8 +17,6 @@ use std::time::Duration;
 const ROUNDS: u32 = 3;
 /// Longest load of a round: the log of longer ones would have a recovery point in it whatever the policy says.
 const ROUND_MAX: Duration = Duration::from_secs(30);
-/// Load that makes a recovery point.
-const POINT_LOAD: Duration = Duration::from_secs(5);
 /// Longest that the engine may take to make it, or to come to rest.
 const WAIT_SECONDS_MAX: u64 = 300;
 /// What the engine's processor time is looked at for, and what of it is rest.
@@ -107,7 +105,7 @@ fn compare_replay(
 ) -> Result<()> {
     let (mut clone, mut plain) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        let from = begin_round(stage, standby, arguments, record)?;
+        let from = begin_round(stage, standby, arguments)?;
         load(stage, arguments, (arguments.time() / 10).min(ROUND_MAX), record)?;
         wait_for_log(stage)?;
         stage.engine.command(["dsource", "pause", "prod"])?;
@@ -131,16 +129,24 @@ fn compare_replay(
 
 /// Has the engine make a recovery point, and none after it; the standby begins at a checkpoint soon after that. Bytes of
 /// log up to there.
-fn begin_round(
-    stage: &Stage,
-    standby: &mut Standby,
-    arguments: &Arguments,
-    record: &mut Record,
-) -> Result<u64> {
+fn begin_round(stage: &Stage, standby: &mut Standby, arguments: &Arguments) -> Result<u64> {
+    stage.engine.command(["policy", "set", "prod", "--open-within", "1s"])?;
+    let limit = Duration::from_secs(WAIT_SECONDS_MAX);
+    let running = arguments.load.start(&stage.source, limit, arguments.setting.seed)?;
+    let made = wait_for_point(stage);
+    running.abort();
+    made?;
+    stage.engine.command(["policy", "set", "prod", "--open-within", "1h"])?;
+    stage.source.connect("postgres")?.execute("CHECKPOINT")?;
+    let from = log_bytes(&stage.source)?;
+    standby.catch_up(&stage.source)?;
+    Ok(from)
+}
+
+/// Waits until there is a recovery point after where the source is now.
+fn wait_for_point(stage: &Stage) -> Result<()> {
     let source = stage.source.connect("postgres")?;
     let begin = source.text("SELECT pg_current_wal_lsn()")?;
-    stage.engine.command(["policy", "set", "prod", "--open-within", "1s"])?;
-    load(stage, arguments, POINT_LOAD, record)?;
     let deadline = SystemClock.elapsed() + Duration::from_secs(WAIT_SECONDS_MAX);
     loop {
         let list: TimeflowList = stage.engine.ask(["timeflow", "show", "prod"])?;
@@ -148,16 +154,11 @@ fn begin_round(
         let newest = points.filter_map(|one| one.lsn).next_back();
         let newest = newest.unwrap_or_else(|| "0/0".to_owned());
         if source.number(&format!("SELECT ('{newest}'::pg_lsn > '{begin}')::int"))? == 1 {
-            break;
+            return Ok(());
         }
         ensure!(SystemClock.elapsed() < deadline, "the engine makes no recovery point");
         SystemClock.sleep(Duration::from_millis(200));
     }
-    stage.engine.command(["policy", "set", "prod", "--open-within", "1h"])?;
-    source.execute("CHECKPOINT")?;
-    let from = log_bytes(&stage.source)?;
-    standby.catch_up(&stage.source)?;
-    Ok(from)
 }
 
 /// Loads the source for a while.
