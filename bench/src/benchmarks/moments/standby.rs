@@ -103,13 +103,14 @@ fn compare_replay(
     arguments: &Arguments,
     record: &mut Record,
 ) -> Result<()> {
-    let (mut clone, mut plain) = (Vec::new(), Vec::new());
+    let (mut clone, mut plain, mut round_mb) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let from = begin_round(stage, standby, arguments)?;
         load(stage, arguments, (arguments.time() / 10).min(ROUND_MAX), record)?;
         wait_for_log(stage)?;
         stage.engine.command(["dsource", "pause", "prod"])?;
         let log_mb = megabytes(log_bytes(&stage.source)?.saturating_sub(from));
+        round_mb.push(log_mb);
         let mut replay_plain = || anyhow::Ok(plain.push(log_mb / standby.catch_up(&stage.source)?));
         if round % 2 == 0 {
             replay_plain()?;
@@ -122,6 +123,7 @@ fn compare_replay(
     }
     let figures = &mut record.figures;
     figures.at_least("replay_clone_to_standby", paired_ratio(&clone, &plain), REPLAY_GOAL);
+    figures.note("replay_log_mb", round_mb);
     figures.note("replay_clone_mb_per_s", clone);
     figures.note("replay_standby_mb_per_s", plain);
     Ok(())
