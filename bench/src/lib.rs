@@ -19,12 +19,14 @@ mod limits;
 mod observer;
 mod order_entry;
 mod pair;
+mod processor_time;
 mod record;
 mod report;
 mod seed;
 mod server;
 mod setting;
 mod stage;
+mod standby;
 mod statistics;
 mod volume;
 

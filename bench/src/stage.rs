@@ -4,7 +4,8 @@ use crate::figures::millis;
 use crate::order_entry::{FillPlan, Filled, fill};
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, JobList, JobStep, PoolStatus, Snapshot, Vdb};
-use offshoot_os::{Clock, SystemClock, process};
+use offshoot_os::process::{self, ProcessId};
+use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest};
 use std::time::Duration;
 
@@ -46,9 +47,18 @@ impl Stage {
     /// # Errors
     /// What the server says.
     pub fn fill(&self, scale: f64, seed: u64) -> Result<Filled> {
-        let uri = self.source.superuser_uri("postgres");
-        let connections = std::thread::available_parallelism().map_or(2, |count| count.get() * 2);
-        fill(&FillPlan { uri, scale, seed, connections: connections as u32 })
+        fill_source(&self.source, scale, seed)
+    }
+
+    /// The engine and all processes that work in its pool or name it.
+    pub fn engine_processes(&self) -> Vec<ProcessId> {
+        let pool = self.engine.pool();
+        let named = pool.to_string_lossy();
+        let of_pool = |process: &ProcessId| {
+            process.cwd().is_some_and(|cwd| cwd.starts_with(pool))
+                || process.arguments().iter().any(|argument| argument.contains(&*named))
+        };
+        self.scratch.processes().into_iter().filter(of_pool).collect()
     }
 
     /// Links the source; seconds it took.
@@ -187,4 +197,23 @@ impl Stage {
 pub fn source_options(scale: u32, settings: &[(&str, &str)]) -> Result<SourceOptions> {
     let settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into()));
     Ok(SourceOptions { bin_dir: find_newest()?, scale, settings: settings.collect() })
+}
+
+/// Fills any source with order entry.
+///
+/// # Errors
+/// What the server says.
+pub fn fill_source(source: &Source, scale: f64, seed: u64) -> Result<Filled> {
+    let uri = source.superuser_uri("postgres");
+    let connections = std::thread::available_parallelism().map_or(2, |count| count.get() * 2);
+    fill(&FillPlan { uri, scale, seed, connections: connections as u32 })
+}
+
+/// How much log a source has written, in bytes.
+///
+/// # Errors
+/// What the server says.
+pub fn log_bytes(source: &Source) -> Result<u64> {
+    let position = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint";
+    Ok(source.connect("postgres")?.number(position)?.unsigned_abs())
 }

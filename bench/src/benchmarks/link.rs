@@ -88,7 +88,7 @@ fn until_ready(stage: &Stage, repeats: u32) -> Result<(f64, Vec<f64>)> {
 
 /// Makes a plain base backup in `data` of a directory, made durable as the tool does by default; the directory
 /// and the seconds it took.
-pub(super) fn base_backup(stage: &Stage, name: &str, more: &[&str]) -> Result<(PathBuf, f64)> {
+pub fn base_backup(stage: &Stage, name: &str, more: &[&str]) -> Result<(PathBuf, f64)> {
     let copy = stage.source.make_directory(name)?;
     let spec = stage
         .source

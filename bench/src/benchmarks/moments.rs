@@ -1,63 +1,80 @@
-//! Whether any second of a stretch of load opens, holds what it should, and how long that takes.
+//! Whether any second of a stretch of load opens, holds what it should, how long that takes and what it costs.
 
-use super::{engine_options, provision};
-use crate::figures::millis;
+mod checkpoints;
+mod history;
+mod links;
+mod load;
+mod openings;
+mod standby;
+mod warm;
+
+use super::engine_options;
 use crate::record::Record;
 use crate::setting::Setting;
-use crate::stage::{CHECKPOINTS, Stage};
-use crate::statistics::quantile;
-use anyhow::{Context, Result, ensure};
-use offshoot_api::ProvisionTimings;
-use offshoot_os::{Clock, SystemClock, random_bytes};
-use offshoot_rig::{Database, History, Writer};
+use crate::stage::Stage;
+use anyhow::Result;
+use load::Load;
 use std::time::Duration;
 
 /// Ten times the log between checkpoints that the defaults allow.
 const RARE_CHECKPOINTS: [(&str, &str); 2] =
     [("checkpoint_timeout", "1h"), ("max_wal_size", "16GB")];
-/// As fast as it goes.
-const HEAVY: &[&str] = &["--client=8", "--jobs=2", "--time=100000", "--no-vacuum"];
-/// What the latest moment may take beside the load, in milliseconds.
-const LATEST_MS_GOAL: f64 = 3_000.0;
-/// What any moment may take: half of them, and 95 of 100.
-const OPEN_P50_MS_GOAL: f64 = 1_500.0;
-const OPEN_P95_MS_GOAL: f64 = 3_000.0;
 
-/// What the source is loaded with, by pgbench.
+/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Load {
-    /// Two clients, 100 transactions a second
-    Steady,
-    /// Eight clients, as many as the source takes
-    Heavy,
+enum Measure {
+    /// Random moments of the load, and the latest moment beside it
+    Openings,
+    /// The same of two sources, loaded one after the other: one with PostgreSQL's usual checkpoints, one with rare ones.
+    /// Their random moments are opened in turn
+    Checkpoints,
+    /// Random moments of a week, made small: the policy keeps log for four fifths of --minutes (7 days) and all snapshots
+    /// for a seventh of that (1 day), so that retention has thinned out and cut off what is older
+    History,
+    /// Processor time of the engine while it follows the load, and replay in a clone after it, against a plain standby of
+    /// the same source in the same time
+    Standby,
+    /// Warm copies beside the load: handed out, to the first answer
+    Warm,
+    /// Links beside the load: a VDB of the link's own moment, from the link's end to the first answer
+    Links,
 }
 
 /// Open random seconds of a stretch of load: does each open, is it right, how long does it take
 ///
-/// Beside the load the latest moment is opened: it must hold every commit that was acknowledged before it was asked for.
+/// A moment must hold every commit that was acknowledged before it and none that was begun after it; the latest one
+/// every commit that was acknowledged before it was asked for.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Examples:\n  offshoot bench moments --minutes 2 --moments 10\n  \
                         offshoot bench moments --load heavy --minutes 10 --scale 50\n  \
-                        offshoot bench moments --load heavy --rare-checkpoints")]
+                        offshoot bench moments --load orders --minutes 10 --scale 50\n  \
+                        offshoot bench moments --load heavy --measure checkpoints --minutes 10\n  \
+                        offshoot bench moments --load heavy --measure history --minutes 60\n  \
+                        offshoot bench moments --load heavy --measure standby --minutes 5\n  \
+                        offshoot bench moments --load heavy --measure warm --minutes 5\n  \
+                        offshoot bench moments --measure links --moments 5 --scale 670")]
 pub struct Arguments {
+    /// What is measured
+    #[arg(long, value_enum, default_value_t = Measure::Openings)]
+    measure: Measure,
     /// What the source is loaded with
     #[arg(long, value_enum, default_value_t = Load::Steady)]
     load: Load,
-    /// Have the source make a checkpoint an hour, or after 16 GB of log, instead of PostgreSQL's defaults
+    /// Have the source make a checkpoint an hour, or after 16 GB of log, instead of PostgreSQL's defaults (openings)
     #[arg(long)]
     rare_checkpoints: bool,
-    /// Openings of the latest moment beside the load, spread over it
+    /// Openings of the latest moment beside the load, spread over it (openings, checkpoints)
     #[arg(long, value_name = "N", default_value_t = 10)]
     latest: u32,
 
-    /// Length of the load
+    /// Length of the load; warm copies and links end when --moments are done
     #[arg(long, value_name = "N", default_value_t = 15.0)]
     minutes: f64,
-    /// Random moments opened
+    /// Random moments opened, copies handed out, or links
     #[arg(long, value_name = "N", default_value_t = 50)]
     moments: u32,
-    /// pgbench scale of the source
+    /// Size of the source: pgbench's scale, about 15 MB each, or as much of order entry
     #[arg(long, value_name = "N", default_value_t = 20)]
     scale: u32,
     #[command(flatten)]
@@ -66,78 +83,27 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
-    let checkpoints = if arguments.rare_checkpoints { RARE_CHECKPOINTS } else { CHECKPOINTS };
-    let stage = Stage::start(&engine_options(&arguments.setting)?, arguments.scale, &checkpoints)?;
-    let mut record = Record::begin("moments", arguments, stage.scratch.path())?;
-    stage.link("prod")?;
-    let writer = stage.source.start_writes(Duration::from_millis(100));
-    let mut load = match arguments.load {
-        Load::Steady => provision::start_load(&stage.source)?,
-        Load::Heavy => stage.source.pgbench(HEAVY).die_with_parent(true).spawn()?,
-    };
-    let end = SystemClock.elapsed() + Duration::from_secs_f64(arguments.minutes * 60.0);
-    let latest = open_latest(&stage, &writer, arguments.latest, end);
-    SystemClock.sleep(end.saturating_sub(SystemClock.elapsed()));
-    load.kill_group();
-    let history = writer.stop();
-    let latest_ms = latest?;
-
-    let (mut right, mut took_ms) = (0, Vec::new());
-    for _ in 0..arguments.moments {
-        let began = SystemClock.elapsed();
-        match open_one(&stage, &history) {
-            Ok(()) => right += 1,
-            Err(error) => eprintln!("  {error:#}"),
-        }
-        took_ms.push(millis(SystemClock.elapsed() - began));
-        // Already gone if it could not be made.
-        let _ = stage.engine.command(["vdb", "delete", "then"]);
+    match arguments.measure {
+        Measure::Openings => openings::run(arguments),
+        Measure::Checkpoints => checkpoints::run(arguments),
+        Measure::History => history::run(arguments),
+        Measure::Standby => standby::run(arguments),
+        Measure::Warm => warm::run(arguments),
+        Measure::Links => links::run(arguments),
     }
-    let figures = &mut record.figures;
-    figures.note("load_minutes", arguments.minutes);
-    figures.at_least("opened_and_right", f64::from(right), f64::from(arguments.moments));
-    if !latest_ms.is_empty() {
-        figures.at_most("latest_p50_ms", quantile(&latest_ms, 0.5), LATEST_MS_GOAL);
-        figures.note("latest_ms", latest_ms);
-    }
-    figures.at_most("open_p50_ms", quantile(&took_ms, 0.5), OPEN_P50_MS_GOAL);
-    figures.at_most("open_p95_ms", quantile(&took_ms, 0.95), OPEN_P95_MS_GOAL);
-    figures.note("open_ms", took_ms);
-    Ok(record)
 }
 
-/// Opens the latest moment now and then until `end`; milliseconds each took.
-fn open_latest(stage: &Stage, writer: &Writer, times: u32, end: Duration) -> Result<Vec<f64>> {
-    let mut took_ms = Vec::new();
-    let pause = end.saturating_sub(SystemClock.elapsed()) / (times + 1);
-    for _ in 0..times {
-        SystemClock.sleep(pause);
-        let acknowledged = writer.history().last_value();
-        let began = SystemClock.elapsed();
-        let vdb = stage.provision("now", "prod", &[])?;
-        let took = millis(SystemClock.elapsed() - began);
-        let ProvisionTimings { recover_ms, start_ms, .. } = vdb.timings;
-        eprintln!("  the latest: {took:.0} ms, recovery {recover_ms}, start {start_ms}");
-        took_ms.push(took);
-        let held = Database::connect(&vdb.uri)?.number("SELECT value FROM tick_now")?;
-        ensure!(held >= acknowledged, "the latest moment holds {held}, not {acknowledged}");
-        stage.engine.command(["vdb", "delete", "now"])?;
+impl Arguments {
+    /// An engine, and a source with the data of the load.
+    fn stage(&self, settings: &[(&str, &str)]) -> Result<(Stage, Record)> {
+        let engine = engine_options(&self.setting)?;
+        let stage = Stage::start(&engine, self.load.pgbench_scale(self.scale), settings)?;
+        let record = Record::begin("moments", self, stage.scratch.path())?;
+        self.load.fill(&stage.source, self.scale, self.setting.seed)?;
+        Ok((stage, record))
     }
-    Ok(took_ms)
-}
 
-/// Opens one random moment between two writes and asks it for its value.
-fn open_one(stage: &Stage, history: &History) -> Result<()> {
-    let count = history.ticks().len() as u64;
-    ensure!(count > 2, "the source took no writes");
-    let index = u64::from_le_bytes(random_bytes::<8>()) % (count - 2);
-    let tick = history.ticks()[index as usize];
-    let moment = history.moment_of(tick.value).context("a gap between two writes")?;
-    let vdb = stage.provision("then", "prod", &["--at", &moment.to_string()])?;
-    let db = Database::connect(&vdb.uri)?;
-    let held = db.number("SELECT value FROM tick_now")?;
-    ensure!(held == tick.value, "at {moment}: holds {held}, not {}", tick.value);
-    let rows = db.number("SELECT count(*) FROM ticks")?;
-    ensure!(rows == tick.value, "at {moment}: {rows} rows, not {}", tick.value);
-    Ok(())
+    fn time(&self) -> Duration {
+        Duration::from_secs_f64(self.minutes * 60.0)
+    }
 }

@@ -172,14 +172,8 @@ pub fn at_once(stage: &Stage, from: &str, snapshot: &str, count: u32) -> Result<
 
 /// Memory of the engine and of all processes of its pool; shared memory counts once.
 fn memory_of_engine(stage: &Stage) -> u64 {
-    let pool = stage.engine.pool();
-    let named = pool.to_string_lossy();
-    let processes = stage.scratch.processes().into_iter().filter(|process| {
-        process.cwd().is_some_and(|cwd| cwd.starts_with(pool))
-            || process.arguments().iter().any(|argument| argument.contains(&*named))
-    });
     // One that has just ended takes nothing.
-    processes.map(|process| proportional_bytes(process.pid).unwrap_or(0)).sum()
+    stage.engine_processes().iter().map(|one| proportional_bytes(one.pid).unwrap_or(0)).sum()
 }
 
 /// The same once it no longer falls: memory that starting servers took for a moment has been freed.

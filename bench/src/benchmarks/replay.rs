@@ -1,20 +1,18 @@
 //! How fast log is replayed: by the staging of a dSource, and by a plain standby of the same source.
 
+use super::engine_options;
 use super::load::observe_blocking;
-use super::{engine_options, link::base_backup};
 use crate::driver::LoadPlan;
 use crate::figures::megabytes;
 use crate::order_entry::Mix;
 use crate::record::Record;
-use crate::server::Server;
 use crate::setting::{Setting, SourceData};
-use crate::stage::{CHECKPOINTS, Stage};
+use crate::stage::{CHECKPOINTS, Stage, log_bytes};
+use crate::standby::{KEPT_LOG, Standby};
 use crate::statistics::median;
 use anyhow::{Result, ensure};
 use offshoot_os::process;
 use offshoot_os::{Clock, SystemClock};
-use offshoot_rig::Database;
-use std::path::Path;
 use std::time::Duration;
 
 /// Users of the source.
@@ -46,27 +44,25 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
-    let mut settings = CHECKPOINTS.to_vec();
-    // The standby has no slot.
-    settings.push(("wal_keep_size", "64GB"));
+    let settings = [&CHECKPOINTS[..], &[KEPT_LOG]].concat();
     let (data, setting) = (&arguments.data, &arguments.setting);
     let stage = Stage::start(&engine_options(setting)?, data.pgbench_scale(), &settings)?;
     let mut record = Record::begin("replay", arguments, stage.scratch.path())?;
     data.fill(&stage, setting.seed)?;
     stage.link("prod")?;
     stage.ready_snapshot("prod")?;
-    let standby = base_backup(&stage, "standby", &["--write-recovery-conf"])?.0.join("data");
-    catch_up_standby(&stage, &standby)?;
+    let mut standby = Standby::make(&stage)?;
+    standby.catch_up(&stage.source)?;
     stage.engine.command(["dsource", "pause", "prod"])?;
     let (mut log_mb, mut staging, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..arguments.repeats {
         log_mb.push(write(&stage, arguments)?);
         if round % 2 == 0 {
-            plain.push(catch_up_standby(&stage, &standby)?);
+            plain.push(standby.catch_up(&stage.source)?);
         }
         staging.push(catch_up_staging(&stage)?);
         if round % 2 == 1 {
-            plain.push(catch_up_standby(&stage, &standby)?);
+            plain.push(standby.catch_up(&stage.source)?);
         }
     }
     let figures = &mut record.figures;
@@ -81,14 +77,12 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
 
 /// Writes to the source; megabytes of its log.
 fn write(stage: &Stage, arguments: &Arguments) -> Result<f64> {
-    let db = stage.source.connect("postgres")?;
-    let position = || db.number("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint");
-    let before = position()?;
+    let before = log_bytes(&stage.source)?;
     match arguments.data.pgbench {
         Some(_) => write_pgbench(stage, arguments.seconds)?,
         None => write_orders(stage, arguments)?,
     }
-    Ok(megabytes(position()?.saturating_sub(before).unsigned_abs()))
+    Ok(megabytes(log_bytes(&stage.source)?.saturating_sub(before)))
 }
 
 fn write_pgbench(stage: &Stage, seconds: u32) -> Result<()> {
@@ -114,23 +108,5 @@ fn catch_up_staging(stage: &Stage) -> Result<f64> {
     stage.engine.command_within(["dsource", "sync", "prod"], &[], limit)?;
     let seconds = (SystemClock.elapsed() - began).as_secs_f64();
     stage.engine.command(["dsource", "pause", "prod"])?;
-    Ok(seconds)
-}
-
-/// Seconds the standby takes from its start until it has replayed what the source has flushed.
-fn catch_up_standby(stage: &Stage, directory: &Path) -> Result<f64> {
-    let target = stage.source.connect("postgres")?.text("SELECT pg_current_wal_flush_lsn()")?;
-    let began = SystemClock.elapsed();
-    let server = Server::spawn(&stage.source, directory, [])?;
-    server.wait_ready()?;
-    let db = Database::connect(server.uri())?;
-    let behind = format!("SELECT (pg_last_wal_replay_lsn() < '{target}')::int");
-    while db.number(&behind)? == 1 {
-        let waited = (SystemClock.elapsed() - began).as_secs();
-        ensure!(waited < CATCH_UP_SECONDS_MAX, "the standby does not reach {target}");
-        SystemClock.sleep(Duration::from_millis(20));
-    }
-    let seconds = (SystemClock.elapsed() - began).as_secs_f64();
-    server.stop()?;
     Ok(seconds)
 }
