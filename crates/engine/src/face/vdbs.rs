@@ -15,7 +15,7 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{
-    Care, CareChange, Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb,
+    Care, CareChange, Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb, VdbState,
 };
 use offshoot_os::bounded_log;
 use offshoot_os::cgroup::Group;

@@ -652,9 +652,9 @@ impl EngineService for Guard {
     }
 
     fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
-        let Some(user) = self.developer() else {
+        if self.developer().is_none() {
             return self.began(self.service.delete_bookmark(name)?);
-        };
+        }
         let bookmark = self.show_bookmark(name)?;
         self.own(&bookmark.object)?;
         self.began(self.service.delete_bookmark(&bookmark.id.to_string())?)
