@@ -81,6 +81,10 @@ pub struct Vdb {
     pub keep_source_logins: bool,
     /// Whether foreign servers of the source have their addresses and passwords on it.
     pub keep_foreign_servers: bool,
+    /// What of its source is not in it, so that nothing leads back there; one line each.
+    #[serde(default)]
+    #[schema(example = json!(["logins of roles: app, report", "subscriptions: shop.feed"]))]
+    pub removed: Vec<String>,
     /// The ports of other hosts that it may connect to.
     #[serde(default)]
     #[schema(value_type = Vec<String>, example = json!(["db.example.com:5432"]))]

@@ -71,7 +71,8 @@ impl From<Error> for Failure {
             ),
             Error::NoKey(_) => (
                 ErrorKind::HostUnprepared,
-                "bring the key file back from where it is kept safe, or name it with --secret-key",
+                "bring the key file back from where it is kept safe, or name it with --secret-key; if it is lost for good, \
+                 start the engine once with --forget-secrets",
             ),
             Error::Damaged(_) => {
                 (ErrorKind::DataDamaged, "restore catalog.db of the pool from a backup")

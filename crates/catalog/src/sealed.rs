@@ -73,6 +73,19 @@ pub fn seal_all(sql: &Connection, keys: &Keyring) -> Result<Vec<String>, Error> 
     Ok(damaged)
 }
 
+/// Removes what is sealed with other keys than these; returns the names of the secrets.
+pub fn forget_others(sql: &Connection, keys: &Keyring) -> Result<Vec<String>, Error> {
+    let mut gone = Vec::new();
+    for id in keys_of(sql)?.iter().filter(|id| keys.find(id).is_none()) {
+        let mut query = sql.prepare("DELETE FROM sealed WHERE key = ?1 RETURNING name")?;
+        let names = query.query_map([id.as_str()], |row| row.get::<_, String>(0))?;
+        gone.extend(names.collect::<Result<Vec<_>, _>>()?);
+    }
+    gone.retain(|name| name != CHECK);
+    gone.sort();
+    Ok(gone)
+}
+
 /// Writes the log back into the file and empties it.
 pub fn truncate_log(db: &Connection) -> Result<(), Error> {
     let busy: i64 = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;

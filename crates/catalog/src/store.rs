@@ -120,6 +120,26 @@ impl Catalog {
         if migration::is_sealed(&db)? { sealed::keys_of(&db) } else { Ok(Vec::new()) }
     }
 
+    /// Removes from a catalog that nobody has open the secrets that none of these keys opens, and returns their names.
+    /// They cannot be brought back.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`]; nothing is removed then.
+    pub fn forget_closed(path: &Path, keys: &Keyring) -> Result<Vec<String>, Error> {
+        let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        db.busy_timeout(PATIENCE)?;
+        db.pragma_update(None, "synchronous", "FULL")?;
+        // A key that is found after all must not find what was sealed with it.
+        db.pragma_update(None, "secure_delete", "ON")?;
+        if !migration::is_sealed(&db)? {
+            return Ok(Vec::new());
+        }
+        let change = db.transaction()?;
+        let gone = sealed::forget_others(&change, keys)?;
+        change.commit()?;
+        Ok(gone)
+    }
+
     /// Opens the catalog of a pool that nobody has open, read-only. Its secrets stay closed.
     ///
     /// # Errors

@@ -236,6 +236,10 @@ pub struct ServeArgs {
     /// OFFSHOOT_SECRET_KEY_FILE] [default: one made outside of the pool]
     #[arg(long, overrides_with = "secret_key", value_name = "FILE")]
     pub secret_key: Option<PathBuf>,
+    /// Open a pool whose key of the secrets is lost for good: forget what was sealed with it. VDBs keep their passwords, but
+    /// the engine no longer knows them; those of sources have to be given again
+    #[arg(long)]
+    pub forget_secrets: bool,
     /// Encrypt everything in a new pool; without the key of its secrets it cannot be opened
     #[arg(long)]
     pub encrypt: bool,

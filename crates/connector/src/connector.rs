@@ -53,6 +53,15 @@ pub trait Connector: Send + Sync {
     /// `InvalidInput`.
     fn parse_source(&self, uri: &str, secret: Option<Secret>) -> Result<SourceUri, Failure>;
 
+    /// What of the engine's own host a user's URI would have it use to get in: a socket, a key. Users of other hosts
+    /// have none of these.
+    ///
+    /// # Errors
+    /// `InvalidInput`.
+    fn local_ways(&self, _uri: &str) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
+    }
+
     /// A source to talk to, by the URI that [`Connector::parse_source`] returned. Nothing is connected yet.
     ///
     /// # Errors

@@ -61,7 +61,7 @@ pub use masking::{
 pub use point::{PointMaker, RecoveryPoint};
 pub use registry::Registry;
 pub use server::{
-    Grant, Network, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode, TiesCut,
+    Grant, Granted, Network, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode,
     VdbOptions,
 };
 pub use source::{CheckedSource, Copied, CopyRequest, Source, SourceUri, StreamRequest};

@@ -2,7 +2,7 @@
 
 use crate::{DataDir, LogTarget, ReceivedLog};
 use jiff::Timestamp;
-use offshoot_domain::{Exposure, Secret};
+use offshoot_domain::{Exposure, Secret, TiesCut};
 use offshoot_os::process::ProcessId;
 use offshoot_types::{Failure, LogPosition, Remote};
 use std::any::Any;
@@ -148,13 +148,13 @@ impl Grant {
     }
 }
 
-/// What was done so that a copy cannot reach its source.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TiesCut {
-    /// What was cut, one line each, for people.
-    pub cut: Vec<String>,
-    /// What could not be looked at, and why.
-    pub warnings: Vec<String>,
+/// A VDB that its users may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// The database that its URI opens.
+    pub database: String,
+    /// What of the source is not in it; none where its image does not tell, as of one that users had before.
+    pub ties: Option<TiesCut>,
 }
 
 /// A server that the engine started or found again. Dropping it leaves it running. All methods may be called
@@ -194,12 +194,11 @@ pub trait Server: Any + Send + Sync {
     /// If the server cannot do it; nobody may get the copy then.
     fn cut_ties(&self) -> Result<TiesCut, Failure>;
 
-    /// As [`Server::wait_ready`]; then gives a VDB to its users. Returns the name of the database that its URI
-    /// opens.
+    /// As [`Server::wait_ready`]; then gives a VDB to its users.
     ///
     /// # Errors
     /// As there, and if the server cannot do it.
-    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure>;
+    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<Granted, Failure>;
 
     /// Writes everything to its files, so that the room of its log is freed.
     ///

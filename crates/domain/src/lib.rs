@@ -59,4 +59,4 @@ pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};
 pub use units::{format_duration, format_size, parse_duration, parse_size};
 pub use user::{AccessToken, Role, User};
-pub use vdb::{Opened, Timings, Vdb, VdbState};
+pub use vdb::{Opened, TiesCut, Timings, Vdb, VdbState};

@@ -62,6 +62,16 @@ pub struct Timings {
     pub start_ms: u64,
 }
 
+/// What was done so that a copy cannot reach its source.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TiesCut {
+    /// What was cut, one line each, for people.
+    pub cut: Vec<String>,
+    /// What could not be looked at, and why.
+    pub warnings: Vec<String>,
+}
+
 /// A writable virtual database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vdb {
@@ -106,6 +116,9 @@ pub struct Vdb {
     /// Whether the source's foreign servers stay, with the passwords for them.
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// What of its source is not in it; nothing for those of earlier releases.
+    #[serde(default)]
+    pub ties: TiesCut,
     /// How other hosts reach it; none: not at all.
     #[serde(default)]
     pub exposure: Option<Exposure>,

@@ -26,7 +26,7 @@ use crate::recovery::{self, Target, Timeline};
 use crate::rounds::{self, Point};
 use crate::server::{ServerSpec as LaunchSpec, adopt, start_vacated, stop_leftover, vacate};
 use crate::settle::VDB_ROLE;
-use crate::source::{Password, Source as SourceLogin};
+use crate::source::{Password, Source as SourceLogin, SourceAddress};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
     Connector, DataDir, Differ, ImageChecker, Inquirer, Layout, Masker, PointMaker, ReceivedLog,
@@ -107,6 +107,10 @@ impl Connector for Postgres {
         let source = SourceLogin::parse(uri, given)?;
         let secret = source.password.map(|password| Secret::new(password.expose()));
         Ok(SourceUri { uri: source.address.to_string(), secret })
+    }
+
+    fn local_ways(&self, uri: &str) -> Result<Vec<String>, Failure> {
+        Ok(SourceAddress::parse(uri)?.0.local_ways())
     }
 
     fn source(&self, uri: &SourceUri) -> Result<Box<dyn Source>, Failure> {

@@ -79,10 +79,13 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
         ..SettleReport::default()
     };
     let passwords = "SELECT rolname FROM pg_catalog.pg_authid WHERE rolpassword IS NOT NULL";
+    let slots = "SELECT slot_name FROM pg_catalog.pg_replication_slots WHERE NOT active";
     let mut found = Secrets {
         logins: report.disabled_logins.clone(),
         passwords: session.query_column(passwords, TIMEOUT)?,
-        foreign: Vec::new(),
+        subscriptions: report.disabled_subscriptions.clone(),
+        slots: session.query_column(slots, TIMEOUT)?,
+        ..Secrets::default()
     };
     report.warnings.extend(handover::hand_over_databases(&mut session)?);
     for (database, inside) in databases::in_each(server, &mut session, settle_inside)? {
@@ -94,6 +97,7 @@ pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Fa
             found.foreign.push(database);
         }
     }
+    (found.unscheduled, found.warnings) = (report.unscheduled.clone(), report.warnings.clone());
     // Written before the logins are disabled, so that a repeated run never forgets what the first
     // one found.
     secrets::remember(dir, found)?;

@@ -58,6 +58,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         cache_size: options.cache_size_bytes,
         capacity: options.capacity_bytes,
         secret_keys: crate::secret_keys::places(options.secret_key),
+        forget_secrets: options.forget_secrets,
         encrypt: options.encrypt,
         connectors: Registry::new(vec![Arc::new(postgres)]),
         delivery: Arc::new(Fuse::default()),

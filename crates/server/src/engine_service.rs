@@ -93,6 +93,10 @@ impl EngineService for LocalEngine {
         })
     }
 
+    fn local_ways(&self, connector: &str, source: &str) -> Result<Vec<String>, Failure> {
+        self.engine.dsources().local_ways(connector, source)
+    }
+
     fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {
         let api::LinkDsource { name, connector, source, password, snapshot_every_ms } = request;
         let password = password.map(|one| domain::Secret::new(one.reveal()));
@@ -625,6 +629,7 @@ fn vdb(view: VdbView) -> api::Vdb {
         superuser: vdb.superuser,
         keep_source_logins: vdb.keep_source_logins,
         keep_foreign_servers: vdb.keep_foreign_servers,
+        removed: vdb.ties.cut,
         allow_network: vdb.reaches,
         network: vdb.exposure.map(|exposure| api::VdbNetwork {
             listen: exposure.listen,

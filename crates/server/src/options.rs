@@ -26,6 +26,8 @@ pub struct ServeOptions {
     pub capacity_bytes: Option<u64>,
     /// The file with the key that secrets are sealed with.
     pub secret_key: Option<PathBuf>,
+    /// Whether secrets whose key is lost are forgotten.
+    pub forget_secrets: bool,
     /// Whether a pool that is made is encrypted; one that is there has to be.
     pub encrypt: bool,
     /// Directories with PostgreSQL's programs, searched before the usual places.
@@ -48,6 +50,7 @@ impl ServeOptions {
             cache_size_bytes: None,
             capacity_bytes: None,
             secret_key: None,
+            forget_secrets: false,
             encrypt: false,
             postgres_bin_dirs: Vec::new(),
             unconfined: false,

@@ -28,6 +28,8 @@ pub trait EngineService: Send + Sync + 'static {
     /// The engine at a glance.
     fn status(&self) -> Result<Status, Failure>;
 
+    /// What of the engine's own host an address of a source would have it use to get in.
+    fn local_ways(&self, connector: &str, source: &str) -> Result<Vec<String>, Failure>;
     /// Links a source.
     fn link_dsource(&self, request: LinkDsource) -> Result<JobId, Failure>;
     /// All dSources, by name.

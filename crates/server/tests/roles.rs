@@ -407,6 +407,50 @@ fn a_user_links_no_source_with_passwords_of_the_engine_s_own_user() {
     with["password"] = "its own".into();
     assert_eq!(server.send(&admin, "POST", "/api/v1/dsources", with).0, 202);
     assert_eq!(server.owner("POST", "/api/v1/dsources", link("third")).0, 202);
+    // Nor does another way lead there: without a password, with an empty one, by a socket of the engine's host.
+    let there = |password: Value, source: &str| {
+        let mut body = json!({"source": source});
+        if !password.is_null() {
+            body["password"] = password;
+        }
+        body
+    };
+    let (remote, socket) =
+        ("postgresql://a@other/c", "postgresql://a@:5432/c?host=/run/postgresql");
+    for (status, body) in [
+        (403, there(Value::Null, remote)),
+        (403, there("".into(), remote)),
+        (403, there("its own".into(), socket)),
+        (202, there("its own".into(), remote)),
+        (202, json!({"password": "its own"})),
+    ] {
+        let (got, answer) = server.send(&admin, "POST", "/api/v1/dsources/prod", body.clone());
+        assert_eq!(got, status, "{body}: {answer}");
+    }
+    let mut by_socket = link("fourth");
+    by_socket["source"] = socket.into();
+    assert_eq!(server.owner("POST", "/api/v1/dsources", by_socket.clone()).0, 202);
+    by_socket["password"] = "its own".into();
+    assert_eq!(server.send(&admin, "POST", "/api/v1/dsources", by_socket).0, 403);
+    server.http.stop();
+}
+
+#[test]
+fn a_bookmark_that_took_the_place_of_one_s_own_stays() {
+    let server = start();
+    let eve = server.user("eve", "developer", &["prod"]);
+    let made = json!({"name": "eves", "from": "prod"});
+    assert_eq!(server.send(&eve, "POST", "/api/v1/vdbs", made).0, 202);
+    for name in ["mine", "fleeting"] {
+        let mark = json!({"name": name, "on": "eves"});
+        assert_eq!(server.send(&eve, "POST", "/api/v1/bookmarks", mark).0, 202);
+    }
+    // Between the look at whose it is and the deletion it becomes another one, on a VDB that is not eve's.
+    let (status, answer) = server.send(&eve, "DELETE", "/api/v1/bookmarks/fleeting", Value::Null);
+    assert_eq!(status, 404, "{answer}");
+    let (status, still) = server.owner("GET", "/api/v1/bookmarks/fleeting", Value::Null);
+    assert_eq!((status, &still["object"]), (200, &json!("theirs")), "{still}");
+    assert_eq!(server.send(&eve, "DELETE", "/api/v1/bookmarks/mine", Value::Null).0, 202);
     server.http.stop();
 }
 

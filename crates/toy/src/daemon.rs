@@ -256,7 +256,7 @@ fn answer(server: &Server, session: &mut Session, line: &str) -> io::Result<Answ
         }
         "CUT" => Answer::json(&database.cut_ties()?),
         "MASK" => Answer::json(&database.mask(first, second)?),
-        "GRANT" => database.grant(first, second, third == "restore").map(Answer::ok_of),
+        "GRANT" => Answer::json(&database.grant(first, second, third == "restore")?),
         "SHUTDOWN" => database.checkpoint().map(Answer::ok_of),
         _ => answer_receiver(&mut database, command, first, second, third),
     }

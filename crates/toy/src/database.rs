@@ -23,6 +23,10 @@ const RESERVATIONS: &str = "reservations";
 const PULL_BYTES_MAX: u64 = 64 << 10;
 /// The setting that ties a database to another one, by its URI.
 pub(crate) const REPLICA_OF: &str = "replica_of";
+/// The setting that says what was cut, until it is given to its users.
+const TIES_CUT: &str = "ties_cut";
+/// What is said of a login that was cut begins with this.
+const LOGIN_CUT: &str = "login ";
 
 /// A commit that is durable.
 pub(crate) struct Committed {
@@ -216,7 +220,15 @@ impl Database {
             .collect();
         for (name, secret) in names {
             self.commit(Kind::Login, &name, &format!("cut:{secret}"))?;
-            cut.push(format!("login {name}"));
+            cut.push(format!("{LOGIN_CUT}{name}"));
+        }
+        if !cut.is_empty() {
+            let known: Vec<String> = self.state.settings.get(TIES_CUT).map_or_else(
+                || Ok(Vec::new()),
+                |text| serde_json::from_str(text).map_err(io::Error::other),
+            )?;
+            let all = serde_json::to_string(&[known, cut.clone()].concat());
+            self.commit(Kind::Setting, TIES_CUT, &all.map_err(io::Error::other)?)?;
         }
         Ok(cut)
     }
@@ -235,8 +247,13 @@ impl Database {
         Ok(named.len() as u64)
     }
 
-    /// Gives it to its users: one login, and those of the source if asked.
-    pub(crate) fn grant(&mut self, login: &str, secret: &str, restore: bool) -> io::Result<()> {
+    /// Gives it to its users: one login, and those of the source if asked. Returns what else was cut, once.
+    pub(crate) fn grant(
+        &mut self,
+        login: &str,
+        secret: &str,
+        restore: bool,
+    ) -> io::Result<Option<Vec<String>>> {
         if restore {
             let cut: Vec<(String, String)> = (self.state.logins.iter())
                 .filter_map(|(name, value)| {
@@ -247,7 +264,12 @@ impl Database {
                 self.commit(Kind::Login, &name, &format!("on:{secret}"))?;
             }
         }
-        self.commit(Kind::Login, login, &login_value(secret)).map(drop)
+        self.commit(Kind::Login, login, &login_value(secret))?;
+        let Some(told) = self.state.settings.get(TIES_CUT).cloned() else { return Ok(None) };
+        self.commit(Kind::Setting, TIES_CUT, "")?;
+        let mut cut: Vec<String> = serde_json::from_str(&told).map_err(io::Error::other)?;
+        cut.retain(|one| !(restore && one.starts_with(LOGIN_CUT)));
+        Ok(Some(cut))
     }
 }
 

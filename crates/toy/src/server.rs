@@ -3,8 +3,8 @@
 use crate::client::{Client, Refused};
 use crate::daemon::{PORT_TAKEN, socket};
 use jiff::Timestamp;
-use offshoot_connector::{Grant, Progress, Server, ServerSpec, StopMode, TiesCut};
-use offshoot_domain::Secret;
+use offshoot_connector::{Grant, Granted, Progress, Server, ServerSpec, StopMode};
+use offshoot_domain::{Secret, TiesCut};
 use offshoot_launcher::{Launch, Launcher, Mark, Process};
 use offshoot_os::process::{ProcessId, Signal, Sink, Spec, last_lines};
 use offshoot_os::{Clock, SystemClock};
@@ -243,11 +243,13 @@ impl Server for ToyServer {
         Ok(TiesCut { cut: self.need_json("CUT")?, warnings: Vec::new() })
     }
 
-    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure> {
+    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<Granted, Failure> {
         self.wait_ready(deadline)?;
         let restore = if grant.keep_source_logins { "restore" } else { "none" };
-        self.need(&format!("GRANT {LOGIN} {} {restore}", grant.password.reveal()))?;
-        Ok(DATABASE.to_owned())
+        let command = format!("GRANT {LOGIN} {} {restore}", grant.password.reveal());
+        let cut: Option<Vec<String>> = self.need_json(&command)?;
+        let ties = cut.map(|cut| TiesCut { cut, warnings: Vec::new() });
+        Ok(Granted { database: DATABASE.to_owned(), ties })
     }
 
     fn checkpoint(&self, _deadline: Duration) -> Result<(), Failure> {

@@ -137,10 +137,16 @@ fn it_opens_with_the_key_alone_and_the_key_may_change() -> Result<()> {
     let (key, away) = (pool.with_extension("key"), pool.with_extension("away"));
     let file = std::fs::read(pool.join("encryption"))?;
     std::fs::rename(&key, &away)?;
-    let refused = bed.engine.restart().err().context("it started without its key")?;
-    let said = format!("{refused:#}");
-    ensure!(said.contains("encrypted with the key") && said.contains(&after.keys[0]), "{said}");
-    ensure!(std::fs::read(pool.join("encryption"))? == file, "it was changed");
+    // There is nothing to be had by forgetting passwords, either.
+    for arguments in [vec![], vec!["--forget-secrets".to_owned()]] {
+        bed.engine.options.arguments = arguments;
+        let refused = bed.engine.restart().err().context("it started without its key")?;
+        let said = format!("{refused:#}");
+        ensure!(said.contains("encrypted with the key") && said.contains(&after.keys[0]), "{said}");
+        ensure!(!said.contains("--forget-secrets"), "{said}");
+        ensure!(std::fs::read(pool.join("encryption"))? == file, "it was changed");
+    }
+    bed.engine.options.arguments.clear();
     let check = ["pool", "check", "--secret-key"].map(str::to_owned);
     let with = |file: &Path| [&check[..], &[file.display().to_string()]].concat();
     check_refusal(bed.engine.command(with(&key)));

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use offshoot_api::{Secrets, Vdb};
 use offshoot_os::process::{Spec, run};
 use offshoot_rig::{Database, SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, with_log};
+use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
 use std::path::Path;
 
 fn testbed() -> Result<Testbed> {
@@ -120,4 +120,59 @@ fn another_key_opens_everything() -> Result<()> {
     // The passwords are what they were.
     ensure!(Database::connect(&dev.uri)?.number("SELECT 1")? == 1);
     Ok(())
+}
+
+/// Starts the engine with `--forget-secrets`, this time only.
+fn start_forgetting(bed: &mut Testbed) -> Result<()> {
+    bed.engine.options.arguments.push("--forget-secrets".into());
+    let started = bed.engine.restart();
+    bed.engine.options.arguments.pop();
+    started
+}
+
+#[test]
+fn a_pool_whose_key_is_lost_goes_on_once_its_passwords_are_forgotten() -> Result<()> {
+    let mut bed = testbed()?;
+    bed.link("prod")?;
+    let dev = bed.provision("dev", "prod", &[])?;
+    bed.provision("other", "prod", &[])?;
+    bed.open("dev")?.execute("CREATE TABLE kept (id int)")?;
+    bed.engine.stop()?;
+    // An option that is left in a unit's file must not forget what can still be read.
+    let refused = start_forgetting(&mut bed).err().context("nothing is lost")?;
+    ensure!(format!("{refused:#}").contains("nothing to forget"), "{refused:#}");
+    bed.engine.restart()?;
+    works(&bed)?;
+    bed.engine.stop()?;
+
+    std::fs::remove_file(bed.engine.pool().with_extension("key"))?;
+    let refused = bed.engine.restart().err().context("it started without its key")?;
+    ensure!(format!("{refused:#}").contains("--forget-secrets"), "{refused:#}");
+    start_forgetting(&mut bed)?;
+    let left: Secrets = bed.engine.ask(["secret", "show"])?;
+    ensure!(left.sealed == 0 && left.keys.len() == 1, "{left:?}");
+    // Whoever has the VDB's password goes on.
+    ensure!(Database::connect(&dev.uri)?.number("SELECT count(*) FROM kept")? == 0);
+    let shown = bed.vdb("dev")?;
+    let told = shown.warnings.iter().any(|one| one.hint.contains("vdb reset-password"));
+    ensure!(shown.uri.is_empty() && told, "{shown:?}");
+    bed.engine.command(["vdb", "reset-password", "dev"])?;
+    ensure!(bed.vdb("dev")?.warnings.is_empty());
+    ensure!(bed.open("dev")?.number("SELECT count(*) FROM kept")? == 0);
+    ensure!(Database::connect(&dev.uri).is_err(), "the old password works");
+
+    let asks =
+        || Ok(bed.dsource("prod")?.error.is_some_and(|one| one.hint.contains("dsource set")));
+    wait_until("the source's password is asked for", PATIENCE, asks)?;
+    let file = bed.scratch.path().join("password");
+    std::fs::write(&file, bed.source.link_password())?;
+    let file = file.to_str().context("a path of text")?;
+    bed.engine.command(["dsource", "set", "prod", "--password-file", file])?;
+    works(&bed)?;
+    // What is opened anew gets a password of its own.
+    bed.engine.command(["vdb", "refresh", "other"])?;
+    ensure!(bed.open("other")?.number("SELECT 1")? == 1);
+    bed.engine.stop()?;
+    bed.engine.restart()?;
+    works(&bed)
 }

@@ -75,6 +75,7 @@ fn developers_have_vdbs_of_their_own_and_the_audit_says_what_they_did() {
     let made = eve.runs("vdb provision eves --from prod").unwrap();
     assert_eq!(made["owner"], "eve");
     assert!(made["uri"].as_str().unwrap().contains("postgresql://offshoot:"), "with the password");
+    assert!(made["removed"].to_string().contains("logins of roles"), "{made}");
     let uri = made["uri"].as_str().unwrap().to_owned();
     assert_eq!(world.bed.open("eves").unwrap().number("SELECT 1").unwrap(), 1);
     let refused = eve.is_refused("vdb provision more --from eves", "forbidden");
@@ -97,6 +98,18 @@ fn developers_have_vdbs_of_their_own_and_the_audit_says_what_they_did() {
     for job in names_of_jobs(&eve.runs("job list").unwrap()) {
         bob.is_refused(&format!("job show {job}"), "not_found");
         bob.is_refused(&format!("job cancel {job}"), "not_found");
+    }
+    // Its own is there by either.
+    for name in ["eves", id] {
+        for (command, key) in [
+            ("timeflow show", "/name"),
+            ("policy show", "/name"),
+            ("pool ledger", "/objects/0/object"),
+            ("pool ledger --delete", "/objects/0/object"),
+        ] {
+            let shown = eve.runs(&format!("{command} {name}")).unwrap();
+            assert_eq!(shown.pointer(key), Some(&"eves".into()), "{command} {name}: {shown}");
+        }
     }
     eve.runs("vdb stop eves").unwrap();
     eve.runs("vdb start eves").unwrap();

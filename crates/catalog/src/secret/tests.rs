@@ -133,6 +133,35 @@ fn another_key_changes_nothing() {
 }
 
 #[test]
+fn what_a_lost_key_sealed_is_forgotten_and_nothing_else() {
+    let (dir, path) = scratch();
+    let catalog = open(&path, key(1));
+    catalog.put_secret("lost", &Secret::new(MARK)).expect("put");
+    catalog.set_setting("setting", &7).expect("set");
+    drop(catalog);
+    // As a crash leaves it while secrets are sealed with another key: some are, some are not yet.
+    let (value, id) = (key(2).wrap("kept", MARK.as_bytes()).expect("sealed"), key(2).id().clone());
+    let db = Connection::open(&path).expect("opened");
+    let sql = "INSERT INTO sealed VALUES ('kept', ?1, ?2)";
+    db.execute(sql, rusqlite::params![id.as_str(), value]).expect("put");
+    drop(db);
+    let lost = key(1).id().to_string();
+    assert!(!holders(dir.path(), &lost).is_empty());
+
+    let ring = Keyring::from(key(2));
+    assert_eq!(Catalog::forget_closed(&path, &ring).expect("forgotten"), ["lost"]);
+    assert_eq!(Catalog::forget_closed(&path, &ring).expect("forgotten"), [] as [&str; 0]);
+    let catalog = open(&path, key(2));
+    assert!(catalog.secret("lost").expect("read").is_none());
+    assert_eq!(catalog.secret("kept").expect("opens").expect("there").reveal(), MARK);
+    assert_eq!(catalog.setting::<u32>("setting").expect("read"), Some(7));
+    catalog.empty_log().expect("emptied");
+    assert_eq!(holders(dir.path(), &lost), [] as [PathBuf; 0], "nothing of it is left");
+    drop(catalog);
+    assert!(matches!(refused(&path, key(1)), Error::NoKey(_)), "the other key is needed now");
+}
+
+#[test]
 fn all_secrets_get_another_key() {
     let (_dir, path) = scratch();
     let catalog = open(&path, key(1));

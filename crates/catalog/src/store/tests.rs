@@ -3,7 +3,7 @@ use crate::{Error, Fault, Keyring, SecretKey, Subject};
 use jiff::Timestamp;
 use offshoot_domain::{
     Bookmark, ConnectorState, Dsource, DsourceState, Owner, Parent, Policy, Position, Readiness,
-    Secret, Snapshot, SnapshotKind, Timings, Vdb, VdbState,
+    Secret, Snapshot, SnapshotKind, TiesCut, Timings, Vdb, VdbState,
 };
 use offshoot_types::{
     BookmarkId, DsourceId, ErrorKind, Failure, LogPosition, SnapshotId, TimeflowId, VdbId,
@@ -74,6 +74,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         exposure: None,
         reaches: Vec::new(),
         certificate: String::new(),
+        ties: TiesCut::default(),
         owner: None,
         warm: false,
         care: offshoot_domain::Care::default(),

@@ -30,6 +30,7 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
     options.secret_key = key_file(args.secret_key.clone()).or(options.secret_key);
+    options.forget_secrets = args.forget_secrets;
     options.encrypt |= args.encrypt;
     options.unconfined |= args.unconfined;
     options.takeover = args.takeover;

@@ -179,7 +179,11 @@ fn show_text(vdb: &Vdb) -> String {
         .add("port", vdb.port)
         .add("user", &vdb.user)
         .add("rights", rights(vdb))
-        .add("uri", &vdb.uri)
+        .add("uri", &vdb.uri);
+    for one in &vdb.removed {
+        fields = fields.add("removed", one);
+    }
+    fields = fields
         .add_some("reaches", (!vdb.allow_network.is_empty()).then(|| joined(&vdb.allow_network)))
         .add_some("reached at", vdb.network.as_ref().map(|network| joined(&network.listen)))
         .add_some("reached from", vdb.network.as_ref().map(|network| joined(&network.allow)))

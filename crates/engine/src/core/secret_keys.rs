@@ -49,12 +49,40 @@ impl KeyPlaces {
         self.find(paths).map(drop)
     }
 
+    /// Whether keys of a pool's secrets are lost, and nothing else needs them. Changes nothing.
+    ///
+    /// # Errors
+    /// `InvalidInput` if none is lost; `HostUnprepared` if the pool is encrypted with a key that is, or the file cannot be
+    /// used.
+    pub fn check_lost(&self, paths: &Paths) -> Result<(), Failure> {
+        if self.find_present(paths)?.1.is_some() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ErrorKind::InvalidInput,
+            "no key of this pool's secrets is missing: there is nothing to forget",
+            "start the engine without --forget-secrets",
+        ))
+    }
+
+    /// The keys of a pool that are there; one is made where there is none that seals.
+    ///
+    /// # Errors
+    /// As [`KeyPlaces::prepare`], but for secrets whose key is missing.
+    pub fn prepare_without_lost(&self, paths: &Paths) -> Result<Keyring, Failure> {
+        self.complete(self.find_present(paths)?.0)
+    }
+
     /// The keys of a pool; the first one is made where there is none.
     ///
     /// # Errors
     /// As [`KeyPlaces::check`]; `HostUnprepared` if the key cannot be kept.
     pub fn prepare(&self, paths: &Paths) -> Result<Keyring, Failure> {
-        let Found { first, others } = self.find(paths)?;
+        self.complete(self.find(paths)?)
+    }
+
+    fn complete(&self, found: Found) -> Result<Keyring, Failure> {
+        let Found { first, others } = found;
         if let Some(first) = first {
             return Ok(Keyring::new(first, others));
         }
@@ -154,6 +182,17 @@ impl KeyPlaces {
     }
 
     fn find(&self, paths: &Paths) -> Result<Found, Failure> {
+        match self.find_present(paths)? {
+            (found, None) => Ok(found),
+            (_, Some(id)) => Err(self.missing(SECRETS, &id)),
+        }
+    }
+
+    /// The keys that are there, and the first one of the secrets' that is not.
+    ///
+    /// # Errors
+    /// `HostUnprepared` if it is the pool's own that is not.
+    fn find_present(&self, paths: &Paths) -> Result<(Found, Option<KeyId>), Failure> {
         for place in self.file.iter().chain(&self.directory) {
             check_outside(place, paths.pool())?;
         }
@@ -162,21 +201,24 @@ impl KeyPlaces {
         needed.extend(wraps.clone().filter(|id| !needed.contains(id)));
         let mut keys = self.keys_of_file()?;
         let in_file = keys.len();
+        let mut lost = None;
         for id in &needed {
-            if keys.iter().all(|key| key.id() != id) {
-                let what = if wraps.as_ref() == Some(id) { POOL } else { SECRETS };
-                let missing = || self.missing(what, id);
-                let found = self.find_in_directory(id)?.ok_or_else(missing)?;
-                keys.push(found);
+            if keys.iter().any(|key| key.id() == id) {
+                continue;
+            }
+            match self.find_in_directory(id)? {
+                Some(found) => keys.push(found),
+                None if wraps.as_ref() == Some(id) => return Err(self.missing(POOL, id)),
+                None => lost = lost.or_else(|| Some(id.clone())),
             }
         }
         // Without a file of keys, the first one needed seals: that of the catalog's check.
         let named = self.file.is_some();
         if keys.is_empty() || (named && in_file == 0) {
-            return Ok(Found { first: None, others: keys });
+            return Ok((Found { first: None, others: keys }, lost));
         }
         let first = if named { 0 } else { index_of(&keys, needed.first()) };
-        Ok(Found { first: Some(keys.remove(first)), others: keys })
+        Ok((Found { first: Some(keys.remove(first)), others: keys }, lost))
     }
 
     /// The keys of the named file, if it is there.
@@ -248,13 +290,20 @@ impl KeyPlaces {
     fn missing(&self, what: &str, id: &KeyId) -> Failure {
         let places = self.file.iter().chain(&self.directory);
         let places: Vec<_> = places.map(|place| format!(" in {}", place.display())).collect();
+        let way = "bring the key back from where its copy is kept, or name the file that has it with --secret-key";
+        let hint = match what {
+            SECRETS => format!(
+                "{way}; if it is lost for good, start once with --forget-secrets: passwords then have to be given again"
+            ),
+            _ => way.to_owned(),
+        };
         Failure::new(
             ErrorKind::HostUnprepared,
             format!(
                 "{what} with the key {id}, which is not there{}; nothing was changed",
                 places.join(" or ")
             ),
-            "bring the key back from where its copy is kept, or name the file that has it with --secret-key",
+            hint,
         )
     }
 }

@@ -104,6 +104,14 @@ pub struct Dsources<'a> {
 }
 
 impl Dsources<'_> {
+    /// What of the engine's own host an address of a source would have it use to get in.
+    ///
+    /// # Errors
+    /// `InvalidInput` for the connector or the URI.
+    pub fn local_ways(&self, connector: &str, source: &str) -> Result<Vec<String>, Failure> {
+        self.parts.connectors.find(connector)?.local_ways(source)
+    }
+
     /// Links a source.
     ///
     /// # Errors

@@ -94,6 +94,8 @@ pub struct EngineOptions {
     pub capacity: Option<u64>,
     /// Where the keys of the catalog's secrets are kept.
     pub secret_keys: KeyPlaces,
+    /// Whether secrets whose key is lost are forgotten; without that the pool is not opened.
+    pub forget_secrets: bool,
     /// Whether a pool that is made is encrypted; one that is there has to be.
     pub encrypt: bool,
     /// The kinds of databases it works with.
@@ -116,7 +118,10 @@ pub fn open(
     for user in options.connectors.all().iter().filter_map(|kind| kind.server_user()) {
         paths.check_way(user)?;
     }
-    options.secret_keys.check(&paths)?;
+    match options.forget_secrets {
+        true => options.secret_keys.check_lost(&paths)?,
+        false => options.secret_keys.check(&paths)?,
+    }
     let data_key = encryption::prepare(&paths, &options.secret_keys, options.encrypt)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let custody = Custody::connect(options.keeper.clone(), &paths);
@@ -132,6 +137,9 @@ pub fn open(
     paths.make_runtime()?;
     paths.remove_deserted_runtimes();
     custody.start();
+    if options.forget_secrets {
+        forget_secrets(&paths, &options.secret_keys)?;
+    }
     let catalog = open_catalog(&paths, &options.secret_keys, &store, data_key.as_ref())?;
     let connectors = options.connectors.clone();
     let delivery = options.delivery.clone();
@@ -233,6 +241,15 @@ fn clean_up(parts: &Arc<Parts>, survivors: Survivors) -> Result<(), Failure> {
         tracing::info!(mount = %stale.display(), "a stale mount was removed");
     }
     offshoot_os::cgroup::remove_empty("offshoot-");
+    Ok(())
+}
+
+/// Forgets what a lost key has sealed. The pool's lock is ours.
+fn forget_secrets(paths: &Paths, keys: &KeyPlaces) -> Result<(), Failure> {
+    let ring = keys.prepare_without_lost(paths)?;
+    for secret in Catalog::forget_closed(&paths.catalog(), &ring)? {
+        tracing::warn!(secret, "forgotten: its key is lost");
+    }
     Ok(())
 }
 

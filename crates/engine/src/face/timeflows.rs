@@ -115,6 +115,7 @@ impl Timeflows<'_> {
 /// The history of a dSource or VDB.
 fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     let owner = names::find(parts, object)?;
+    let object = names::of(parts, owner)?;
     let history = History::read(parts, owner)?;
     let (current, opens, pace) = match owner {
         Owner::Dsource(id) => of_dsource(parts, &parts.catalog.get(id)?)?,
@@ -126,7 +127,7 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
     };
     let mut snapshots: Vec<Snapshot> = parts.catalog.list_of(owner)?;
     snapshots.sort_by_key(|one| (one.position.time, one.position.log, one.id));
-    let snapshots = snapshots::views(parts, owner, object, snapshots, history.writer())?;
+    let snapshots = snapshots::views(parts, owner, &object, snapshots, history.writer())?;
     let mut timeflows: Vec<Timeflow> = parts.catalog.list_of(owner)?;
     timeflows.sort_by_key(|one| (one.started_at, one.id));
     let view = |timeflow: Timeflow| {
@@ -151,7 +152,7 @@ fn show(parts: &Parts, object: &str) -> Result<HistoryView, Failure> {
         TimeflowView { timeflow, origin, current, ranges, gaps, snapshots, recovery_points }
     };
     Ok(HistoryView {
-        object: object.to_owned(),
+        object,
         kind: owner.into(),
         timeflows: timeflows.into_iter().map(view).collect(),
     })

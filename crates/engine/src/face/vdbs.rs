@@ -15,7 +15,7 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{
-    Care, CareChange, Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb,
+    Care, CareChange, Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb, VdbState,
 };
 use offshoot_os::bounded_log;
 use offshoot_os::cgroup::Group;
@@ -251,7 +251,9 @@ fn view(
     writers: &mut PositionWriters<'_>,
 ) -> Result<VdbView, Failure> {
     let secret = |key: String| parts.catalog.secret(&key);
-    let uri = match (secret(password_key(vdb.id))?, secret(database_key(vdb.id))?) {
+    let password = secret(password_key(vdb.id))?;
+    let has_password = password.is_some();
+    let uri = match (password, secret(database_key(vdb.id))?) {
         (Some(password), Some(database)) if vdb.port != 0 => {
             Kind::of_vdb(parts, &vdb)?.connector.vdb_uri(vdb.port, &password, database.reveal())
         }
@@ -262,7 +264,10 @@ fn view(
         Some(Opened { log, time, .. }) => Some(writers.of_vdb(&vdb)?.show(Position { log, time })),
         None => None,
     };
-    let warnings = warnings(parts, &vdb);
+    let mut warnings = warnings(parts, &vdb);
+    if vdb.state != VdbState::Provisioning && !has_password {
+        warnings.push(forgotten());
+    }
     let owner = vdb.owner.map(|owner| users::name(parts, owner)).transpose()?.flatten();
     Ok(VdbView { uri, owner, moment, logical_bytes, unique_bytes, warnings, vdb })
 }
@@ -299,6 +304,15 @@ fn check_rights(request: &ProvisionRequest) -> Result<(), Failure> {
     ))
 }
 
+/// Its password went with a lost key.
+fn forgotten() -> Failure {
+    Failure::new(
+        ErrorKind::HostUnprepared,
+        "the engine has forgotten its password; whoever knows it still gets in",
+        "make another one: offshoot vdb reset-password NAME",
+    )
+}
+
 /// What the users of a VDB should know.
 pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
     let server = vdb.memory_bytes.and_then(|_| parts.servers.get(&vdb_key(vdb.id)));
@@ -311,5 +325,8 @@ pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
             "give the engine a memory control group that it may divide, as systemd does with Delegate=memory",
         )
     };
-    unlimited.then(warning).into_iter().collect()
+    let hint = "look at it in the VDB: it may still name production, or hold what others wait for";
+    let ties = vdb.ties.warnings.iter();
+    let ties = ties.map(|one| Failure::new(ErrorKind::SourceRefused, one.clone(), hint));
+    unlimited.then(warning).into_iter().chain(ties).collect()
 }

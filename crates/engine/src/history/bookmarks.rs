@@ -20,11 +20,13 @@ pub struct BookmarkView {
     pub kind: ObjectKind,
 }
 
-/// A bookmark by name.
+/// A bookmark by name or id: whoever has checked what it is on goes on by its id, as another one may get the name.
 pub fn find(core: &Core, name: &str) -> Result<Bookmark, Failure> {
-    core.catalog
-        .find_named(name)?
-        .ok_or_else(|| missing("bookmark", name, "list them: offshoot bookmark list"))
+    let found = match name.parse() {
+        Ok(id) => core.catalog.find::<Bookmark>(id)?,
+        Err(_) => core.catalog.find_named(name)?,
+    };
+    found.ok_or_else(|| missing("bookmark", name, "list them: offshoot bookmark list"))
 }
 
 /// All bookmarks, by name.

@@ -17,7 +17,8 @@ use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
     Care, Dsource, Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position,
-    Secret, SnapshotKind, Timeflow, Timings, User, Vdb, VdbState, format_duration, format_size,
+    Secret, SnapshotKind, TiesCut, Timeflow, Timings, User, Vdb, VdbState, format_duration,
+    format_size,
 };
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -193,6 +194,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         problem: None,
         connector: kind.connector.kind().to_owned(),
         server_version: kind.version,
+        ties: ties_of(parts, input.parent.owner)?,
         parent: input.parent,
         source_identity: String::new(),
         moment: None,
@@ -218,6 +220,12 @@ pub fn register(context: &Context) -> Result<(), Failure> {
     let password = Secret::new(kind.connector.new_password());
     parts.catalog.put_secret(&password_key(vdb.id), &password)?;
     Ok(parts.catalog.put(&vdb)?)
+}
+
+/// What of the source is not in what is made from an object: an image says it when it is opened, a VDB has it on record.
+fn ties_of(parts: &Parts, parent: Owner) -> Result<TiesCut, Failure> {
+    let Owner::Vdb(id) = parent else { return Ok(TiesCut::default()) };
+    Ok(parts.catalog.find::<Vdb>(id)?.map(|vdb| vdb.ties).unwrap_or_default())
 }
 
 /// Undo: removes them.

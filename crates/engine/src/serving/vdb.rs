@@ -3,7 +3,7 @@
 use crate::core::keys::{database_key, next_password_key, password_key, vdb_key};
 use crate::core::kind::{self, Kind};
 use crate::serving::{Serving, exposure, servers};
-use offshoot_connector::{Grant, Layout, Role, Server, ServerSpec, StopMode, VdbOptions};
+use offshoot_connector::{Grant, Granted, Layout, Role, Server, ServerSpec, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
@@ -74,10 +74,15 @@ fn grant(
     server: &dyn Server,
     password: &str,
 ) -> Result<(), Failure> {
-    let password = serving
-        .catalog
-        .secret(password)?
-        .ok_or_else(|| Failure::internal(format!("'{}' has no password", vdb.name)))?;
+    let password = match serving.catalog.secret(password)? {
+        Some(password) => password,
+        // It was forgotten with a lost key.
+        None => {
+            let new = Secret::new(kind.connector.new_password());
+            serving.catalog.put_secret(password, &new)?;
+            new
+        }
+    };
     let source = kind::source_of(serving, vdb.parent.owner)?;
     let grant = Grant {
         password,
@@ -86,8 +91,13 @@ fn grant(
         keep_foreign_servers: vdb.keep_foreign_servers,
         preferred_database: source.and_then(|one| kind.connector.database_of(&one.source)),
     };
-    let database = server.grant(&grant, READY_DEADLINE)?;
-    Ok(serving.catalog.put_secret(&database_key(vdb.id), &Secret::new(database))?)
+    let Granted { database, ties } = server.grant(&grant, READY_DEADLINE)?;
+    Ok(serving.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        if let Some(ties) = ties {
+            tx.update(vdb.id, |vdb: &mut Vdb| vdb.ties = ties)?;
+        }
+        tx.put_secret(&database_key(vdb.id), &Secret::new(database))
+    })?)
 }
 
 /// Tells the store which files of a server's data matter most.

@@ -17,6 +17,15 @@ pub enum LedgerKey {
     Snapshot(SnapshotId),
 }
 
+impl From<Owner> for LedgerKey {
+    fn from(owner: Owner) -> LedgerKey {
+        match owner {
+            Owner::Dsource(id) => LedgerKey::Dsource(id),
+            Owner::Vdb(id) => LedgerKey::Vdb(id),
+        }
+    }
+}
+
 /// What holds a damaged block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockHolder {

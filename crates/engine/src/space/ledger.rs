@@ -26,6 +26,7 @@ use crate::space::Space;
 use crate::space::inventory::{LedgerKey, Object, inventory};
 use jiff::Timestamp;
 use offshoot_dataset::{Holding, StoredBytes};
+use offshoot_domain::Owner;
 use offshoot_types::{BlockHash, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
@@ -225,8 +226,9 @@ fn freshen(space: &Space, objects: &[&Object]) {
 pub fn list(space: &Space, object: Option<&str>) -> Result<Vec<LedgerEntry>, Failure> {
     let mut objects = inventory(&space.catalog)?;
     if let Some(name) = object {
-        let one = find(&objects, name)?.key;
-        objects.retain(|other| other.key == one || other.of.as_deref() == Some(name));
+        let one = find(&objects, name)?;
+        let (key, name) = (one.key, one.name.clone());
+        objects.retain(|other| other.key == key || other.of.as_deref() == Some(name.as_str()));
     }
     let all: Vec<&Object> = objects.iter().collect();
     freshen(space, &all);
@@ -254,8 +256,11 @@ pub fn deletion(space: &Space, names: &[String]) -> Result<Deletion, Failure> {
     Ok(Deletion { entries, freed_if_deleted_bytes: freed })
 }
 
+/// An object by its name, or a dSource or VDB by its id.
 fn find<'a>(objects: &'a [Object], name: &str) -> Result<&'a Object, Failure> {
-    objects.iter().find(|object| object.name == name).ok_or_else(|| {
+    let id = name.parse::<Owner>().ok().map(LedgerKey::from);
+    let is_meant = |object: &&Object| object.name == name || Some(object.key) == id;
+    objects.iter().find(is_meant).ok_or_else(|| {
         let shown: String = name.chars().take(80).collect();
         Failure::new(
             ErrorKind::NotFound,

@@ -6,7 +6,8 @@ use crate::server::{Server as Launched, StopMode as LaunchedStop};
 use crate::session::Session;
 use crate::{settle, standby, vdb_role};
 use jiff::Timestamp;
-use offshoot_connector::{DataDir, Grant, Progress, Server, StopMode, TiesCut};
+use offshoot_connector::{DataDir, Grant, Granted, Progress, Server, StopMode};
+use offshoot_domain::TiesCut;
 use offshoot_os::process::ProcessId;
 use offshoot_types::{Failure, LogPosition};
 use parking_lot::Mutex;
@@ -104,7 +105,7 @@ impl Server for RunningServer {
         Ok(TiesCut { cut: cut.concat(), warnings: report.warnings })
     }
 
-    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<String, Failure> {
+    fn grant(&self, grant: &Grant, deadline: Duration) -> Result<Granted, Failure> {
         let mut server = self.server.lock();
         drop(server.wait_ready(deadline)?);
         // An earlier release prepared the image.
@@ -115,13 +116,15 @@ impl Server for RunningServer {
         let keep =
             Keep { logins: grant.keep_source_logins, foreign_servers: grant.keep_foreign_servers };
         // Before anybody can log in.
-        secrets::remove(&server, &*self.files, keep)?;
+        let ties = secrets::remove(&server, &*self.files, keep)?;
         let mut session = server.connect()?;
         if grant.superuser {
             secrets::wipe_roles(&mut session)?;
         }
         vdb_role::admit(&mut session, grant.password.reveal(), grant.superuser)?;
-        vdb_role::main_database(&mut session, grant.preferred_database.as_deref())
+        let preferred = grant.preferred_database.as_deref();
+        let database = vdb_role::main_database(&mut session, preferred)?;
+        Ok(Granted { database, ties })
     }
 
     fn checkpoint(&self, deadline: Duration) -> Result<(), Failure> {

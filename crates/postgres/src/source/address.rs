@@ -215,6 +215,17 @@ impl SourceAddress {
             || address.is_ok_and(|address| address.is_loopback())
     }
 
+    /// What it names of the engine's host that says who logs in: the socket, by which the source learns the user of
+    /// the engine, and the certificate of a role with its key.
+    pub(crate) fn local_ways(&self) -> Vec<String> {
+        let socket = self.host.starts_with('/').then(|| format!("the socket in {}", self.host));
+        let files = [("sslcert", &self.tls_files.certificate), ("sslkey", &self.tls_files.key)];
+        let files = files.into_iter().filter_map(|(name, file)| {
+            file.as_ref().map(|file| format!("{name}={}", file.display()))
+        });
+        socket.into_iter().chain(files).collect()
+    }
+
     /// The connection string of libpq for child processes, without a password. The keep-alive
     /// settings end a connection whose peer has vanished within about half a minute.
     pub fn conninfo(&self, application_name: &str) -> String {

@@ -7,6 +7,10 @@ use tokio_postgres::error::SqlState;
 use super::wire::Breach;
 use super::{Source, SourceAddress, TlsMode};
 
+/// How to give a password.
+const GIVE_PASSWORD: &str = "give the right one with --password-file, PGPASSWORD or ~/.pgpass; for a dSource that is \
+                             there: offshoot dsource set NAME --password-file FILE";
+
 /// Explains why a session could not be opened.
 pub(super) fn of_connect(
     error: &tokio_postgres::Error,
@@ -22,7 +26,7 @@ pub(super) fn of_connect(
         if text.contains("password missing") {
             return refused(
                 format!("{address} asks for a password, and none was given"),
-                "give it with --password-file, PGPASSWORD or ~/.pgpass",
+                GIVE_PASSWORD,
             );
         }
         return of_tls(&text, address).unwrap_or_else(|| unreachable(address, &text));
@@ -108,10 +112,7 @@ pub(crate) fn of_tool(stderr: &str, address: &SourceAddress) -> Failure {
     } else if says("authentication method requirement") {
         of_breach(Breach::Exposed, address)
     } else if says("fe_sendauth: no password supplied") {
-        refused(
-            format!("{address} asks for a password, and none was given"),
-            "give it with --password-file, PGPASSWORD or ~/.pgpass",
-        )
+        refused(format!("{address} asks for a password, and none was given"), GIVE_PASSWORD)
     } else if says("no pg_hba.conf entry") || says("pg_hba.conf rejects") {
         not_admitted(address, stderr)
     } else if says("replication role")
@@ -193,10 +194,7 @@ pub(super) fn no_replication(address: &SourceAddress) -> Failure {
 }
 
 fn wrong_password(address: &SourceAddress) -> Failure {
-    refused(
-        format!("{address}: the password of {} is wrong", address.user),
-        "give the right one with --password-file, PGPASSWORD or ~/.pgpass",
-    )
+    refused(format!("{address}: the password of {} is wrong", address.user), GIVE_PASSWORD)
 }
 
 /// The server's host-based rules admit no such connection.

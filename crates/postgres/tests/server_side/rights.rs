@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use offshoot_domain::TiesCut;
 use offshoot_postgres::config::{self, Settings, VdbOptions};
 use offshoot_postgres::secrets::{self, Keep};
 use offshoot_postgres::server::{self, Server, StopMode};
@@ -77,6 +78,7 @@ struct Vdb<'a> {
     server: Server,
     port: u16,
     password: String,
+    ties: TiesCut,
 }
 
 impl<'a> Vdb<'a> {
@@ -90,12 +92,12 @@ impl<'a> Vdb<'a> {
         spec.tcp_port = Some(port);
         let mut server = server::start(spec).unwrap();
         drop(server.wait_ready(DEADLINE).unwrap());
-        secrets::remove(&server, &dir, keep).unwrap();
+        let ties = secrets::remove(&server, &dir, keep).unwrap().expect("the image tells");
         let password = vdb_role::new_password();
         let mut session = server.connect().unwrap();
         vdb_role::admit(&mut session, &password, superuser).unwrap();
         vdb_role::admit(&mut session, &password, superuser).unwrap();
-        Vdb { bin, server, port, password }
+        Vdb { bin, server, port, password, ties }
     }
 
     fn sql(&self, statement: &str) -> Result<String, String> {
@@ -251,15 +253,24 @@ fn nothing_of_production_is_left_unless_it_is_kept() {
         for what in [mappings, servers, passwords, feeds, "cron.job"] {
             assert_eq!(count(&vdb, what), "0", "{what}");
         }
+        let always = ["subscriptions: shop.feed", "scheduled jobs, in databases: shop"];
+        let bare = [
+            "logins of roles: app, the boss",
+            "passwords of roles: app, idle, offshoot",
+            "addresses and passwords of foreign servers, in databases: shop",
+        ];
+        assert_eq!(vdb.ties.cut, [&bare[..], &always].concat());
         let secret = "pg_user_mapping SET umoptions = '{password=own}'";
         vdb.works(&[&format!("UPDATE {secret}"), "ALTER ROLE app LOGIN PASSWORD 'own'"]);
         // What its users made is theirs: it is not taken away when the VDB is opened again.
-        secrets::remove(&vdb.server, &plain(&vdb.server.spec().data_dir), NOTHING).unwrap();
+        let dir = plain(&vdb.server.spec().data_dir);
+        assert_eq!(secrets::remove(&vdb.server, &dir, NOTHING).unwrap(), None);
         assert_eq!((count(&vdb, mappings), count(&vdb, passwords)), ("1".into(), "1".into()));
 
         let all = Keep { logins: true, foreign_servers: true };
         let vdb = Vdb::of(&scratch, &bin, &scratch.copy(&image, "kept"), true, all);
         assert_eq!((count(&vdb, mappings), count(&vdb, servers)), ("1".into(), "1".into()));
+        assert_eq!(vdb.ties.cut, always, "the rest is there");
         assert_eq!(count(&vdb, feeds), "0");
         let app = format!("postgresql://app:app-secret@127.0.0.1:{}/shop", vdb.port);
         assert_eq!(psql(&bin, &app, "SELECT 1").unwrap(), "1");

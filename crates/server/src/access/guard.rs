@@ -59,6 +59,14 @@ impl Guard {
         self.developer().map_or(Ok(()), |user| self.found(user, name).map(drop))
     }
 
+    /// What to go on with of an object that the caller may see: its id, where that was checked.
+    fn looked_at(&self, name: &str) -> Result<String, Failure> {
+        match self.developer() {
+            Some(user) => Ok(self.found(user, name)?.id.to_string()),
+            None => Ok(name.to_owned()),
+        }
+    }
+
     /// The id of a VDB that the caller may change.
     fn own(&self, name: &str) -> Result<String, Failure> {
         let Some(user) = self.developer() else { return Ok(name.to_owned()) };
@@ -166,16 +174,32 @@ impl Guard {
         self.developer().map_or(Ok(()), |_| self.show_bookmark(name).map(drop))
     }
 
-    /// Where no password is given, the engine looks for one in its own user's files: those are not for others.
-    fn check_password(&self, request: &api::LinkDsource) -> Result<(), Failure> {
-        if self.caller.account().is_none() || request.password.is_some() {
+    /// Where no password is given, the engine looks for one in its own user's files; a socket or key of its host may
+    /// need none: those are not for others.
+    fn check_way(
+        &self,
+        connector: &str,
+        source: &str,
+        password: Option<&api::Secret>,
+    ) -> Result<(), Failure> {
+        if self.caller.account().is_none() {
             return Ok(());
         }
-        Err(Failure::new(
-            ErrorKind::Forbidden,
-            "a user links a source with a password of its own, not with those of the engine's user",
-            "give it by --password-file or PGPASSWORD; a source that needs none is linked by the engine's own user",
-        ))
+        if password.is_none_or(|one| one.reveal().is_empty()) {
+            return Err(Failure::new(
+                ErrorKind::Forbidden,
+                "a user links a source with a password of its own, not with those of the engine's user",
+                "give it by --password-file or PGPASSWORD; a source that needs none is linked by the engine's own user",
+            ));
+        }
+        match self.service.local_ways(connector, source)?.first() {
+            None => Ok(()),
+            Some(way) => Err(Failure::new(
+                ErrorKind::Forbidden,
+                format!("{way} is the engine's host's own: not for users to link a source by"),
+                "name the source by its host and port; a source that needs this is linked by the engine's own user",
+            )),
+        }
     }
 
     /// What a developer may not have of a VDB, whatever it is made from.
@@ -262,8 +286,12 @@ impl EngineService for Guard {
     }
 
     fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {
-        self.check_password(&request)?;
+        self.check_way(&request.connector, &request.source, request.password.as_ref())?;
         self.began(self.service.link_dsource(request)?)
+    }
+
+    fn local_ways(&self, connector: &str, source: &str) -> Result<Vec<String>, Failure> {
+        self.service.local_ways(connector, source)
     }
 
     fn list_dsources(&self) -> Result<Vec<api::Dsource>, Failure> {
@@ -280,6 +308,10 @@ impl EngineService for Guard {
     }
 
     fn set_dsource(&self, name: &str, request: api::SetDsource) -> Result<JobId, Failure> {
+        if let Some(source) = &request.source {
+            let connector = self.service.show_dsource(name)?.connector;
+            self.check_way(&connector, source, request.password.as_ref())?;
+        }
         self.began(self.service.set_dsource(name, request)?)
     }
 
@@ -329,10 +361,7 @@ impl EngineService for Guard {
     ) -> Result<JobId, Failure> {
         self.check_wishes(&request)?;
         self.seen_moment(&request.moment)?;
-        let from = match self.developer() {
-            Some(user) => self.found(user, &request.from)?.id.to_string(),
-            None => request.from,
-        };
+        let from = self.looked_at(&request.from)?;
         let request = api::ProvisionVdb { from, ..request };
         self.began(self.service.provision_vdb(request, self.user())?)
     }
@@ -552,11 +581,7 @@ impl EngineService for Guard {
         // Who may make VDBs of both may see what differs.
         let state = |one: api::DiffState| -> Result<api::DiffState, Failure> {
             self.seen_moment(&one.moment)?;
-            let object = match self.developer() {
-                Some(user) => self.found(user, &one.object)?.id.to_string(),
-                None => one.object,
-            };
-            Ok(api::DiffState { object, ..one })
+            Ok(api::DiffState { object: self.looked_at(&one.object)?, ..one })
         };
         let (left, right) = (state(request.left)?, state(request.right)?);
         self.began(self.service.create_diff(api::CreateDiff { left, right, ..request })?)
@@ -593,10 +618,7 @@ impl EngineService for Guard {
         self.seen_moment(&request.from)?;
         self.seen_moment(&request.to)?;
         // Whoever may make VDBs of it may ask them.
-        let object = match self.developer() {
-            Some(user) => self.found(user, &request.object)?.id.to_string(),
-            None => request.object,
-        };
+        let object = self.looked_at(&request.object)?;
         let request = api::StartBisection { object, ..request };
         self.began(self.service.start_bisection(request)?)
     }
@@ -630,13 +652,16 @@ impl EngineService for Guard {
     }
 
     fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
-        self.own(&self.show_bookmark(name)?.object)?;
-        self.began(self.service.delete_bookmark(name)?)
+        if self.developer().is_none() {
+            return self.began(self.service.delete_bookmark(name)?);
+        }
+        let bookmark = self.show_bookmark(name)?;
+        self.own(&bookmark.object)?;
+        self.began(self.service.delete_bookmark(&bookmark.id.to_string())?)
     }
 
     fn show_timeflows(&self, name: &str) -> Result<api::TimeflowList, Failure> {
-        self.seen(name)?;
-        self.service.show_timeflows(name)
+        self.service.show_timeflows(&self.looked_at(name)?)
     }
 
     fn count_commits(
@@ -646,8 +671,7 @@ impl EngineService for Guard {
         to: Timestamp,
         parts: usize,
     ) -> Result<Vec<u64>, Failure> {
-        self.seen(name)?;
-        self.service.count_commits(name, from, to, parts)
+        self.service.count_commits(&self.looked_at(name)?, from, to, parts)
     }
 
     fn list_policies(&self) -> Result<Vec<api::Policy>, Failure> {
@@ -655,8 +679,7 @@ impl EngineService for Guard {
     }
 
     fn show_policy(&self, name: &str) -> Result<api::Policy, Failure> {
-        self.seen(name)?;
-        self.service.show_policy(name)
+        self.service.show_policy(&self.looked_at(name)?)
     }
 
     fn set_policy(&self, name: &str, request: api::SetPolicy) -> Result<api::Policy, Failure> {
@@ -699,10 +722,8 @@ impl EngineService for Guard {
     }
 
     fn ledger_deletion(&self, objects: &[String]) -> Result<api::Ledger, Failure> {
-        for name in objects {
-            self.own(name)?;
-        }
-        self.service.ledger_deletion(objects)
+        let own = objects.iter().map(|name| self.own(name)).collect::<Result<Vec<_>, _>>()?;
+        self.service.ledger_deletion(&own)
     }
 
     fn reclaim_pool(&self) -> Result<JobId, Failure> {

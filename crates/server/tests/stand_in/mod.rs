@@ -258,6 +258,11 @@ impl EngineService for StandIn {
         })
     }
 
+    fn local_ways(&self, _: &str, source: &str) -> Result<Vec<String>, Failure> {
+        let socket = source.split_once("host=/").map(|(_, rest)| format!("the socket in /{rest}"));
+        Ok(socket.into_iter().collect())
+    }
+
     fn link_dsource(&self, request: LinkDsource) -> Result<JobId, Failure> {
         let mut state = self.lock();
         if state.dsources.contains_key(&request.name) {
@@ -302,7 +307,8 @@ impl EngineService for StandIn {
         if name == "full" {
             return Err(Failure::pool_full("the pool is full"));
         }
-        self.lock().dsources.get(name).cloned().ok_or_else(|| missing("dSource", name))
+        let state = self.lock();
+        state.dsources.get(&state.name_of(name)).cloned().ok_or_else(|| missing("dSource", name))
     }
 
     fn set_dsource(&self, name: &str, request: SetDsource) -> Result<JobId, Failure> {
@@ -392,6 +398,7 @@ impl EngineService for StandIn {
             superuser: request.superuser,
             keep_source_logins: request.keep_source_logins,
             keep_foreign_servers: request.keep_foreign_servers,
+            removed: vec!["logins of roles: app".to_owned()],
             network: None,
             allow_network: request.allow_network.clone(),
             memory_bytes: request.memory_bytes,
@@ -708,7 +715,7 @@ impl EngineService for StandIn {
             return Err(taken(&request.name));
         }
         let bookmark = Bookmark {
-            id: offshoot_types::BookmarkId(1),
+            id: offshoot_types::BookmarkId(state.marked.len() as u64 + 1),
             name: request.name.clone(),
             object: request.on.clone(),
             object_kind: ObjectKind::Dsource,
@@ -727,14 +734,24 @@ impl EngineService for StandIn {
         Ok(self.lock().bookmarks.values().cloned().collect())
     }
 
+    /// One named `fleeting` is another one's as soon as it was looked at.
     fn show_bookmark(&self, name: &str) -> Result<Bookmark, Failure> {
-        self.lock().bookmarks.get(name).cloned().ok_or_else(|| missing("bookmark", name))
+        let mut state = self.lock();
+        let found = state.bookmarks.get_mut(name).ok_or_else(|| missing("bookmark", name))?;
+        let shown = found.clone();
+        if name == "fleeting" {
+            (found.id, found.object) = (offshoot_types::BookmarkId(1000), "theirs".to_owned());
+        }
+        Ok(shown)
     }
 
     fn delete_bookmark(&self, name: &str) -> Result<JobId, Failure> {
         let mut state = self.lock();
-        state.bookmarks.remove(name).ok_or_else(|| missing("bookmark", name))?;
-        Ok(state.job("bookmark_delete", name, None))
+        let is_meant = |one: &&Bookmark| one.name == name || one.id.to_string() == name;
+        let found = state.bookmarks.values().find(is_meant).map(|one| one.name.clone());
+        let found = found.ok_or_else(|| missing("bookmark", name))?;
+        state.bookmarks.remove(&found);
+        Ok(state.job("bookmark_delete", &found, None))
     }
 
     fn count_commits(
@@ -749,7 +766,7 @@ impl EngineService for StandIn {
     }
 
     fn show_timeflows(&self, name: &str) -> Result<TimeflowList, Failure> {
-        let snapshots = self.show_dsource(name)?.snapshots;
+        let Dsource { name, snapshots, .. } = self.show_dsource(name)?;
         let point = |lsn: &str| TimePoint { lsn: lsn.to_owned(), time: time() };
         let range = OpenRange {
             from: point("0/1000000"),
@@ -771,7 +788,7 @@ impl EngineService for StandIn {
             recovery_points: Vec::new(),
             bookmarks: vec!["release".into()],
         };
-        Ok(TimeflowList { name: name.into(), kind: ObjectKind::Dsource, timeflows: vec![timeflow] })
+        Ok(TimeflowList { name, kind: ObjectKind::Dsource, timeflows: vec![timeflow] })
     }
 
     fn list_policies(&self) -> Result<Vec<Policy>, Failure> {
@@ -780,8 +797,8 @@ impl EngineService for StandIn {
     }
 
     fn show_policy(&self, name: &str) -> Result<Policy, Failure> {
-        self.show_dsource(name)?;
-        Ok(self.lock().policy(name))
+        let name = self.show_dsource(name)?.name;
+        Ok(self.lock().policy(&name))
     }
 
     fn set_policy(&self, name: &str, request: SetPolicy) -> Result<Policy, Failure> {

@@ -161,7 +161,7 @@ pub fn an_image_is_cloned_and_opened(harness: &dyn Harness) {
             preferred_database: linked.connector.database_of(&linked.production.uri(None)),
             ..Grant::new(password.clone())
         };
-        let database = server.grant(&grant, PATIENCE).unwrap();
+        let database = server.grant(&grant, PATIENCE).unwrap().database;
         let uri = linked.connector.vdb_uri(port.unwrap(), &password, &database);
         let mut wanted = linked.content_after(8);
         assert_eq!(harness.content_by(&uri).unwrap(), wanted);

@@ -3,7 +3,7 @@
 use crate::linked::stop_at_once;
 use crate::{Harness, Image, Linked, PATIENCE, Random, until};
 use offshoot_connector::{Grant, Role, Server, ServerSpec, StopMode, VdbOptions};
-use offshoot_domain::Secret;
+use offshoot_domain::{Secret, TiesCut};
 use offshoot_os::process::Signal;
 use offshoot_types::ErrorKind;
 use std::collections::BTreeMap;
@@ -38,10 +38,21 @@ fn grant(
     spec: &ServerSpec,
     keep_source_logins: bool,
 ) -> String {
+    granted(linked, server, spec, keep_source_logins).0
+}
+
+/// The URI of a VDB that was given to its users, and what it is told to lack.
+fn granted(
+    linked: &Linked<'_>,
+    server: &dyn Server,
+    spec: &ServerSpec,
+    keep_source_logins: bool,
+) -> (String, Option<TiesCut>) {
     let password = Secret::new(linked.connector.new_password());
     let grant = Grant { keep_source_logins, ..Grant::new(password.clone()) };
-    let database = server.grant(&grant, PATIENCE).unwrap();
-    linked.connector.vdb_uri(spec.tcp_port.unwrap(), &password, &database)
+    let granted = server.grant(&grant, PATIENCE).unwrap();
+    let uri = linked.connector.vdb_uri(spec.tcp_port.unwrap(), &password, &granted.database);
+    (uri, granted.ties)
 }
 
 /// A restarted engine finds its servers, and only its own.
@@ -210,6 +221,10 @@ pub fn ties_are_cut_for_good(harness: &dyn Harness) {
     linked.connector.finish_image(&*linked.spec(&clone).files).unwrap();
     let spec = ServerSpec { tcp_port: offshoot_os::unused_port(), ..linked.spec(&clone) };
     let server = linked.connector.start(spec.clone(), vdb()).unwrap();
+    let (_, ties) = granted(&linked, &*server, &spec, true);
+    let ties = ties.expect("the image tells what was cut");
+    assert!(!ties.cut.is_empty() && ties.warnings.is_empty(), "{ties:?}");
+    assert_eq!(granted(&linked, &*server, &spec, true).1, None, "what is its users' is not told");
     let uri = grant(&linked, &*server, &spec, true);
     harness.put_by(&uri, "still", "works").unwrap();
     std::thread::sleep(Duration::from_millis(800));

@@ -10,8 +10,8 @@ use offshoot_catalog::Catalog;
 use offshoot_client::{Client, Target};
 use offshoot_dataset::{Dataset, Ino, NewInode, Store, StoreOptions};
 use offshoot_domain::{
-    Dsource, Opened, Owner, Parent, Policy, Position, Readiness, Snapshot, SnapshotKind, Timeflow,
-    Timings, Vdb, VdbState,
+    Dsource, Opened, Owner, Parent, Policy, Position, Readiness, Snapshot, SnapshotKind, TiesCut,
+    Timeflow, Timings, Vdb, VdbState,
 };
 use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_os::{Clock, SystemClock};
@@ -146,6 +146,7 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             exposure: None,
             reaches: Vec::new(),
             certificate: String::new(),
+            ties: TiesCut::default(),
             owner: None,
             warm: false,
             care: offshoot_domain::Care::default(),

@@ -158,6 +158,31 @@ fn keys_are_added_and_forgotten() {
 }
 
 #[test]
+fn a_lost_key_is_done_without_when_that_is_asked_for() {
+    let place = Place::new();
+    let places = place.by_directory();
+    assert_eq!(places.check_lost(&place.paths).expect_err("new").code, ErrorKind::InvalidInput);
+    place.put(&places);
+    let failure = places.check_lost(&place.paths).expect_err("its key is there");
+    assert!(failure.message.contains("nothing to forget"), "{failure}");
+    let [name] = &names(&place.keys())[..] else { panic!("one key") };
+    std::fs::remove_file(place.keys().join(name)).expect("lost");
+    assert!(place.refused(&places).hint.contains("--forget-secrets"));
+
+    for places in [place.by_directory(), place.by_file()] {
+        places.check_lost(&place.paths).expect("it is lost");
+        let ring = places.prepare_without_lost(&place.paths).expect("another is made");
+        assert_ne!(ring.first().id().as_str(), name);
+        assert!(places.check(&place.paths).is_err(), "nothing is forgotten yet");
+    }
+    let ring = places.prepare_without_lost(&place.paths).expect("made");
+    let gone = Catalog::forget_closed(&place.paths.catalog(), &ring).expect("forgotten");
+    assert_eq!(gone, ["name"]);
+    assert!(place.open(&place.by_file()).expect("opens").secret("name").expect("read").is_none());
+    assert!(place.by_file().check_lost(&place.paths).is_err(), "once is enough");
+}
+
+#[test]
 fn what_the_system_keeps_is_not_changed() {
     let place = Place::new();
     write(&place.file(), &line(1));

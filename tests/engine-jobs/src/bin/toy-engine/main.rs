@@ -69,6 +69,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         cache_size: Some(64 << 20),
         capacity: None,
         secret_keys: key_places(&pool),
+        forget_secrets: false,
         encrypt: std::env::var_os(ENCRYPT_VARIABLE).is_some(),
         connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
         delivery: Arc::new(Fuse::default()),
