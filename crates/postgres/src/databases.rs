@@ -17,9 +17,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Databases visited at the same time, besides the one that a session is open in.
 const SIDE_BY_SIDE: usize = 3;
 
-/// Databases that take connections.
-const DATABASES: &str =
-    "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn ORDER BY oid";
+/// Databases that take connections: not those whose removal was begun, which have the limit -2.
+pub(crate) const DATABASES: &str = "SELECT datname FROM pg_catalog.pg_database \
+    WHERE datallowconn AND datconnlimit <> -2 ORDER BY oid";
 
 /// Does something in each database that takes connections, and returns what came of it, by database in
 /// the order of their creation. The session that is open is used for its own.

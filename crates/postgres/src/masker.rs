@@ -43,13 +43,10 @@ pub(crate) use refusal::Refusal;
 pub use wire::Door;
 pub(crate) use wire::Wire;
 
+use crate::databases::DATABASES;
 use offshoot_connector::DataDir;
 use plan::Plan;
 use run::Run;
-
-/// Databases that are looked into.
-const DATABASES: &str =
-    "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn ORDER BY oid";
 
 /// Holds rules against a copy.
 ///

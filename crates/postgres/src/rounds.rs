@@ -24,7 +24,7 @@
 
 use crate::archive::reader::{Found, LogReader, Step};
 use crate::archive::record::{PAGE_BYTES, PageHeader, RECORD_HEADER_BYTES};
-use crate::archive::{Archive, damaged};
+use crate::archive::{Archive, TimelineHistory, damaged};
 use crate::config::POINT_FILE;
 use crate::files::write_file;
 use crate::lsn::Lsn;
@@ -81,23 +81,36 @@ impl End {
         loop {
             let page = limit.0.saturating_sub(back) / PAGE_BYTES * PAGE_BYTES;
             let begin = from.max(Lsn(page));
-            let mut reader = LogReader::new(archive, history.clone());
-            let (mut position, _) = reader.first_record(begin)?;
-            let mut end = None;
-            while position < limit
-                && let Step::Record(found) = reader.next_record(position)?
-                && found.end <= limit
-            {
-                position = found.end;
-                let timeline = history.at(found.start).id;
-                end = End::after(&found, timeline, archive.segment_bytes()).or(end);
-            }
-            match end {
-                None if begin > from => back = back.saturating_mul(4),
+            match End::last_between(archive, &history, begin, limit) {
+                Ok(None) if begin > from => {}
+                // The source left a file of the log before it was full: nothing begins in the rest of it.
+                Err(failure) if failure.code == ErrorKind::DataDamaged && begin > from => {}
                 // A server in plain crash recovery follows no other timeline.
-                _ => return Ok(end.filter(|end| history.at(from).id == end.timeline)),
+                end => return Ok(end?.filter(|end| history.at(from).id == end.timeline)),
             }
+            back = back.saturating_mul(4);
         }
+    }
+
+    /// The last place after a record that begins between two positions.
+    fn last_between(
+        archive: &Archive,
+        history: &TimelineHistory,
+        begin: Lsn,
+        limit: Lsn,
+    ) -> Result<Option<End>, Failure> {
+        let mut reader = LogReader::new(archive, history.clone());
+        let (mut position, _) = reader.first_record(begin)?;
+        let mut end = None;
+        while position < limit
+            && let Step::Record(found) = reader.next_record(position)?
+            && found.end <= limit
+        {
+            position = found.end;
+            let timeline = history.at(found.start).id;
+            end = End::after(&found, timeline, archive.segment_bytes()).or(end);
+        }
+        Ok(end)
     }
 
     /// After a record, if C and the beginning of Q fit into one page. The log's own records are left alone: a file

@@ -136,7 +136,8 @@ pub fn uri(port: u16, password: &str, database: &str) -> String {
 /// `Internal` with the server's words.
 pub fn main_database(session: &mut Session, preferred: Option<&str>) -> Result<String, Failure> {
     let sql = format!(
-        "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn AND NOT datistemplate \
+        "SELECT datname FROM pg_catalog.pg_database \
+         WHERE datallowconn AND datconnlimit <> -2 AND NOT datistemplate \
          ORDER BY datname = {} DESC, datname = 'postgres', oid LIMIT 1",
         quote_text(preferred.unwrap_or_default())
     );

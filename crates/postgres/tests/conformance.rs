@@ -55,7 +55,10 @@ macro_rules! on_another_version {
     };
 }
 
+on_another_version!(needs_postgres_13, 13, "needs PostgreSQL 13 in OFFSHOOT_TEST_PG_BINS");
+on_another_version!(needs_postgres_14, 14, "needs PostgreSQL 14 in OFFSHOOT_TEST_PG_BINS");
 on_another_version!(needs_postgres_16, 16, "needs PostgreSQL 16 in OFFSHOOT_TEST_PG_BINS");
+on_another_version!(needs_postgres_17, 17, "needs PostgreSQL 17 in OFFSHOOT_TEST_PG_BINS");
 on_another_version!(needs_postgres_18, 18, "needs PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS");
 
 struct PostgresHarness {

@@ -8,6 +8,8 @@ mod cluster;
 mod configuration;
 #[path = "server_side/hostile_load.rs"]
 mod hostile_load;
+#[path = "server_side/hostile_source.rs"]
+mod hostile_source;
 #[path = "server_side/image.rs"]
 mod image;
 #[path = "server_side/masking.rs"]

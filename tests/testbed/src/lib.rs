@@ -6,6 +6,7 @@
 //! The binary is `OFFSHOOT_BIN`, or `target/debug/offshoot`. Servers of other major versions than the
 //! distribution's are those in `OFFSHOOT_TEST_PG_BINS` (see `scripts/test-postgres.sh`).
 
+mod damage;
 mod intent_log;
 mod kills;
 mod outcome;
@@ -13,6 +14,7 @@ mod own_network;
 mod small_disk;
 mod testbed;
 
+pub use damage::flip;
 pub use intent_log::{damage_record, logged_records};
 pub use kills::{Kills, check_pages, kill_under_load};
 pub use outcome::{Outcome, Step, final_job, steps_of};

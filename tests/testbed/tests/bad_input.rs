@@ -8,7 +8,7 @@ use offshoot_os::{Clock, SystemClock, unused_port};
 use offshoot_rig::{
     CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
 };
-use offshoot_testbed::{PATIENCE, Testbed, binary, check_refusal, other_server, wait_until};
+use offshoot_testbed::{PATIENCE, Testbed, binary, check_refusal, flip, other_server, wait_until};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -381,7 +381,7 @@ fn a_flipped_bit_is_an_error_of_that_read_alone() {
     bed.provision("damaged", "prod", &["--snapshot", &snapshot.id.to_string()]).unwrap();
     // The cache must be cold: a block in memory is right whatever the disk says.
     assert_eq!(bed.engine.stop().unwrap(), 0);
-    let flipped = flip_where(&bed.engine.pool().join("segments"), &bytes);
+    let flipped = flip(&bed.engine.pool().join("segments"), &bytes).unwrap();
     assert!(flipped > 0, "the page is stored as it is somewhere");
     bed.engine.restart().unwrap();
     wait_until("the VDB runs", PATIENCE, || Ok(bed.open("damaged").is_ok())).unwrap();
@@ -399,29 +399,6 @@ fn a_flipped_bit_is_an_error_of_that_read_alone() {
     })
     .unwrap();
     assert!(bed.engine.running());
-}
-
-/// Flips one bit at every occurrence of `pattern` below `directory`; returns how many there were.
-fn flip_where(directory: &Path, pattern: &[u8]) -> usize {
-    let mut flipped = 0;
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        let mut bytes = std::fs::read(&path).unwrap();
-        let places: Vec<usize> = bytes
-            .windows(pattern.len())
-            .enumerate()
-            .filter(|(_, window)| *window == pattern)
-            .map(|(at, _)| at)
-            .collect();
-        for at in &places {
-            bytes[*at] ^= 0x10;
-        }
-        if !places.is_empty() {
-            std::fs::write(&path, bytes).unwrap();
-            flipped += places.len();
-        }
-    }
-    flipped
 }
 
 #[test]

@@ -7,7 +7,7 @@ use offshoot_domain::{Dsource, Snapshot, SnapshotKind};
 use offshoot_os::process::Sink;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
+use offshoot_testbed::{PATIENCE, Testbed, flip, wait_until, with_log};
 use std::time::Duration;
 
 /// Marks at least: some before the first point, some between points.
@@ -119,6 +119,64 @@ fn count_points(bed: &mut Testbed, killed: bool) -> Result<()> {
     // A round that was cut off is not repeated: a snapshot of staging is taken instead.
     ensure!(near >= least(killed) && (killed || near == before.len()), "{before:?}");
     Ok(())
+}
+
+/// Makes a table that no snapshot but a recovery point has, and changes its first row after that. Returns a position
+/// before the table, one after the change, and some bytes of its first page that are nowhere in the log: where one row
+/// ends and another begins.
+fn only_in_a_point(bed: &Testbed) -> Result<(String, String, Vec<u8>)> {
+    let source = bed.source.connect("postgres")?;
+    let position = || source.text("SELECT pg_current_wal_insert_lsn()");
+    source.execute("CREATE TABLE payload (n int, data bytea)")?;
+    source.execute("ALTER TABLE payload ALTER data SET STORAGE plain")?;
+    let before = position()?;
+    source.execute(
+        "INSERT INTO payload SELECT n, (SELECT decode(string_agg(md5(n || '-' || i), ''), 'hex') \
+         FROM generate_series(1, 240) i) FROM generate_series(1, 20) n",
+    )?;
+    wait_until("a recovery point", PATIENCE, || {
+        source.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 3000000))")?;
+        Ok(points(bed, JobState::Done)? > 0)
+    })?;
+    source.execute("UPDATE payload SET n = 0 WHERE n = 1")?;
+    let after = position()?;
+    source.execute("CHECKPOINT")?;
+    let file = "pg_read_binary_file(pg_relation_filepath('payload'), 0, 8192)";
+    let page = source.text(&format!("SELECT encode({file}, 'hex')"))?;
+    let byte = |at: usize| u8::from_str_radix(&page[2 * at..2 * at + 2], 16);
+    // Rows are stored from the end of a page on; each begins with the transaction that made it.
+    let row = usize::from(u16::from_le_bytes([byte(24)?, byte(25)?]) & 0x7FFF);
+    let bytes = (row - 16..row + 4).map(byte).collect::<std::result::Result<_, _>>()?;
+    Ok((before, after, bytes))
+}
+
+fn open_from_a_damaged_point(bed: &mut Testbed) -> Result<()> {
+    bed.link("prod")?;
+    bed.engine.command(["policy", "set", "prod", "--snapshot-every", "1d"])?;
+    let (before, after, bytes) = only_in_a_point(bed)?;
+    bed.provision("sound", "prod", &["--lsn", &after])?;
+    let rows = "SELECT count(*) FROM payload WHERE n >= 0 AND length(data) = 3840";
+    ensure!(bed.open("sound")?.number(rows)? == 20);
+    bed.engine.command(["vdb", "delete", "sound"])?;
+    // A block in memory is right whatever the disk says.
+    bed.engine.stop()?;
+    let flipped = flip(&bed.engine.pool().join("segments"), &bytes)?;
+    ensure!(flipped > 0, "the page is stored as it is");
+    bed.engine.restart()?;
+    let refusal = bed.refused(&["vdb", "provision", "damaged", "--from", "prod", "--lsn", &after]);
+    println!("refused: {refusal}");
+    ensure!(bed.engine.command(["vdb", "show", "damaged"]).is_err(), "nothing of it stays");
+    wait_until("a fault", PATIENCE, || Ok(faults(bed).contains("damaged")))?;
+    bed.provision("early", "prod", &["--lsn", &before])?;
+    ensure!(bed.open("early")?.number("SELECT count(*) FROM payload")? == 0);
+    Ok(())
+}
+
+#[test]
+fn a_flipped_bit_in_a_point_is_found_when_a_moment_is_opened_from_it() {
+    let mut bed = Testbed::with(SourceOptions { scale: 0, ..options() }).unwrap();
+    let opened = open_from_a_damaged_point(&mut bed);
+    with_log(&bed.engine, opened).unwrap();
 }
 
 /// The faults of the engine, as users see them.

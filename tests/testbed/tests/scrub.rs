@@ -6,9 +6,7 @@ use anyhow::{Context, Result, ensure};
 use offshoot_api::{DamagedBlock, Job, JobState, LedgerKind, PoolCheck, ScrubReport, Status};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use offshoot_testbed::{PATIENCE, Testbed, flip, wait_until, with_log};
 use std::time::Duration;
 
 /// A VDB `dev` of `prod`, whose table `payload` has a row a page that does not compress.
@@ -84,23 +82,6 @@ fn goes_on(bed: &mut Testbed) -> Result<()> {
         let scrub = last(bed)?.scrub.context("the scrub")?;
         Ok(scrub.state == JobState::Cancelled && scrub.ended_at.is_some())
     })
-}
-
-/// Flips a bit wherever `pattern` occurs in a segment; returns how many places there were.
-fn flip(segments: &Path, pattern: &[u8]) -> Result<usize> {
-    let mut flipped = 0;
-    for entry in std::fs::read_dir(segments)? {
-        let file = std::fs::File::options().read(true).write(true).open(entry?.path())?;
-        let mut bytes = vec![0; file.metadata()?.len() as usize];
-        file.read_exact_at(&mut bytes, 0)?;
-        let places = bytes.windows(pattern.len()).enumerate().filter(|(_, at)| *at == pattern);
-        for at in places.map(|(at, _)| at) {
-            file.write_all_at(&[bytes[at] ^ 0x10], at as u64)?;
-            flipped += 1;
-        }
-        file.sync_all()?;
-    }
-    Ok(flipped)
 }
 
 /// Whether some damage is named as page of the table, in the VDB, the dSource and a snapshot.

@@ -8,6 +8,7 @@ use offshoot_types::Failure;
 
 use super::scope::{Scope, bytes_in};
 use super::{Findings, Tick};
+use crate::databases::DATABASES;
 use crate::server::Server;
 use crate::session::{Session, quote_identifier, quote_text};
 
@@ -30,10 +31,7 @@ pub fn check_running(
     let mut findings = Findings::default();
     let short = Duration::from_secs(30);
     let mut session = server.connect()?;
-    let databases = session.query_column(
-        "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn ORDER BY oid",
-        short,
-    )?;
+    let databases = session.query_column(DATABASES, short)?;
     let closed = session.query_column(
         "SELECT datname FROM pg_catalog.pg_database WHERE NOT datallowconn \
          AND datname <> 'template0'",

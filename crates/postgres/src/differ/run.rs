@@ -16,8 +16,8 @@ use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeSet;
 
 /// Databases that can be looked into.
-const DATABASES: &str =
-    "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn ORDER BY datname";
+const DATABASES: &str = "SELECT datname FROM pg_catalog.pg_database \
+    WHERE datallowconn AND datconnlimit <> -2 ORDER BY datname";
 /// Transactions that were prepared and have not ended, by their databases. They hold locks, and what they did is not
 /// visible.
 const PREPARED: &str = "SELECT database, gid FROM pg_catalog.pg_prepared_xacts";

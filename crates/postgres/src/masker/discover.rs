@@ -1,9 +1,9 @@
 //! Looks for columns that should be masked: at their names, then at some of their values, which stay here.
 
-use super::DATABASES;
 use super::facts::{Facts, Relation};
 use super::refusal::Refusal;
 use super::wire::{Door, Wire};
+use crate::databases::DATABASES;
 use crate::session::quote_identifier;
 use offshoot_connector::DiscoveryTick;
 use offshoot_domain::{Discovered, FoundColumn};

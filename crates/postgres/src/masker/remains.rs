@@ -15,7 +15,7 @@ pub(super) const PREPARED: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg
 
 /// Databases that cannot be looked into.
 pub(super) const CLOSED: &str = "SELECT datname FROM pg_catalog.pg_database \
-    WHERE NOT datallowconn AND datname <> 'template0' ORDER BY oid";
+    WHERE (NOT datallowconn OR datconnlimit = -2) AND datname <> 'template0' ORDER BY oid";
 
 /// Catalogs in which what was removed would stay in the file.
 const WIPED: [&str; 6] = [

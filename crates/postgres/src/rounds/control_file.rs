@@ -11,8 +11,8 @@
 //! checkpoint: 0 redo u64 | 8 timeline u32 | 12 timeline before u32 | 24 next transaction u64
 //!             44 oldest transaction not frozen u32 | 80 oldest active transaction u32
 //! ```
-//! 13 to 17 have format 1300 and the checksum at 288; 18 has format 1800, one more field before the checksum, which
-//! is at 292, and `wal_level` in what was padding of the checkpoint.
+//! 13 to 16 have format 1300 and 17 has 1700, both with the checksum at 288; 18 has format 1800, one more field before
+//! the checksum, which is at 292, and `wal_level` in what was padding of the checkpoint.
 
 use super::control_damaged;
 use crate::archive::record::{u32_at, u64_at};
@@ -59,7 +59,7 @@ impl ControlFile {
     /// `DataDamaged` for a format that is not known and for a wrong checksum.
     pub(super) fn parse(bytes: Vec<u8>) -> Result<ControlFile, Failure> {
         let checksum_at = match u32_at(&bytes, FORMAT) {
-            Some(1300) => 288,
+            Some(1300 | 1700) => 288,
             Some(1800) => 292,
             format => return Err(control_damaged(&format!("its format is {format:?}"))),
         };

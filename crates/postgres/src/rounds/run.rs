@@ -10,11 +10,12 @@ use crate::server::{self, Server, ServerSpec, StopMode};
 use crate::{access, recovery};
 use offshoot_connector::DataDir;
 use offshoot_types::{ErrorKind, Failure};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The major versions with which rounds were compared with one recovery over the same log, block by block.
-const TRIED: [u32; 3] = [15, 16, 18];
+const TRIED: RangeInclusive<u32> = 13..=18;
 /// What a server logs when its recovery has ended.
 const RECOVERED: &str = "database system is ready to accept connections";
 /// How long it may take to write its last checkpoint and stop.

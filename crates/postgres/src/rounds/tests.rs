@@ -81,6 +81,17 @@ impl Written {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
     }
 
+    /// Leaves the file before it is full, as `pg_switch_wal()` and `archive_timeout` do: pages without records follow.
+    fn leave_file(&mut self) {
+        self.push(0, 0x40, &[]);
+        while !self.at().is_multiple_of(SEGMENT) {
+            if self.at().is_multiple_of(PAGE_BYTES) {
+                self.begin_page(0);
+            }
+            self.bytes.resize(self.bytes.len().next_multiple_of(PAGE_BYTES as usize), 0);
+        }
+    }
+
     /// Records of lengths up to some of these, from a seed.
     fn random(seed: u64, count: u32, lengths: [u64; 5]) -> Written {
         let (mut numbers, mut log) = (Numbers(seed), Written::new());
@@ -151,7 +162,7 @@ fn a_noop_has_every_length() {
 
 #[test]
 fn a_control_file_is_read_and_forged_in_both_formats() {
-    for format in [1300, 1800] {
+    for format in [1300, 1700, 1800] {
         let bytes = control_bytes(format, Lsn(0x20_0100));
         let control = ControlFile::parse(bytes.clone()).unwrap();
         assert!(control.is_shut_down() && !control.is_of_standby());
@@ -273,6 +284,24 @@ fn a_log_goes_on_from_every_place_where_a_round_can_end() {
         assert_eq!(last, ends.last().copied());
     }
     assert!(begins_a_page > 3, "{begins_a_page}");
+}
+
+#[test]
+fn a_round_ends_where_the_source_left_a_file_that_was_not_full() {
+    let mut written = Written::new();
+    (0..100).for_each(|_| written.push(10, 0, &[1; 100]));
+    let before = Lsn(written.at());
+    written.leave_file();
+    let left = Lsn(written.at());
+    assert!(left.0 - before.0 > 2 * LOOK_BACK_BYTES && left.0 == 2 * SEGMENT);
+    (0..3).for_each(|_| written.push(10, 0, &[1; 100]));
+    let scratch = tempfile::tempdir().unwrap();
+    written.place(scratch.path(), written.at());
+    let archive = Archive::new(Arc::new(PlainDir::new(scratch.path())), SEGMENT).unwrap();
+    let last = |limit| End::before(&archive, Lsn(SEGMENT), limit).unwrap().unwrap().position();
+    assert_eq!(last(left), before);
+    assert_eq!(last(Lsn(left.0 - 9 * PAGE_BYTES)), before);
+    assert_eq!(last(Lsn(written.at())), Lsn(written.at()));
 }
 
 #[test]

@@ -76,6 +76,7 @@ pub(super) fn start_failure(spec: &ServerSpec, start: &LogPlace) -> Failure {
         "PANIC:",
         "could not locate a valid checkpoint record",
         "invalid page in block",
+        "Input/output error",
     ]) {
         (ErrorKind::DataDamaged, "use another snapshot; check the pool with: offshoot pool check")
     } else {

@@ -1,21 +1,17 @@
-//! A load that recovery finds hard: whatever can be open or half done at a position of the log.
+//! A load that recovery finds hard: whatever can be open or half done at a position of the log. Also the load of the
+//! black-box test of random moments.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::thread::sleep;
+use std::time::Duration;
 
-use offshoot_os::process::Spec;
-use offshoot_postgres::Lsn;
-use offshoot_postgres::server::{self, Server};
-use offshoot_postgres::session::Session;
-
-use crate::cluster::*;
-
-const SETTINGS: &str = "wal_level = replica\nfsync = off\nsynchronous_commit = off\n\
+/// What its source is set to, as in `postgresql.conf`.
+pub const SETTINGS: &str = "wal_level = replica\nfsync = off\nsynchronous_commit = off\n\
      shared_buffers = 64MB\ncheckpoint_timeout = 30s\nmax_wal_size = 8GB\nwal_keep_size = 8GB\n\
      max_connections = 23\nmax_prepared_transactions = 17\ntrack_commit_timestamp = on\n\
      autovacuum_naptime = 1s\n";
 
-const TABLES: &str = "
+/// What must be in the database that it works in.
+pub const TABLES: &str = "
 CREATE TABLE public.long (id bigserial PRIMARY KEY, tag text, v int, pad text DEFAULT repeat('x', 50));
 CREATE INDEX ON public.long (tag);
 CREATE TABLE public.prepared (id bigserial PRIMARY KEY, tag text);
@@ -65,91 +61,39 @@ const MAINTENANCE: [&str; 7] = [
     "CHECKPOINT",
 ];
 
-/// A running source.
-pub struct Source {
-    pub data: PathBuf,
-    pub server: Server,
-}
+/// A session: runs statements. Errors are part of the load: a lock that was not had, a table that is gone.
+pub type Session = Box<dyn FnMut(&str) + Send>;
 
-impl Source {
-    pub fn start(scratch: &Scratch, bin: &Path) -> Source {
-        let data = fresh(scratch, bin, "source");
-        std::fs::write(data.join("postgresql.conf"), SETTINGS).unwrap();
-        let mut spec = scratch.spec(bin, &data, "source");
-        spec.superusers = vec![BOSS.to_owned()];
-        let mut server = server::start(spec).unwrap();
-        let mut session = server.wait_ready(DEADLINE).unwrap();
-        session.execute("CREATE DATABASE shop", DEADLINE).unwrap();
-        server.connect_to("shop").unwrap().execute(TABLES, DEADLINE).unwrap();
-        Source { data, server }
-    }
-
-    pub fn backup(&self, bin: &Path, to: &Path) {
-        let spec = self.server.spec();
-        succeed(
-            Spec::new(bin.join("pg_basebackup"))
-                .args(["-U", BOSS, "-p", "5432", "--wal-method=none", "-c", "fast", "--no-sync"])
-                .arg("-h")
-                .arg(spec.socket_dir())
-                .arg("-D")
-                .arg(to),
-        );
-    }
-
-    /// Where its log ends, all of it written.
-    pub fn end(&self) -> Lsn {
-        const COMMITS: &str = "CREATE TABLE public.mark (); DROP TABLE public.mark";
-        let mut session = self.server.connect().unwrap();
-        session.execute(COMMITS, DEADLINE).unwrap();
-        let lsn = session.query_column("SELECT pg_current_wal_insert_lsn()", DEADLINE).unwrap();
-        // This session commits with a flush, of everything before.
-        session.execute(COMMITS, DEADLINE).unwrap();
-        lsn[0].parse().unwrap()
-    }
-
-    /// Works with eight sessions for a while, and leaves prepared transactions open.
-    pub fn work(&self, time: Duration) {
-        let end = Instant::now() + time;
-        std::thread::scope(|scope| {
-            let run = |work: fn(&mut Session, u64)| {
-                let mut session = self.server.connect_to("shop").unwrap();
-                scope.spawn(move || {
-                    let mut turn = 0;
-                    while Instant::now() < end {
-                        turn += 1;
-                        work(&mut session, turn);
-                        let _ = session.execute("ROLLBACK", DEADLINE);
-                    }
-                });
-            };
-            run(short);
-            run(short);
-            run(long);
-            run(long);
-            run(prepared);
-            run(shared_locks);
-            run(shared_locks);
-            run(changes);
-        });
-        let mut session = self.server.connect_to("shop").unwrap();
-        let open = "SELECT count(*) FROM pg_prepared_xacts";
-        assert_ne!(session.query_column(open, DEADLINE).unwrap(), ["0"]);
-    }
-}
-
-/// Errors are part of it: a lock that was not had, a table that is gone.
-fn execute(session: &mut Session, sql: &str) {
-    let _ = session.execute(sql, DEADLINE);
+/// Works with eight sessions as long as it is to go on, and leaves prepared transactions open.
+pub fn work(connect: &dyn Fn() -> Session, goes_on: &(dyn Fn() -> bool + Sync)) {
+    std::thread::scope(|scope| {
+        let run = |work: fn(&mut Session, u64)| {
+            let mut session = connect();
+            scope.spawn(move || {
+                let mut turn = 0;
+                while goes_on() {
+                    turn += 1;
+                    work(&mut session, turn);
+                    session("ROLLBACK");
+                }
+            });
+        };
+        run(short);
+        run(short);
+        run(long);
+        run(long);
+        run(prepared);
+        run(shared_locks);
+        run(shared_locks);
+        run(changes);
+    });
 }
 
 fn short(session: &mut Session, turn: u64) {
     let id = turn * 7919 % 20_000 + 1;
-    execute(session, &format!("UPDATE public.accounts SET v = v + 1 WHERE id = {id}"));
+    session(&format!("UPDATE public.accounts SET v = v + 1 WHERE id = {id}"));
     if turn.is_multiple_of(50) {
-        execute(
-            session,
-            &format!("UPDATE public.accounts SET v = v - 1 WHERE id % 97 = {}", id % 97),
-        );
+        session(&format!("UPDATE public.accounts SET v = v - 1 WHERE id % 97 = {}", id % 97));
     }
 }
 
@@ -169,49 +113,43 @@ fn long(session: &mut Session, turn: u64) {
     let wait = (turn * 31 % 23) as f64 / 10.0;
     sql += &format!("SELECT pg_sleep({wait}); DELETE FROM public.long WHERE v % 2 = 0; ");
     sql += if turn.is_multiple_of(3) { "ROLLBACK" } else { "COMMIT" };
-    execute(session, &sql);
+    session(&sql);
 }
 
 fn prepared(session: &mut Session, turn: u64) {
-    execute(
-        session,
-        &format!(
-            "BEGIN; INSERT INTO public.prepared (tag) VALUES ('p{turn}'); SAVEPOINT z; \
+    session(&format!(
+        "BEGIN; INSERT INTO public.prepared (tag) VALUES ('p{turn}'); SAVEPOINT z; \
              INSERT INTO public.prepared (tag) VALUES ('sub'); \
              SELECT * FROM public.locked WHERE id = {} FOR KEY SHARE; PREPARE TRANSACTION 'p{turn}'",
-            turn % 100 + 1
-        ),
-    );
-    std::thread::sleep(Duration::from_millis(60));
+        turn % 100 + 1
+    ));
+    sleep(Duration::from_millis(60));
     let how = if turn.is_multiple_of(4) { "ROLLBACK" } else { "COMMIT" };
     if let Some(earlier) = turn.checked_sub(9) {
-        execute(session, &format!("{how} PREPARED 'p{earlier}'"));
+        session(&format!("{how} PREPARED 'p{earlier}'"));
     }
 }
 
 fn shared_locks(session: &mut Session, turn: u64) {
     let (one, other) = (turn % 100 + 1, turn * 13 % 100 + 1);
-    execute(
-        session,
-        &format!(
-            "SET lock_timeout = '1s'; BEGIN; SELECT * FROM public.locked WHERE id = {one} FOR KEY SHARE; \
+    session(&format!(
+        "SET lock_timeout = '1s'; BEGIN; SELECT * FROM public.locked WHERE id = {one} FOR KEY SHARE; \
              SAVEPOINT s; UPDATE public.locked SET v = v + 1 WHERE id = {other}; \
              INSERT INTO public.child (parent) VALUES ({one}); SAVEPOINT s2; \
              SELECT * FROM public.locked WHERE id = {other} FOR SHARE; COMMIT"
-        ),
-    );
+    ));
 }
 
 fn changes(session: &mut Session, turn: u64) {
-    execute(session, CHANGES);
+    session(CHANGES);
     for statement in MAINTENANCE {
-        execute(session, "SET lock_timeout = '2s'");
-        execute(session, statement);
+        session("SET lock_timeout = '2s'");
+        session(statement);
     }
     let strategies: &[&str] = match turn % 3 {
         1 => &["CREATE DATABASE w1", "DROP DATABASE IF EXISTS w2"],
         2 => &["CREATE DATABASE w2 STRATEGY file_copy", "DROP DATABASE IF EXISTS w1"],
         _ => &["VACUUM FULL pg_proc"],
     };
-    strategies.iter().for_each(|statement| execute(session, statement));
+    strategies.iter().for_each(|statement| session(statement));
 }
