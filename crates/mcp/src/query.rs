@@ -128,7 +128,7 @@ async fn connect(vdb: &Vdb) -> Result<Client, Failure> {
     config
         .application_name("offshoot mcp")
         .connect_timeout(CONNECT)
-        .options(&format!("-c statement_timeout={TIME_LIMIT_MS}"));
+        .options(format!("-c statement_timeout={TIME_LIMIT_MS}"));
     let (client, connection) = config.connect(NoTls).await.map_err(|error| {
         let message = format!("'{}' does not answer: {error}", vdb.name);
         let hint = "see its log with the tool vdb_log; a VDB is reached from the engine's host";

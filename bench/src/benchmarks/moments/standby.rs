@@ -111,7 +111,10 @@ fn compare_replay(
         stage.engine.command(["dsource", "pause", "prod"])?;
         let log_mb = megabytes(log_bytes(&stage.source)?.saturating_sub(from));
         round_mb.push(log_mb);
-        let mut replay_plain = || anyhow::Ok(plain.push(log_mb / standby.catch_up(&stage.source)?));
+        let mut replay_plain = || -> Result<()> {
+            plain.push(log_mb / standby.catch_up(&stage.source)?);
+            Ok(())
+        };
         if round % 2 == 0 {
             replay_plain()?;
         }
