@@ -63,6 +63,21 @@ fn names(list: &Value, key: &str) -> Vec<String> {
     all.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// What is one's own is there by its name and its id.
+fn is_found_by_either(owner: &Person<'_>, own_name: &str, id: &str) {
+    for name in [own_name, id] {
+        for (command, key) in [
+            ("timeflow show", "/name"),
+            ("policy show", "/name"),
+            ("pool ledger", "/objects/0/object"),
+            ("pool ledger --delete", "/objects/0/object"),
+        ] {
+            let shown = owner.runs(&format!("{command} {name}")).unwrap();
+            assert_eq!(shown.pointer(key), Some(&own_name.into()), "{command} {name}: {shown}");
+        }
+    }
+}
+
 #[test]
 fn developers_have_vdbs_of_their_own_and_the_audit_says_what_they_did() {
     let world = start();
@@ -99,18 +114,7 @@ fn developers_have_vdbs_of_their_own_and_the_audit_says_what_they_did() {
         bob.is_refused(&format!("job show {job}"), "not_found");
         bob.is_refused(&format!("job cancel {job}"), "not_found");
     }
-    // Its own is there by either.
-    for name in ["eves", id] {
-        for (command, key) in [
-            ("timeflow show", "/name"),
-            ("policy show", "/name"),
-            ("pool ledger", "/objects/0/object"),
-            ("pool ledger --delete", "/objects/0/object"),
-        ] {
-            let shown = eve.runs(&format!("{command} {name}")).unwrap();
-            assert_eq!(shown.pointer(key), Some(&"eves".into()), "{command} {name}: {shown}");
-        }
-    }
+    is_found_by_either(&eve, "eves", id);
     eve.runs("vdb stop eves").unwrap();
     eve.runs("vdb start eves").unwrap();
 
