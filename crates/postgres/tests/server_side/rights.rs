@@ -256,7 +256,7 @@ fn nothing_of_production_is_left_unless_it_is_kept() {
         let always = ["subscriptions: shop.feed", "scheduled jobs, in databases: shop"];
         let bare = [
             "logins of roles: app, the boss",
-            "passwords of roles: app, idle, offshoot",
+            "passwords of roles: app, idle",
             "addresses and passwords of foreign servers, in databases: shop",
         ];
         assert_eq!(vdb.ties.cut, [&bare[..], &always].concat());
