@@ -20,9 +20,11 @@ pub mod job;
 pub mod ledger;
 pub mod mask;
 pub mod moment;
+pub mod peer;
 pub mod policy;
 pub mod pool;
 pub mod rendezvous;
+pub mod replication;
 pub mod routes;
 pub mod secret;
 pub mod secrets;
@@ -62,10 +64,15 @@ pub use mask::report::{
 };
 pub use mask::{ApplyMask, Mask, MaskList, MaskMode, MaskState, MaskTable, MaskTableState};
 pub use moment::{Moment, Position};
+pub use peer::{AddPeer, InvitePeer, Peer, PeerInvitation, PeerList};
 pub use policy::{Policy, PolicyList, SetPolicy};
 pub use pool::{
     BlockHolder, CacheStatus, DamagedBlock, PoolCheck, PoolEncryption, PoolFinding, PoolStatus,
     Scrub, ScrubPool, ScrubReport,
+};
+pub use replication::{
+    CreateReplication, Replication, ReplicationHistory, ReplicationList, ReplicationRun,
+    ReplicationState,
 };
 pub use secret::Secret;
 pub use secrets::{RotateSecrets, Secrets};

@@ -138,6 +138,24 @@ pub const SECRETS_ROTATE: &str = "/api/v1/secrets/rotate";
 pub const REPLICATION_ARCHIVES: &str = "/api/v1/replication/archives";
 /// GET: a dSource as an archive (`?plain=true`).
 pub const REPLICATION_ARCHIVE: &str = "/api/v1/replication/archives/{name}";
+/// GET: all profiles of replication; POST: make one.
+pub const REPLICATIONS: &str = "/api/v1/replication/profiles";
+/// GET: one profile; DELETE: delete it.
+pub const REPLICATION: &str = "/api/v1/replication/profiles/{name}";
+/// GET: its runs.
+pub const REPLICATION_HISTORY: &str = "/api/v1/replication/profiles/{name}/history";
+/// POST: run it.
+pub const REPLICATION_RUN: &str = "/api/v1/replication/profiles/{name}/run";
+/// POST: let it not run by itself.
+pub const REPLICATION_PAUSE: &str = "/api/v1/replication/profiles/{name}/pause";
+/// POST: let it run by itself.
+pub const REPLICATION_RESUME: &str = "/api/v1/replication/profiles/{name}/resume";
+/// GET: all other engines; POST: add one to send to.
+pub const PEERS: &str = "/api/v1/peers";
+/// POST: make a code that lets another engine in.
+pub const PEER_INVITATIONS: &str = "/api/v1/peer-invitations";
+/// GET: one of them; DELETE: forget it.
+pub const PEER: &str = "/api/v1/peers/{name}";
 /// GET: what the pool holds.
 pub const POOL: &str = "/api/v1/pool";
 /// GET: what each object holds of the pool (of `?object=NAME`; what `?delete=A,B` would free).

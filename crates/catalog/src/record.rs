@@ -1,11 +1,12 @@
 //! What the objects of the catalog have in common.
 
 use offshoot_domain::{
-    AccessToken, Bookmark, Dsource, Group, MaskReport, Masking, Owner, Replica, Snapshot, Timeflow,
-    User, Vdb, VdbGroup,
+    AccessToken, Bookmark, Dsource, Group, Incoming, Invitation, MaskReport, Masking, Owner, Peer,
+    Profile, Replica, Snapshot, Timeflow, User, Vdb, VdbGroup,
 };
 use offshoot_types::{
-    BookmarkId, DsourceId, GroupId, SnapshotId, TimeflowId, TokenId, UserId, VdbGroupId, VdbId,
+    BookmarkId, DsourceId, GroupId, PeerId, ProfileId, SnapshotId, TimeflowId, TokenId, UserId,
+    VdbGroupId, VdbId,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
@@ -52,7 +53,8 @@ macro_rules! numbered {
     )*};
 }
 numbered!(
-    DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId, GroupId, VdbGroupId, UserId, TokenId
+    DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId, GroupId, VdbGroupId, UserId, TokenId,
+    PeerId, ProfileId
 );
 
 /// dSources and VDBs share one namespace, as `--from NAME` takes either; so do the groups of both.
@@ -152,6 +154,46 @@ impl Record for Replica {
     const KIND: &'static str = "replica";
     fn id(&self) -> DsourceId {
         self.id
+    }
+}
+
+impl Record for Incoming {
+    type Id = DsourceId;
+    const KIND: &'static str = "incoming";
+    fn id(&self) -> DsourceId {
+        self.id
+    }
+}
+
+impl Record for Invitation {
+    type Id = PeerId;
+    const KIND: &'static str = "invitation";
+    fn id(&self) -> PeerId {
+        self.id
+    }
+}
+
+impl Record for Peer {
+    type Id = PeerId;
+    const KIND: &'static str = "peer";
+    const NAMESPACE: Option<&'static str> = Some("peer");
+    fn id(&self) -> PeerId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+impl Record for Profile {
+    type Id = ProfileId;
+    const KIND: &'static str = "profile";
+    const NAMESPACE: Option<&'static str> = Some("profile");
+    fn id(&self) -> ProfileId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
     }
 }
 

@@ -10,6 +10,7 @@ mod host;
 mod job;
 mod mask;
 mod moment;
+mod peer;
 mod policy;
 mod pool;
 mod replication;
@@ -31,9 +32,12 @@ pub use mask::{
     PreviewArgs as MaskPreviewArgs, ReportArgs as MaskReportArgs,
 };
 pub use moment::{MomentArgs, TimeArgs};
+pub use peer::{PeerAddArgs, PeerCommand, PeerInviteArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
-pub use replication::{ExportArgs, ImportArgs, ReplicationCommand};
+pub use replication::{
+    CreateArgs as ReplicationCreateArgs, ExportArgs, ImportArgs, ReplicationCommand,
+};
 pub use secret::SecretCommand;
 pub use snapshot::SnapshotCommand;
 pub use vdb::{
@@ -153,10 +157,19 @@ pub enum Command {
     Mask(MaskCommand),
     Diff(DiffArgs),
     Bisect(BisectArgs),
-    /// Carry dSources and VDBs to other engines
+    /// Say which other engines send here, and to which this one sends
     #[command(
         subcommand,
-        after_help = "Examples:\n  offshoot replication export shop --output shop.offshoot\n  \
+        after_help = "Examples:\n  offshoot peer invite --as west\n  \
+                      offshoot peer add east --address east.example:7640 --code peer1-…"
+    )]
+    Peer(PeerCommand),
+    /// Send dSources and VDBs to other engines, by the network or as archives
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  offshoot replication create nightly --to east --include all\n  \
+                      offshoot replication run nightly\n  \
+                      offshoot replication export shop --output shop.offshoot\n  \
                       offshoot replication import shop.offshoot --as west"
     )]
     Replication(ReplicationCommand),

@@ -11,6 +11,7 @@ mod host;
 mod job;
 mod login;
 mod mask;
+mod peer;
 mod policy;
 mod pool;
 mod removal;
@@ -105,6 +106,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Mask(command) => mask::run(session, command),
         Command::Diff(args) => diff::run(session, args),
         Command::Bisect(args) => bisect::run(session, args),
+        Command::Peer(command) => peer::run(session, command),
         Command::Replication(command) => replication::run(session, command),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),

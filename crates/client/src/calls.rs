@@ -2,15 +2,16 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddUser, ApplyMask, Audit, Bisection, Bookmark, BookmarkList, BookmarkVdbGroup, ConsoleCode,
-    CreateBookmark, CreateDiff, CreateGroup, CreateToken, CreatedToken, Diff, DiscoverMask,
-    Discovery, Dsource, DsourceList, Group, GroupList, Job, JobAccepted, JobList, Ledger,
-    LinkDsource, Mask, MaskKey, MaskKeyList, MaskList, MaskPreview, MaskReportFormat,
-    MaskReportKey, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
-    RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool,
-    ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb, SignedMaskReport, Snapshot, SnapshotList,
-    StartBisection, Status, TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb,
-    VdbGroup, VdbGroupList, VdbList, VdbLog, routes,
+    AddPeer, AddUser, ApplyMask, Audit, Bisection, Bookmark, BookmarkList, BookmarkVdbGroup,
+    ConsoleCode, CreateBookmark, CreateDiff, CreateGroup, CreateReplication, CreateToken,
+    CreatedToken, Diff, DiscoverMask, Discovery, Dsource, DsourceList, Group, GroupList,
+    InvitePeer, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskKey, MaskKeyList,
+    MaskList, MaskPreview, MaskReportFormat, MaskReportKey, Peer, PeerInvitation, PeerList, Policy,
+    PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
+    RefreshVdbGroup, ReparentVdb, Replication, ReplicationHistory, ReplicationList, RewindVdb,
+    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
+    SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot, TimeflowList,
+    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -99,6 +100,70 @@ impl Client {
         let namespace = routes::escape(namespace);
         let path = format!("{}?as={namespace}", routes::REPLICATION_ARCHIVES);
         self.upload(&path, archive).map(accepted)
+    }
+}
+
+/// Other engines, and what is sent to them.
+impl Client {
+    /// Makes a code that lets one engine in.
+    pub fn invite_peer(&self, request: &InvitePeer) -> Result<PeerInvitation, Failure> {
+        self.post_json(routes::PEER_INVITATIONS, request)
+    }
+
+    /// Adds an engine to send to.
+    pub fn add_peer(&self, request: &AddPeer) -> Result<Peer, Failure> {
+        self.post_json(routes::PEERS, request)
+    }
+
+    /// All peers, by name.
+    pub fn list_peers(&self) -> Result<PeerList, Failure> {
+        self.get(routes::PEERS)
+    }
+
+    /// One peer.
+    pub fn show_peer(&self, name: &str) -> Result<Peer, Failure> {
+        self.get(&routes::fill(routes::PEER, name))
+    }
+
+    /// Forgets a peer.
+    pub fn remove_peer(&self, name: &str) -> Result<Peer, Failure> {
+        self.delete(&routes::fill(routes::PEER, name))
+    }
+
+    /// Makes a profile.
+    pub fn create_replication(&self, request: &CreateReplication) -> Result<Replication, Failure> {
+        self.post_json(routes::REPLICATIONS, request)
+    }
+
+    /// All profiles, by name.
+    pub fn list_replications(&self) -> Result<ReplicationList, Failure> {
+        self.get(routes::REPLICATIONS)
+    }
+
+    /// One profile.
+    pub fn show_replication(&self, name: &str) -> Result<Replication, Failure> {
+        self.get(&routes::fill(routes::REPLICATION, name))
+    }
+
+    /// Its runs that have ended, newest first.
+    pub fn replication_history(&self, name: &str) -> Result<ReplicationHistory, Failure> {
+        self.get(&routes::fill(routes::REPLICATION_HISTORY, name))
+    }
+
+    /// Runs it now.
+    pub fn run_replication(&self, name: &str) -> Result<JobId, Failure> {
+        self.post(&routes::fill(routes::REPLICATION_RUN, name)).map(accepted)
+    }
+
+    /// Lets it run by itself, or not.
+    pub fn pause_replication(&self, name: &str, paused: bool) -> Result<Replication, Failure> {
+        let route = if paused { routes::REPLICATION_PAUSE } else { routes::REPLICATION_RESUME };
+        self.post(&routes::fill(route, name))
+    }
+
+    /// Deletes it.
+    pub fn delete_replication(&self, name: &str) -> Result<Replication, Failure> {
+        self.delete(&routes::fill(routes::REPLICATION, name))
     }
 }
 

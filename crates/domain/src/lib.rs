@@ -17,8 +17,10 @@ mod moment;
 mod name;
 mod owner;
 mod pace;
+mod peer;
 mod planner;
 mod policy;
+mod profile;
 mod replica;
 mod secret;
 pub mod signed;
@@ -49,10 +51,12 @@ pub use moment::{Moment, ParsedTime, Position, parse_time, parse_time_near};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};
 pub use pace::{OpenTimes, Pace};
+pub use peer::{Incoming, Invitation, Peer};
 pub use planner::{
     Notation, ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan,
 };
 pub use policy::{KeptLog, Policy, PolicyChange, Retention, SnapshotPolicy};
+pub use profile::{Included, Profile, ProfileRun, SentMark};
 pub use replica::{Manifest, Replica, SentDsource, SentSnapshot, SentTimeflow};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};

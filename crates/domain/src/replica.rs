@@ -22,6 +22,9 @@ pub struct Replica {
     pub as_of: Timestamp,
     /// Whether it was masked there.
     pub masked: bool,
+    /// What it was sent as, if it came by a connection: [`Manifest::digest_of`].
+    #[serde(default)]
+    pub digest: Option<String>,
     /// Its snapshots: there, and here.
     pub snapshots: BTreeMap<SnapshotId, SnapshotId>,
     /// Its timeflows: there, and here.

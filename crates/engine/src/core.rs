@@ -5,9 +5,11 @@ pub mod encryption;
 pub mod job_kind;
 pub mod keys;
 pub mod kind;
+pub mod peers;
 pub mod secret_keys;
 pub mod topic;
 
+use crate::ground::network::Network;
 use crate::ground::paths::Paths;
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Fault, Subject};
@@ -30,6 +32,8 @@ pub struct Core {
     pub clock: Arc<dyn Clock>,
     /// The kinds of databases there are.
     pub connectors: Registry,
+    /// The way to other engines.
+    pub network: Arc<dyn Network>,
 }
 
 impl Core {

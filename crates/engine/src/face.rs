@@ -2,6 +2,7 @@
 
 pub mod bisections;
 pub mod bookmarks;
+pub mod calls;
 pub mod diffs;
 pub mod dsources;
 pub mod engine;
@@ -9,8 +10,10 @@ pub mod groups;
 pub mod jobs;
 pub mod masks;
 pub mod opening;
+pub mod peers;
 pub mod policies;
 pub mod pool;
+pub mod profiles;
 pub mod replication;
 pub mod secrets;
 pub mod snapshots;

@@ -4,6 +4,7 @@ pub mod checkpoints;
 pub mod leftovers;
 pub mod lifetimes;
 pub mod logs;
+pub mod profiles;
 pub mod promises;
 pub mod restart;
 pub mod takeover;

@@ -12,6 +12,7 @@ pub mod pool;
 pub mod provision;
 pub mod reparent;
 pub mod replica;
+pub mod replicate;
 pub mod resync;
 pub mod retention;
 pub mod scrub;

@@ -52,8 +52,10 @@ pub use face::masks::keys::MaskKeyView;
 pub use face::masks::report::ReportView;
 pub use face::masks::{MaskRequest, MaskState, MaskView, Masks, PreviewRequest};
 pub use face::opening::{EngineOptions, check_delivery, check_pool_dir};
+pub use face::peers::{AddPeerRequest, InviteRequest, PeerView, Peers};
 pub use face::policies::{Policies, PolicyView};
 pub use face::pool::{Pool, PoolView};
+pub use face::profiles::{ProfileRequest, ProfileState, ProfileView, Profiles};
 pub use face::replication::{Export, ExportRequest, Replication};
 pub use face::secrets::{Secrets, SecretsView};
 pub use face::snapshots::{SnapshotView, Snapshots};
@@ -61,6 +63,7 @@ pub use face::timeflows::{HistoryView, OpenRange, ShownRange, TimeflowView, Time
 pub use face::users::{UserRequest, UserView, Users};
 pub use face::vdbs::{ProvisionRequest, VdbView, Vdbs};
 pub use ground::custody::Survival;
+pub use ground::network::{Network, NoNetwork, PeerKey};
 pub use history::bookmarks::BookmarkView;
 pub use history::names::ObjectKind;
 pub use housekeeping::takeover::{displace, outlast_killed};
@@ -72,6 +75,7 @@ pub use offshoot_connector::{
 };
 pub use offshoot_dataset::{CheckReport, Finding};
 pub use offshoot_replication::archive::Tally;
+pub use offshoot_replication::talk::Wire;
 pub use space::damage::DamagedBlock;
 pub use space::inventory::{BlockHolder, LedgerKey};
 pub use space::ledger::{DatedFigures, Deletion, LedgerEntry, LedgerFigures};

@@ -7,6 +7,7 @@ use crate::space::room;
 use offshoot_connector::{Differences, Preview};
 use offshoot_domain::{Owner, Position};
 use offshoot_replication::archive::Archive;
+use offshoot_replication::talk::{Talk, TreeState};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use offshoot_workflow::{Runner, StepContext, Submission};
 use parking_lot::Mutex;
@@ -21,6 +22,14 @@ const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
 
 /// An archive on its way in.
 pub type Arrival = Archive<Box<dyn Read + Send>>;
+
+/// A connection of another engine, and the states that it offers.
+pub struct Call {
+    /// The connection. Its owner waits while a job has it.
+    pub talk: Arc<Mutex<Talk>>,
+    /// The states.
+    pub states: Vec<TreeState>,
+}
 
 /// What a step of a job sees.
 pub type Context = StepContext<Parts>;
@@ -47,6 +56,8 @@ pub struct Parts {
     pub differences: Results<Arc<Comparison>>,
     /// Archives that jobs are about to read.
     pub arrivals: Arrivals<Arrival>,
+    /// What other engines are about to send.
+    pub calls: Arrivals<Call>,
     runner: OnceLock<Runner<Parts>>,
 }
 
@@ -59,6 +70,7 @@ impl Parts {
             previews: Results::default(),
             differences: Results::default(),
             arrivals: Arrivals::default(),
+            calls: Arrivals::default(),
             runner: OnceLock::new(),
         }
     }

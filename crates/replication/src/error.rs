@@ -37,12 +37,32 @@ pub enum Error {
     /// What was asked for is no part of what was offered.
     #[error("it asks for what was not offered")]
     NotOffered,
+    /// The other engine said no.
+    #[error("{0}")]
+    Refused(Failure),
+    /// The other engine says what does not belong there.
+    #[error("the other engine says what is not understood: {0}")]
+    Confused(String),
+    /// Nothing came for too long.
+    #[error("nothing came from the other engine for {seconds} s")]
+    Silent {
+        /// How long that was.
+        seconds: u64,
+    },
+    /// The connection ended.
+    #[error("the connection to the other engine ended")]
+    HungUp,
     /// Whoever asked for it does not want it any more.
     #[error("it was cancelled")]
     Cancelled,
 }
 
 impl Error {
+    /// Whether another connection may do better.
+    pub fn is_of_connection(&self) -> bool {
+        matches!(self, Error::Io(_) | Error::Silent { .. } | Error::HungUp)
+    }
+
     /// What a user is told.
     pub fn failure(&self) -> Failure {
         let (kind, hint) = match self {
@@ -63,6 +83,12 @@ impl Error {
             Error::Store(error) => return error.failure(),
             Error::Io(_) => (ErrorKind::EngineUnreachable, "try again"),
             Error::NotOffered => (ErrorKind::Forbidden, "upgrade the older one of the two engines"),
+            Error::Refused(failure) => return failure.clone(),
+            Error::Confused(_) => (ErrorKind::Internal, "upgrade the older one of the two engines"),
+            Error::Silent { .. } | Error::HungUp => (
+                ErrorKind::EngineUnreachable,
+                "check that the other engine runs and that the network reaches it; what came is kept, and the next run goes on",
+            ),
             Error::Cancelled => (ErrorKind::Cancelled, ""),
         };
         Failure::new(kind, self.to_string(), hint)

@@ -6,11 +6,15 @@
 //! databases nor the catalog: what the states are is said in a manifest, which is bytes here.
 //!
 //! - [`archive`]: all of it in one direction, into a file or a stream;
-//! - [`exchange`]: by question and answer, so that only what the target lacks is sent, and a cut costs little.
+//! - [`exchange`]: by question and answer, so that only what the target lacks is sent, and a cut costs little;
+//! - [`talk`]: an exchange by a connection, and what two engines say to each other before it;
+//! - [`code`]: what lets an engine in that is not known yet.
 
 pub mod archive;
+pub mod code;
 mod error;
 pub mod exchange;
+pub mod talk;
 pub mod walk;
 pub mod wire;
 

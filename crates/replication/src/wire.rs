@@ -30,6 +30,9 @@ const BLOCK_MAX: usize = 64 << 10;
 /// Bytes of a digest.
 const DIGEST_LEN: usize = 32;
 
+/// The longest message.
+pub const MESSAGE_MAX: usize = 64 << 10;
+
 /// The most steps from a root to a node.
 pub const PATH_MAX: usize = 24;
 /// The most children that one want names: no node has more.
@@ -64,16 +67,19 @@ pub enum FrameType {
     End = 5,
     /// Blocks that are asked for.
     Want = 6,
+    /// What two engines say to each other besides.
+    Message = 7,
 }
 
 impl FrameType {
-    const ALL: [FrameType; 6] = [
+    const ALL: [FrameType; 7] = [
         FrameType::Manifest,
         FrameType::States,
         FrameType::Data,
         FrameType::Node,
         FrameType::End,
         FrameType::Want,
+        FrameType::Message,
     ];
 
     /// The longest payload that it may have.
@@ -84,6 +90,7 @@ impl FrameType {
             FrameType::Data | FrameType::Node => BLOCK_MAX,
             FrameType::End => DIGEST_LEN,
             FrameType::Want => WANT_MAX,
+            FrameType::Message => MESSAGE_MAX,
         }
     }
 }
@@ -114,6 +121,8 @@ pub enum Frame {
     End([u8; DIGEST_LEN]),
     /// Blocks that are asked for.
     Want(Want),
+    /// A message: JSON, read by [`talk`](crate::talk).
+    Message(Vec<u8>),
 }
 
 fn wrong(problem: impl Into<String>) -> DecodeError {
@@ -154,6 +163,7 @@ impl Header {
             FrameType::Data => Frame::Block(self.block(BlockKind::Data, payload)),
             FrameType::Node => Frame::Block(self.block(BlockKind::Node, payload)),
             FrameType::Want => Frame::Want(decode_want(&payload)?),
+            FrameType::Message => Frame::Message(payload),
             FrameType::End => {
                 Frame::End(payload.try_into().map_err(|_| wrong("its digest has another length"))?)
             }
@@ -175,6 +185,7 @@ impl Frame {
             }
             Frame::Block(block) => encode_block(block),
             Frame::Want(want) => encode(FrameType::Want, Codec::Raw, 0, &encode_want(want)),
+            Frame::Message(json) => encode(FrameType::Message, Codec::Raw, 0, json),
             Frame::End(digest) => encode(FrameType::End, Codec::Raw, 0, digest),
         }
     }

@@ -11,6 +11,7 @@ pub(crate) mod group;
 pub(crate) mod job;
 pub(crate) mod mask;
 pub(crate) mod monitoring;
+pub(crate) mod peer;
 pub(crate) mod policy;
 pub(crate) mod pool;
 pub(crate) mod replication;

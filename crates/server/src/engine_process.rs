@@ -1,6 +1,7 @@
 //! Runs an engine until it is told to stop.
 
 use crate::engine_service::LocalEngine;
+use crate::peers::{Door, PeerNetwork};
 use crate::signal::MAKE_ROOM;
 use crate::{
     HttpServer, Identity, Listen, LocalSocket, ServeOptions, ShutdownSignal, Token,
@@ -62,6 +63,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         encrypt: options.encrypt,
         connectors: Registry::new(vec![Arc::new(postgres)]),
         delivery: Arc::new(Fuse::default()),
+        network: Arc::new(PeerNetwork),
         keeper: std::env::current_exe().ok(),
     })?;
     let service = Arc::new(LocalEngine::new(engine, warnings));
@@ -165,7 +167,9 @@ fn serve_until(
     if let Some(fingerprint) = &fingerprint {
         tracing::info!(fingerprint, "clients of other hosts pin this certificate");
     }
-    let http = HttpServer::start(listen, service.clone(), token)?;
+    let door = Door::new(service.clone());
+    let tls = listen.tls.map(|tls| tls.with_door(door.clone()));
+    let http = HttpServer::start(Listen { tls, ..listen }, service.clone(), token)?;
     service.set_address(http.local_addr(), http.socket(), fingerprint);
     publish_address(pool, http.local_addr())?;
     tracing::info!(address = %http.local_addr(), pool = %pool.display(), "ready");
@@ -175,6 +179,7 @@ fn serve_until(
     let asked = signal.wait();
     tracing::info!(asked, "stopping");
     tell_service_manager(NotifyState::Stopping);
+    door.close();
     let withdrawn = withdraw_address(pool);
     http.stop();
     withdrawn.map(|()| asked)

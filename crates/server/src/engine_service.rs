@@ -6,9 +6,11 @@ mod diffs;
 mod groups;
 mod history;
 mod masks;
+mod replication;
 pub(crate) mod scrub;
 
 use crate::EngineService;
+use crate::service::replicator::Replicator;
 use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
 use offshoot_api as api;
@@ -313,6 +315,14 @@ impl EngineService for LocalEngine {
 
     fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
         self.engine.replication().import(archive, namespace)
+    }
+
+    fn replicator(&self) -> &dyn Replicator {
+        self
+    }
+
+    fn run_replication(&self, name: &str) -> Result<JobId, Failure> {
+        self.engine.profiles().run(name)
     }
 
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {

@@ -14,6 +14,7 @@ mod tcp;
 pub(crate) use accept::{Listeners, accept_until};
 pub use local::LocalSocket;
 pub(crate) use peer::{Peer, Share};
+pub(crate) use places::Place;
 pub(crate) use tcp::bind as bind_tcp;
 
 use crate::tls::Identity;

@@ -1,8 +1,9 @@
 //! The OpenAPI document, made from the handlers and types themselves.
 
+use crate::endpoints::replication::profiles;
 use crate::endpoints::{
-    audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, policy, pool,
-    replication, secret, snapshot, timeflow, token, user, vdb,
+    audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, peer, policy,
+    pool, replication, secret, snapshot, timeflow, token, user, vdb,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -73,6 +74,19 @@ use utoipa::{Modify, OpenApi};
         group::bookmark_vdb_group,
         replication::export_archive,
         replication::import_archive,
+        peer::invite_peer,
+        peer::add_peer,
+        peer::list_peers,
+        peer::show_peer,
+        peer::remove_peer,
+        profiles::create_replication,
+        profiles::list_replications,
+        profiles::show_replication,
+        profiles::replication_history,
+        profiles::run_replication,
+        profiles::pause_replication,
+        profiles::resume_replication,
+        profiles::delete_replication,
         mask::apply_mask,
         mask::check_mask,
         mask::discover_mask,

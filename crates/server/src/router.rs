@@ -2,9 +2,10 @@
 
 use crate::access;
 use crate::console as files;
+use crate::endpoints::replication::profiles;
 use crate::endpoints::{
     App, audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, monitoring,
-    policy, pool, replication, secret, snapshot, timeflow, token, user, vdb,
+    peer, policy, pool, replication, secret, snapshot, timeflow, token, user, vdb,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -142,6 +143,21 @@ fn of_replication() -> Router<App> {
     Router::new()
         .route(routes::REPLICATION_ARCHIVES, post(replication::import_archive))
         .route(routes::REPLICATION_ARCHIVE, get(replication::export_archive))
+        .route(routes::PEERS, get(peer::list_peers).post(peer::add_peer))
+        .route(routes::PEER_INVITATIONS, post(peer::invite_peer))
+        .route(routes::PEER, get(peer::show_peer).delete(peer::remove_peer))
+        .route(
+            routes::REPLICATIONS,
+            get(profiles::list_replications).post(profiles::create_replication),
+        )
+        .route(
+            routes::REPLICATION,
+            get(profiles::show_replication).delete(profiles::delete_replication),
+        )
+        .route(routes::REPLICATION_HISTORY, get(profiles::replication_history))
+        .route(routes::REPLICATION_RUN, post(profiles::run_replication))
+        .route(routes::REPLICATION_PAUSE, post(profiles::pause_replication))
+        .route(routes::REPLICATION_RESUME, post(profiles::resume_replication))
 }
 
 async fn no_such_route(uri: Uri) -> Refusal {

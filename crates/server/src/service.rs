@@ -1,5 +1,7 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
+pub mod replicator;
+
 use jiff::Timestamp;
 use offshoot_api::{
     ApplyMask, Bisection, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup,
@@ -11,6 +13,7 @@ use offshoot_api::{
     VdbLog,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
+use replicator::Replicator;
 use std::io::{Read, Write};
 
 /// Writes an archive.
@@ -199,6 +202,11 @@ pub trait EngineService: Send + Sync + 'static {
     fn export_archive(&self, name: &str, plain: bool) -> Result<ArchiveWriter, Failure>;
     /// Takes an archive in, into a namespace. Returns when its beginning was read; the job reads the rest.
     fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure>;
+
+    /// What is asked about other engines, by who may.
+    fn replicator(&self) -> &dyn Replicator;
+    /// Runs a profile.
+    fn run_replication(&self, name: &str) -> Result<JobId, Failure>;
 
     /// How passwords are sealed.
     fn secrets(&self) -> Result<Secrets, Failure>;

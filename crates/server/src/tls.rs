@@ -1,6 +1,7 @@
 //! What the engine proves itself with off loopback: a certificate of the administrator's, or one that it makes for its pool.
 //! Clients pin the fingerprint of either (`offshoot login`).
 
+use crate::peers::Door;
 use crate::rendezvous::replace;
 use offshoot_api::digest::fingerprint;
 use offshoot_api::rendezvous::{TLS_CERTIFICATE_FILE, TLS_KEY_FILE};
@@ -13,13 +14,14 @@ use rustls::version::TLS13;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use tokio_rustls::TlsAcceptor;
 
 /// A certificate with its key.
 #[derive(Clone)]
 pub struct Identity {
-    pub(crate) acceptor: TlsAcceptor,
+    pub(crate) config: Arc<ServerConfig>,
     fingerprint: String,
+    /// Where other engines come in; none: they do not.
+    pub(crate) door: Option<Arc<Door>>,
 }
 
 /// Leaves out the key.
@@ -45,7 +47,7 @@ impl Identity {
             .with_protocol_versions(&[&TLS13])
             .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret))
             .map_err(|error| unusable(certificate, &error))?;
-        Ok(Identity { acceptor: TlsAcceptor::from(Arc::new(config)), fingerprint })
+        Ok(Identity { config: Arc::new(config), fingerprint, door: None })
     }
 
     /// That of a pool, made if there is none: its key is readable by the engine's user alone.
@@ -65,6 +67,11 @@ impl Identity {
             replace(&certificate, &made.cert.pem(), 0o644)?;
         }
         Identity::of_files(&certificate, &key)
+    }
+
+    /// Lets other engines in, too.
+    pub(crate) fn with_door(self, door: Arc<Door>) -> Identity {
+        Identity { door: Some(door), ..self }
     }
 
     /// What clients pin: `sha256:` and 64 hexadecimal digits, of the certificate.

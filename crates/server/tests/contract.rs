@@ -88,6 +88,7 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         ("delete", "/api/v1/vdbs/{name}") => "gone-dev",
         (_, path) if path.starts_with("/api/v1/dsources") => "prod",
         (_, path) if path.starts_with("/api/v1/replication") => "prod",
+        (_, path) if path.starts_with("/api/v1/peers") => "east",
         ("get", "/api/v1/bookmarks/{name}") => "release",
         (_, "/api/v1/masks/{name}" | "/api/v1/masks/{name}/report") => "prod-masked",
         ("get", "/api/v1/groups/{name}") => "both",
@@ -115,6 +116,23 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         _ => "",
     };
     (path.replace("{name}", object).replace("{id}", id) + query, good_body(method, path))
+}
+
+/// What that request sends, if it is about other engines.
+fn good_body_for_peers(method: &str, path: &str) -> Option<Value> {
+    match (method, path) {
+        ("post", "/api/v1/peers") => {
+            Some(json!({"name": "east", "address": "east.example:7640", "code": "peer1-0"}))
+        }
+        ("post", "/api/v1/peer-invitations") => {
+            Some(json!({"name": "west", "expires_in_ms": 60000}))
+        }
+        ("post", "/api/v1/replication/profiles") => {
+            Some(json!({"name": "nightly", "to": "east", "include": ["dsource:prod"],
+                   "masked_only": false, "every_ms": 300000, "bytes_per_second_max": 1 << 20}))
+        }
+        _ => None,
+    }
 }
 
 /// What that request sends.
@@ -176,7 +194,7 @@ fn good_body(method: &str, path: &str) -> Option<Value> {
             Some(json!({"snapshot_every_ms": null, "daily_ms": 0, "quota_bytes": 1 << 30}))
         }
         ("post", "/api/v1/vdbs/{name}/rewind") => Some(json!({"to": {"kind": "undo"}})),
-        _ => None,
+        _ => good_body_for_peers(method, path),
     }
 }
 
@@ -251,7 +269,7 @@ fn every_endpoint_answers_as_the_document_says() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 86, "an endpoint was added or lost: adjust this count knowingly");
+    assert_eq!(checked, 99, "an endpoint was added or lost: adjust this count knowingly");
     server.http.stop();
 }
 

@@ -88,6 +88,12 @@ id!(
     /// What a user shows to be known.
     TokenId, "token");
 id!(
+    /// Another engine that this one sends to or takes from.
+    PeerId, "peer");
+id!(
+    /// What is sent to another engine, and when.
+    ProfileId, "profile");
+id!(
     /// One run of a workflow.
     JobId, "job");
 

@@ -9,8 +9,8 @@ mod remote;
 pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
 pub use ids::{
-    BookmarkId, DatasetId, DsourceId, GroupId, Ino, JobId, ParseIdError, SnapshotId, TimeflowId,
-    TokenId, Txg, UserId, VdbGroupId, VdbId,
+    BookmarkId, DatasetId, DsourceId, GroupId, Ino, JobId, ParseIdError, PeerId, ProfileId,
+    SnapshotId, TimeflowId, TokenId, Txg, UserId, VdbGroupId, VdbId,
 };
 pub use log_position::LogPosition;
 pub use remote::Remote;

@@ -1,11 +1,39 @@
 //! `offshoot replication …`
 
-use super::JobArgs;
+mod profiles;
+
+pub use profiles::CreateArgs;
+
+use super::{JobArgs, NameArgs, NameJobArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum ReplicationCommand {
+    Create(CreateArgs),
+    /// Send now what the peer lacks, and wait until it has it
+    ///
+    /// A connection that is cut is made again, and what has come is not sent twice.
+    #[command(after_help = "Example:\n  offshoot replication run nightly")]
+    Run(NameJobArgs),
+    /// List what is sent to other engines
+    #[command(after_help = "Example:\n  offshoot replication list")]
+    List,
+    /// Show how far behind the peer is, and what the last run did
+    #[command(after_help = "Example:\n  offshoot replication show nightly")]
+    Show(NameArgs),
+    /// Show the runs that have ended, newest first
+    #[command(after_help = "Example:\n  offshoot replication history nightly")]
+    History(NameArgs),
+    /// Let it not run by itself; a run that is at work ends
+    #[command(after_help = "Example:\n  offshoot replication pause nightly")]
+    Pause(NameArgs),
+    /// Let it run by itself again
+    #[command(after_help = "Example:\n  offshoot replication resume nightly")]
+    Resume(NameArgs),
+    /// Delete it; what it has sent stays with the peer
+    #[command(after_help = "Example:\n  offshoot replication delete nightly")]
+    Delete(NameArgs),
     Export(ExportArgs),
     Import(ImportArgs),
 }

@@ -1,5 +1,7 @@
 //! `offshoot replication …`
 
+mod profiles;
+
 use super::Session;
 use crate::args::{ExportArgs, ImportArgs, ReplicationCommand};
 use crate::output::table;
@@ -35,10 +37,39 @@ struct WrittenList {
 
 /// Runs one command.
 pub fn run(session: &Session, command: ReplicationCommand) -> Result<(), Failure> {
+    let (client, output) = (&session.client, session.output);
     match command {
-        ReplicationCommand::Export(args) => export(session, &args),
-        ReplicationCommand::Import(args) => import(session, &args),
+        ReplicationCommand::Create(args) => return profiles::create(session, args),
+        ReplicationCommand::Run(args) => {
+            let job = client.run_replication(&args.name)?;
+            return session.follow(job, args.job, |job| profiles::ran(session, &job, &args.name));
+        }
+        ReplicationCommand::List => {
+            output.print(&client.list_replications()?, |list| profiles::text(&list.replications));
+        }
+        ReplicationCommand::Show(args) => {
+            output.print(&client.show_replication(&args.name)?, profiles::one);
+        }
+        ReplicationCommand::History(args) => {
+            let history = client.replication_history(&args.name)?;
+            output.print(&history, |history| profiles::history(&history.runs));
+        }
+        ReplicationCommand::Pause(args) => {
+            let paused = client.pause_replication(&args.name, true)?;
+            output.print(&paused, |one| format!("{} does not run by itself now", one.name));
+        }
+        ReplicationCommand::Resume(args) => {
+            let resumed = client.pause_replication(&args.name, false)?;
+            output.print(&resumed, |one| format!("{} runs by itself again", one.name));
+        }
+        ReplicationCommand::Delete(args) => {
+            let deleted = client.delete_replication(&args.name)?;
+            output.print(&deleted, |one| format!("{} is deleted", one.name));
+        }
+        ReplicationCommand::Export(args) => return export(session, &args),
+        ReplicationCommand::Import(args) => return import(session, &args),
     }
+    Ok(())
 }
 
 fn export(session: &Session, args: &ExportArgs) -> Result<(), Failure> {

@@ -91,6 +91,10 @@ pub enum JobKind {
     SecretRotate,
     /// Takes in what another engine has sent.
     ReplicationImport,
+    /// Takes in what another engine sends by a connection.
+    ReplicationReceive,
+    /// Sends to another engine what it lacks.
+    ReplicationRun,
 }
 
 impl JobKind {
@@ -140,6 +144,8 @@ impl JobKind {
             JobKind::PoolScrub => "pool_scrub",
             JobKind::SecretRotate => "secret_rotate",
             JobKind::ReplicationImport => "replication_import",
+            JobKind::ReplicationReceive => "replication_receive",
+            JobKind::ReplicationRun => "replication_run",
         }
     }
 

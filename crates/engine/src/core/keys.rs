@@ -50,6 +50,9 @@ pub fn masking_key(name: &str) -> String {
 /// Of the key that reports of masking are signed with.
 pub const REPORT_KEY: &str = "mask-report/signing-key";
 
+/// What the engine proves itself with to other engines: certificate and key.
+pub const PEER_KEY: &str = "peer/key";
+
 /// The key of the name of the database that a VDB's URI opens.
 pub fn database_key(id: VdbId) -> String {
     format!("{id}/database")

@@ -25,6 +25,8 @@ pub enum Topic<'a> {
     Promise,
     /// The renewal of a masked dSource.
     Renewal,
+    /// The runs of a profile.
+    Replication,
     /// The proof of a snapshot.
     Proof,
     /// How full the pool is.
@@ -76,6 +78,7 @@ impl fmt::Display for Topic<'_> {
             Topic::Staging => f.write_str("staging"),
             Topic::Promise => f.write_str("promise"),
             Topic::Renewal => f.write_str("renewal"),
+            Topic::Replication => f.write_str("replication"),
             Topic::Proof => f.write_str("proof"),
             Topic::Room => f.write_str("room"),
             Topic::Block(hash) => write!(f, "{BLOCK}{hash}"),

@@ -9,8 +9,10 @@ use crate::face::groups::Groups;
 use crate::face::jobs::Jobs;
 use crate::face::masks::Masks;
 use crate::face::opening::{self, EngineOptions};
+use crate::face::peers::Peers;
 use crate::face::policies::Policies;
 use crate::face::pool::Pool;
+use crate::face::profiles::Profiles;
 use crate::face::replication::Replication;
 use crate::face::secrets::Secrets;
 use crate::face::snapshots::Snapshots;
@@ -274,6 +276,16 @@ impl Engine {
     /// What is passed between engines.
     pub fn replication(&self) -> Replication<'_> {
         Replication { parts: &self.parts }
+    }
+
+    /// Other engines.
+    pub fn peers(&self) -> Peers<'_> {
+        Peers { parts: &self.parts }
+    }
+
+    /// What is sent to other engines.
+    pub fn profiles(&self) -> Profiles<'_> {
+        Profiles { parts: &self.parts }
     }
 
     /// The pool and its ledger.

@@ -7,6 +7,7 @@ use crate::core::secret_keys::KeyPlaces;
 use crate::core::topic::Topic;
 use crate::following::Following;
 use crate::ground::custody::Custody;
+use crate::ground::network::Network;
 use crate::ground::paths::Paths;
 use crate::ground::pool_dir;
 use crate::housekeeping::leftovers;
@@ -25,6 +26,7 @@ use crate::jobs::pool;
 use crate::jobs::provision;
 use crate::jobs::reparent;
 use crate::jobs::replica;
+use crate::jobs::replicate;
 use crate::jobs::resync;
 use crate::jobs::retention;
 use crate::jobs::scrub;
@@ -102,6 +104,8 @@ pub struct EngineOptions {
     pub connectors: Registry,
     /// How datasets reach the servers that work in them.
     pub delivery: Arc<dyn Delivery>,
+    /// The way to other engines.
+    pub network: Arc<dyn Network>,
     /// The program whose subcommand `keeper` runs [`run_keeper`](crate::run_keeper); without it VDBs end with the engine.
     pub keeper: Option<PathBuf>,
 }
@@ -149,7 +153,8 @@ pub fn open(
     }
     let volumes = Volumes::new(store.clone(), paths.clone(), delivery, owners, custody);
     let key_places = options.secret_keys.clone();
-    let core = Core { paths, store, catalog, key_places, clock, connectors };
+    let network = options.network.clone();
+    let core = Core { paths, store, catalog, key_places, clock, connectors, network };
     let space = Arc::new(Space::new(Arc::new(core)));
     let serving = Arc::new(Serving::new(space, volumes));
     let parts = Arc::new(Parts::new(Following::new(serving)));
@@ -191,6 +196,8 @@ fn workflows() -> Vec<Workflow<Parts>> {
         reparent::workflow(),
         set_vdb::workflow(),
         replica::workflow(),
+        replica::pull::workflow(),
+        replicate::workflow(),
         resync::workflow(),
         provision::workflow(),
         readiness::workflow(),

@@ -5,7 +5,7 @@
 //! names nothing while the store is full is not trusted: that is a lost catalog, not a crash.
 
 use crate::parts::Parts;
-use offshoot_domain::{Dsource, Snapshot, Timeflow, Vdb};
+use offshoot_domain::{Dsource, Incoming, Snapshot, Timeflow, Vdb};
 use offshoot_types::{DatasetId, ErrorKind, Failure, SnapshotId};
 use std::collections::HashSet;
 
@@ -48,6 +48,7 @@ fn known(parts: &Parts) -> Result<(HashSet<DatasetId>, HashSet<SnapshotId>), Fai
         datasets.extend(dsource.staging_dataset);
     }
     datasets.extend(parts.catalog.list::<Vdb>()?.iter().filter_map(|vdb| vdb.dataset));
+    datasets.extend(parts.catalog.list::<Incoming>()?.iter().map(|one| one.dataset));
     for timeflow in parts.catalog.list::<Timeflow>()? {
         datasets.extend(timeflow.dataset);
         datasets.extend(timeflow.log_dataset);

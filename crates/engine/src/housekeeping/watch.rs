@@ -8,6 +8,7 @@ use crate::ground::stopping::Stopping;
 use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
 use crate::housekeeping::lifetimes::Lifetimes;
+use crate::housekeeping::profiles::Profiles;
 use crate::housekeeping::promises::Promises;
 use crate::housekeeping::restart;
 use crate::housekeeping::warm::WarmCopies;
@@ -64,6 +65,7 @@ struct Rounds {
     checkpoints: Checkpoints,
     warm: WarmCopies,
     promises: Promises,
+    profiles: Profiles,
     lifetimes: Lifetimes,
     reservations_at: Duration,
     quotas_at: Duration,
@@ -102,6 +104,7 @@ impl Rounds {
         self.checkpoints.look_after(parts)?;
         self.warm.look_after(parts)?;
         self.promises.look_after(parts)?;
+        self.profiles.look_after(parts)?;
         self.lifetimes.look_after(parts)?;
         self.prove(parts)?;
         self.revive(parts)?;

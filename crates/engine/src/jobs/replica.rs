@@ -5,6 +5,9 @@
 //! 2. A replica only goes forward: what is older than what is here is refused, what is as old changes nothing.
 //! 3. A snapshot keeps its id here when its dSource is renewed: bookmarks and VDBs name it.
 
+pub mod collected;
+pub mod pull;
+
 use crate::core::job_kind::JobKind;
 use crate::jobs::snapshot::SNAPSHOT;
 use crate::parts::{Arrival, Context, Parts};
@@ -16,7 +19,9 @@ use offshoot_domain::{
     Snapshot, Timeflow,
 };
 use offshoot_replication::archive::Tally;
-use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
+use offshoot_types::{
+    DatasetId, DsourceId, ErrorKind, Failure, JobId, PeerId, SnapshotId, TimeflowId,
+};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,6 +51,16 @@ pub struct Input {
     pub arrival: u64,
     /// What it says of itself.
     pub manifest: Manifest,
+    /// By a connection: who sends it, and what it is sent as.
+    #[serde(default)]
+    pub sent: Option<SentBy>,
+}
+
+/// Who sends something by a connection.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SentBy {
+    peer: PeerId,
+    digest: String,
 }
 
 /// The workflow.
@@ -75,7 +90,7 @@ pub fn submit(
         None => parts.catalog.allocate::<Dsource>()?,
     };
     let arrival = parts.arrivals.put(archive);
-    let input = Input { dsource, name, arrival, manifest };
+    let input = Input { dsource, name, arrival, manifest, sent: None };
     let submission = Submission::new(JobKind::ReplicationImport, &input.name, &input)
         .exclusive(format!("name:{}", input.name))
         .exclusive(dsource);
@@ -103,7 +118,9 @@ fn present(
         return Err(Failure::new(
             ErrorKind::AlreadyExists,
             format!("the name '{name}' is taken by {owner}, which is a copy of something else"),
-            "import it into another namespace: --as PREFIX",
+            format!(
+                "import it into another namespace: --as PREFIX; or remove it: offshoot dsource unlink {name}"
+            ),
         ));
     };
     if replica.as_of > manifest.as_of {
@@ -136,10 +153,7 @@ fn receive(context: &Context) -> Result<(), Failure> {
     if is_here(parts, &input)? {
         return context.note(format!("'{}' is as the archive already", input.name));
     }
-    let mut becomes = vec![Becomes::Snapshot; archive.states()];
-    for log in input.manifest.dsource.timeflows.iter().filter_map(|one| one.state) {
-        becomes[log] = Becomes::Dataset;
-    }
+    let becomes = becomes(&input.manifest, archive.states());
     let mut tick = |tally: &Tally| {
         if tally.blocks.is_multiple_of(TOLD_BLOCKS) {
             context.progress(tally.bytes, 0, "bytes");
@@ -156,6 +170,19 @@ fn receive(context: &Context) -> Result<(), Failure> {
         "{} blocks came, {} of them were here already",
         tally.blocks, tally.present
     ))?;
+    remember(context, &received)
+}
+
+/// What each state is to become.
+fn becomes(manifest: &Manifest, states: usize) -> Vec<Becomes> {
+    let mut becomes = vec![Becomes::Snapshot; states];
+    for log in manifest.dsource.timeflows.iter().filter_map(|one| one.state) {
+        becomes[log] = Becomes::Dataset;
+    }
+    becomes
+}
+
+fn remember(context: &Context, received: &[Received]) -> Result<(), Failure> {
     let became = |one: &Received| match *one {
         Received::Snapshot(id) => Became::Snapshot(id),
         Received::Dataset(id) => Became::Dataset(id),
@@ -295,6 +322,7 @@ impl Showing<'_, '_> {
             origin: sent.id,
             as_of: self.input.manifest.as_of,
             masked: sent.masked,
+            digest: self.input.sent.as_ref().map(|sent| sent.digest.clone()),
             snapshots,
             timeflows,
         })

@@ -7,6 +7,7 @@ use super::accounts::{Account, Accounts, Record, Thing};
 use super::caller::Caller;
 use super::settings;
 use crate::EngineService;
+use crate::service::replicator::Replicator;
 use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
 use offshoot_api as api;
@@ -530,6 +531,15 @@ impl EngineService for Guard {
 
     fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
         self.began(self.service.import_archive(archive, namespace)?)
+    }
+
+    /// Whoever may ask for it, by the table, sees and changes all of it.
+    fn replicator(&self) -> &dyn Replicator {
+        self.service.replicator()
+    }
+
+    fn run_replication(&self, name: &str) -> Result<JobId, Failure> {
+        self.began(self.service.run_replication(name)?)
     }
 
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {

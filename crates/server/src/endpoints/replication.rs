@@ -1,6 +1,7 @@
 //! Replication.
 
 mod channel;
+pub(crate) mod profiles;
 
 use crate::endpoints::Service;
 use crate::extract::{Filter, Name};

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::peer::Peer;
 use super::places::{Place, Places};
+use crate::peers::{ALPN, Door};
 use crate::tls::Identity;
 use axum::Router;
 use axum::extract::Request;
@@ -12,13 +13,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use offshoot_os::local_socket::LocalListener;
+use rustls::server::Acceptor;
 use std::future::{Future, pending};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 /// How long the headers of a request may take, from the first moment that the connection has nothing else to do. So
 /// idle connections end after it, too.
@@ -127,8 +129,8 @@ fn admit(
             match tls {
                 None => tokio::spawn(speak(stream, peer, place, app, watcher)),
                 Some(identity) => {
-                    let acceptor = identity.acceptor.clone();
-                    tokio::spawn(speak_by_tls(acceptor, stream, peer, place, app, watcher))
+                    let identity = identity.clone();
+                    tokio::spawn(speak_by_tls(identity, stream, peer, place, app, watcher))
                 }
             };
         }
@@ -139,19 +141,54 @@ fn admit(
     }
 }
 
-/// As [`speak`], once the other end has done its part of the handshake.
+/// As [`speak`], once the other end has done its part of the handshake; unless it is another engine.
 async fn speak_by_tls(
-    acceptor: TlsAcceptor,
+    identity: Identity,
     stream: TcpStream,
     peer: Peer,
     place: Place,
     app: Router,
     watcher: Watcher,
 ) {
-    match tokio::time::timeout(HEADERS_WITHIN, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => speak(stream, peer, place, app, watcher).await,
-        Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
-        Err(_) => tracing::debug!(%peer, "no TLS in time"),
+    let begin = LazyConfigAcceptor::new(Acceptor::default(), stream);
+    let begun = match tokio::time::timeout(HEADERS_WITHIN, begin).await {
+        Ok(Ok(begun)) => begun,
+        Ok(Err(error)) => return tracing::debug!(%peer, %error, "no TLS"),
+        Err(_) => return tracing::debug!(%peer, "no TLS in time"),
+    };
+    let asked_for = |protocol| {
+        begun.client_hello().alpn().is_some_and(|mut all| all.any(|one| one == protocol))
+    };
+    match identity.door.clone() {
+        Some(door) if asked_for(ALPN) => let_in(door, begun, peer, place).await,
+        _ => {
+            let begun = begun.into_stream(identity.config.clone());
+            match tokio::time::timeout(HEADERS_WITHIN, begun).await {
+                Ok(Ok(stream)) => speak(stream, peer, place, app, watcher).await,
+                Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
+                Err(_) => tracing::debug!(%peer, "no TLS in time"),
+            }
+        }
+    }
+}
+
+/// Hands another engine's connection on.
+async fn let_in(door: Arc<Door>, begun: StartHandshake<TcpStream>, peer: Peer, place: Place) {
+    let reading = door.clone();
+    // The key is in the catalog.
+    let config = match tokio::task::spawn_blocking(move || reading.config()).await {
+        Ok(Ok(config)) => config,
+        Ok(Err(failure)) => return tracing::error!(%peer, %failure, "no key for peers"),
+        Err(error) => return tracing::error!(%peer, %error, "no key for peers"),
+    };
+    match tokio::time::timeout(HEADERS_WITHIN, begun.into_stream(config)).await {
+        Ok(Ok(stream)) => {
+            if let Err(error) = door.let_in(stream, place) {
+                tracing::warn!(%peer, %error, "another engine was not let in");
+            }
+        }
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS of an engine"),
+        Err(_) => tracing::debug!(%peer, "no TLS of an engine in time"),
     }
 }
 

@@ -14,7 +14,7 @@ mod replication;
 use accounts::People;
 use jiff::Timestamp;
 use offshoot_api::*;
-use offshoot_server::{ArchiveReader, ArchiveWriter, EngineService, HttpServer, Token};
+use offshoot_server::{ArchiveReader, ArchiveWriter, EngineService, HttpServer, Replicator, Token};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -542,6 +542,15 @@ impl EngineService for StandIn {
     fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
         let name = replication::import(archive, namespace)?;
         Ok(self.lock().job("replication_import", &name, None))
+    }
+
+    fn replicator(&self) -> &dyn Replicator {
+        self
+    }
+
+    fn run_replication(&self, name: &str) -> Result<JobId, Failure> {
+        self.show_replication(name)?;
+        Ok(self.lock().job("replication_run", name, None))
     }
 
     fn apply_mask(&self, request: ApplyMask, _: &str) -> Result<JobId, Failure> {

@@ -8,7 +8,7 @@ mod world;
 use crate::actions::Session;
 use crate::world::key_places;
 use offshoot_connector::Registry;
-use offshoot_engine::{Engine, EngineOptions};
+use offshoot_engine::{Engine, EngineOptions, NoNetwork};
 use offshoot_fuse::Fuse;
 use offshoot_toy::Toy;
 use offshoot_types::Failure;
@@ -73,6 +73,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         encrypt: std::env::var_os(ENCRYPT_VARIABLE).is_some(),
         connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
         delivery: Arc::new(Fuse::default()),
+        network: Arc::new(NoNetwork),
         keeper,
     };
     let fail = Arc::new(FailAt::default());

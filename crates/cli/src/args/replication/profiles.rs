@@ -1,0 +1,45 @@
+//! `offshoot replication create`
+
+use crate::args::{duration_ms, size};
+use clap::Args;
+
+/// Say what is sent to another engine, and when
+///
+/// Of a dSource its snapshots and its log are sent, so that any commit opens there; of a VDB the snapshots that are ready. Passwords that the
+/// engine keeps are not. There it is PEER/NAME, read only, and VDBs are provisioned from it.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  offshoot replication create nightly --to east --include all\n  \
+                  offshoot replication create shop --to east --include dsource:shop,vdb:dev --schedule 'every 5min'\n  \
+                  offshoot replication create safe --to test --include all --masked-only --limit 50MB/s"
+)]
+pub struct CreateArgs {
+    /// The name to give it
+    pub name: String,
+    /// The peer
+    #[arg(long, value_name = "PEER")]
+    pub to: String,
+    /// dSources and VDBs, as dsource:NAME, vdb:NAME or NAME; or all, also those that are made later
+    #[arg(long, value_name = "all|OBJECT,…", value_delimiter = ',', required = true)]
+    pub include: Vec<String>,
+    /// Send only what is masked
+    #[arg(long)]
+    pub masked_only: bool,
+    /// When it runs by itself [default: when it is told to: offshoot replication run]
+    #[arg(long, value_name = "'every DURATION'", value_parser = schedule)]
+    pub schedule: Option<u64>,
+    /// How much it may send a second [default: as much as it can]
+    #[arg(long, value_name = "SIZE/s", value_parser = rate)]
+    pub limit: Option<u64>,
+}
+
+fn schedule(text: &str) -> Result<u64, String> {
+    let every = text.trim().strip_prefix("every").map(str::trim);
+    let every = every.ok_or_else(|| "write it as 'every 5min'".to_owned())?;
+    duration_ms(every)
+}
+
+fn rate(text: &str) -> Result<u64, String> {
+    let amount = text.trim().strip_suffix("/s");
+    size(amount.ok_or_else(|| "write it as 50MB/s".to_owned())?)
+}

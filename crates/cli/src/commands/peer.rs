@@ -1,0 +1,93 @@
+//! `offshoot peer …`
+
+use super::Session;
+use crate::args::{PeerAddArgs, PeerCommand, PeerInviteArgs};
+use crate::output::{Fields, or_dash, seconds, table};
+use offshoot_api::{AddPeer, InvitePeer, Peer};
+use offshoot_types::{ErrorKind, Failure};
+
+/// Stands for stdin.
+const STANDARD: &str = "-";
+
+/// Runs one command.
+pub fn run(session: &Session, command: PeerCommand) -> Result<(), Failure> {
+    let (client, output) = (&session.client, session.output);
+    match command {
+        PeerCommand::Invite(PeerInviteArgs { name, expires }) => {
+            let made = client.invite_peer(&InvitePeer { name, expires_in_ms: Some(expires) })?;
+            if !output.json {
+                eprintln!(
+                    "good once, until {}; it is not shown again\non the other engine: \
+                     offshoot peer add NAME --address HOST:PORT --code CODE (this engine listens on {})",
+                    seconds(made.expires_at),
+                    made.listen
+                );
+            }
+            output.print(&made, |made| made.code.clone());
+        }
+        PeerCommand::Add(PeerAddArgs { name, address, code }) => {
+            let code = if code == STANDARD { from_stdin()? } else { code };
+            let added = client.add_peer(&AddPeer { name, address, code })?;
+            output.print(&added, |peer| {
+                format!(
+                    "{} is added; send it something: offshoot replication create NAME --to {} --include all",
+                    peer.name, peer.name
+                )
+            });
+        }
+        PeerCommand::List => output.print(&client.list_peers()?, |list| text(&list.peers)),
+        PeerCommand::Show(args) => output.print(&client.show_peer(&args.name)?, one),
+        PeerCommand::Remove(args) => {
+            let removed = client.remove_peer(&args.name)?;
+            output.print(&removed, |peer| format!("{} is removed", peer.name));
+        }
+    }
+    Ok(())
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|error| {
+        let message = format!("no code can be read from stdin: {error}");
+        Failure::new(ErrorKind::InvalidInput, message, "write it to stdin, on one line")
+    })?;
+    Ok(line.trim().to_owned())
+}
+
+fn ways(peer: &Peer) -> &'static str {
+    match (peer.address.is_some(), peer.may_send) {
+        (true, true) => "both",
+        (true, false) => "is sent to",
+        (false, true) => "sends here",
+        (false, false) => "nothing",
+    }
+}
+
+fn one(peer: &Peer) -> String {
+    let profiles = Some(peer.profiles.join(", ")).filter(|names| !names.is_empty());
+    Fields::default()
+        .add("name", &peer.name)
+        .add("role", ways(peer))
+        .add_some("address", peer.address.as_ref())
+        .add("fingerprint", &peer.fingerprint)
+        .add("engine", &peer.engine)
+        .add_some("profiles", profiles)
+        .add_some("last seen at", peer.last_seen_at)
+        .add("id", peer.id)
+        .add("created at", peer.created_at)
+        .text()
+}
+
+fn text(peers: &[Peer]) -> String {
+    if peers.is_empty() {
+        return "there is no peer; let one in with: offshoot peer invite".to_owned();
+    }
+    let row = |peer: &Peer| {
+        let seen = peer.last_seen_at.map(seconds);
+        let address = or_dash(peer.address.clone());
+        let fingerprint = peer.fingerprint.clone();
+        vec![peer.name.clone(), ways(peer).to_owned(), address, or_dash(seen), fingerprint]
+    };
+    let heads = ["peer", "role", "address", "last seen at", "fingerprint"];
+    table(&heads, peers.iter().map(row).collect())
+}

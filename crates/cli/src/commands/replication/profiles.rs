@@ -1,0 +1,116 @@
+//! Profiles: what is sent to other engines, and when.
+
+use crate::args::ReplicationCreateArgs;
+use crate::commands::Session;
+use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
+use offshoot_api::{CreateReplication, Job, Replication, ReplicationRun};
+use offshoot_types::Failure;
+
+const ALL: &str = "all";
+
+pub fn create(session: &Session, args: ReplicationCreateArgs) -> Result<(), Failure> {
+    let ReplicationCreateArgs { name, to, include, masked_only, schedule, limit } = args;
+    let all = include.iter().any(|one| one == ALL);
+    let made = session.client.create_replication(&CreateReplication {
+        name,
+        to,
+        include: Some(include).filter(|_| !all),
+        masked_only,
+        every_ms: schedule,
+        bytes_per_second_max: limit,
+    })?;
+    session.output.print(&made, |made| match made.every_ms {
+        Some(every) => format!("{} sends to {} every {}", made.name, made.peer, duration(every)),
+        None => format!("{} is made; run it: offshoot replication run {}", made.name, made.name),
+    });
+    Ok(())
+}
+
+/// What a run has done.
+pub fn ran(session: &Session, job: &Job, name: &str) -> Result<(), Failure> {
+    let runs = session.client.replication_history(name)?.runs;
+    let run = runs.into_iter().find(|run| run.job == job.id);
+    session.done(
+        job,
+        match run {
+            Some(run) => format!(
+                "{name}: {} objects, {} sent, of which {} were lacking there",
+                run.objects,
+                size(run.sent_bytes),
+                size(run.changed_unique_bytes)
+            ),
+            None => format!("{name} has run"),
+        },
+    );
+    Ok(())
+}
+
+fn include(replication: &Replication) -> String {
+    replication.include.as_ref().map_or(ALL.to_owned(), |names| names.join(", "))
+}
+
+pub fn one(replication: &Replication) -> String {
+    let rate = |bytes: u64| format!("{}/s", size(bytes));
+    let mut fields = Fields::default()
+        .add("name", &replication.name)
+        .add("to", &replication.peer)
+        .add("state", word(&replication.state))
+        .add("includes", include(replication));
+    if replication.masked_only {
+        fields = fields.add("masked only", "yes");
+    }
+    let error = replication.error.as_ref().map(|error| error.message.clone());
+    fields
+        .add_some("every", replication.every_ms.map(duration))
+        .add_some("limit", replication.bytes_per_second_max.map(rate))
+        .add_some("next run at", replication.next_run_at.map(seconds))
+        .add_some("last success at", replication.last_success_at.map(seconds))
+        .add_some("lag", replication.lag_ms.map(duration))
+        .add("log to be sent", size(replication.lag_bytes))
+        .add("sent", size(replication.sent_bytes))
+        .add("of it new there", size(replication.changed_unique_bytes))
+        .add("saved", size(replication.saved_bytes))
+        .add("rate", rate(replication.bytes_per_second))
+        .add_some("error", error)
+        .add("id", replication.id)
+        .text()
+}
+
+pub fn text(replications: &[Replication]) -> String {
+    if replications.is_empty() {
+        return "nothing is replicated; say what: offshoot replication create".to_owned();
+    }
+    let row = |one: &Replication| {
+        vec![
+            one.name.clone(),
+            one.peer.clone(),
+            word(&one.state),
+            include(one),
+            or_dash(one.every_ms.map(duration)),
+            or_dash(one.last_success_at.map(seconds)),
+            or_dash(one.lag_ms.map(duration)),
+        ]
+    };
+    let heads = ["profile", "to", "state", "includes", "every", "last success at", "lag"];
+    table(&heads, replications.iter().map(row).collect())
+}
+
+pub fn history(runs: &[ReplicationRun]) -> String {
+    if runs.is_empty() {
+        return "it has not run yet".to_owned();
+    }
+    let row = |run: &ReplicationRun| {
+        let took = run.ended_at.as_millisecond().abs_diff(run.started_at.as_millisecond());
+        let error = run.error.as_ref().map(|error| error.message.clone());
+        vec![
+            run.job.to_string(),
+            seconds(run.started_at),
+            duration(took),
+            size(run.sent_bytes),
+            size(run.changed_unique_bytes),
+            error.unwrap_or_else(|| if run.resumed { "done, resumed" } else { "done" }.to_owned()),
+        ]
+    };
+    let heads = ["job", "started at", "took", "sent", "new there", "outcome"];
+    table(&heads, runs.iter().map(row).collect())
+}

@@ -1,0 +1,62 @@
+//! Other engines: whom this one sends to, whom it takes from.
+
+use crate::ObjectName;
+use jiff::Timestamp;
+use offshoot_types::{DatasetId, DsourceId, PeerId};
+use serde::{Deserialize, Serialize};
+
+/// Another engine. It is known by its certificate; neither address nor name proves anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// The id.
+    pub id: PeerId,
+    /// Unique among peers; what it sends is shown in the namespace of this name.
+    pub name: ObjectName,
+    /// The engine, by the id of its pool.
+    pub engine: String,
+    /// Of the certificate that it proves itself with.
+    pub fingerprint: String,
+    /// Where it is called to be sent something; none: nothing is sent to it.
+    pub address: Option<String>,
+    /// Whether it may send into its namespace.
+    pub may_send: bool,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// When there was last a connection.
+    pub seen_at: Option<Timestamp>,
+}
+
+/// A code that was given out and lets one engine in, once. The code itself is kept nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invitation {
+    /// The id that the peer gets.
+    pub id: PeerId,
+    /// The name that the peer gets; none: one of its engine's id.
+    pub name: Option<ObjectName>,
+    /// The hash of the code's secret.
+    pub hash: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+impl Invitation {
+    /// Whether it has ended.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at <= now
+    }
+}
+
+/// What comes from a peer and is not whole yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incoming {
+    /// The replica that it becomes.
+    pub id: DsourceId,
+    /// Its name here.
+    pub name: ObjectName,
+    /// Who sends it.
+    pub peer: PeerId,
+    /// What has come of it.
+    pub dataset: DatasetId,
+}

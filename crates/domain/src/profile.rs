@@ -1,0 +1,121 @@
+//! What is sent to another engine, and when.
+
+use crate::{ObjectName, Owner, Position};
+use jiff::{SignedDuration, Timestamp};
+use offshoot_types::{Failure, JobId, PeerId, ProfileId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Runs that are remembered.
+const RUNS_MAX: usize = 50;
+
+/// What is sent to another engine, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// The id.
+    pub id: ProfileId,
+    /// Unique among profiles.
+    pub name: ObjectName,
+    /// Where it goes.
+    pub peer: PeerId,
+    /// What is sent.
+    pub include: Included,
+    /// Whether only what is masked may be sent.
+    pub masked_only: bool,
+    /// How often it runs by itself, in milliseconds; none: when it is told to.
+    pub every_ms: Option<u64>,
+    /// Bytes a second that it may take.
+    pub bytes_per_second_max: Option<u64>,
+    /// Whether it does not run by itself for now.
+    pub paused: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The run that is at work, or was when the engine ended.
+    pub running: Option<JobId>,
+    /// As of when the peer has all of it.
+    pub sent_as_of: Option<Timestamp>,
+    /// What the peer has of each object.
+    pub sent: BTreeMap<Owner, SentMark>,
+    /// Runs that have ended, oldest first; not all of them.
+    pub runs: Vec<ProfileRun>,
+}
+
+/// Which objects are sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Included {
+    /// All dSources and VDBs, also those that are made later; no replicas.
+    All,
+    /// These.
+    Objects(Vec<Owner>),
+}
+
+/// What a peer has of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentMark {
+    /// Up to where its log opens there.
+    pub synced_to: Option<Position>,
+    /// As of when.
+    pub as_of: Timestamp,
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileRun {
+    /// The job.
+    pub job: JobId,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// Objects that were sent, or were there already.
+    pub objects: u64,
+    /// Bytes that went to the peer, all of it.
+    pub sent_bytes: u64,
+    /// Bytes of blocks that the peer lacked, as they are stored.
+    pub unique_bytes: u64,
+    /// Bytes of content that the peer had already, counted once for each state that was offered.
+    pub saved_bytes: u64,
+    /// Whether it went on with one that was cut.
+    pub resumed: bool,
+    /// Why it failed.
+    pub error: Option<Failure>,
+}
+
+impl Profile {
+    /// When it runs next by itself; none: it does not.
+    pub fn next_run_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let every = Duration::from_millis(self.every_ms.filter(|_| !self.paused)?);
+        let every = SignedDuration::try_from(every).unwrap_or(SignedDuration::MAX);
+        let next = |run: &ProfileRun| run.started_at.checked_add(every).unwrap_or(Timestamp::MAX);
+        Some(self.runs.last().map_or(now, next))
+    }
+
+    /// Whether it should run by itself now.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.next_run_at(now).is_some_and(|next| next <= now)
+    }
+
+    /// The last run that did all of it.
+    pub fn last_success(&self) -> Option<&ProfileRun> {
+        self.runs.iter().rev().find(|run| run.error.is_none())
+    }
+
+    /// Remembers a run that has ended.
+    pub fn ended(&mut self, run: ProfileRun) {
+        self.running = None;
+        self.runs.push(run);
+        let surplus = self.runs.len().saturating_sub(RUNS_MAX);
+        // The last success is shown, however long ago it was.
+        let success = self.runs.iter().rposition(|run| run.error.is_none());
+        let mut index = 0;
+        let mut left = surplus;
+        self.runs.retain(|_| {
+            let goes = left > 0 && Some(index) != success;
+            index += 1;
+            left -= usize::from(goes);
+            !goes
+        });
+    }
+}

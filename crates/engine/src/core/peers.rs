@@ -1,0 +1,70 @@
+//! What this engine is to others, and which others there are.
+
+use crate::core::keys::PEER_KEY;
+use crate::core::{Core, missing};
+use crate::ground::network::PeerKey;
+use offshoot_catalog::Error;
+use offshoot_domain::{Peer, Secret};
+use offshoot_replication::talk::{Hello, VERSION};
+use offshoot_types::{Failure, PeerId};
+
+/// The name in certificates. Nobody looks at it: peers pin the certificate.
+pub const HOST: &str = "offshoot-peer";
+
+/// The id of this engine's pool.
+pub fn own_engine(core: &Core) -> String {
+    core.store.pool().id().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What this engine proves itself with; made when it is first asked for.
+pub fn own_key(core: &Core) -> Result<PeerKey, Failure> {
+    if let Some(stored) = core.catalog.secret(PEER_KEY)? {
+        return read(&stored);
+    }
+    let made = rcgen::generate_simple_self_signed(vec![HOST.to_owned()])
+        .map_err(|error| Failure::internal(format!("no certificate can be made: {error}")))?;
+    let made = Secret::new(format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem()));
+    let stored = core.catalog.transaction(|tx| -> Result<Secret, Error> {
+        // Somebody may have been faster.
+        if let Some(stored) = tx.secret(PEER_KEY)? {
+            return Ok(stored);
+        }
+        tx.put_secret(PEER_KEY, &made)?;
+        Ok(made)
+    })?;
+    read(&stored)
+}
+
+fn read(stored: &Secret) -> Result<PeerKey, Failure> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let text = stored.reveal();
+    let end = text.find(END).map(|at| at + END.len());
+    let end = end.ok_or_else(|| Failure::internal("the certificate for peers is none"))?;
+    let (certificate, key) = text.split_at(end);
+    let (certificate, key) = (format!("{certificate}\n"), Secret::new(key.trim_start()));
+    Ok(PeerKey { certificate, key })
+}
+
+/// How this engine introduces itself.
+pub fn hello(core: &Core, join: Option<String>) -> Hello {
+    Hello {
+        version: VERSION,
+        engine: own_engine(core),
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+        clock_ms: core.now().as_millisecond(),
+        join,
+    }
+}
+
+/// A peer by name.
+pub fn find(core: &Core, name: &str) -> Result<Peer, Failure> {
+    let found = core.catalog.find_named(name)?;
+    found.ok_or_else(|| missing("peer", name, "list them: offshoot peer list"))
+}
+
+/// Remembers that there was a connection just now.
+pub fn seen(core: &Core, id: PeerId) -> Result<(), Failure> {
+    let now = core.now();
+    core.catalog.update(id, |peer: &mut Peer| peer.seen_at = Some(now))?;
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Answers other engines that call.
+
+use crate::core::peers;
+use crate::face::peers::{admit, check_clock, sender};
+use crate::jobs::replica::pull;
+use crate::parts::{Call, Parts};
+use jiff::Timestamp;
+use offshoot_catalog::JobState;
+use offshoot_domain::{Dsource, Manifest, ObjectName, Owner, Peer, Replica};
+use offshoot_replication::Error;
+use offshoot_replication::talk::{Hello, Message, Offer, Talk, VERSION, Welcome, Wire};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two looks at whether a job has ended.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long a peer waits for others who use what it renews.
+const BUSY_WAIT: Duration = Duration::from_secs(60);
+/// Between two tries.
+const BUSY_PAUSE: Duration = Duration::from_millis(200);
+
+/// Speaks with an engine that called and has proved to have the key of a certificate. Whether this engine goes on is `alive`'s
+/// to say.
+pub fn answer(
+    parts: &Arc<Parts>,
+    wire: Box<dyn Wire>,
+    fingerprint: &str,
+    alive: &dyn Fn() -> bool,
+) {
+    let talk = Arc::new(Mutex::new(Talk::new(wire)));
+    let answering = Answering { parts, talk: &talk, alive };
+    if let Err(failure) = answering.all(fingerprint) {
+        tracing::warn!(fingerprint, %failure, "another engine called");
+        talk.lock().refuse(&failure);
+    }
+}
+
+struct Answering<'a> {
+    parts: &'a Arc<Parts>,
+    talk: &'a Arc<Mutex<Talk>>,
+    alive: &'a dyn Fn() -> bool,
+}
+
+impl Answering<'_> {
+    fn hear(&self) -> Result<Message, Error> {
+        self.talk.lock().hear(&mut || if (self.alive)() { Ok(()) } else { Err(Error::Cancelled) })
+    }
+
+    fn say(&self, message: &Message) -> Result<(), Failure> {
+        self.talk.lock().say(message).map_err(|error| error.failure())
+    }
+
+    fn all(&self, fingerprint: &str) -> Result<(), Failure> {
+        let hello = match self.hear() {
+            Ok(Message::Hello(hello)) => hello,
+            // Somebody looked whether anything is here.
+            Err(Error::HungUp) => return Ok(()),
+            Ok(other) => return Err(confused(&other)),
+            Err(error) => return Err(error.failure()),
+        };
+        if hello.version != VERSION {
+            return Err(Failure::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "the engines speak versions {} and {VERSION} (releases {} and {})",
+                    hello.version,
+                    hello.release,
+                    env!("CARGO_PKG_VERSION")
+                ),
+                "upgrade the older one",
+            ));
+        }
+        check_clock(self.parts.now(), &hello)?;
+        if let Some(secret) = &hello.join {
+            let peer = admit(self.parts, secret, &hello.engine, fingerprint)?;
+            tracing::info!(peer = %peer.name, fingerprint, "another engine was let in");
+            return self.welcome(&peer);
+        }
+        let peer = sender(self.parts, &hello, fingerprint)?;
+        peers::seen(self.parts, peer.id)?;
+        self.welcome(&peer)?;
+        loop {
+            match self.hear() {
+                // It may have been removed meanwhile.
+                Ok(Message::Offer(offer)) => {
+                    let peer = sender(self.parts, &hello, fingerprint)?;
+                    self.take(&hello, &peer, &offer)?;
+                }
+                Ok(other) => return Err(confused(&other)),
+                Err(Error::HungUp | Error::Cancelled) => return Ok(()),
+                Err(error) => return Err(error.failure()),
+            }
+        }
+    }
+
+    fn welcome(&self, peer: &Peer) -> Result<(), Failure> {
+        self.say(&Message::Welcome(Welcome {
+            version: VERSION,
+            engine: peers::own_engine(self.parts),
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            name: peer.name.to_string(),
+        }))
+    }
+
+    /// Takes an object in, unless it is here as it is offered.
+    fn take(&self, hello: &Hello, peer: &Peer, offer: &Offer) -> Result<(), Failure> {
+        let name: ObjectName = offer.name.parse()?;
+        let name = ObjectName::within(&peer.name, &name)?;
+        let (origin, as_of) = understood(offer)?;
+        if let Some(same) = self.same(&name, hello, origin, &offer.digest)? {
+            self.parts.catalog.update(same, |replica: &mut Replica| {
+                replica.as_of = replica.as_of.max(as_of);
+            })?;
+            return self.say(&Message::Same);
+        }
+        let resumed = pull::is_begun(self.parts, &name)?;
+        self.say(&Message::Send { resumed })?;
+        let offered = self.talk.lock().offered(&mut || Ok(()));
+        let (manifest, states) = offered.map_err(|error| error.failure())?;
+        let manifest = Manifest::read(&manifest, states.len())?;
+        let sent = &manifest.dsource;
+        if manifest.engine != hello.engine || sent.id != origin || *sent.name != *offer.name {
+            let message = "what is sent is not what was offered";
+            let hint = "upgrade the older one of the two engines";
+            return Err(Failure::new(ErrorKind::Forbidden, message, hint));
+        }
+        let job = self.begin(peer, &manifest, &states, &offer.digest)?;
+        self.see_through(job)?;
+        self.say(&Message::Taken)
+    }
+
+    /// The replica, if it is what is offered.
+    fn same(
+        &self,
+        name: &ObjectName,
+        hello: &Hello,
+        origin: Owner,
+        digest: &str,
+    ) -> Result<Option<DsourceId>, Failure> {
+        let catalog = &self.parts.catalog;
+        let Some(dsource) = catalog.find_named::<Dsource>(name)? else { return Ok(None) };
+        let replica = catalog.find::<Replica>(dsource.id)?.filter(|replica| {
+            replica.engine == hello.engine
+                && replica.origin == origin
+                && replica.digest.as_deref() == Some(digest)
+        });
+        Ok(replica.map(|replica| replica.id))
+    }
+
+    fn begin(
+        &self,
+        peer: &Peer,
+        manifest: &Manifest,
+        states: &[offshoot_replication::talk::TreeState],
+        digest: &str,
+    ) -> Result<JobId, Failure> {
+        let deadline = self.parts.clock.elapsed() + BUSY_WAIT;
+        loop {
+            let call = Call { talk: Arc::clone(self.talk), states: states.to_vec() };
+            let begun = pull::submit(self.parts, peer, call, manifest.clone(), digest.to_owned());
+            match begun {
+                Err(busy)
+                    if busy.code == ErrorKind::Busy
+                        && self.parts.clock.elapsed() < deadline
+                        && (self.alive)() =>
+                {
+                    self.parts.clock.sleep(BUSY_PAUSE);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn see_through(&self, job: JobId) -> Result<(), Failure> {
+        let runner = self.parts.runner()?;
+        loop {
+            let job = runner.wait(job, LOOK)?;
+            if job.state.is_final() {
+                let failed = || Failure::internal(format!("{} ended without a reason", job.id));
+                return match job.state {
+                    JobState::Done => Ok(()),
+                    _ => Err(job.error.clone().unwrap_or_else(failed)),
+                };
+            }
+        }
+    }
+}
+
+fn understood(offer: &Offer) -> Result<(Owner, Timestamp), Failure> {
+    let wrong = || {
+        let message = "what is offered is not understood";
+        Failure::new(ErrorKind::InvalidInput, message, "upgrade the older one of the two engines")
+    };
+    let origin = offer.origin.parse().map_err(|_| wrong())?;
+    Ok((origin, offer.as_of.parse().map_err(|_| wrong())?))
+}
+
+fn confused(message: &Message) -> Failure {
+    Error::Confused(format!("{message:?}")).failure()
+}

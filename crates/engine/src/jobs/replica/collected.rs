@@ -1,0 +1,179 @@
+//! What of an object is sent, with the states that hold it.
+
+use crate::core::kind::{Kind, source_of};
+use crate::parts::Parts;
+use offshoot_dataset::HeldState;
+use offshoot_domain::{
+    Dsource, DsourceState, Owner, Position, SentDsource, SentSnapshot, SentTimeflow, Snapshot,
+    SnapshotKind, Timeflow, Vdb, is_masked,
+};
+use offshoot_types::{DatasetId, ErrorKind, Failure};
+
+/// What is sent of an object, as it is now. The states stay in the pool until they are dropped.
+///
+/// # Errors
+/// `WrongState` if there is nothing yet, or it is another engine's.
+pub fn collect(parts: &Parts, owner: Owner) -> Result<(SentDsource, Vec<HeldState>), Failure> {
+    match owner {
+        Owner::Dsource(id) => Collected::of_dsource(parts, &parts.catalog.get(id)?),
+        Owner::Vdb(id) => Collected::of_vdb(parts, &parts.catalog.get(id)?),
+    }
+}
+
+fn check_state(dsource: &Dsource) -> Result<(), Failure> {
+    let hint = match dsource.state {
+        DsourceState::Linking | DsourceState::Unlinking => "wait: offshoot job list",
+        DsourceState::Replica => "export it on the engine that it comes from",
+        _ => return Ok(()),
+    };
+    let message = format!("'{}' is {}", dsource.name, dsource.state.as_str());
+    Err(Failure::new(ErrorKind::WrongState, message, hint))
+}
+
+/// What of a dSource is sent, with the states that hold it.
+struct Collected<'a> {
+    parts: &'a Parts,
+    states: Vec<HeldState>,
+}
+
+impl Collected<'_> {
+    fn of_dsource(
+        parts: &Parts,
+        dsource: &Dsource,
+    ) -> Result<(SentDsource, Vec<HeldState>), Failure> {
+        check_state(dsource)?;
+        let timeflow = dsource.timeflow.ok_or_else(|| {
+            let message = format!("'{}' has no snapshot yet", dsource.name);
+            Failure::new(ErrorKind::WrongState, message, "wait: offshoot job list")
+        })?;
+        let kind = Kind::of_dsource(parts, dsource)?;
+        // Asked before the log is looked at: the log reaches at least this far.
+        let follower = parts.follower(dsource.id);
+        let synced_to = follower.map_or(dsource.synced_to, |follower| follower.indexed());
+        let mut collected = Collected { parts, states: Vec::new() };
+        // Those of bookmarks go with them, and bookmarks stay.
+        let sendable = |one: &Snapshot| one.kind != SnapshotKind::Bookmark && !one.is_failed();
+        let snapshots = collected.snapshots(dsource.id.into(), &sendable)?;
+        let timeflows = collected.timeflows(dsource, synced_to)?;
+        let sent = SentDsource {
+            id: dsource.id.into(),
+            name: dsource.name.clone(),
+            connector: kind.connector.kind().to_owned(),
+            source: dsource.source.clone(),
+            server_version: dsource.server_version.clone(),
+            identity: dsource.identity.clone(),
+            connector_state: dsource.connector_state.clone(),
+            created_at: dsource.created_at,
+            masked: is_masked(&dsource.identity),
+            synced_to,
+            timeflow,
+            timeflows,
+            snapshots,
+        };
+        Ok((sent, collected.states))
+    }
+
+    /// The ready snapshots of a VDB: what is not ready opens only with its own log inside, as a VDB's.
+    fn of_vdb(parts: &Parts, vdb: &Vdb) -> Result<(SentDsource, Vec<HeldState>), Failure> {
+        let kind = Kind::of_vdb(parts, vdb)?;
+        let source = source_of(parts, vdb.id.into())?;
+        let mut collected = Collected { parts, states: Vec::new() };
+        let sendable = |one: &Snapshot| one.ready_image().is_some();
+        let snapshots = collected.snapshots(vdb.id.into(), &sendable)?;
+        let newest = snapshots.iter().max_by_key(|one| (one.snapshot.taken_at, one.snapshot.id));
+        let timeflow = newest.map(|one| one.snapshot.timeflow).ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("no snapshot of '{}' is ready", vdb.name),
+                format!(
+                    "take one, and wait until it is ready: offshoot snapshot take {}",
+                    vdb.name
+                ),
+            )
+        })?;
+        let mut timeflows: Vec<Timeflow> = parts.catalog.list_of(vdb.id)?;
+        timeflows.retain(|flow| snapshots.iter().any(|one| one.snapshot.timeflow == flow.id));
+        let flow = |flow: Timeflow| SentTimeflow {
+            id: flow.id,
+            log: Vec::new(),
+            state: None,
+            started_at: flow.started_at,
+            ended_at: flow.ended_at,
+        };
+        let sent = SentDsource {
+            id: vdb.id.into(),
+            name: vdb.name.clone(),
+            connector: kind.connector.kind().to_owned(),
+            source: format!("vdb:{}", vdb.name),
+            server_version: vdb.server_version.clone(),
+            identity: vdb.source_identity.clone(),
+            connector_state: source.map(|source| source.connector_state).unwrap_or_default(),
+            created_at: vdb.created_at,
+            masked: is_masked(&vdb.source_identity),
+            synced_to: None,
+            timeflow,
+            timeflows: timeflows.into_iter().map(flow).collect(),
+            snapshots,
+        };
+        Ok((sent, collected.states))
+    }
+
+    fn snapshots(
+        &mut self,
+        owner: Owner,
+        sendable: &dyn Fn(&Snapshot) -> bool,
+    ) -> Result<Vec<SentSnapshot>, Failure> {
+        let mut all: Vec<Snapshot> = self.parts.catalog.list_of(owner)?;
+        all.sort_by_key(|one| (one.position.log, one.id));
+        all.retain(sendable);
+        let mut sent = Vec::with_capacity(all.len());
+        for snapshot in all {
+            // Deleted meanwhile.
+            let Ok(taken) = self.parts.store.hold_snapshot(snapshot.id) else { continue };
+            let image = snapshot.ready_image().filter(|image| *image != snapshot.id);
+            let ready = image.map(|image| self.parts.store.hold_snapshot(image)).transpose();
+            let Ok(ready) = ready else { continue };
+            let taken = self.hold(taken);
+            let ready = ready.map(|ready| self.hold(ready));
+            sent.push(SentSnapshot { snapshot, taken, ready });
+        }
+        Ok(sent)
+    }
+
+    fn timeflows(
+        &mut self,
+        dsource: &Dsource,
+        synced_to: Option<Position>,
+    ) -> Result<Vec<SentTimeflow>, Failure> {
+        let mut all: Vec<Timeflow> = self.parts.catalog.list_of(dsource.id)?;
+        all.sort_by_key(|one| one.id);
+        let mut sent = Vec::with_capacity(all.len());
+        for timeflow in all {
+            let current = Some(timeflow.id) == dsource.timeflow;
+            let mut log = timeflow.log;
+            if let (true, Some(range), Some(to)) = (current, log.last_mut(), synced_to) {
+                range.to = to;
+            }
+            let dataset = if current { dsource.log_dataset } else { timeflow.log_dataset };
+            let state = dataset.map(|dataset| self.hold_present(dataset)).transpose()?;
+            let (started_at, ended_at) = (timeflow.started_at, timeflow.ended_at);
+            sent.push(SentTimeflow { id: timeflow.id, log, state, started_at, ended_at });
+        }
+        Ok(sent)
+    }
+
+    fn hold(&mut self, state: HeldState) -> usize {
+        self.states.push(state);
+        self.states.len() - 1
+    }
+
+    /// Holds a dataset as it is now.
+    fn hold_present(&mut self, dataset: DatasetId) -> Result<usize, Failure> {
+        let store = &self.parts.store;
+        let snapshot = store.snapshot(dataset).map_err(|e| e.failure())?;
+        let held = store.hold_snapshot(snapshot).map_err(|e| e.failure());
+        // What is held stays without it.
+        self.parts.delete_image(snapshot)?;
+        held.map(|held| self.hold(held))
+    }
+}

@@ -1,0 +1,124 @@
+//! Takes in what another engine sends by a connection: only what is lacking here. What has come of it before it is whole
+//! is in a dataset that [`Incoming`] names, so a transfer that was cut goes on, whoever was killed.
+
+use super::{Input, SentBy, becomes, discard, present, publish, remember};
+use crate::core::job_kind::JobKind;
+use crate::parts::{Call, Context, Parts};
+use crate::space::room;
+use offshoot_domain::{Dsource, Incoming, Manifest, ObjectName, Peer};
+use offshoot_replication::talk::Sent;
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId};
+use offshoot_workflow::{Submission, Workflow};
+use std::sync::Arc;
+
+/// Blocks between two looks at how far it is.
+const TOLD_BLOCKS: u64 = 256;
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(JobKind::ReplicationReceive)
+        .step("pull", pull, discard)
+        .point_of_no_return()
+        .step_without_undo("publish", publish)
+}
+
+/// Starts the job.
+///
+/// # Errors
+/// As those of an import.
+pub fn submit(
+    parts: &Arc<Parts>,
+    peer: &Peer,
+    call: Call,
+    manifest: Manifest,
+    digest: String,
+) -> Result<JobId, Failure> {
+    room::check_takes_on(parts, "a copy of another engine's dSource")?;
+    let name = ObjectName::within(&peer.name, &manifest.dsource.name)?;
+    parts.connectors.find(&manifest.dsource.connector)?;
+    let dsource = match present(parts, &name, &manifest)? {
+        Some(present) => present.id,
+        None => match of_name(parts, &name)? {
+            Some(incoming) => incoming.id,
+            None => parts.catalog.allocate::<Dsource>()?,
+        },
+    };
+    let arrival = parts.calls.put(call);
+    let sent = Some(SentBy { peer: peer.id, digest });
+    let input = Input { dsource, name, arrival, manifest, sent };
+    let submission = Submission::new(JobKind::ReplicationReceive, &input.name, &input)
+        .exclusive(format!("name:{}", input.name))
+        .exclusive(dsource);
+    let submitted = parts.submit(submission);
+    if submitted.is_err() {
+        parts.calls.take(arrival);
+    }
+    submitted
+}
+
+/// Whether something of this name came before, and is not whole.
+///
+/// # Errors
+/// The catalog's.
+pub fn is_begun(parts: &Parts, name: &ObjectName) -> Result<bool, Failure> {
+    let found = of_name(parts, name)?;
+    Ok(found.is_some_and(|one| parts.store.datasets().iter().any(|it| it.id == one.dataset)))
+}
+
+fn of_name(parts: &Parts, name: &ObjectName) -> Result<Option<Incoming>, Failure> {
+    Ok(parts.catalog.list::<Incoming>()?.into_iter().find(|one| one.name == *name))
+}
+
+/// The dataset of what comes; made if nothing came before. A crash before it is recorded leaves it to the next start.
+fn begun(parts: &Parts, input: &Input) -> Result<DatasetId, Failure> {
+    let there = |one: &Incoming| parts.store.datasets().iter().any(|it| it.id == one.dataset);
+    if let Some(incoming) = parts.catalog.find::<Incoming>(input.dsource)?.filter(there) {
+        return Ok(incoming.dataset);
+    }
+    let sent = input.sent.as_ref().ok_or_else(|| Failure::internal("sent by nobody"))?;
+    let dataset = parts.store.begin_intake().map_err(|error| error.failure())?;
+    let (id, name) = (input.dsource, input.name.clone());
+    parts.catalog.put(&Incoming { id, name, peer: sent.peer, dataset })?;
+    Ok(dataset)
+}
+
+/// Gives up what has come of something.
+///
+/// # Errors
+/// Those of the catalog and of the store.
+pub fn give_up(parts: &Parts, id: DsourceId) -> Result<(), Failure> {
+    let Some(incoming) = parts.catalog.find::<Incoming>(id)? else { return Ok(()) };
+    parts.catalog.delete::<Incoming>(id)?;
+    match parts.store.datasets().iter().any(|one| one.id == incoming.dataset) {
+        true => parts.delete_dataset(incoming.dataset),
+        false => Ok(()),
+    }
+}
+
+fn pull(context: &Context) -> Result<(), Failure> {
+    discard(context)?;
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    let call = parts.calls.take(input.arrival).ok_or_else(|| {
+        let message = "the engine ended while it took this in";
+        Failure::new(ErrorKind::Cancelled, message, "what came is kept: the next run goes on")
+    })?;
+    let dataset = begun(parts, &input)?;
+    let intake = parts.store.intake(dataset).map_err(|error| error.failure())?;
+    let becomes = becomes(&input.manifest, call.states.len());
+    let mut tick = |sent: &Sent| {
+        if sent.blocks.is_multiple_of(TOLD_BLOCKS) {
+            context.progress(sent.stored_bytes, 0, "bytes");
+        }
+        if context.is_cancelled() {
+            return Err(offshoot_replication::Error::Cancelled);
+        }
+        Ok(())
+    };
+    let pulled = call.talk.lock().pull(&intake, &call.states, &becomes, &mut tick);
+    let (received, sent) = pulled.map_err(|error| error.failure())?;
+    context.progress(sent.stored_bytes, sent.stored_bytes, "bytes");
+    context.note(format!("{} blocks came, the rest was here already", sent.blocks))?;
+    remember(context, &received)?;
+    parts.catalog.delete::<Incoming>(input.dsource)?;
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! The way to a peer in the course of a run: connected when something is to be said, connected again after a cut.
+
+use crate::core::peers;
+use crate::parts::Context;
+use jiff::Timestamp;
+use offshoot_domain::{Owner, Peer, SentMark};
+use offshoot_replication::Error;
+use offshoot_replication::exchange::Giver;
+use offshoot_replication::talk::{Message, Offer, Sent, Talk, VERSION, Welcome};
+use offshoot_types::{ErrorKind, Failure};
+use std::time::Duration;
+
+/// Pauses before connections that are made again. After the last one the run has failed.
+const PAUSES_MS: [u64; 6] = [200, 1000, 2000, 5000, 10_000, 15_000];
+/// Pause between two looks at whether it is cancelled.
+const LOOK: Duration = Duration::from_millis(100);
+/// Blocks between two looks at how far it is.
+const TOLD_BLOCKS: u64 = 256;
+
+/// What a run has done so far.
+#[derive(Debug, Default)]
+pub struct Sending {
+    pub objects: u64,
+    pub sent_bytes: u64,
+    pub unique_bytes: u64,
+    pub saved_bytes: u64,
+    pub resumed: bool,
+    pub marks: Vec<(Owner, SentMark)>,
+}
+
+/// What is offered of an object.
+pub struct Offered {
+    pub name: String,
+    pub owner: Owner,
+    pub digest: String,
+    pub as_of: Timestamp,
+    pub manifest: Vec<u8>,
+    pub giver: Giver,
+}
+
+/// The way to a peer.
+pub struct Course<'a> {
+    context: &'a Context,
+    peer: Peer,
+    talk: Option<Talk>,
+    pace: Pace,
+    /// Bytes of connections that have ended.
+    sent_bytes: u64,
+    /// Bytes of blocks, of objects that were sent.
+    done_bytes: u64,
+}
+
+impl<'a> Course<'a> {
+    pub fn new(context: &'a Context, peer: Peer, bytes_per_second_max: Option<u64>) -> Course<'a> {
+        let pace = Pace { bytes_per_second_max, since: None, bytes: 0 };
+        Course { context, peer, talk: None, pace, sent_bytes: 0, done_bytes: 0 }
+    }
+
+    pub fn context(&self) -> &'a Context {
+        self.context
+    }
+
+    /// Sends what the peer lacks of an object; all connections together.
+    ///
+    /// # Errors
+    /// What the peer says, or `EngineUnreachable` when it does not come back.
+    pub fn send(&mut self, offered: &Offered, sending: &mut Sending) -> Result<Sent, Failure> {
+        let (mut all, mut times) = (Sent::default(), 0);
+        loop {
+            let before = all.blocks;
+            match self.try_once(offered, sending, &mut all) {
+                Ok(()) => {
+                    self.done_bytes += all.stored_bytes;
+                    return Ok(all);
+                }
+                Err(Broken::Final(failure)) => {
+                    self.hang_up_now();
+                    return Err(failure);
+                }
+                Err(Broken::Connection(failure)) => {
+                    self.hang_up_now();
+                    // What moved on is no reason to give up.
+                    times = if all.blocks > before { 0 } else { times };
+                    let Some(pause) = PAUSES_MS.get(times) else { return Err(failure) };
+                    times += 1;
+                    tracing::info!(peer = %self.peer.name, %failure, "connecting again");
+                    self.rest(Duration::from_millis(*pause))?;
+                }
+            }
+        }
+    }
+
+    fn try_once(
+        &mut self,
+        offered: &Offered,
+        sending: &mut Sending,
+        all: &mut Sent,
+    ) -> Result<(), Broken> {
+        let context = self.context;
+        let mut talk = match self.talk.take() {
+            Some(talk) => talk,
+            None => self.connect()?,
+        };
+        let mut alive = || match context.is_cancelled() {
+            true => Err(Error::Cancelled),
+            false => Ok(()),
+        };
+        let offer = Offer {
+            name: offered.name.clone(),
+            origin: offered.owner.to_string(),
+            digest: offered.digest.clone(),
+            as_of: offered.as_of.to_string(),
+        };
+        let answered = talk.say(&Message::Offer(offer)).and_then(|()| talk.hear(&mut alive));
+        let given = match answered {
+            Ok(Message::Same) => Ok(()),
+            Ok(Message::Send { resumed }) => {
+                sending.resumed |= resumed;
+                self.give(&mut talk, offered, all)
+            }
+            Ok(other) => Err(Error::Confused(format!("{other:?}"))),
+            Err(error) => Err(error),
+        };
+        if given.is_ok() {
+            self.talk = Some(talk);
+            return Ok(());
+        }
+        self.sent_bytes += talk.wire().sent_bytes();
+        given.map_err(|error| self.broken(error))
+    }
+
+    fn give(&mut self, talk: &mut Talk, offered: &Offered, all: &mut Sent) -> Result<(), Error> {
+        let (context, before, done) = (self.context, *all, self.done_bytes);
+        let pace = &mut self.pace;
+        let mut told = 0;
+        talk.give(&offered.manifest, &offered.giver, &mut |sent| {
+            all.blocks = before.blocks + sent.blocks;
+            all.stored_bytes = before.stored_bytes + sent.stored_bytes;
+            all.raw_bytes = before.raw_bytes + sent.raw_bytes;
+            if context.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            if sent.blocks >= told + TOLD_BLOCKS {
+                told = sent.blocks;
+                context.progress(done + all.stored_bytes, 0, "bytes");
+            }
+            pace.keep(context, done + all.stored_bytes);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn connect(&mut self) -> Result<Talk, Broken> {
+        let parts = self.context.app();
+        let address = self.peer.address.clone().ok_or_else(|| {
+            Broken::Final(Failure::new(
+                ErrorKind::WrongState,
+                format!("it is not known where '{}' is", self.peer.name),
+                "add it with a code of its own: offshoot peer add NAME --address HOST:PORT --code CODE",
+            ))
+        })?;
+        let own = peers::own_key(parts).map_err(Broken::Final)?;
+        let wire = parts.network.call(&address, &self.peer.fingerprint, &own);
+        let mut talk = Talk::new(wire.map_err(Broken::of_failure)?);
+        let welcome = introduce(&mut talk, self.context);
+        let welcome = welcome.map_err(|error| self.broken(error))?;
+        if welcome.engine != self.peer.engine || welcome.version != VERSION {
+            let message = format!("'{}' is another engine than before", self.peer.name);
+            let hint = "remove the peer, and add it again with a new code";
+            return Err(Broken::Final(Failure::new(ErrorKind::Forbidden, message, hint)));
+        }
+        peers::seen(parts, self.peer.id).map_err(Broken::Final)?;
+        Ok(talk)
+    }
+
+    fn broken(&self, error: Error) -> Broken {
+        match error {
+            Error::Refused(Failure { code, message, hint }) => {
+                let message = format!("'{}' refuses it: {message}", self.peer.name);
+                match code {
+                    // Its engine ends.
+                    ErrorKind::Cancelled => {
+                        let code = ErrorKind::EngineUnreachable;
+                        Broken::Connection(Failure::new(code, message, hint))
+                    }
+                    _ => Broken::of_failure(Failure::new(code, message, hint)),
+                }
+            }
+            other if other.is_of_connection() => Broken::Connection(other.failure()),
+            other => Broken::of_failure(other.failure()),
+        }
+    }
+
+    fn hang_up_now(&mut self) {
+        if let Some(talk) = self.talk.take() {
+            self.sent_bytes += talk.wire().sent_bytes();
+        }
+    }
+
+    /// Ends the connection. Returns the bytes that were sent, by all of them.
+    pub fn hang_up(mut self) -> u64 {
+        self.hang_up_now();
+        self.sent_bytes
+    }
+
+    fn rest(&self, pause: Duration) -> Result<(), Failure> {
+        let mut left = pause;
+        while !left.is_zero() {
+            self.context.check_cancelled()?;
+            let now = left.min(LOOK);
+            self.context.clock().sleep(now);
+            left -= now;
+        }
+        Ok(())
+    }
+}
+
+fn introduce(talk: &mut Talk, context: &Context) -> Result<Welcome, Error> {
+    talk.say(&Message::Hello(peers::hello(context.app(), None)))?;
+    let mut alive = || match context.is_cancelled() {
+        true => Err(Error::Cancelled),
+        false => Ok(()),
+    };
+    match talk.hear(&mut alive)? {
+        Message::Welcome(welcome) => Ok(welcome),
+        other => Err(Error::Confused(format!("{other:?}"))),
+    }
+}
+
+/// Why it did not go on.
+enum Broken {
+    /// Another connection may do better.
+    Connection(Failure),
+    /// It will not.
+    Final(Failure),
+}
+
+impl Broken {
+    fn of_failure(failure: Failure) -> Broken {
+        // The peer holds it for somebody, or does not answer: both pass.
+        match failure.code {
+            ErrorKind::EngineUnreachable | ErrorKind::Busy => Broken::Connection(failure),
+            _ => Broken::Final(failure),
+        }
+    }
+}
+
+/// Keeps to a limit.
+struct Pace {
+    bytes_per_second_max: Option<u64>,
+    since: Option<Duration>,
+    bytes: u64,
+}
+
+impl Pace {
+    fn keep(&mut self, context: &Context, bytes: u64) {
+        let Some(most) = self.bytes_per_second_max.filter(|most| *most > 0) else { return };
+        if bytes <= self.bytes {
+            return;
+        }
+        let now = context.clock().elapsed();
+        let since = *self.since.get_or_insert(now);
+        self.bytes = bytes;
+        let due = Duration::from_secs_f64(bytes as f64 / most as f64);
+        let ahead = (since + due).saturating_sub(now);
+        if ahead >= Duration::from_millis(5) {
+            context.clock().sleep(ahead.min(LOOK));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Other engines by the network: TLS 1.3 on the port of the API, told apart from clients by ALPN.
+//!
+//! Both ends show a certificate of their own, which nobody vouches for. The caller takes the one certificate that it
+//! knows the other end by; the one who is called takes any, as long as the caller has its key, and lets the engine decide
+//! by its fingerprint. So whoever is in between has nothing to show to either.
+
+mod certificates;
+mod wire;
+
+use crate::engine_service::LocalEngine;
+use crate::listen::Place;
+use certificates::{AnyPeer, OtherCertificate, Pinned};
+use offshoot_api::digest::fingerprint;
+use offshoot_engine::{Network, PeerKey, Wire};
+use offshoot_types::{ErrorKind, Failure};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, ClientConnection, ServerConfig};
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio_rustls::server::TlsStream;
+use wire::{Counted, TlsWire};
+
+/// What callers ask for by ALPN: the talk of engines, and its version.
+pub(crate) const ALPN: &[u8] = b"offshoot-peer/1";
+/// How long a connection may take to be made.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// The name that callers ask for; nobody looks at it.
+const HOST: &str = "offshoot-peer";
+/// Engines that may be connected at the same time.
+const CONNECTED_MAX: usize = 32;
+
+fn read(own: &PeerKey) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Failure> {
+    let wrong = |error: rustls::pki_types::pem::Error| {
+        Failure::internal(format!("the certificate for peers is none: {error}"))
+    };
+    let certificate = CertificateDer::from_pem_slice(own.certificate.as_bytes()).map_err(wrong)?;
+    let key = PrivateKeyDer::from_pem_slice(own.key.reveal().as_bytes()).map_err(wrong)?;
+    Ok((certificate, key))
+}
+
+fn unusable(error: rustls::Error) -> Failure {
+    Failure::internal(format!("TLS for peers cannot be set up: {error}"))
+}
+
+/// The way to other engines.
+pub(crate) struct PeerNetwork;
+
+impl Network for PeerNetwork {
+    fn fingerprint(&self, certificate: &str) -> Result<String, Failure> {
+        let read = CertificateDer::from_pem_slice(certificate.as_bytes());
+        let wrong = |error| Failure::internal(format!("this is no certificate: {error}"));
+        Ok(fingerprint(&read.map_err(wrong)?))
+    }
+
+    fn call(
+        &self,
+        address: &str,
+        fingerprint: &str,
+        own: &PeerKey,
+    ) -> Result<Box<dyn Wire>, Failure> {
+        let config = Arc::new(calling(fingerprint, own)?);
+        let connected = connect(address).and_then(|stream| handshake(config, stream));
+        match connected {
+            Ok(wire) => Ok(Box::new(wire)),
+            Err(error) => Err(not_reached(address, &error)),
+        }
+    }
+}
+
+fn calling(fingerprint: &str, own: &PeerKey) -> Result<ClientConfig, Failure> {
+    let (certificate, key) = read(own)?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&TLS13])
+        .map_err(unusable)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Pinned::new(fingerprint, provider)))
+        .with_client_auth_cert(vec![certificate], key)
+        .map_err(unusable)?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.enable_sni = false;
+    Ok(config)
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for one in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&one, CONNECT_WITHIN) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn handshake(
+    config: Arc<ClientConfig>,
+    stream: TcpStream,
+) -> io::Result<TlsWire<ClientConnection>> {
+    let name = ServerName::try_from(HOST).map_err(io::Error::other)?;
+    let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+    stream.set_read_timeout(Some(CONNECT_WITHIN))?;
+    stream.set_write_timeout(Some(CONNECT_WITHIN))?;
+    let mut stream = Counted::new(stream, None);
+    while connection.is_handshaking() {
+        connection.complete_io(&mut stream)?;
+    }
+    if connection.alpn_protocol() != Some(ALPN) {
+        return Err(io::Error::other("it does not speak with engines"));
+    }
+    TlsWire::new(connection, stream)
+}
+
+fn not_reached(address: &str, error: &io::Error) -> Failure {
+    if let Some(other) = OtherCertificate::of(error) {
+        return Failure::new(
+            ErrorKind::Forbidden,
+            format!("what answers at {address} is another engine: {other}"),
+            "check the address; an older engine is upgraded first; otherwise somebody is in between: make a new code there",
+        );
+    }
+    let kind = error.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>());
+    if let Some(rustls::Error::InvalidMessage(_)) = kind {
+        return Failure::new(
+            ErrorKind::EngineUnreachable,
+            format!("what answers at {address} does not speak TLS"),
+            "let that engine listen by TLS: offshoot serve --listen ADDRESS:PORT with an address that is not loopback",
+        );
+    }
+    Failure::new(
+        ErrorKind::EngineUnreachable,
+        format!("no engine answers at {address}: {error}"),
+        "check the address, HOST:PORT as 'offshoot status' shows it there, and that the engine runs",
+    )
+}
+
+/// Where other engines come in.
+pub(crate) struct Door {
+    engine: Arc<LocalEngine>,
+    connected: AtomicUsize,
+    ending: AtomicBool,
+}
+
+impl Door {
+    pub(crate) fn new(engine: Arc<LocalEngine>) -> Arc<Door> {
+        let (connected, ending) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Arc::new(Door { engine, connected, ending })
+    }
+
+    /// Lets nobody in any more, and those go who are.
+    pub(crate) fn close(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    /// What callers are shown, and what they have to show. Reads the catalog.
+    pub(crate) fn config(&self) -> Result<Arc<ServerConfig>, Failure> {
+        let (certificate, key) = read(&self.engine.engine().peers().own_key()?)?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(unusable)?
+            .with_client_cert_verifier(Arc::new(AnyPeer::new(provider)))
+            .with_single_cert(vec![certificate], key)
+            .map_err(unusable)?;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    /// Speaks with an engine on a thread of its own, until it has said all.
+    pub(crate) fn let_in(
+        self: &Arc<Self>,
+        stream: TlsStream<tokio::net::TcpStream>,
+        place: Place,
+    ) -> io::Result<()> {
+        let (stream, connection) = stream.into_inner();
+        let shown = connection.peer_certificates().and_then(<[_]>::first);
+        let shown = shown.map(|one| fingerprint(one));
+        let Some(shown) = shown else { return Ok(()) };
+        let stream = stream.into_std()?;
+        stream.set_nonblocking(false)?;
+        let wire = TlsWire::new(connection, Counted::new(stream, Some(place)))?;
+        if self.connected.fetch_add(1, Ordering::Relaxed) >= CONNECTED_MAX {
+            self.connected.fetch_sub(1, Ordering::Relaxed);
+            return Err(io::Error::other("too many engines are connected"));
+        }
+        let door = Arc::clone(self);
+        let talk = move || {
+            let alive = || !door.ending.load(Ordering::Relaxed);
+            door.engine.engine().peers().answer(Box::new(wire), &shown, &alive);
+            door.connected.fetch_sub(1, Ordering::Relaxed);
+        };
+        match std::thread::Builder::new().name("peer".to_owned()).spawn(talk) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.connected.fetch_sub(1, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Leaves out everything: there is a key.
+impl std::fmt::Debug for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,353 @@
+//! Two engines that know each other by a code: what one sends the other opens, and nothing else passes between them.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::Result;
+use offshoot_api::{
+    Dsource, Job, JobAccepted, JobState, PeerInvitation, PeerList, PoolStatus, Replication,
+    ReplicationHistory, Status, Vdb,
+};
+use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until};
+use std::time::Duration;
+
+/// An engine with a source, called `west` there, and another one, called `east` here.
+struct Two {
+    here: Testbed,
+    there: Engine,
+    address: String,
+}
+
+fn options(listen: &str) -> EngineOptions {
+    let mut options = EngineOptions::new(binary());
+    options.cache_size = "64MiB".into();
+    options.listen = listen.into();
+    options
+}
+
+impl Two {
+    fn start() -> Result<Two> {
+        let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] };
+        let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
+        let mut there = Engine::prepare(here.scratch.path().join("there"), options("0.0.0.0:0"));
+        there.restart()?;
+        let status: Status = there.ask(["status"])?;
+        let port = status.listen.rsplit_once(':').unwrap().1.to_owned();
+        // It is found again after it was killed.
+        there.options.listen = format!("0.0.0.0:{port}");
+        Ok(Two { here, there, address: format!("127.0.0.1:{port}") })
+    }
+
+    fn code(&self, arguments: &[&str]) -> Result<PeerInvitation> {
+        self.there.ask([&["peer", "invite"][..], arguments].concat())
+    }
+
+    fn add(&self, name: &str, code: &str) -> Result<serde_json::Value, CommandError> {
+        let words = ["peer", "add", name, "--address", &self.address, "--code", code];
+        self.here.engine.command(words)
+    }
+
+    /// Both know each other.
+    fn know(&self) -> Result<()> {
+        let invitation = self.code(&["--as", "west"])?;
+        self.add("east", &invitation.code)?;
+        Ok(())
+    }
+
+    fn create(&self, name: &str, more: &[&str]) -> Result<Replication> {
+        let words = ["replication", "create", name, "--to", "east"];
+        self.here.engine.ask([&words[..], more].concat())
+    }
+
+    fn run(&self, name: &str) -> Result<Replication, CommandError> {
+        self.here.engine.command(["replication", "run", name])?;
+        Ok(self.show(name).unwrap())
+    }
+
+    fn show(&self, name: &str) -> Result<Replication> {
+        self.here.engine.ask(["replication", "show", name])
+    }
+
+    fn open_there(&self, name: &str, from: &str, moment: &[&str]) -> Result<Database> {
+        let words = ["vdb", "provision", name, "--from", from];
+        let vdb: Vdb = self.there.ask([&words[..], moment].concat())?;
+        Database::connect(&vdb.uri)
+    }
+
+    /// Stops both, and checks all that is in their pools.
+    fn check(mut self) -> Result<()> {
+        self.here.check_pool()?;
+        for engine in [&mut self.here.engine, &mut self.there] {
+            assert_eq!(engine.stop()?, 0);
+            let key = engine.pool().with_extension("key");
+            let words = ["pool", "check", "--secret-key", key.to_str().unwrap()];
+            let checked = engine.command(words)?;
+            assert_eq!(checked["findings"], serde_json::json!([]), "{checked}");
+        }
+        Ok(())
+    }
+}
+
+fn sums(database: &Database) -> Result<String> {
+    database.text(
+        "SELECT concat(count(*), ' ', sum(abalance), ' ', md5(string_agg(aid || ':' || abalance, ',' ORDER BY aid))) \
+         FROM pgbench_accounts",
+    )
+}
+
+fn load(bed: &Testbed) -> Result<()> {
+    let spec = bed.source.pgbench(&["--transactions", "500", "--client", "2"]);
+    let run = offshoot_os::process::run(&spec, Duration::from_secs(60))?;
+    assert!(run.status.success(), "{run:?}");
+    Ok(())
+}
+
+/// A table of rows of a kilobyte that hardly compress.
+fn make_noise(database: &Database, table: &str, rows: u32) {
+    let made = format!(
+        "CREATE TABLE {table} AS SELECT i, (SELECT string_agg(md5(random()::text || i || j), '') \
+         FROM generate_series(1, 30) j) AS t FROM generate_series(1, {rows}) i"
+    );
+    database.execute(&made).unwrap();
+}
+
+/// The time of a moment after all that was written, once the engine has its log.
+fn moment(bed: &Testbed) -> Result<String> {
+    let database = bed.source.connect("postgres")?;
+    let time = database.text(
+        "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00'",
+    )?;
+    database.execute("SELECT pg_sleep(0.3)")?;
+    database.execute("CREATE TABLE IF NOT EXISTS after (at timestamptz)")?;
+    database.execute("INSERT INTO after VALUES (now())")?;
+    let parsed: jiff::Timestamp = time.replace("+00", "Z").replace(' ', "T").parse()?;
+    wait_until("the log is received", PATIENCE, || {
+        let synced = bed.dsource("shop")?.synced_to;
+        Ok(synced.and_then(|synced| synced.time).is_some_and(|synced| synced > parsed))
+    })?;
+    Ok(time)
+}
+
+#[test]
+fn what_changed_follows_and_any_replicated_commit_opens() {
+    let two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    load(&two.here).unwrap();
+    let between = moment(&two.here).unwrap();
+    load(&two.here).unwrap();
+    two.here.provision("dev", "shop", &[]).unwrap();
+    two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
+    two.here.wait_ready(&two.here.snapshot("dev").unwrap()).unwrap();
+    let snapshot = two.here.snapshot("shop").unwrap();
+    two.here.wait_ready(&snapshot).unwrap();
+    two.know().unwrap();
+    let made = two.create("nightly", &["--include", "dsource:shop,vdb:dev"]).unwrap();
+    assert_eq!((made.peer.as_str(), made.last_success_at), ("east", None));
+
+    let first = two.run("nightly").unwrap();
+    println!("first: {first:?}");
+    assert!(first.last_success_at.is_some() && first.error.is_none() && !first.resumed);
+    assert!(first.changed_unique_bytes > 1 << 20, "{first:?}");
+    assert!(first.sent_bytes < first.changed_unique_bytes * 11 / 10 + (1 << 20), "{first:?}");
+    let replica: Dsource = two.there.ask(["dsource", "show", "west/shop"]).unwrap();
+    assert_eq!(replica.name, "west/shop");
+    let there = sums(&two.open_there("then", "west/shop", &["--at", &between]).unwrap()).unwrap();
+    let here = two.here.provision("then", "shop", &["--at", &between]).unwrap();
+    assert_eq!(there, sums(&Database::connect(&here.uri).unwrap()).unwrap());
+    let copy = two.open_there("copy", "west/dev", &[]).unwrap();
+    assert_eq!(copy.number("SELECT n FROM mine").unwrap(), 7);
+
+    // What changed, and nothing else.
+    load(&two.here).unwrap();
+    let later = moment(&two.here).unwrap();
+    let second = two.run("nightly").unwrap();
+    println!("second: {second:?}");
+    assert!(second.sent_bytes < first.sent_bytes / 2, "{first:?} {second:?}");
+    let there = sums(&two.open_there("later", "west/shop", &["--at", &later]).unwrap()).unwrap();
+    let here = two.here.provision("later", "shop", &["--at", &later]).unwrap();
+    assert_eq!(there, sums(&Database::connect(&here.uri).unwrap()).unwrap());
+
+    // Nothing changed: hardly anything is sent, once the engine has nothing of its own to do with it either.
+    two.here.engine.command(["dsource", "pause", "shop"]).unwrap();
+    wait_until("nothing changes", PATIENCE, || {
+        let run = two.run("nightly")?;
+        println!("nothing: {} bytes", run.sent_bytes);
+        Ok(run.sent_bytes < 10_000 && run.changed_unique_bytes == 0)
+    })
+    .unwrap();
+    let history: ReplicationHistory =
+        two.here.engine.ask(["replication", "history", "nightly"]).unwrap();
+    assert!(history.runs.len() >= 3 && history.runs.iter().all(|run| run.error.is_none()));
+    two.check().unwrap();
+}
+
+#[test]
+fn a_code_lets_one_engine_in_once_and_nobody_else() {
+    let two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    let not_by_tls = two.here.engine.command(["peer", "invite"]).unwrap_err();
+    assert_eq!(not_by_tls.code, "wrong_state", "{not_by_tls:?}");
+    assert!(not_by_tls.hint.contains("--listen"), "{not_by_tls:?}");
+
+    let invitation = two.code(&["--as", "west"]).unwrap();
+    let code = &invitation.code;
+    // One digit of the secret, one of the fingerprint.
+    let other = |at: usize| {
+        let mut other = code.clone().into_bytes();
+        other[at] = if other[at] == b'0' { b'1' } else { b'0' };
+        String::from_utf8(other).unwrap()
+    };
+    let wrong_secret = two.add("east", &other(code.len() - 1)).unwrap_err();
+    assert_eq!(wrong_secret.code, "forbidden", "{wrong_secret:?}");
+    let wrong_engine = two.add("east", &other(10)).unwrap_err();
+    assert_eq!(wrong_engine.code, "forbidden", "{wrong_engine:?}");
+    assert!(wrong_engine.message.contains("another engine"), "{wrong_engine:?}");
+    let no_code = two.add("east", "peer1-123").unwrap_err();
+    assert_eq!(no_code.code, "invalid_input", "{no_code:?}");
+    let peers: PeerList = two.here.engine.ask(["peer", "list"]).unwrap();
+    assert_eq!(peers.peers, []);
+
+    two.add("east", code).unwrap();
+    let used = two.add("other", code).unwrap_err();
+    assert_eq!(used.code, "forbidden", "{used:?}");
+    let taken = two.there.command(["peer", "invite", "--as", "west"]).unwrap_err();
+    assert_eq!(taken.code, "already_exists", "{taken:?}");
+    let expired = two.code(&["--expires", "1ms"]).unwrap();
+    let expired = two.add("other", &expired.code).unwrap_err();
+    assert!(expired.code == "forbidden" && expired.message.contains("expired"), "{expired:?}");
+
+    let peers: PeerList = two.there.ask(["peer", "list"]).unwrap();
+    let [west] = &peers.peers[..] else { panic!("{peers:?}") };
+    assert!(west.name == "west" && west.may_send && west.address.is_none(), "{west:?}");
+    let peers: PeerList = two.here.engine.ask(["peer", "list"]).unwrap();
+    let [east] = &peers.peers[..] else { panic!("{peers:?}") };
+    assert!(east.name == "east" && !east.may_send && east.last_seen_at.is_some(), "{east:?}");
+    assert_eq!(east.fingerprint, invitation.fingerprint);
+
+    for (to, include) in [("nobody", "all"), ("east", "nobody")] {
+        let words = ["replication", "create", "nightly", "--to", to, "--include", include];
+        let refused = two.here.engine.command(words).unwrap_err();
+        assert_eq!(refused.code, "not_found", "{refused:?}");
+    }
+    two.create("nightly", &["--include", "all"]).unwrap();
+    let refused = two.here.engine.command(["peer", "remove", "east"]).unwrap_err();
+    assert_eq!(refused.code, "wrong_state", "{refused:?}");
+    // What is not masked stays here.
+    two.create("safe", &["--include", "all", "--masked-only"]).unwrap();
+    two.run("safe").unwrap();
+    let unknown = two.there.command(["dsource", "show", "west/shop"]).unwrap_err();
+    assert_eq!(unknown.code, "not_found", "{unknown:?}");
+
+    // Whoever was removed sends nothing any more.
+    two.there.command(["peer", "remove", "west"]).unwrap();
+    let refused = two.run("nightly").unwrap_err();
+    assert_eq!(refused.code, "forbidden", "{refused:?}");
+    let unknown = two.there.command(["dsource", "show", "west/shop"]).unwrap_err();
+    assert_eq!(unknown.code, "not_found", "{unknown:?}");
+    // Its fault goes with the profile; nothing keeps the peer then.
+    for name in ["nightly", "safe"] {
+        two.here.engine.command(["replication", "delete", name]).unwrap();
+    }
+    two.here.engine.command(["peer", "remove", "east"]).unwrap();
+    two.check().unwrap();
+}
+
+#[test]
+fn a_name_that_is_taken_there_is_a_fault_until_it_is_free() {
+    let two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    two.know().unwrap();
+    two.create("often", &["--include", "all", "--schedule", "every 2s"]).unwrap();
+    let succeeds = |what: &str| {
+        let before = two.show("often").unwrap().last_success_at;
+        wait_until(what, PATIENCE, || Ok(two.show("often")?.last_success_at > before)).unwrap();
+    };
+    succeeds("it runs by itself");
+    let faults = || -> Result<Vec<String>> {
+        let status: Status = two.here.engine.ask(["status"])?;
+        let of_it = status.faults.into_iter().filter(|fault| fault.object == "often");
+        Ok(of_it.map(|fault| fault.message).collect())
+    };
+    assert_eq!(faults().unwrap(), Vec::<String>::new());
+    // Another dSource of the same name is not a renewal.
+    two.here.engine.command(["dsource", "unlink", "shop"]).unwrap();
+    two.here.link("shop").unwrap();
+    wait_until("the fault is shown", PATIENCE, || {
+        Ok(faults()?.iter().any(|message| message.contains("is taken")))
+    })
+    .unwrap();
+    assert!(two.show("often").unwrap().error.is_some());
+    two.there.command(["dsource", "unlink", "west/shop"]).unwrap();
+    succeeds("it runs again");
+    wait_until("the fault is gone", PATIENCE, || Ok(faults()?.is_empty())).unwrap();
+
+    two.here.engine.command(["replication", "pause", "often"]).unwrap();
+    wait_until("no run is at work", PATIENCE, || Ok(two.show("often")?.job.is_none())).unwrap();
+    let paused = two.show("often").unwrap();
+    assert_eq!(paused.next_run_at, None);
+    two.here.engine.command(["replication", "resume", "often"]).unwrap();
+    succeeds("it runs by itself again");
+    two.check().unwrap();
+}
+
+#[test]
+fn whoever_is_killed_in_the_middle_the_run_goes_on() {
+    let mut two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    let database = two.here.source.connect("postgres").unwrap();
+    make_noise(&database, "noise", 40_000);
+    moment(&two.here).unwrap();
+    two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
+    two.know().unwrap();
+    let words = ["--include", "dsource:shop", "--limit", "8MB/s"];
+    two.create("slow", &words).unwrap();
+    let run: JobAccepted = two.here.engine.ask(["replication", "run", "slow", "--detach"]).unwrap();
+    let job = run.job.to_string();
+    let progress = |two: &Two| -> Result<Job> { two.here.engine.ask(["job", "show", &job]) };
+    let reach = |two: &Two, bytes: u64| {
+        wait_until("it is in the middle", PATIENCE, || {
+            let job = progress(two)?;
+            anyhow::ensure!(!job.state.is_final(), "it ended too early: {job:?}");
+            Ok(job.progress.done > bytes)
+        })
+        .unwrap();
+    };
+    reach(&two, 40 << 20);
+    two.there.kill_and_restart().unwrap();
+    let ended = |two: &Two| {
+        wait_until("the run ends", PATIENCE, || Ok(progress(two)?.state.is_final())).unwrap();
+        let job = progress(two).unwrap();
+        assert_eq!(job.state, JobState::Done, "{job:?}");
+    };
+    ended(&two);
+    let done = two.show("slow").unwrap();
+    let pool: PoolStatus = two.there.ask(["pool", "status"]).unwrap();
+    println!("{done:?}, {} bytes live there", pool.live_bytes);
+    assert!(done.resumed, "{done:?}");
+    // 16 MiB are not durable yet, and some were on their way.
+    assert!(done.sent_bytes < pool.live_bytes + (32 << 20), "{done:?} {}", pool.live_bytes);
+
+    // Something else, and now the sender is killed.
+    make_noise(&database, "more", 30_000);
+    let last = moment(&two.here).unwrap();
+    let run: JobAccepted = two.here.engine.ask(["replication", "run", "slow", "--detach"]).unwrap();
+    let job = run.job.to_string();
+    wait_until("it is in the middle", PATIENCE, || {
+        let job: Job = two.here.engine.ask(["job", "show", &job])?;
+        Ok(job.progress.done > 10 << 20)
+    })
+    .unwrap();
+    two.here.engine.kill_and_restart().unwrap();
+    wait_until("the run ends", PATIENCE, || {
+        let job: Job = two.here.engine.ask(["job", "show", &job])?;
+        Ok(job.state.is_final())
+    })
+    .unwrap();
+    let done = two.show("slow").unwrap();
+    assert!(done.error.is_none() && done.resumed, "{done:?}");
+    let there = two.open_there("dev", "west/shop", &["--at", &last]).unwrap();
+    let count = |database: &Database| {
+        database.text("SELECT md5(string_agg(t, '' ORDER BY i)) FROM more").unwrap()
+    };
+    assert_eq!(count(&there), count(&database));
+    two.check().unwrap();
+}
