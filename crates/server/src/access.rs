@@ -46,6 +46,9 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const RULES_BYTES_MAX: usize = 32 << 20;
 /// How long a body may take, all of it.
 const BODY_WITHIN: Duration = Duration::from_secs(20);
+/// What is taken off the connection of one who is refused, and for how long.
+const DISCARD_BYTES_MAX: usize = 64 << 10;
+const DISCARD_WITHIN: Duration = Duration::from_millis(300);
 
 /// Decides who may ask.
 pub(crate) struct Access {
@@ -200,6 +203,7 @@ impl Access {
             Err(refusal) => return refused(Caller::unknown(peer), refusal),
         };
         if let Err(refusal) = self.check(&caller, &method, route, &headers) {
+            discard(request.into_body()).await;
             return refused(caller, refusal);
         }
         if route.is_some_and(is_stream) {
@@ -239,7 +243,7 @@ fn bearer_token(value: &HeaderValue) -> Option<&str> {
     value.to_str().ok()?.strip_prefix("Bearer ")
 }
 
-/// Admits requests of those who may ask, and records what they changed. Nothing of a body is read before it is known
+/// Admits requests of those who may ask, and records what they changed. Nothing of a body is kept before it is known
 /// that its sender may ask.
 pub(crate) async fn admit(
     State(access): State<Arc<Access>>,
@@ -295,6 +299,12 @@ fn body_bytes_max(route: Option<&str>) -> usize {
         Some(routes::MASKS | routes::MASKS_CHECK | routes::MASK_PREVIEWS) => RULES_BYTES_MAX,
         _ => BODY_BYTES_MAX,
     }
+}
+
+/// Takes a short body off the connection of one who is refused, and keeps nothing of it: if the connection were closed before, he
+/// would fail to send it, and never read why he is refused.
+async fn discard(body: Body) {
+    let _ = tokio::time::timeout(DISCARD_WITHIN, to_bytes(body, DISCARD_BYTES_MAX)).await;
 }
 
 /// Reads a body, so that it has one time and one size for everything.
