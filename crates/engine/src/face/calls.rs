@@ -1,7 +1,7 @@
 //! Answers other engines that call.
 
 use crate::core::peers;
-use crate::face::peers::{admit, check_clock, sender};
+use crate::face::peers::{Peers, admit, check_clock, sender};
 use crate::jobs::replica::pull;
 use crate::parts::{Call, Parts};
 use jiff::Timestamp;
@@ -21,19 +21,16 @@ const BUSY_WAIT: Duration = Duration::from_secs(60);
 /// Between two tries.
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
-/// Speaks with an engine that called and has proved to have the key of a certificate. Whether this engine goes on is `alive`'s
-/// to say.
-pub fn answer(
-    parts: &Arc<Parts>,
-    wire: Box<dyn Wire>,
-    fingerprint: &str,
-    alive: &dyn Fn() -> bool,
-) {
-    let talk = Arc::new(Mutex::new(Talk::new(wire)));
-    let answering = Answering { parts, talk: &talk, alive };
-    if let Err(failure) = answering.all(fingerprint) {
-        tracing::warn!(fingerprint, %failure, "another engine called");
-        talk.lock().refuse(&failure);
+impl Peers<'_> {
+    /// Speaks with an engine that called and has proved to have the key of the certificate of this fingerprint; until it has
+    /// said all, or `alive` says no.
+    pub fn answer(&self, wire: Box<dyn Wire>, fingerprint: &str, alive: &dyn Fn() -> bool) {
+        let talk = Arc::new(Mutex::new(Talk::new(wire)));
+        let answering = Answering { parts: self.parts, talk: &talk, alive };
+        if let Err(failure) = answering.all(fingerprint) {
+            tracing::warn!(fingerprint, %failure, "another engine called");
+            talk.lock().refuse(&failure);
+        }
     }
 }
 

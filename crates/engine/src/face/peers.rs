@@ -1,7 +1,6 @@
 //! Other engines: let in by a code, called, answered.
 
 use crate::core::peers;
-use crate::face::calls;
 use crate::ground::network::PeerKey;
 use crate::jobs::replica::pull;
 use crate::parts::Parts;
@@ -10,7 +9,7 @@ use offshoot_catalog::Error;
 use offshoot_domain::{Incoming, Invitation, ObjectName, Peer, Profile};
 use offshoot_os::random_bytes;
 use offshoot_replication::code::{self, Code};
-use offshoot_replication::talk::{Hello, Message, Talk, VERSION, Welcome, Wire};
+use offshoot_replication::talk::{Hello, Message, Talk, VERSION, Welcome};
 use offshoot_types::{ErrorKind, Failure};
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,12 +156,6 @@ impl Peers<'_> {
         };
         let peer = self.parts.catalog.transaction(|tx| merged(tx, fresh))?;
         self.view(peer)
-    }
-
-    /// Speaks with an engine that called and has proved to have the key of the certificate of this fingerprint; until it has
-    /// said all, or `alive` says no.
-    pub fn answer(&self, wire: Box<dyn Wire>, fingerprint: &str, alive: &dyn Fn() -> bool) {
-        calls::answer(self.parts, wire, fingerprint, alive);
     }
 
     /// All peers, by name.
