@@ -182,7 +182,8 @@ attacks+=' | (package(offshoot-server) & test(/^(listen|secret_keys)::/)) | (pac
 attacks+=' | (package(offshoot-engine) & test(/^core::(secret_keys|encryption)::/)) | (package(offshoot-dataset) & test(/^(share|dataset::logged|logged)::/))'
 if wanted tests || wanted needs || wanted attack; then
   if [ -z "${OFFSHOOT_TEST_PG_BINS+set}" ]; then
-    more=() && [ "$extent" != full ] || more=(--full)
+    more=()
+    [ "$extent" != full ] || more=(--full)
     OFFSHOOT_TEST_PG_BINS=$(timeout --kill-after=5 600 scripts/test-postgres.sh "${more[@]}" </dev/null)
   fi
   export OFFSHOOT_TEST_PG_BINS=${OFFSHOOT_TEST_PG_BINS-}

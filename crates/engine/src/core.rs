@@ -1,6 +1,7 @@
 //! What every part of the engine stands on: the store, the catalog, the clock, the kinds of databases. It
 //! holds no part's own state.
 
+pub mod certificate;
 pub mod encryption;
 pub mod job_kind;
 pub mod keys;

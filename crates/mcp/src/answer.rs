@@ -15,9 +15,18 @@ impl Agent {
         T: Serialize + Send + 'static,
         F: FnOnce(&Client) -> Result<T, Failure> + Send + 'static,
     {
+        result(self.request(ask).await)
+    }
+
+    /// What the engine answers.
+    pub(crate) async fn request<T, F>(&self, ask: F) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Client) -> Result<T, Failure> + Send + 'static,
+    {
         let client = self.client.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&client)).await;
-        result(asked.unwrap_or_else(|error| Err(Failure::internal(error.to_string()))))
+        asked.unwrap_or_else(|error| Err(Failure::internal(error.to_string())))
     }
 }
 

@@ -103,8 +103,7 @@ impl Agent {
 impl Agent {
     /// A VDB, with its password if it is the caller's.
     pub(crate) async fn vdb(&self, name: &str) -> Result<offshoot_api::Vdb, Failure> {
-        let (client, name) = (self.client.clone(), name.to_owned());
-        let asked = tokio::task::spawn_blocking(move || client.show_vdb(&name)).await;
-        asked.unwrap_or_else(|error| Err(Failure::internal(error.to_string())))
+        let name = name.to_owned();
+        self.request(move |client| client.show_vdb(&name)).await
     }
 }

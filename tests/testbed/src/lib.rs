@@ -13,6 +13,7 @@ mod outcome;
 mod own_network;
 mod small_disk;
 mod testbed;
+mod two_engines;
 
 pub use damage::flip;
 pub use intent_log::{damage_record, logged_records};
@@ -23,3 +24,4 @@ pub use small_disk::SmallDisk;
 pub use testbed::{
     PATIENCE, Testbed, binary, check_refusal, in_database, other_server, wait_until, with_log,
 };
+pub use two_engines::{load, moment, stop_and_check, sums, wait_synced};

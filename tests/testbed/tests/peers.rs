@@ -7,8 +7,9 @@ use offshoot_api::{
     ReplicationHistory, Status, Vdb,
 };
 use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until};
-use std::time::Duration;
+use offshoot_testbed::{
+    PATIENCE, Testbed, binary, load, moment, stop_and_check, sums, wait_synced, wait_until,
+};
 
 /// An engine with a source, called `west` there, and another one, called `east` here.
 struct Two {
@@ -76,29 +77,9 @@ impl Two {
     /// Stops both, and checks all that is in their pools.
     fn check(mut self) -> Result<()> {
         self.here.check_pool()?;
-        for engine in [&mut self.here.engine, &mut self.there] {
-            assert_eq!(engine.stop()?, 0);
-            let key = engine.pool().with_extension("key");
-            let words = ["pool", "check", "--secret-key", key.to_str().unwrap()];
-            let checked = engine.command(words)?;
-            assert_eq!(checked["findings"], serde_json::json!([]), "{checked}");
-        }
-        Ok(())
+        stop_and_check(&mut self.here.engine)?;
+        stop_and_check(&mut self.there)
     }
-}
-
-fn sums(database: &Database) -> Result<String> {
-    database.text(
-        "SELECT concat(count(*), ' ', sum(abalance), ' ', md5(string_agg(aid || ':' || abalance, ',' ORDER BY aid))) \
-         FROM pgbench_accounts",
-    )
-}
-
-fn load(bed: &Testbed) -> Result<()> {
-    let spec = bed.source.pgbench(&["--transactions", "500", "--client", "2"]);
-    let run = offshoot_os::process::run(&spec, Duration::from_secs(60))?;
-    assert!(run.status.success(), "{run:?}");
-    Ok(())
 }
 
 /// A table of rows of a kilobyte that hardly compress.
@@ -111,19 +92,12 @@ fn make_noise(database: &Database, table: &str, rows: u32) {
 }
 
 /// The time of a moment after all that was written, once the engine has its log.
-fn moment(bed: &Testbed) -> Result<String> {
+fn received_moment(bed: &Testbed) -> Result<String> {
+    let time = moment(bed)?;
     let database = bed.source.connect("postgres")?;
-    let time = database.text(
-        "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00'",
-    )?;
-    database.execute("SELECT pg_sleep(0.3)")?;
     database.execute("CREATE TABLE IF NOT EXISTS after (at timestamptz)")?;
     database.execute("INSERT INTO after VALUES (now())")?;
-    let parsed: jiff::Timestamp = time.replace("+00", "Z").replace(' ', "T").parse()?;
-    wait_until("the log is received", PATIENCE, || {
-        let synced = bed.dsource("shop")?.synced_to;
-        Ok(synced.and_then(|synced| synced.time).is_some_and(|synced| synced > parsed))
-    })?;
+    wait_synced(bed, &time)?;
     Ok(time)
 }
 
@@ -132,7 +106,7 @@ fn what_changed_follows_and_any_replicated_commit_opens() {
     let two = Two::start().unwrap();
     two.here.link("shop").unwrap();
     load(&two.here).unwrap();
-    let between = moment(&two.here).unwrap();
+    let between = received_moment(&two.here).unwrap();
     load(&two.here).unwrap();
     two.here.provision("dev", "shop", &[]).unwrap();
     two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
@@ -158,7 +132,7 @@ fn what_changed_follows_and_any_replicated_commit_opens() {
 
     // What changed, and nothing else.
     load(&two.here).unwrap();
-    let later = moment(&two.here).unwrap();
+    let later = received_moment(&two.here).unwrap();
     let second = two.run("nightly").unwrap();
     println!("second: {second:?}");
     assert!(second.sent_bytes < first.sent_bytes / 2, "{first:?} {second:?}");
@@ -295,7 +269,7 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
     two.here.link("shop").unwrap();
     let database = two.here.source.connect("postgres").unwrap();
     make_noise(&database, "noise", 40_000);
-    moment(&two.here).unwrap();
+    received_moment(&two.here).unwrap();
     two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
     two.know().unwrap();
     let words = ["--include", "dsource:shop", "--limit", "8MB/s"];
@@ -328,7 +302,7 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
 
     // Something else, and now the sender is killed.
     make_noise(&database, "more", 30_000);
-    let last = moment(&two.here).unwrap();
+    let last = received_moment(&two.here).unwrap();
     let run: JobAccepted = two.here.engine.ask(["replication", "run", "slow", "--detach"]).unwrap();
     let job = run.job.to_string();
     wait_until("it is in the middle", PATIENCE, || {

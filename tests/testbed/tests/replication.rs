@@ -5,9 +5,10 @@
 use anyhow::Result;
 use offshoot_api::{Dsource, DsourceList, DsourceState, Job, PoolStatus, SnapshotList, Vdb};
 use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
-use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until};
+use offshoot_testbed::{
+    PATIENCE, Testbed, binary, load, moment, stop_and_check, sums, wait_synced, wait_until,
+};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// An engine with a source, and another one elsewhere.
 struct Two {
@@ -75,47 +76,9 @@ impl Two {
     fn check(mut self) -> Result<()> {
         self.here.check_pool()?;
         self.there.command(["pool", "scrub"])?;
-        for engine in [&mut self.here.engine, &mut self.there] {
-            assert_eq!(engine.stop()?, 0);
-            let key = engine.pool().with_extension("key");
-            let words = ["pool", "check", "--secret-key", key.to_str().unwrap()];
-            let checked = engine.command(words)?;
-            assert_eq!(checked["findings"], serde_json::json!([]), "{checked}");
-        }
-        Ok(())
+        stop_and_check(&mut self.here.engine)?;
+        stop_and_check(&mut self.there)
     }
-}
-
-fn sums(database: &Database) -> Result<String> {
-    database.text(
-        "SELECT concat(count(*), ' ', sum(abalance), ' ', md5(string_agg(aid || ':' || abalance, ',' ORDER BY aid))) \
-         FROM pgbench_accounts",
-    )
-}
-
-fn load(bed: &Testbed) -> Result<()> {
-    let spec = bed.source.pgbench(&["--transactions", "500", "--client", "2"]);
-    let run = offshoot_os::process::run(&spec, Duration::from_secs(60))?;
-    assert!(run.status.success(), "{run:?}");
-    Ok(())
-}
-
-/// The time of a moment after all that was written, which the engine has received.
-fn moment(bed: &Testbed) -> Result<String> {
-    let database = bed.source.connect("postgres")?;
-    let time = database.text(
-        "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00'",
-    )?;
-    database.execute("SELECT pg_sleep(0.3)")?;
-    Ok(time)
-}
-
-fn wait_synced(bed: &Testbed, time: &str) -> Result<()> {
-    let time: jiff::Timestamp = time.replace("+00", "Z").replace(' ', "T").parse()?;
-    wait_until("the log is received", PATIENCE, || {
-        let synced = bed.dsource("shop")?.synced_to;
-        Ok(synced.and_then(|synced| synced.time).is_some_and(|synced| synced > time))
-    })
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What this engine is to others, and which others there are.
 
+use crate::core::certificate;
 use crate::core::keys::PEER_KEY;
 use crate::core::{Core, missing};
 use crate::ground::network::PeerKey;
@@ -21,9 +22,8 @@ pub fn own_key(core: &Core) -> Result<PeerKey, Failure> {
     if let Some(stored) = core.catalog.secret(PEER_KEY)? {
         return read(&stored);
     }
-    let made = rcgen::generate_simple_self_signed(vec![HOST.to_owned()])
-        .map_err(|error| Failure::internal(format!("no certificate can be made: {error}")))?;
-    let made = Secret::new(format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem()));
+    let (certificate, key) = certificate::make(vec![HOST.to_owned()])?;
+    let made = Secret::new(format!("{certificate}{}", key.reveal()));
     let stored = core.catalog.transaction(|tx| -> Result<Secret, Error> {
         // Somebody may have been faster.
         if let Some(stored) = tx.secret(PEER_KEY)? {

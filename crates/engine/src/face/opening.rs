@@ -53,8 +53,7 @@ use offshoot_os::disk::{Disk, LinuxDisk};
 use offshoot_os::{Clock, SystemClock, limits};
 use offshoot_types::{ErrorKind, Failure};
 use offshoot_workflow::{AbortAt, CrashPoints, Runner, Workflow};
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -266,7 +266,7 @@ fn view(
     };
     let mut warnings = warnings(parts, &vdb);
     if vdb.state != VdbState::Provisioning && !has_password {
-        warnings.push(forgotten());
+        warnings.push(forgotten(&vdb));
     }
     let owner = vdb.owner.map(|owner| users::name(parts, owner)).transpose()?.flatten();
     Ok(VdbView { uri, owner, moment, logical_bytes, unique_bytes, warnings, vdb })
@@ -305,11 +305,11 @@ fn check_rights(request: &ProvisionRequest) -> Result<(), Failure> {
 }
 
 /// Its password went with a lost key.
-fn forgotten() -> Failure {
+fn forgotten(vdb: &Vdb) -> Failure {
     Failure::new(
         ErrorKind::HostUnprepared,
         "the engine has forgotten its password; whoever knows it still gets in",
-        "make another one: offshoot vdb reset-password NAME",
+        format!("make another one: offshoot vdb reset-password {}", vdb.name),
     )
 }
 

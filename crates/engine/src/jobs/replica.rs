@@ -80,25 +80,46 @@ pub fn submit(
     archive: Arrival,
     namespace: &ObjectName,
 ) -> Result<JobId, Failure> {
-    room::check_takes_on(parts, "a copy of another engine's dSource")?;
     let manifest = Manifest::read(archive.manifest(), archive.states())?;
-    let name = ObjectName::within(namespace, &manifest.dsource.name)?;
-    parts.connectors.find(&manifest.dsource.connector)?;
-    let present = present(parts, &name, &manifest)?;
-    let dsource = match &present {
+    let (name, present) = admit(parts, namespace, &manifest)?;
+    let dsource = match present {
         Some(present) => present.id,
         None => parts.catalog.allocate::<Dsource>()?,
     };
     let arrival = parts.arrivals.put(archive);
     let input = Input { dsource, name, arrival, manifest, sent: None };
-    let submission = Submission::new(JobKind::ReplicationImport, &input.name, &input)
-        .exclusive(format!("name:{}", input.name))
-        .exclusive(dsource);
-    let submitted = parts.submit(submission);
+    let submitted = begin(parts, JobKind::ReplicationImport, &input);
     if submitted.is_err() {
         parts.arrivals.take(arrival);
     }
     submitted
+}
+
+/// Whether this engine takes something in: the name that it gets here, and the replica that it renews.
+fn admit(
+    parts: &Parts,
+    namespace: &ObjectName,
+    manifest: &Manifest,
+) -> Result<(ObjectName, Option<Replica>), Failure> {
+    room::check_takes_on(parts, "a copy of another engine's dSource")?;
+    let name = ObjectName::within(namespace, &manifest.dsource.name)?;
+    parts.connectors.find(&manifest.dsource.connector)?;
+    let present = present(parts, &name, manifest)?;
+    Ok((name, present))
+}
+
+fn begin(parts: &Arc<Parts>, kind: JobKind, input: &Input) -> Result<JobId, Failure> {
+    let submission = Submission::new(kind, &input.name, input);
+    let submission = submission.exclusive(format!("name:{}", input.name)).exclusive(input.dsource);
+    parts.submit(submission)
+}
+
+/// Whether a job that speaks with the store or with another engine is to go on.
+pub fn go_on(context: &Context) -> Result<(), offshoot_replication::Error> {
+    match context.is_cancelled() {
+        true => Err(offshoot_replication::Error::Cancelled),
+        false => Ok(()),
+    }
 }
 
 /// The replica of the same object, if it is here already.
@@ -157,9 +178,7 @@ fn receive(context: &Context) -> Result<(), Failure> {
     let mut tick = |tally: &Tally| {
         if tally.blocks.is_multiple_of(TOLD_BLOCKS) {
             context.progress(tally.bytes, 0, "bytes");
-            if context.is_cancelled() {
-                return Err(offshoot_replication::Error::Cancelled);
-            }
+            go_on(context)?;
         }
         Ok(())
     };

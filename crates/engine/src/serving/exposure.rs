@@ -1,10 +1,11 @@
 //! What a VDB shows other hosts: a certificate that is made when it first listens to them, and stays through refresh
 //! and rewind, so that clients may keep it.
 
+use crate::core::certificate;
 use crate::core::keys::tls_key;
 use crate::serving::Serving;
 use offshoot_connector::Network;
-use offshoot_domain::{Secret, Vdb};
+use offshoot_domain::Vdb;
 use offshoot_types::Failure;
 use std::net::IpAddr;
 
@@ -17,9 +18,7 @@ pub fn network(serving: &Serving, vdb: &Vdb) -> Result<Option<Network>, Failure>
     }
     let addresses = exposure.addresses().into_iter().filter(|address| !address.is_unspecified());
     let names: Vec<_> = addresses.map(|address: IpAddr| address.to_string()).collect();
-    let made = rcgen::generate_simple_self_signed(names)
-        .map_err(|error| Failure::internal(format!("no certificate can be made: {error}")))?;
-    let (certificate, key) = (made.cert.pem(), Secret::new(made.signing_key.serialize_pem()));
+    let (certificate, key) = certificate::make(names)?;
     // A certificate without its key would be of no use: the key comes first.
     serving.catalog.put_secret(&tls_key(vdb.id), &key)?;
     let shown = certificate.clone();

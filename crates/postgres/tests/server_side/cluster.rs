@@ -8,7 +8,7 @@ use offshoot_connector::PlainDir;
 use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::{Output, Spec, User, run};
 use offshoot_postgres::control::{self, Control};
-use offshoot_postgres::server::{ServerSpec, USER, stop_leftover};
+use offshoot_postgres::server::{Server, ServerSpec, USER, stop_leftover};
 
 /// The source's bootstrap superuser: not `postgres`, as nobody promised that.
 pub const BOSS: &str = "the boss";
@@ -49,6 +49,18 @@ pub fn succeed(spec: Spec) -> Output {
     let output = run(&spec.user(user()).cwd("/").env("LC_ALL", "C"), DEADLINE).expect("it runs");
     assert!(output.success(), "{}\n{}", output.stdout_text(), output.stderr_text());
     output
+}
+
+/// Copies a running source, without its log.
+pub fn base_backup(server: &Server, bin: &Path, to: &Path) {
+    succeed(
+        Spec::new(bin.join("pg_basebackup"))
+            .args(["-U", BOSS, "-p", "5432", "--wal-method=none", "-c", "fast", "--no-sync"])
+            .arg("-h")
+            .arg(server.spec().socket_dir())
+            .arg("-D")
+            .arg(to),
+    );
 }
 
 /// A directory that the server's user owns. When dropped, servers in it are stopped and it goes.

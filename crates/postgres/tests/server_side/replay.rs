@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use offshoot_os::process::Spec;
 use offshoot_postgres::Lsn;
 use offshoot_postgres::check_image::check_running;
 use offshoot_postgres::config::{self, Settings, VdbOptions};
@@ -66,15 +65,7 @@ impl Source {
     }
 
     fn backup(&self, bin: &Path, to: &Path) {
-        let spec = self.server.spec();
-        succeed(
-            Spec::new(bin.join("pg_basebackup"))
-                .args(["-U", BOSS, "-p", "5432", "--wal-method=none", "-c", "fast", "--no-sync"])
-                .arg("-h")
-                .arg(spec.socket_dir())
-                .arg("-D")
-                .arg(to),
-        );
+        base_backup(&self.server, bin, to);
     }
 }
 

@@ -73,9 +73,7 @@ def offshoot_db(
 
 
 @pytest.fixture(scope="session")
-def offshoot_session_db(
-    request: pytest.FixtureRequest, pytestconfig: pytest.Config, offshoot_engine: Engine
-) -> Iterator[Vdb]:
+def offshoot_session_db(pytestconfig: pytest.Config, offshoot_engine: Engine) -> Iterator[Vdb]:
     """One database for all tests of a run that share it."""
     vdb = _provision(pytestconfig, offshoot_engine, "a test run")
     yield vdb

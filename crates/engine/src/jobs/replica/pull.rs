@@ -1,14 +1,13 @@
 //! Takes in what another engine sends by a connection: only what is lacking here. What has come of it before it is whole
 //! is in a dataset that [`Incoming`] names, so a transfer that was cut goes on, whoever was killed.
 
-use super::{Input, SentBy, becomes, discard, present, publish, remember};
+use super::{Input, SentBy, admit, becomes, begin, discard, go_on, publish, remember};
 use crate::core::job_kind::JobKind;
 use crate::parts::{Call, Context, Parts};
-use crate::space::room;
 use offshoot_domain::{Dsource, Incoming, Manifest, ObjectName, Peer};
 use offshoot_replication::talk::Sent;
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_workflow::Workflow;
 use std::sync::Arc;
 
 /// Blocks between two looks at how far it is.
@@ -33,10 +32,8 @@ pub fn submit(
     manifest: Manifest,
     digest: String,
 ) -> Result<JobId, Failure> {
-    room::check_takes_on(parts, "a copy of another engine's dSource")?;
-    let name = ObjectName::within(&peer.name, &manifest.dsource.name)?;
-    parts.connectors.find(&manifest.dsource.connector)?;
-    let dsource = match present(parts, &name, &manifest)? {
+    let (name, present) = admit(parts, &peer.name, &manifest)?;
+    let dsource = match present {
         Some(present) => present.id,
         None => match of_name(parts, &name)? {
             Some(incoming) => incoming.id,
@@ -46,10 +43,7 @@ pub fn submit(
     let arrival = parts.calls.put(call);
     let sent = Some(SentBy { peer: peer.id, digest });
     let input = Input { dsource, name, arrival, manifest, sent };
-    let submission = Submission::new(JobKind::ReplicationReceive, &input.name, &input)
-        .exclusive(format!("name:{}", input.name))
-        .exclusive(dsource);
-    let submitted = parts.submit(submission);
+    let submitted = begin(parts, JobKind::ReplicationReceive, &input);
     if submitted.is_err() {
         parts.calls.take(arrival);
     }
@@ -109,10 +103,7 @@ fn pull(context: &Context) -> Result<(), Failure> {
         if sent.blocks.is_multiple_of(TOLD_BLOCKS) {
             context.progress(sent.stored_bytes, 0, "bytes");
         }
-        if context.is_cancelled() {
-            return Err(offshoot_replication::Error::Cancelled);
-        }
-        Ok(())
+        go_on(context)
     };
     let pulled = call.talk.lock().pull(&intake, &call.states, &becomes, &mut tick);
     let (received, sent) = pulled.map_err(|error| error.failure())?;

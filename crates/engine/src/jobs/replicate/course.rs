@@ -1,6 +1,7 @@
 //! The way to a peer in the course of a run: connected when something is to be said, connected again after a cut.
 
 use crate::core::peers;
+use crate::jobs::replica::go_on;
 use crate::parts::Context;
 use jiff::Timestamp;
 use offshoot_domain::{Owner, Peer, SentMark};
@@ -84,7 +85,7 @@ impl<'a> Course<'a> {
                     let Some(pause) = PAUSES_MS.get(times) else { return Err(failure) };
                     times += 1;
                     tracing::info!(peer = %self.peer.name, %failure, "connecting again");
-                    self.rest(Duration::from_millis(*pause))?;
+                    rest(self.context, Duration::from_millis(*pause)).map_err(|it| it.failure())?;
                 }
             }
         }
@@ -101,17 +102,14 @@ impl<'a> Course<'a> {
             Some(talk) => talk,
             None => self.connect()?,
         };
-        let mut alive = || match context.is_cancelled() {
-            true => Err(Error::Cancelled),
-            false => Ok(()),
-        };
         let offer = Offer {
             name: offered.name.clone(),
             origin: offered.owner.to_string(),
             digest: offered.digest.clone(),
             as_of: offered.as_of.to_string(),
         };
-        let answered = talk.say(&Message::Offer(offer)).and_then(|()| talk.hear(&mut alive));
+        let answered =
+            talk.say(&Message::Offer(offer)).and_then(|()| talk.hear(&mut || go_on(context)));
         let given = match answered {
             Ok(Message::Same) => Ok(()),
             Ok(Message::Send { resumed }) => {
@@ -137,15 +135,12 @@ impl<'a> Course<'a> {
             all.blocks = before.blocks + sent.blocks;
             all.stored_bytes = before.stored_bytes + sent.stored_bytes;
             all.raw_bytes = before.raw_bytes + sent.raw_bytes;
-            if context.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
+            go_on(context)?;
             if sent.blocks >= told + TOLD_BLOCKS {
                 told = sent.blocks;
                 context.progress(done + all.stored_bytes, 0, "bytes");
             }
-            pace.keep(context, done + all.stored_bytes);
-            Ok(())
+            pace.keep(context, done + all.stored_bytes)
         })?;
         Ok(())
     }
@@ -202,26 +197,11 @@ impl<'a> Course<'a> {
         self.hang_up_now();
         self.sent_bytes
     }
-
-    fn rest(&self, pause: Duration) -> Result<(), Failure> {
-        let mut left = pause;
-        while !left.is_zero() {
-            self.context.check_cancelled()?;
-            let now = left.min(LOOK);
-            self.context.clock().sleep(now);
-            left -= now;
-        }
-        Ok(())
-    }
 }
 
 fn introduce(talk: &mut Talk, context: &Context) -> Result<Welcome, Error> {
     talk.say(&Message::Hello(peers::hello(context.app(), None)))?;
-    let mut alive = || match context.is_cancelled() {
-        true => Err(Error::Cancelled),
-        false => Ok(()),
-    };
-    match talk.hear(&mut alive)? {
+    match talk.hear(&mut || go_on(context))? {
         Message::Welcome(welcome) => Ok(welcome),
         other => Err(Error::Confused(format!("{other:?}"))),
     }
@@ -253,18 +233,28 @@ struct Pace {
 }
 
 impl Pace {
-    fn keep(&mut self, context: &Context, bytes: u64) {
-        let Some(most) = self.bytes_per_second_max.filter(|most| *most > 0) else { return };
+    fn keep(&mut self, context: &Context, bytes: u64) -> Result<(), Error> {
+        let Some(most) = self.bytes_per_second_max.filter(|most| *most > 0) else { return Ok(()) };
         if bytes <= self.bytes {
-            return;
+            return Ok(());
         }
         let now = context.clock().elapsed();
         let since = *self.since.get_or_insert(now);
         self.bytes = bytes;
         let due = Duration::from_secs_f64(bytes as f64 / most as f64);
         let ahead = (since + due).saturating_sub(now);
-        if ahead >= Duration::from_millis(5) {
-            context.clock().sleep(ahead.min(LOOK));
-        }
+        if ahead < Duration::from_millis(5) { Ok(()) } else { rest(context, ahead) }
     }
+}
+
+/// Waits, unless the job is cancelled meanwhile.
+fn rest(context: &Context, pause: Duration) -> Result<(), Error> {
+    let mut left = pause;
+    while !left.is_zero() {
+        go_on(context)?;
+        let now = left.min(LOOK);
+        context.clock().sleep(now);
+        left -= now;
+    }
+    Ok(())
 }
