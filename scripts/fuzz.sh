@@ -5,8 +5,8 @@
 #   scripts/fuzz.sh [--minutes N] [--keep] [TARGET…]
 #
 # N minutes in all (default 1), shared by the targets (default: all of them). With --keep what reached
-# code that nothing in fuzz/corpus reaches is added to it, as far as there is room. An input that fails is kept in fuzz/failed,
-# printed in hex with how to repeat it, and ends this with 1.
+# code that nothing in fuzz/corpus reaches is added to it, as far as there is room. An input that fails is kept in
+# fuzz/failed, printed at the end in hex with how to repeat it, and makes this end with 1.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 command -v cargo >/dev/null || . "$HOME/.cargo/env"
@@ -53,11 +53,15 @@ for target in "${targets[@]}"; do
       "$(stat_of number_of_executed_units)" "$(stat_of average_exec_per_sec)" "$(stat_of new_units_added)"
   else
     failed=1
+    echo "$target FAILED"
+    # At the end, where whoever reads only the last lines of a log finds it.
     input=$(sed -n 's/.*Test unit written to //p' "$work/$target.log" | tail -n 1)
-    grep -E "panicked|^  *(left|right):|ERROR|src/" "$work/$target.log" | grep -v "/rustc/\|libfuzzer" | head -n 30
-    echo "$target FAILED${input:+; repeat: cargo run -p offshoot-fuzz -- replay $target $input}"
-    [ -z "$input" ] || od -An -v -tx1 "$input" | tr -d ' \n'
-    echo
+    {
+      echo "$target FAILED${input:+; repeat: cargo run -p offshoot-fuzz -- replay $target $input}"
+      grep -E "panicked|^  *(left|right):|ERROR|SUMMARY|src/" "$work/$target.log" | grep -v "/rustc/\|libfuzzer" | head -n 30
+      [ -z "$input" ] || od -An -v -tx1 "$input" | tr -d ' \n'
+      echo
+    } >>"$work/failures"
   fi
   [ -z "$keep" ] || {
     libfuzzer -set_cover_merge=1 "$work/$target.least" "$work/$target" >/dev/null &&
@@ -65,4 +69,5 @@ for target in "${targets[@]}"; do
   }
 done
 rmdir fuzz/failed 2>/dev/null
+cat "$work/failures" 2>/dev/null
 exit "$failed"

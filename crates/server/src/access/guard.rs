@@ -3,7 +3,7 @@
 //! What a developer may not see does not exist for it: the answer is the one for a name that is not there. A VDB whose
 //! owner was checked is named by its id from there on, as its name may be another one's a moment later.
 
-use super::accounts::{Account, Accounts, Record, Thing};
+use super::accounts::{Account, Accounts, Thing};
 use super::caller::Caller;
 use super::settings;
 use crate::EngineService;
@@ -225,21 +225,13 @@ impl Guard {
         settings::check(&request.settings)
     }
 
-    /// Who looks at the password of somebody else's VDB is remembered.
-    fn note_password(&self, vdb: &api::Vdb) -> Result<(), Failure> {
-        let own = self.caller.account().map(|account| account.name.as_str());
-        if vdb.owner.is_none() || vdb.owner.as_deref() == own {
-            return Ok(());
-        }
-        self.accounts.record(Record {
-            user: self.caller.name(),
-            origin: self.caller.origin(),
-            action: "vdb show password".to_owned(),
-            object: vdb.name.clone(),
-            outcome: "done".to_owned(),
-            job: None,
-            refused: false,
-        })
+    /// A VDB as the caller may see it: its password is for its owner alone. Those without one are the administrators'.
+    fn shown_vdb(&self, vdb: api::Vdb) -> Result<api::Vdb, Failure> {
+        let own = match self.accounts.find_thing(&vdb.id.to_string())?.user {
+            Some(owner) => self.user() == Some(owner),
+            None => self.administers(),
+        };
+        Ok(if own { vdb } else { concealed(vdb) })
     }
 }
 
@@ -377,18 +369,7 @@ impl EngineService for Guard {
     }
 
     fn show_vdb(&self, name: &str) -> Result<api::Vdb, Failure> {
-        if self.caller.role() == Role::Admin {
-            let vdb = self.service.show_vdb(name)?;
-            self.note_password(&vdb)?;
-            return Ok(vdb);
-        }
-        let thing = match self.developer() {
-            Some(user) => self.found(user, name)?,
-            None => self.accounts.find_thing(name)?,
-        };
-        let vdb = self.service.show_vdb(&thing.id.to_string())?;
-        let own = thing.user.is_some() && thing.user == self.user();
-        Ok(if own { vdb } else { concealed(vdb) })
+        self.shown_vdb(self.service.show_vdb(&self.looked_at(name)?)?)
     }
 
     fn set_vdb(&self, name: &str, request: api::SetVdb) -> Result<JobId, Failure> {
@@ -476,15 +457,7 @@ impl EngineService for Guard {
 
     fn show_vdb_group(&self, name: &str) -> Result<api::VdbGroup, Failure> {
         let mut group = self.seen_vdb_group(name)?;
-        let shown = |vdb: api::Vdb| {
-            if self.caller.role() == Role::Admin {
-                self.note_password(&vdb)?;
-                return Ok(vdb);
-            }
-            let account = self.caller.account().map(|account| account.name.as_str());
-            let own = vdb.owner.is_some() && vdb.owner.as_deref() == account;
-            Ok(if own { vdb } else { concealed(vdb) })
-        };
+        let shown = |vdb| self.shown_vdb(vdb);
         group.vdbs = group.vdbs.drain(..).map(shown).collect::<Result<_, Failure>>()?;
         Ok(group)
     }
