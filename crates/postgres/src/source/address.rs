@@ -3,7 +3,7 @@
 use offshoot_types::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Password;
 
@@ -72,6 +72,14 @@ impl TlsFiles {
             [("sslrootcert", &self.root), ("sslcert", &self.certificate), ("sslkey", &self.key)];
         all.into_iter().filter_map(|(name, file)| Some((name, file.as_ref()?)))
     }
+}
+
+/// Where a host keeps the certificates that it trusts.
+const HOST_TRUST: [&str; 2] = ["/etc/ssl/certs", "/etc/pki/tls/certs"];
+
+/// Whether a file lies right in a directory of [`HOST_TRUST`].
+fn is_host_trust(file: &Path) -> bool {
+    file.file_name().is_some() && HOST_TRUST.iter().any(|dir| file.parent() == Some(Path::new(dir)))
 }
 
 /// Where a source is and who logs in. It never holds a password, so it may be stored and shown.
@@ -215,14 +223,14 @@ impl SourceAddress {
             || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// What it names of the engine's host that says who logs in: the socket, by which the source learns the user of
-    /// the engine, and the certificate of a role with its key.
+    /// What it names of the engine's host: the socket, by which the source learns the user of the engine, the
+    /// certificate of a role with its key, and files that an answer would tell something of. Not among them: what
+    /// the host trusts, which is everybody's to read.
     pub(crate) fn local_ways(&self) -> Vec<String> {
         let socket = self.host.starts_with('/').then(|| format!("the socket in {}", self.host));
-        let files = [("sslcert", &self.tls_files.certificate), ("sslkey", &self.tls_files.key)];
-        let files = files.into_iter().filter_map(|(name, file)| {
-            file.as_ref().map(|file| format!("{name}={}", file.display()))
-        });
+        let files = self.tls_files.named();
+        let files = files.filter(|(name, file)| *name != "sslrootcert" || !is_host_trust(file));
+        let files = files.map(|(name, file)| format!("{name}={}", file.display()));
         socket.into_iter().chain(files).collect()
     }
 

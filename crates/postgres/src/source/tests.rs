@@ -160,3 +160,25 @@ fn what_may_be_exposed_and_what_is_not_proved_depends_on_the_way() {
         assert!(warning.is_none_or(|one| one.hint.contains("verify-full")), "{uri}");
     }
 }
+
+#[test]
+fn a_uri_names_nothing_of_the_host_but_what_the_host_trusts() {
+    let ways = |query: &str| {
+        let uri = format!("postgresql://u@db.example/d?sslmode=verify-full&{query}");
+        SourceAddress::parse(&uri).unwrap().0.local_ways()
+    };
+    let of_host = "sslrootcert=/etc/ssl/certs/ca-certificates.crt";
+    assert!(ways(of_host).is_empty());
+    assert!(ways("sslrootcert=/etc/pki/tls/certs/ca-bundle.crt").is_empty());
+    for other in [
+        "/etc/shadow",
+        "/etc/ssl/certs",
+        "/etc/ssl/certs/../private/key.pem",
+        "/etc/ssl/certs/more/x.pem",
+        "/home/u/etc/ssl/certs/x.pem",
+    ] {
+        assert_eq!(ways(&format!("sslrootcert={other}")), [format!("sslrootcert={other}")]);
+    }
+    let logs_in = ways(&format!("{of_host}&sslcert=/a.crt&sslkey=/a.key"));
+    assert_eq!(logs_in, ["sslcert=/a.crt", "sslkey=/a.key"]);
+}

@@ -198,7 +198,8 @@ impl Guard {
             Some(way) => Err(Failure::new(
                 ErrorKind::Forbidden,
                 format!("{way} is the engine's host's own: not for users to link a source by"),
-                "name the source by its host and port; a source that needs this is linked by the engine's own user",
+                "name the source by its host and port, and certificates by a file of /etc/ssl/certs; a source that \
+                 needs more is linked by the engine's own user",
             )),
         }
     }
