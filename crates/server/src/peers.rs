@@ -22,7 +22,7 @@ use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_rustls::server::TlsStream;
 use wire::{Counted, TlsWire};
 
@@ -32,8 +32,12 @@ pub(crate) const ALPN: &[u8] = b"offshoot-peer/1";
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// The name that callers ask for; nobody looks at it.
 const HOST: &str = "offshoot-peer";
-/// Engines that may be connected at the same time.
-const CONNECTED_MAX: usize = 32;
+/// Peers that may be connected at the same time.
+const PEERS_MAX: usize = 32;
+/// Others, who may have a code: so few that those who have none take no place from peers.
+const STRANGERS_MAX: usize = 4;
+/// How long a stranger may stay: long enough to say a code and to hear the answer.
+const STRANGERS_WITHIN: Duration = Duration::from_secs(15);
 
 fn read(own: &PeerKey) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Failure> {
     let wrong = |error: rustls::pki_types::pem::Error| {
@@ -143,14 +147,41 @@ fn not_reached(address: &str, error: &io::Error) -> Failure {
 /// Where other engines come in.
 pub(crate) struct Door {
     engine: Arc<LocalEngine>,
-    connected: AtomicUsize,
+    peers: Arc<Room>,
+    strangers: Arc<Room>,
     ending: AtomicBool,
+}
+
+/// A place for some, and no more.
+struct Room {
+    taken: AtomicUsize,
+    places: usize,
+}
+
+impl Room {
+    fn of(places: usize) -> Arc<Room> {
+        Arc::new(Room { taken: AtomicUsize::new(0), places })
+    }
+
+    fn enter(self: &Arc<Self>) -> Option<Inside> {
+        let inside = Inside(self.clone());
+        (self.taken.fetch_add(1, Ordering::Relaxed) < self.places).then_some(inside)
+    }
+}
+
+/// Somebody's place, until it is dropped.
+struct Inside(Arc<Room>);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.taken.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Door {
     pub(crate) fn new(engine: Arc<LocalEngine>) -> Arc<Door> {
-        let (connected, ending) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Arc::new(Door { engine, connected, ending })
+        let (peers, strangers) = (Room::of(PEERS_MAX), Room::of(STRANGERS_MAX));
+        Arc::new(Door { engine, peers, strangers, ending: AtomicBool::new(false) })
     }
 
     /// Lets nobody in any more, and those go who are.
@@ -185,23 +216,29 @@ impl Door {
         let stream = stream.into_std()?;
         stream.set_nonblocking(false)?;
         let wire = TlsWire::new(connection, Counted::new(stream, Some(place)))?;
-        if self.connected.fetch_add(1, Ordering::Relaxed) >= CONNECTED_MAX {
-            self.connected.fetch_sub(1, Ordering::Relaxed);
-            return Err(io::Error::other("too many engines are connected"));
-        }
         let door = Arc::clone(self);
         let talk = move || {
-            let alive = || !door.ending.load(Ordering::Relaxed);
-            door.engine.engine().peers().answer(Box::new(wire), &shown, &alive);
-            door.connected.fetch_sub(1, Ordering::Relaxed);
-        };
-        match std::thread::Builder::new().name("peer".to_owned()).spawn(talk) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                self.connected.fetch_sub(1, Ordering::Relaxed);
-                Err(error)
+            if let Err(failure) = door.talk(wire, &shown) {
+                tracing::warn!(fingerprint = shown, %failure, "another engine was not let in");
             }
-        }
+        };
+        std::thread::Builder::new().name("peer".to_owned()).spawn(talk).map(drop)
+    }
+
+    fn talk(&self, wire: impl Wire + 'static, shown: &str) -> Result<(), Failure> {
+        let engine = self.engine.engine();
+        let known = engine.peers().knows(shown)?;
+        let room = if known { &self.peers } else { &self.strangers };
+        let Some(_inside) = room.enter() else {
+            let who = if known { "peers" } else { "engines that are no peers" };
+            let message = format!("{} {who} are connected already", room.places);
+            return Err(Failure::new(ErrorKind::Busy, message, "try again later"));
+        };
+        let since = Instant::now();
+        let in_time = || known || since.elapsed() < STRANGERS_WITHIN;
+        let alive = || in_time() && !self.ending.load(Ordering::Relaxed);
+        engine.peers().answer(Box::new(wire), shown, &alive);
+        Ok(())
     }
 }
 

@@ -325,3 +325,54 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
     assert_eq!(count(&there), count(&database));
     two.check().unwrap();
 }
+
+/// Ends a process with the test.
+struct Stranger(std::process::Child);
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn strangers_take_no_place_from_peers() {
+    use std::process::{Command, Stdio};
+    let two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    two.know().unwrap();
+    two.create("nightly", &["--include", "all"]).unwrap();
+    let file = |name: &str| two.here.scratch.path().join(name);
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-days", "1"])
+        .args(["-keyout".as_ref(), file("key").as_os_str(), "-out".as_ref()])
+        .arg(file("certificate"))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    // They show a certificate that nobody knows, and say nothing.
+    let strangers: Vec<Stranger> = (0..40)
+        .map(|_| {
+            let child = Command::new("openssl")
+                .args(["s_client", "-quiet", "-alpn", "offshoot-peer/1", "-connect", &two.address])
+                .args(["-cert".as_ref(), file("certificate").as_os_str(), "-key".as_ref()])
+                .arg(file("key"))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn();
+            Stranger(child.unwrap())
+        })
+        .collect();
+    for _ in 0..3 {
+        two.run("nightly").unwrap();
+    }
+    // They are sent away soon, which makes place for a stranger that has a code.
+    two.there.command(["peer", "remove", "west"]).unwrap();
+    let code = two.code(&["--as", "west"]).unwrap().code;
+    wait_until("a place is free", PATIENCE, || Ok(two.add("again", &code).is_ok())).unwrap();
+    two.run("nightly").unwrap();
+    drop(strangers);
+    two.check().unwrap();
+}

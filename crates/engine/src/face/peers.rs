@@ -73,6 +73,15 @@ impl Peers<'_> {
         peers::own_key(self.parts)
     }
 
+    /// Whether an engine that shows a certificate of this fingerprint is a peer that may send.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn knows(&self, fingerprint: &str) -> Result<bool, Failure> {
+        let all = self.parts.catalog.all::<Peer>()?;
+        Ok(all.iter().any(|peer| peer.may_send && peer.fingerprint == fingerprint))
+    }
+
     /// Makes a code that lets one engine in, once: it may send into its namespace here.
     ///
     /// # Errors
