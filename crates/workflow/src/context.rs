@@ -1,19 +1,24 @@
 //! A step's view of its job.
 
+use crate::jobs::{Shared, Table};
 use crate::key::Key;
 use crate::live::{Live, cancelled};
-use offshoot_catalog::Catalog;
+use crate::lock::Lock;
 use offshoot_os::Clock;
 use offshoot_types::{Failure, JobId};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use std::fmt;
 use std::sync::{Arc, atomic::Ordering};
+use std::time::Duration;
+
+/// Between two looks at whether others still share an object.
+const SHARED_PAUSE: Duration = Duration::from_millis(200);
 
 /// A step's view of its job and of the application.
 pub struct StepContext<C> {
+    pub(crate) shared: Arc<Shared<C>>,
     pub(crate) app: Arc<C>,
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: Arc<Live>,
     pub(crate) undoing: bool,
     pub(crate) part: Option<Part>,
@@ -34,7 +39,7 @@ impl<C> StepContext<C> {
 
     /// The clock of the runner.
     pub fn clock(&self) -> &dyn Clock {
-        &*self.clock
+        &*self.shared.clock
     }
 
     /// The job.
@@ -64,9 +69,8 @@ impl<C> StepContext<C> {
         let input = serde_json::to_value(input)
             .map_err(|error| Failure::internal(format!("{}: {error}", self.job_id())))?;
         Ok(StepContext {
+            shared: self.shared.clone(),
             app: self.app.clone(),
-            catalog: self.catalog.clone(),
-            clock: self.clock.clone(),
             live: self.live.clone(),
             undoing: self.undoing,
             part: Some(Part { prefix: self.place(&format!("{name}/")), input }),
@@ -108,7 +112,7 @@ impl<C> StepContext<C> {
             .map_err(|error| Failure::internal(format!("{}: '{key}': {error}", self.job_id())))?;
         let mut job = self.live.job.lock();
         job.bag.insert(self.place(key.name()), value);
-        Ok(self.catalog.save_job(&job)?)
+        Ok(self.shared.catalog.save_job(&job)?)
     }
 
     /// Reports the job's progress (`total` 0: unknown). In memory only, so call it as often as you
@@ -131,7 +135,7 @@ impl<C> StepContext<C> {
         if !job.notes.contains(&text) {
             job.notes.push(text);
         }
-        Ok(self.catalog.save_job(&job)?)
+        Ok(self.shared.catalog.save_job(&job)?)
     }
 
     /// Whether the engine began the job on its own: nobody waits for it.
@@ -150,6 +154,38 @@ impl<C> StepContext<C> {
     /// [`Cancelled`](offshoot_types::ErrorKind::Cancelled).
     pub fn check_cancelled(&self) -> Result<(), Failure> {
         if self.is_cancelled() { Err(cancelled(self.job_id())) } else { Ok(()) }
+    }
+
+    /// Waits until nobody else shares an object that the job shares, and has it alone from there on. Others begin to
+    /// use it meanwhile; after `polite` they no longer do, so that the wait ends. Only one job at a time may ask for
+    /// this of an object: another exclusive claim of its kind sees to it.
+    ///
+    /// # Errors
+    /// [`Cancelled`](offshoot_types::ErrorKind::Cancelled).
+    pub fn have_alone(&self, key: impl fmt::Display, polite: Duration) -> Result<(), Failure> {
+        let alone = [Lock::exclusive(key)];
+        let clock = &self.shared.clock;
+        let (until, mut insists) = (clock.elapsed() + polite, false);
+        let mut table = self.shared.table.lock();
+        loop {
+            let shared = table.locks.conflict(&alone, |job| !self.waits_for(&table, job)).is_some();
+            if !insists && (!shared || clock.elapsed() >= until) {
+                table.locks.hold(self.live.id, &alone);
+                insists = true;
+            }
+            if !shared {
+                return Ok(());
+            }
+            self.check_cancelled()?;
+            self.shared.left.wait_for(&mut table, SHARED_PAUSE);
+        }
+    }
+
+    /// Whether another job can end while this one waits: of those that an earlier process left, one runs after the other.
+    fn waits_for(&self, table: &Table, other: JobId) -> bool {
+        let resumed = |live: &Live| live.resumed && !self.shared.goes_on(&live.job.lock());
+        let queued = self.live.resumed && table.live.get(&other).is_some_and(|live| resumed(live));
+        other != self.live.id && !queued
     }
 
     fn decode<T: DeserializeOwned>(&self, what: &str, value: Value) -> Result<T, Failure> {

@@ -168,9 +168,8 @@ impl<'a, C> Execution<'a, C> {
             false => (step.run, CrashPoint::Before, CrashPoint::After),
             true => (step.undo, CrashPoint::BeforeUndo, CrashPoint::AfterUndo),
         };
-        let (app, live) = (self.app.clone(), self.live.clone());
-        let (catalog, clock) = (self.shared.catalog.clone(), self.shared.clock.clone());
-        let context = StepContext { app, catalog, clock, live, undoing, part: None };
+        let (shared, app, live) = (self.shared.clone(), self.app.clone(), self.live.clone());
+        let context = StepContext { shared, app, live, undoing, part: None };
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
             // A defect in a step must undo the job, not end the thread and leave the object locked.

@@ -323,6 +323,24 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
         database.text("SELECT md5(string_agg(t, '' ORDER BY i)) FROM more").unwrap()
     };
     assert_eq!(count(&there), count(&database));
+
+    // What is here is used while what is new arrives.
+    make_noise(&database, "most", 20_000);
+    received_moment(&two.here).unwrap();
+    two.create("slower", &["--include", "dsource:shop", "--limit", "2MB/s"]).unwrap();
+    let run = two.here.engine.ask(["replication", "run", "slower", "--detach"]).unwrap();
+    let JobAccepted { job, .. } = run;
+    wait_until("it arrives", PATIENCE, || {
+        let job: Job = two.here.engine.ask(["job", "show", &job.to_string()])?;
+        Ok(job.progress.done > 0)
+    })
+    .unwrap();
+    let meanwhile = two.open_there("meanwhile", "west/shop", &["--at", &last]).unwrap();
+    assert_eq!(count(&meanwhile), count(&database));
+    wait_until("the run ends", PATIENCE, || Ok(two.show("slower")?.last_success_at.is_some()))
+        .unwrap();
+    let newest = two.open_there("newest", "west/shop", &[]).unwrap();
+    assert_eq!(newest.number("SELECT count(*) FROM most").unwrap(), 20_000);
     two.check().unwrap();
 }
 

@@ -26,9 +26,12 @@ use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Blocks between two looks at how far it is.
 const TOLD_BLOCKS: u64 = 4096;
+/// How long others may still begin to use a replica that is about to be renewed.
+const OTHERS_BEGIN: Duration = Duration::from_secs(60);
 
 /// What an archive has become.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -110,7 +113,8 @@ fn admit(
 
 fn begin(parts: &Arc<Parts>, kind: JobKind, input: &Input) -> Result<JobId, Failure> {
     let submission = Submission::new(kind, &input.name, input);
-    let submission = submission.exclusive(format!("name:{}", input.name)).exclusive(input.dsource);
+    // What is there is used meanwhile.
+    let submission = submission.exclusive(format!("name:{}", input.name)).shared(input.dsource);
     parts.submit(submission)
 }
 
@@ -222,6 +226,7 @@ fn discard(context: &Context) -> Result<(), Failure> {
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
+    context.have_alone(input.dsource, OTHERS_BEGIN)?;
     let became = context.need(BECAME)?;
     if !is_here(parts, &input)? {
         close_logs(parts, input.dsource)?;

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)] // the tests of a dying process start one
 
 mod abort;
+mod alone;
 mod chaos;
 mod course;
 mod parts;

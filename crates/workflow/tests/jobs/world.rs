@@ -146,7 +146,8 @@ fn wait_at_gate(ctx: &StepContext<World>) -> Result<(), Failure> {
 }
 
 /// `build` can be undone at every step, `commit` only until its last; `gated` waits in the middle,
-/// `gated-commit` past its point of no return; `lasting` continues after the end of the engine.
+/// `gated-commit` past its point of no return; `lasting` continues after the end of the engine; `alone` and
+/// `alone-politely` end when they have `parent` to themselves.
 pub fn workflows() -> Vec<Workflow<World>> {
     vec![
         Workflow::new("build")
@@ -166,6 +167,15 @@ pub fn workflows() -> Vec<Workflow<World>> {
             .step("0", run::<0>, undo::<0>)
             .step_without_undo("gate", wait_at_gate)
             .goes_on(),
+        Workflow::new("alone")
+            .step("0", run::<0>, undo::<0>)
+            .step_without_undo("1", |ctx| ctx.have_alone("parent", Duration::ZERO)),
+        Workflow::new("alone-politely")
+            .step("0", run::<0>, undo::<0>)
+            .step_without_undo("1", |ctx| ctx.have_alone("parent", PATIENCE)),
+        Workflow::new("alone-at-last")
+            .point_of_no_return()
+            .step_without_undo("1", |ctx| ctx.have_alone("parent", Duration::ZERO)),
     ]
 }
 
