@@ -38,6 +38,11 @@ pub struct Replication {
     /// How often it runs by itself; null: it does not.
     #[schema(required)]
     pub every_ms: Option<u64>,
+    /// Whether it always runs, and sends what is new as it comes.
+    pub continuous: bool,
+    /// How far behind the peer may be before that is a fault; null: it never is.
+    #[schema(required)]
+    pub rpo_ms: Option<u64>,
     /// Bytes a second that it may take; null: as many as it can.
     #[schema(required)]
     pub bytes_per_second_max: Option<u64>,
@@ -99,6 +104,12 @@ pub struct CreateReplication {
     /// How often it runs by itself; when it is told to where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_ms: Option<u64>,
+    /// Whether it always runs, and sends what is new as it comes. Not with `every_ms`.
+    #[serde(default)]
+    pub continuous: bool,
+    /// How far behind the peer may be before that is a fault, at least 10,000; it never is where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpo_ms: Option<u64>,
     /// Bytes a second that it may take; as many as it can where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second_max: Option<u64>,

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// Runs that are remembered.
 const RUNS_MAX: usize = 50;
+/// How long after one that failed a continuous run is tried again.
+const TRIED_AGAIN: SignedDuration = SignedDuration::from_secs(5);
 
 /// What is sent to another engine, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,12 @@ pub struct Profile {
     pub masked_only: bool,
     /// How often it runs by itself, in milliseconds; none: when it is told to.
     pub every_ms: Option<u64>,
+    /// Whether it always runs, and sends what is new as it comes.
+    #[serde(default)]
+    pub continuous: bool,
+    /// How far behind the peer may be, in milliseconds, before that is a fault.
+    #[serde(default)]
+    pub rpo_ms: Option<u64>,
     /// Bytes a second that it may take.
     pub bytes_per_second_max: Option<u64>,
     /// Whether it does not run by itself for now.
@@ -86,10 +94,18 @@ pub struct ProfileRun {
 impl Profile {
     /// When it runs next by itself; none: it does not.
     pub fn next_run_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let every = Duration::from_millis(self.every_ms.filter(|_| !self.paused)?);
-        let every = SignedDuration::try_from(every).unwrap_or(SignedDuration::MAX);
-        let next = |run: &ProfileRun| run.started_at.checked_add(every).unwrap_or(Timestamp::MAX);
-        Some(self.runs.last().map_or(now, next))
+        if self.paused {
+            return None;
+        }
+        let last = self.runs.last();
+        let (from, pause) = match (self.continuous, self.every_ms) {
+            (true, _) => (last.map(|run| run.ended_at), TRIED_AGAIN),
+            (false, every) => {
+                let every = SignedDuration::try_from(Duration::from_millis(every?));
+                (last.map(|run| run.started_at), every.unwrap_or(SignedDuration::MAX))
+            }
+        };
+        Some(from.map_or(now, |from| from.checked_add(pause).unwrap_or(Timestamp::MAX)))
     }
 
     /// Whether it should run by itself now.
@@ -102,9 +118,31 @@ impl Profile {
         self.runs.iter().rev().find(|run| run.error.is_none())
     }
 
+    /// How far the peer is behind, in milliseconds: how long ago the state is that it has all of. Before it has one,
+    /// how long ago the profile was made.
+    pub fn behind_ms(&self, now: Timestamp) -> u64 {
+        let as_of = self.sent_as_of.unwrap_or(self.created_at);
+        let behind = now.as_millisecond().saturating_sub(as_of.as_millisecond());
+        u64::try_from(behind).unwrap_or_default()
+    }
+
+    /// Whether the peer is further behind than it may be.
+    pub fn is_late(&self, now: Timestamp) -> bool {
+        self.rpo_ms.is_some_and(|most| self.behind_ms(now) > most)
+    }
+
     /// Remembers a run that has ended.
     pub fn ended(&mut self, run: ProfileRun) {
         self.running = None;
+        self.went_on(run);
+    }
+
+    /// Remembers what a run has done: of a continuous one, which goes on, one round after another.
+    pub fn went_on(&mut self, run: ProfileRun) {
+        if let Some(last) = self.runs.last_mut().filter(|last| last.job == run.job) {
+            last.add(run);
+            return;
+        }
         self.runs.push(run);
         let surplus = self.runs.len().saturating_sub(RUNS_MAX);
         // The last success is shown, however long ago it was.
@@ -119,3 +157,18 @@ impl Profile {
         });
     }
 }
+
+impl ProfileRun {
+    fn add(&mut self, round: ProfileRun) {
+        self.ended_at = round.ended_at;
+        self.objects = self.objects.max(round.objects);
+        self.sent_bytes += round.sent_bytes;
+        self.unique_bytes += round.unique_bytes;
+        self.saved_bytes += round.saved_bytes;
+        self.resumed |= round.resumed;
+        self.error = round.error;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -89,6 +89,7 @@ fn figures_are_in_the_format_of_prometheus() {
         "offshoot_dsource_stored_bytes",
         "offshoot_vdb_running",
         "offshoot_vdb_unique_bytes",
+        "offshoot_replication_log_lag_bytes",
     ] {
         assert!(names.contains(name), "{name} is missing:\n{text}");
     }
@@ -108,7 +109,7 @@ fn figures_are_those_of_what_the_caller_may_see() {
     assert_eq!(status, 200);
     samples(&text);
     assert!(text.contains(r#"dsource="prod""#) && !text.contains("other"), "{text}");
-    assert!(!text.contains(r#"vdb="dev""#), "{text}");
+    assert!(!text.contains(r#"vdb="dev""#) && !text.contains("profile="), "{text}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::testbed::{PATIENCE, Testbed, wait_until};
 use anyhow::{Result, ensure};
+use offshoot_api::Dsource;
 use offshoot_rig::{Database, Engine};
 use std::time::Duration;
 
@@ -45,11 +46,17 @@ pub fn moment(bed: &Testbed) -> Result<String> {
 /// # Errors
 /// When it does not in time.
 pub fn wait_synced(bed: &Testbed, time: &str) -> Result<()> {
+    wait_until("the log is received", PATIENCE, || synced_after(&bed.dsource("shop")?, time))
+}
+
+/// Whether a dSource has the log of a moment.
+///
+/// # Errors
+/// When the moment is none.
+pub fn synced_after(dsource: &Dsource, time: &str) -> Result<bool> {
     let time: jiff::Timestamp = time.replace("+00", "Z").replace(' ', "T").parse()?;
-    wait_until("the log is received", PATIENCE, || {
-        let synced = bed.dsource("shop")?.synced_to;
-        Ok(synced.and_then(|synced| synced.time).is_some_and(|synced| synced > time))
-    })
+    let synced = dsource.synced_to.as_ref().and_then(|synced| synced.time);
+    Ok(synced.is_some_and(|synced| synced > time))
 }
 
 /// Stops an engine, and checks all that is in its pool.

@@ -8,7 +8,8 @@ use offshoot_api::{
 };
 use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{
-    PATIENCE, Testbed, binary, load, moment, stop_and_check, sums, wait_synced, wait_until,
+    PATIENCE, Testbed, binary, load, moment, stop_and_check, sums, synced_after, wait_synced,
+    wait_until,
 };
 
 /// An engine with a source, called `west` there, and another one, called `east` here.
@@ -66,6 +67,25 @@ impl Two {
 
     fn show(&self, name: &str) -> Result<Replication> {
         self.here.engine.ask(["replication", "show", name])
+    }
+
+    /// What is wrong with a profile.
+    fn faults(&self, name: &str) -> Result<Vec<String>> {
+        let status: Status = self.here.engine.ask(["status"])?;
+        let of_it = status.faults.into_iter().filter(|fault| fault.object == name);
+        Ok(of_it.map(|fault| fault.message).collect())
+    }
+
+    /// Commits at the source, and waits until that commit opens there.
+    fn follows(&self) -> Result<String> {
+        let time = received_moment(&self.here)?;
+        wait_until("the commit is there", PATIENCE, || {
+            let Ok(replica) = self.there.ask::<Dsource, _>(["dsource", "show", "west/shop"]) else {
+                return Ok(false);
+            };
+            synced_after(&replica, &time)
+        })?;
+        Ok(time)
     }
 
     fn open_there(&self, name: &str, from: &str, moment: &[&str]) -> Result<Database> {
@@ -236,11 +256,7 @@ fn a_name_that_is_taken_there_is_a_fault_until_it_is_free() {
         wait_until(what, PATIENCE, || Ok(two.show("often")?.last_success_at > before)).unwrap();
     };
     succeeds("it runs by itself");
-    let faults = || -> Result<Vec<String>> {
-        let status: Status = two.here.engine.ask(["status"])?;
-        let of_it = status.faults.into_iter().filter(|fault| fault.object == "often");
-        Ok(of_it.map(|fault| fault.message).collect())
-    };
+    let faults = || two.faults("often");
     assert_eq!(faults().unwrap(), Vec::<String>::new());
     // Another dSource of the same name is not a renewal.
     two.here.engine.command(["dsource", "unlink", "shop"]).unwrap();
@@ -392,5 +408,47 @@ fn strangers_take_no_place_from_peers() {
     wait_until("a place is free", PATIENCE, || Ok(two.add("again", &code).is_ok())).unwrap();
     two.run("nightly").unwrap();
     drop(strangers);
+    two.check().unwrap();
+}
+
+#[test]
+fn what_is_committed_follows_always() {
+    let mut two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    two.know().unwrap();
+    let words = ["--include", "dsource:shop", "--continuous", "--rpo", "10s"];
+    let made = two.create("always", &words).unwrap();
+    assert!(made.continuous && made.rpo_ms == Some(10_000), "{made:?}");
+    for _ in 0..3 {
+        two.follows().unwrap();
+    }
+    // Whoever is killed, it goes on.
+    two.here.engine.kill_and_restart().unwrap();
+    two.follows().unwrap();
+    two.there.kill_and_restart().unwrap();
+    load(&two.here).unwrap();
+    let last = two.follows().unwrap();
+    let there = sums(&two.open_there("dev", "west/shop", &["--at", &last]).unwrap()).unwrap();
+    let here = two.here.provision("dev", "shop", &["--at", &last]).unwrap();
+    assert_eq!(there, sums(&Database::connect(&here.uri).unwrap()).unwrap());
+    let history: ReplicationHistory =
+        two.here.engine.ask(["replication", "history", "always"]).unwrap();
+    assert!(history.runs.len() < 4, "rounds are no runs: {history:?}");
+
+    let running = two.here.engine.command(["replication", "delete", "always"]).unwrap_err();
+    assert!(running.code == "busy" && running.hint.contains("pause"), "{running:?}");
+    two.here.engine.command(["replication", "pause", "always"]).unwrap();
+    wait_until("it has ended", PATIENCE, || Ok(two.show("always")?.job.is_none())).unwrap();
+    assert!(two.show("always").unwrap().error.is_none());
+    wait_until("that is too long", PATIENCE, || {
+        Ok(two.faults("always")?.iter().any(|fault| fault.contains("10 s behind")))
+    })
+    .unwrap();
+    two.here.engine.command(["replication", "resume", "always"]).unwrap();
+    two.follows().unwrap();
+    wait_until("the fault is gone", PATIENCE, || Ok(two.faults("always")?.is_empty())).unwrap();
+    two.here.engine.command(["replication", "pause", "always"]).unwrap();
+    wait_until("it has ended", PATIENCE, || Ok(two.show("always")?.job.is_none())).unwrap();
+    two.here.engine.command(["replication", "delete", "always"]).unwrap();
     two.check().unwrap();
 }

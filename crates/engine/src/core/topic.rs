@@ -27,6 +27,8 @@ pub enum Topic<'a> {
     Renewal,
     /// The runs of a profile.
     Replication,
+    /// How far behind the peer of a profile is.
+    Behind,
     /// The proof of a snapshot.
     Proof,
     /// How full the pool is.
@@ -79,6 +81,7 @@ impl fmt::Display for Topic<'_> {
             Topic::Promise => f.write_str("promise"),
             Topic::Renewal => f.write_str("renewal"),
             Topic::Replication => f.write_str("replication"),
+            Topic::Behind => f.write_str("behind"),
             Topic::Proof => f.write_str("proof"),
             Topic::Room => f.write_str("room"),
             Topic::Block(hash) => write!(f, "{BLOCK}{hash}"),

@@ -16,6 +16,9 @@ use std::sync::Arc;
 
 /// The shortest time between two runs, in milliseconds.
 const EVERY_MS_MIN: u64 = 1000;
+/// The least that the peer may be allowed to be behind, in milliseconds: where nothing changes, a continuous run looks
+/// so often whether it does.
+const RPO_MS_MIN: u64 = 10_000;
 /// The least that a limit may be, in bytes a second.
 const LIMIT_MIN: u64 = 16 << 10;
 
@@ -32,6 +35,10 @@ pub struct ProfileRequest {
     pub masked_only: bool,
     /// How often, in milliseconds.
     pub every_ms: Option<u64>,
+    /// Whether it always runs.
+    pub continuous: bool,
+    /// How far behind the peer may be before that is a fault, in milliseconds.
+    pub rpo_ms: Option<u64>,
     /// Bytes a second that it may take.
     pub bytes_per_second_max: Option<u64>,
 }
@@ -95,14 +102,7 @@ impl Profiles<'_> {
             None => Included::All,
             Some(named) => Included::Objects(self.objects(named, request.masked_only)?),
         };
-        if request.every_ms.is_some_and(|every| every < EVERY_MS_MIN) {
-            let hint = "give it more time: --schedule 'every 5min'";
-            return Err(Failure::new(ErrorKind::InvalidInput, "that is too often", hint));
-        }
-        if request.bytes_per_second_max.is_some_and(|limit| limit < LIMIT_MIN) {
-            let hint = "give it more: --limit 50MB/s";
-            return Err(Failure::new(ErrorKind::InvalidInput, "the limit is too low", hint));
-        }
+        check(request)?;
         let catalog = &self.parts.catalog;
         let profile = Profile {
             id: catalog.allocate::<Profile>()?,
@@ -111,6 +111,8 @@ impl Profiles<'_> {
             include,
             masked_only: request.masked_only,
             every_ms: request.every_ms,
+            continuous: request.continuous,
+            rpo_ms: request.rpo_ms,
             bytes_per_second_max: request.bytes_per_second_max,
             paused: false,
             created_at: self.parts.now(),
@@ -232,11 +234,16 @@ impl Profiles<'_> {
             return Err(Failure::new(
                 ErrorKind::Busy,
                 format!("'{name}' is being run by {job}"),
-                format!("wait, or stop it: offshoot job cancel {job}"),
+                match view.profile.continuous {
+                    true => format!("pause it first: offshoot replication pause {name}"),
+                    false => format!("wait, or stop it: offshoot job cancel {job}"),
+                },
             ));
         }
         self.parts.catalog.delete::<Profile>(view.profile.id)?;
-        self.parts.clear(&view.profile.name, Topic::Replication);
+        for topic in [Topic::Replication, Topic::Behind] {
+            self.parts.clear(&view.profile.name, topic);
+        }
         Ok(view)
     }
 
@@ -264,14 +271,13 @@ impl Profiles<'_> {
             }
         };
         let now = self.parts.now();
-        let since = |then: Timestamp| now.as_millisecond().saturating_sub(then.as_millisecond());
         Ok(ProfileView {
             peer: peer.map_or_else(|| profile.peer.to_string(), |peer| peer.name.to_string()),
             include,
             state,
             running,
             next_run_at: profile.next_run_at(now),
-            lag_ms: profile.sent_as_of.map(|then| u64::try_from(since(then)).unwrap_or_default()),
+            lag_ms: profile.sent_as_of.map(|_| profile.behind_ms(now)),
             lag_bytes: self.lag_bytes(&profile)?,
             profile,
         })
@@ -292,4 +298,25 @@ impl Profiles<'_> {
         }
         Ok(bytes)
     }
+}
+
+/// What a profile may be asked to do.
+fn check(request: &ProfileRequest) -> Result<(), Failure> {
+    let refuse = |message: &str, hint: &str| {
+        Err(Failure::new(ErrorKind::InvalidInput, message, hint))
+    };
+    if request.continuous && request.every_ms.is_some() {
+        let hint = "give it --continuous or --schedule, not both";
+        return refuse("what runs always has no schedule", hint);
+    }
+    if request.every_ms.is_some_and(|every| every < EVERY_MS_MIN) {
+        return refuse("that is too often", "give it more time: --schedule 'every 5min'");
+    }
+    if request.rpo_ms.is_some_and(|rpo| rpo < RPO_MS_MIN) {
+        return refuse("the peer may be behind by 10 s at least", "allow it more: --rpo 1min");
+    }
+    if request.bytes_per_second_max.is_some_and(|limit| limit < LIMIT_MIN) {
+        return refuse("the limit is too low", "give it more: --limit 50MB/s");
+    }
+    Ok(())
 }

@@ -1,8 +1,9 @@
-//! Runs profiles when they are due.
+//! Runs profiles when they are due, and says where a peer is further behind than it may be.
 
+use crate::core::topic::Topic;
 use crate::jobs::replicate;
 use crate::parts::Parts;
-use offshoot_domain::Profile;
+use offshoot_domain::{Profile, format_duration};
 use offshoot_types::{ErrorKind, Failure};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +25,11 @@ impl Profiles {
             return Ok(());
         }
         self.look_at = now + PAUSE;
-        let due = |one: &&Profile| one.is_due(parts.now());
-        for profile in parts.catalog.all::<Profile>()?.iter().filter(due) {
+        let all = parts.catalog.all::<Profile>()?;
+        for profile in all.iter().filter(|one| one.rpo_ms.is_some()) {
+            tell_lateness(parts, profile);
+        }
+        for profile in all.iter().filter(|one| one.is_due(parts.now())) {
             if parts.runner()?.is_taken(profile.id) {
                 continue;
             }
@@ -37,4 +41,18 @@ impl Profiles {
         }
         Ok(())
     }
+}
+
+fn tell_lateness(parts: &Parts, profile: &Profile) {
+    if !profile.is_late(parts.now()) {
+        return parts.clear(&profile.name, Topic::Behind);
+    }
+    let rpo = format_duration(Duration::from_millis(profile.rpo_ms.unwrap_or_default()));
+    let name = &profile.name;
+    let hint = match profile.paused {
+        true => format!("let it run again: offshoot replication resume {name}"),
+        false => format!("see why: offshoot replication show {name}, offshoot replication history {name}"),
+    };
+    let message = format!("what '{name}' replicates is more than {rpo} behind");
+    parts.raise(name, Topic::Behind, &Failure::new(ErrorKind::EngineUnreachable, message, hint));
 }

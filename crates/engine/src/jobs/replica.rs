@@ -115,7 +115,7 @@ fn begin(parts: &Arc<Parts>, kind: JobKind, input: &Input) -> Result<JobId, Fail
     let submission = Submission::new(kind, &input.name, input);
     // What is there is used meanwhile.
     let submission = submission.exclusive(format!("name:{}", input.name)).shared(input.dsource);
-    parts.submit(submission)
+    parts.submit(if input.sent.is_some() { submission.of_engine() } else { submission })
 }
 
 /// Whether a job that speaks with the store or with another engine is to go on.

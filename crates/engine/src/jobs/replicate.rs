@@ -8,8 +8,10 @@ use crate::core::peers;
 use crate::core::topic::Topic;
 use crate::history::names;
 use crate::jobs::replica::collected::collect;
+use crate::jobs::replica::go_on;
 use crate::parts::{Context, Parts};
 use course::{Course, Sending};
+use jiff::Timestamp;
 use offshoot_domain::{
     Dsource, DsourceState, Included, Manifest, Owner, Peer, Profile, ProfileRun, SentMark, Vdb,
     is_masked,
@@ -20,6 +22,14 @@ use offshoot_types::{ErrorKind, Failure, JobId, ProfileId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The shortest time between two rounds of a profile that always runs, from beginning to beginning.
+const ROUNDS_MIN: Duration = Duration::from_millis(500);
+/// The longest: snapshots and new objects are not waited for otherwise.
+const ROUNDS_MAX: Duration = Duration::from_secs(5);
+/// Between two looks at whether there is something new.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -75,21 +85,63 @@ fn all(parts: &Parts, profile: &Profile) -> Result<Vec<Owner>, Failure> {
     Ok(own.chain(vdbs).collect())
 }
 
+/// One round, or of a profile that always runs one after the other.
 fn send(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
-    let profile: Profile = parts.catalog.get(input.profile)?;
-    let (job, started_at) = (context.job_id(), parts.now());
+    let mut profile: Profile = parts.catalog.get(input.profile)?;
+    let job = context.job_id();
     let resumed = profile.running == Some(job);
     parts.catalog.update(profile.id, |one: &mut Profile| one.running = Some(job))?;
+    let peer: Peer = parts.catalog.get(profile.peer)?;
+    let mut course = Course::new(context, peer, profile.bytes_per_second_max);
     let mut sending = Sending { resumed, ..Sending::default() };
-    let done = send_all(context, &profile, &mut sending);
-    let by_end = |failure: &Failure| failure.code == ErrorKind::Cancelled;
-    if done.as_ref().is_err_and(by_end) && !parts.runner()?.job(job)?.cancel_requested {
-        // The engine ends, and the next one goes on.
+    loop {
+        let (started_at, since) = (parts.now(), context.clock().elapsed());
+        let mut done = send_all(&mut course, &profile, &mut sending);
+        if done.is_ok() && profile.continuous {
+            record(context, &profile, sending, started_at, &Round::GoesOn)?;
+            sending = Sending::default();
+            match await_more(context, profile.id, since) {
+                Ok(Some(more)) => {
+                    profile = more;
+                    continue;
+                }
+                Ok(None) => {}
+                Err(failure) => done = Err(failure),
+            }
+        }
+        let by_end = |failure: &Failure| failure.code == ErrorKind::Cancelled;
+        if done.as_ref().is_err_and(by_end) && !parts.runner()?.job(job)?.cancel_requested {
+            // The engine ends, and the next one goes on.
+            return done;
+        }
+        record(context, &profile, sending, started_at, &Round::Ended(done.clone()))?;
         return done;
     }
+}
+
+/// How a round has ended.
+enum Round {
+    /// Well, and another one comes.
+    GoesOn,
+    /// And with it the run.
+    Ended(Result<(), Failure>),
+}
+
+fn record(
+    context: &Context,
+    profile: &Profile,
+    sending: Sending,
+    started_at: Timestamp,
+    round: &Round,
+) -> Result<(), Failure> {
+    let parts = context.app();
+    let (goes_on, error) = match round {
+        Round::GoesOn => (true, None),
+        Round::Ended(done) => (false, done.clone().err()),
+    };
     let run = ProfileRun {
-        job,
+        job: context.job_id(),
         started_at,
         ended_at: parts.now(),
         objects: sending.objects,
@@ -97,40 +149,78 @@ fn send(context: &Context) -> Result<(), Failure> {
         unique_bytes: sending.unique_bytes,
         saved_bytes: sending.saved_bytes,
         resumed: sending.resumed,
-        error: done.clone().err(),
+        error: error.clone(),
     };
-    let whole = done.is_ok();
     parts.catalog.update(profile.id, |one: &mut Profile| {
         one.sent.extend(sending.marks);
-        if whole {
+        if error.is_none() {
             one.sent_as_of = Some(started_at);
         }
-        one.ended(run);
+        match goes_on {
+            true => one.went_on(run),
+            false => one.ended(run),
+        }
     })?;
-    match &done {
-        Ok(()) => parts.clear(&profile.name, Topic::Replication),
-        Err(failure) if failure.code == ErrorKind::Cancelled => {}
-        Err(failure) => {
+    match error {
+        None => parts.clear(&profile.name, Topic::Replication),
+        Some(failure) if failure.code == ErrorKind::Cancelled => {}
+        Some(failure) => {
             let message = format!("'{}' was not replicated: {}", profile.name, failure.message);
-            let failure = Failure::new(failure.code, message, failure.hint.clone());
+            let failure = Failure::new(failure.code, message, failure.hint);
             parts.raise(&profile.name, Topic::Replication, &failure);
         }
     }
-    done
+    Ok(())
+}
+
+/// Waits until there is something new to send of a profile that always runs; none if it is paused. `since` is when the
+/// last round began.
+fn await_more(
+    context: &Context,
+    id: ProfileId,
+    since: Duration,
+) -> Result<Option<Profile>, Failure> {
+    let parts = context.app();
+    loop {
+        go_on(context).map_err(|error| error.failure())?;
+        let profile: Profile = parts.catalog.get(id)?;
+        if profile.paused {
+            return Ok(None);
+        }
+        let passed = context.clock().elapsed().saturating_sub(since);
+        if passed >= ROUNDS_MAX || (passed >= ROUNDS_MIN && has_more(parts, &profile)?) {
+            return Ok(Some(profile));
+        }
+        context.clock().sleep(LOOK);
+    }
+}
+
+/// Whether a dSource that is included has more log than the peer.
+fn has_more(parts: &Parts, profile: &Profile) -> Result<bool, Failure> {
+    let more = |owner: &Owner| {
+        let Owner::Dsource(id) = owner else { return false };
+        let here = parts.follower(*id).and_then(|follower| follower.indexed());
+        let there = profile.sent.get(owner).and_then(|mark| mark.synced_to);
+        here.is_some_and(|here| there.is_none_or(|there| here.log > there.log))
+    };
+    Ok(included(parts, profile)?.iter().any(more))
 }
 
 /// Sends one object after another. What cannot be sent does not keep others from it.
-fn send_all(context: &Context, profile: &Profile, sending: &mut Sending) -> Result<(), Failure> {
+fn send_all(
+    course: &mut Course<'_>,
+    profile: &Profile,
+    sending: &mut Sending,
+) -> Result<(), Failure> {
+    let context = course.context();
     let parts = context.app();
-    let peer: Peer = parts.catalog.get(profile.peer)?;
     let objects = included(parts, profile)?;
     if objects.is_empty() {
-        return context.note("nothing is included that exists");
+        context.note("nothing is included that exists")?;
     }
-    let mut course = Course::new(context, peer, profile.bytes_per_second_max);
     let mut first = None;
     for owner in objects {
-        match send_one(&mut course, profile, owner, sending) {
+        match send_one(course, profile, owner, sending) {
             Ok(()) => {}
             Err(failure) if failure.code == ErrorKind::Cancelled => {
                 first = Some(failure);
@@ -147,7 +237,7 @@ fn send_all(context: &Context, profile: &Profile, sending: &mut Sending) -> Resu
             }
         }
     }
-    sending.sent_bytes += course.hang_up();
+    sending.sent_bytes += course.sent_bytes();
     first.map_or(Ok(()), Err)
 }
 

@@ -1,6 +1,7 @@
 //! Who asks.
 
 use super::accounts::Account;
+use super::table::Right;
 use crate::listen::Peer;
 use offshoot_domain::Role;
 
@@ -58,6 +59,11 @@ impl Caller {
     }
 
     /// What it may do. Nobody unknown gets so far as to be asked; if so, he may do least.
+    /// Whether it looks at what is everybody's at once.
+    pub(crate) fn surveys(&self) -> bool {
+        Right::Survey.is_of(self.role())
+    }
+
     pub(crate) fn role(&self) -> Role {
         match &self.who {
             Who::Owner(_) => Role::Admin,

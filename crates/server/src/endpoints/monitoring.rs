@@ -2,12 +2,14 @@
 //! reads (<https://prometheus.io/docs/specs/om/open_metrics_spec/>). Names follow its conventions: base units, the unit
 //! last, counters end with `_total`.
 
+use crate::access::Caller;
 use crate::endpoints::{App, Service};
 use crate::reply::{Refusal, ask};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use offshoot_api::{Dsource, DsourceState, Status, Vdb, VdbState};
+use offshoot_api::{Dsource, DsourceState, Replication, Status, Vdb, VdbState};
 use offshoot_types::Failure;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -34,21 +36,34 @@ pub(crate) async fn readyz(State(app): State<App>) -> Result<&'static str, Refus
 }
 
 /// The figures of what the caller may see.
-pub(crate) async fn metrics(Service(service): Service) -> Result<Response, Refusal> {
-    let text = ask(service, |service| {
+pub(crate) async fn metrics(
+    Extension(caller): Extension<Caller>,
+    Service(service): Service,
+) -> Result<Response, Refusal> {
+    let text = ask(service, move |service| {
         let (status, dsources) = (service.status()?, service.list_dsources()?);
-        text(&status, &dsources, &service.list_vdbs()?)
+        let replications = match caller.surveys() {
+            true => service.replicator().list_replications()?,
+            false => Vec::new(),
+        };
+        text(&status, &dsources, &service.list_vdbs()?, &replications)
     })
     .await?;
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
-fn text(status: &Status, dsources: &[Dsource], vdbs: &[Vdb]) -> Result<String, Failure> {
+fn text(
+    status: &Status,
+    dsources: &[Dsource],
+    vdbs: &[Vdb],
+    replications: &[Replication],
+) -> Result<String, Failure> {
     let mut registry = Registry::with_prefix("offshoot");
     engine(&mut registry, status);
     pool(&mut registry, status);
     of_dsources(&mut registry, dsources);
     of_vdbs(&mut registry, vdbs);
+    of_replications(&mut registry, replications);
     let mut text = String::new();
     encode(&mut text, &registry)
         .map_err(|error| Failure::internal(format!("the figures cannot be written: {error}")))?;
@@ -158,6 +173,27 @@ fn of_vdbs(registry: &mut Registry, vdbs: &[Vdb]) {
         set(&running, f64::from(u8::from(one.state == VdbState::Running)));
         set(&unique, one.unique_bytes as f64);
         set(&logical, one.logical_bytes as f64);
+    }
+}
+
+fn of_replications(registry: &mut Registry, replications: &[Replication]) {
+    let (bytes, seconds) = (Some(Unit::Bytes), Some(Unit::Seconds));
+    let failed = family(registry, "replication_failed", "Whether the last run failed", None);
+    let lag = family(
+        registry,
+        "replication_lag",
+        "How long ago the state is that the peer has all of",
+        seconds,
+    );
+    let log = family(registry, "replication_log_lag", "Log that the peer lacks", bytes);
+    for one in replications {
+        let labels = vec![("profile", one.name.clone()), ("peer", one.peer.clone())];
+        let set = |figures: &Figures, value: f64| figures.get_or_create(&labels).set(value);
+        set(&failed, f64::from(u8::from(one.error.is_some())));
+        if let Some(ms) = one.lag_ms {
+            set(&lag, ms as f64 / 1000.0);
+        }
+        set(&log, one.lag_bytes as f64);
     }
 }
 

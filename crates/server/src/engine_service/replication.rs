@@ -58,6 +58,8 @@ impl Replicator for LocalEngine {
             include: request.include,
             masked_only: request.masked_only,
             every_ms: request.every_ms,
+            continuous: request.continuous,
+            rpo_ms: request.rpo_ms,
             bytes_per_second_max: request.bytes_per_second_max,
         };
         self.engine().profiles().create(&request).map(profile)
@@ -132,6 +134,8 @@ fn profile(view: ProfileView) -> api::Replication {
         include,
         masked_only: profile.masked_only,
         every_ms: profile.every_ms,
+        continuous: profile.continuous,
+        rpo_ms: profile.rpo_ms,
         bytes_per_second_max: profile.bytes_per_second_max,
         state: match state {
             ProfileState::Running => api::ReplicationState::Running,

@@ -50,6 +50,8 @@ fn profile() -> Replication {
         include: None,
         masked_only: false,
         every_ms: Some(300_000),
+        continuous: false,
+        rpo_ms: None,
         bytes_per_second_max: None,
         state: ReplicationState::Waiting,
         job: None,

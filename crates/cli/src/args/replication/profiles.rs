@@ -11,6 +11,7 @@ use clap::Args;
 #[command(
     after_help = "Examples:\n  offshoot replication create nightly --to east --include all\n  \
                   offshoot replication create shop --to east --include dsource:shop,vdb:dev --schedule 'every 5min'\n  \
+                  offshoot replication create shop --to east --include dsource:shop --continuous --rpo 1min\n  \
                   offshoot replication create safe --to test --include all --masked-only --limit 50MB/s"
 )]
 pub struct CreateArgs {
@@ -28,6 +29,12 @@ pub struct CreateArgs {
     /// When it runs by itself [default: when it is told to: offshoot replication run]
     #[arg(long, value_name = "'every DURATION'", value_parser = schedule)]
     pub schedule: Option<u64>,
+    /// Run always: send what is new as it comes
+    #[arg(long, conflicts_with = "schedule")]
+    pub continuous: bool,
+    /// How far behind the peer may be; what is more is a fault [default: it never is]
+    #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
+    pub rpo: Option<u64>,
     /// How much it may send a second [default: as much as it can]
     #[arg(long, value_name = "SIZE/s", value_parser = rate)]
     pub limit: Option<u64>,

@@ -9,19 +9,24 @@ use offshoot_types::Failure;
 const ALL: &str = "all";
 
 pub fn create(session: &Session, args: ReplicationCreateArgs) -> Result<(), Failure> {
-    let ReplicationCreateArgs { name, to, include, masked_only, schedule, limit } = args;
+    let ReplicationCreateArgs { name, to, include, masked_only, .. } = args;
     let all = include.iter().any(|one| one == ALL);
     let made = session.client.create_replication(&CreateReplication {
         name,
         to,
         include: Some(include).filter(|_| !all),
         masked_only,
-        every_ms: schedule,
-        bytes_per_second_max: limit,
+        every_ms: args.schedule,
+        continuous: args.continuous,
+        rpo_ms: args.rpo,
+        bytes_per_second_max: args.limit,
     })?;
-    session.output.print(&made, |made| match made.every_ms {
-        Some(every) => format!("{} sends to {} every {}", made.name, made.peer, duration(every)),
-        None => format!("{} is made; run it: offshoot replication run {}", made.name, made.name),
+    session.output.print(&made, |made| match (made.continuous, made.every_ms) {
+        (true, _) => format!("{} sends to {} what is new as it comes", made.name, made.peer),
+        (_, Some(every)) => {
+            format!("{} sends to {} every {}", made.name, made.peer, duration(every))
+        }
+        _ => format!("{} is made; run it: offshoot replication run {}", made.name, made.name),
     });
     Ok(())
 }
@@ -49,6 +54,14 @@ fn include(replication: &Replication) -> String {
     replication.include.as_ref().map_or(ALL.to_owned(), |names| names.join(", "))
 }
 
+/// When it runs by itself.
+fn pace(replication: &Replication) -> Option<String> {
+    match replication.continuous {
+        true => Some("always".to_owned()),
+        false => replication.every_ms.map(|every| format!("every {}", duration(every))),
+    }
+}
+
 pub fn one(replication: &Replication) -> String {
     let rate = |bytes: u64| format!("{}/s", size(bytes));
     let mut fields = Fields::default()
@@ -61,7 +74,8 @@ pub fn one(replication: &Replication) -> String {
     }
     let error = replication.error.as_ref().map(|error| error.message.clone());
     fields
-        .add_some("every", replication.every_ms.map(duration))
+        .add_some("runs", pace(replication))
+        .add_some("lag allowed", replication.rpo_ms.map(duration))
         .add_some("limit", replication.bytes_per_second_max.map(rate))
         .add_some("next run at", replication.next_run_at.map(seconds))
         .add_some("last success at", replication.last_success_at.map(seconds))
@@ -86,12 +100,12 @@ pub fn text(replications: &[Replication]) -> String {
             one.peer.clone(),
             word(&one.state),
             include(one),
-            or_dash(one.every_ms.map(duration)),
+            or_dash(pace(one)),
             or_dash(one.last_success_at.map(seconds)),
             or_dash(one.lag_ms.map(duration)),
         ]
     };
-    let heads = ["profile", "to", "state", "includes", "every", "last success at", "lag"];
+    let heads = ["profile", "to", "state", "includes", "runs", "last success at", "lag"];
     table(&heads, replications.iter().map(row).collect())
 }
 

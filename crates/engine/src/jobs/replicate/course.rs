@@ -47,6 +47,8 @@ pub struct Course<'a> {
     pace: Pace,
     /// Bytes of connections that have ended.
     sent_bytes: u64,
+    /// Bytes of all that were told.
+    told_bytes: u64,
     /// Bytes of blocks, of objects that were sent.
     done_bytes: u64,
 }
@@ -54,7 +56,7 @@ pub struct Course<'a> {
 impl<'a> Course<'a> {
     pub fn new(context: &'a Context, peer: Peer, bytes_per_second_max: Option<u64>) -> Course<'a> {
         let pace = Pace { bytes_per_second_max, since: None, bytes: 0 };
-        Course { context, peer, talk: None, pace, sent_bytes: 0, done_bytes: 0 }
+        Course { context, peer, talk: None, pace, sent_bytes: 0, told_bytes: 0, done_bytes: 0 }
     }
 
     pub fn context(&self) -> &'a Context {
@@ -75,11 +77,11 @@ impl<'a> Course<'a> {
                     return Ok(all);
                 }
                 Err(Broken::Final(failure)) => {
-                    self.hang_up_now();
+                    self.hang_up();
                     return Err(failure);
                 }
                 Err(Broken::Connection(failure)) => {
-                    self.hang_up_now();
+                    self.hang_up();
                     // What moved on is no reason to give up.
                     times = if all.blocks > before { 0 } else { times };
                     let Some(pause) = PAUSES_MS.get(times) else { return Err(failure) };
@@ -186,16 +188,17 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn hang_up_now(&mut self) {
+    fn hang_up(&mut self) {
         if let Some(talk) = self.talk.take() {
             self.sent_bytes += talk.wire().sent_bytes();
         }
     }
 
-    /// Ends the connection. Returns the bytes that were sent, by all of them.
-    pub fn hang_up(mut self) -> u64 {
-        self.hang_up_now();
-        self.sent_bytes
+    /// Bytes that were sent since this was asked last.
+    pub fn sent_bytes(&mut self) -> u64 {
+        let open = self.talk.as_ref().map_or(0, |talk| talk.wire().sent_bytes());
+        let all = self.sent_bytes + open;
+        all - std::mem::replace(&mut self.told_bytes, all)
     }
 }
 
