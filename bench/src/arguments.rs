@@ -2,7 +2,8 @@
 
 use crate::benchmarks::{
     clone_size, compare, confinement, encryption, fill, fragmentation, io, link, load, many, mask,
-    moments, neighbours, pgbench, provision, quick, replay, restart, scripts, suite,
+    moments, neighbours, pgbench, provision, quick, replay, replication, restart,
+    scripts, suite,
 };
 use clap::Subcommand;
 
@@ -30,4 +31,5 @@ pub enum BenchCommand {
     Confinement(confinement::Arguments),
     Encryption(encryption::Arguments),
     Restart(restart::Arguments),
+    Replication(replication::Arguments),
 }

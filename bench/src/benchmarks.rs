@@ -17,6 +17,7 @@ pub mod pgbench;
 pub mod provision;
 pub mod quick;
 pub mod replay;
+pub mod replication;
 pub mod restart;
 pub mod scripts;
 pub mod suite;
@@ -75,6 +76,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::Confinement(a) => finish(command, &a.setting, json),
         BenchCommand::Encryption(a) => finish(command, &a.setting, json),
         BenchCommand::Restart(a) => finish(command, &a.setting, json),
+        BenchCommand::Replication(a) => finish(command, &a.setting, json),
     }
 }
 
@@ -99,6 +101,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::Confinement(arguments) => confinement::run(arguments),
         BenchCommand::Encryption(arguments) => encryption::run(arguments),
         BenchCommand::Restart(arguments) => restart::run(arguments),
+        BenchCommand::Replication(arguments) => replication::run(arguments),
         BenchCommand::Fill(_) | BenchCommand::Scripts(_) => bail!("this measures nothing"),
     }
 }

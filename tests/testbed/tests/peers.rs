@@ -6,6 +6,7 @@ use offshoot_api::{
     Dsource, Job, JobAccepted, JobState, PeerInvitation, PeerList, PoolStatus, Replication,
     ReplicationHistory, Status, Vdb,
 };
+use offshoot_os::process::{Child, Spec, run};
 use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{
     PATIENCE, Testbed, binary, load, moment, stop_and_check, sums, synced_after, wait_synced,
@@ -360,43 +361,40 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
     two.check().unwrap();
 }
 
-/// Ends a process with the test.
-struct Stranger(std::process::Child);
+/// Ends with the test.
+struct Stranger(Child);
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.0.kill_group();
     }
 }
 
 #[test]
 fn strangers_take_no_place_from_peers() {
-    use std::process::{Command, Stdio};
     let two = Two::start().unwrap();
     two.here.link("shop").unwrap();
     two.know().unwrap();
     two.create("nightly", &["--include", "all"]).unwrap();
     let file = |name: &str| two.here.scratch.path().join(name);
-    let made = Command::new("openssl")
+    let make = Spec::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-days", "1"])
-        .args(["-keyout".as_ref(), file("key").as_os_str(), "-out".as_ref()])
-        .arg(file("certificate"))
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
+        .arg("-keyout")
+        .arg(file("key"))
+        .arg("-out")
+        .arg(file("certificate"));
+    let made = run(&make, PATIENCE).unwrap();
+    assert!(made.success(), "{made:?}");
     // They show a certificate that nobody knows, and say nothing.
     let strangers: Vec<Stranger> = (0..40)
         .map(|_| {
-            let child = Command::new("openssl")
+            let connect = Spec::new("openssl")
                 .args(["s_client", "-quiet", "-alpn", "offshoot-peer/1", "-connect", &two.address])
-                .args(["-cert".as_ref(), file("certificate").as_os_str(), "-key".as_ref()])
-                .arg(file("key"))
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn();
-            Stranger(child.unwrap())
+                .arg("-cert")
+                .arg(file("certificate"))
+                .arg("-key")
+                .arg(file("key"));
+            Stranger(connect.new_session(true).die_with_parent(true).spawn().unwrap())
         })
         .collect();
     for _ in 0..3 {
