@@ -99,9 +99,8 @@ impl Parts {
             if self.clock.elapsed() >= deadline || last {
                 return Err(busy);
             }
-            // Where it does nothing by itself any more, that may have ended right now: the object is free, or a
-            // user's.
-            last = !runner.works_for_engine();
+            // Where it is not the engine's own, that may have ended right now: the object is free, or a user's.
+            last = runner.waits_for_engine(&submission) != Some(true);
             if !last {
                 self.clock.sleep(Duration::from_millis(20));
             }

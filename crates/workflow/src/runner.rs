@@ -242,10 +242,12 @@ impl<C: Send + Sync + 'static> Runner<C> {
         self.shared.table.lock().locks.conflict(&[Lock::shared(key)], |_| false).is_some()
     }
 
-    /// Whether a job of this process is one that the engine began on its own. One that has ended counts until
-    /// its objects are free.
-    pub fn works_for_engine(&self) -> bool {
-        self.shared.table.lock().live.values().any(|live| live.job.lock().of_engine)
+    /// Whether the job in the way of a submission is one that the engine began on its own; none: no job is. One that has
+    /// ended counts until its objects are free.
+    pub fn waits_for_engine(&self, submission: &Submission) -> Option<bool> {
+        let table = self.shared.table.lock();
+        let holder = table.locks.conflict(&submission.locks, |_| false)?;
+        table.live.get(&holder).map(|live| live.job.lock().of_engine)
     }
 
     /// Asks a job to stop and be undone; it does at its next opportunity.

@@ -91,7 +91,7 @@ pub fn submit(
     };
     let arrival = parts.arrivals.put(archive);
     let input = Input { dsource, name, arrival, manifest, sent: None };
-    let submitted = begin(parts, JobKind::ReplicationImport, &input);
+    let submitted = parts.submit(submission(JobKind::ReplicationImport, &input));
     if submitted.is_err() {
         parts.arrivals.take(arrival);
     }
@@ -111,11 +111,10 @@ fn admit(
     Ok((name, present))
 }
 
-fn begin(parts: &Arc<Parts>, kind: JobKind, input: &Input) -> Result<JobId, Failure> {
+fn submission(kind: JobKind, input: &Input) -> Submission {
     let submission = Submission::new(kind, &input.name, input);
     // What is there is used meanwhile.
-    let submission = submission.exclusive(format!("name:{}", input.name)).shared(input.dsource);
-    parts.submit(if input.sent.is_some() { submission.of_engine() } else { submission })
+    submission.exclusive(format!("name:{}", input.name)).shared(input.dsource)
 }
 
 /// Whether a job that speaks with the store or with another engine is to go on.

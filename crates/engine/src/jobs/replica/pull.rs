@@ -1,7 +1,7 @@
 //! Takes in what another engine sends by a connection: only what is lacking here. What has come of it before it is whole
 //! is in a dataset that [`Incoming`] names, so a transfer that was cut goes on, whoever was killed.
 
-use super::{Input, SentBy, admit, becomes, begin, discard, go_on, publish, remember};
+use super::{Input, SentBy, admit, becomes, discard, go_on, publish, remember, submission};
 use crate::core::job_kind::JobKind;
 use crate::parts::{Call, Context, Parts};
 use offshoot_domain::{Dsource, Incoming, Manifest, ObjectName, Peer};
@@ -33,6 +33,7 @@ pub fn submit(
     digest: String,
 ) -> Result<JobId, Failure> {
     let (name, present) = admit(parts, &peer.name, &manifest)?;
+    let renews = present.is_some();
     let dsource = match present {
         Some(present) => present.id,
         None => match of_name(parts, &name)? {
@@ -43,7 +44,9 @@ pub fn submit(
     let arrival = parts.calls.put(call);
     let sent = Some(SentBy { peer: peer.id, digest });
     let input = Input { dsource, name, arrival, manifest, sent };
-    let submitted = begin(parts, JobKind::ReplicationReceive, &input);
+    let submission = submission(JobKind::ReplicationReceive, &input);
+    // Renewals come often, and end soon.
+    let submitted = parts.submit(if renews { submission.of_engine() } else { submission });
     if submitted.is_err() {
         parts.calls.take(arrival);
     }
