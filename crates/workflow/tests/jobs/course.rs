@@ -75,6 +75,19 @@ fn two_jobs_on_one_object_exclude_each_other() {
 }
 
 #[test]
+fn it_is_known_whether_the_engine_itself_is_in_the_way() {
+    let bench = bench();
+    let own = submission("gated", "kept").of_engine();
+    bench.runner.submit(&bench.world, own).expect("submitted");
+    bench.submit("gated", "thing");
+    let in_the_way = |object| bench.runner.waits_for_engine(&submission("build", object));
+    assert_eq!(in_the_way("kept"), Some(true));
+    assert_eq!(in_the_way("thing"), Some(false), "whatever else the engine does");
+    assert_eq!(in_the_way("other"), None);
+    bench.world.open_gate();
+}
+
+#[test]
 fn jobs_on_different_objects_run_at_once() {
     let bench = bench();
     let parent = |object: &str| submission("gated", object).shared("parent");
