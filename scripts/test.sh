@@ -205,6 +205,7 @@ if [ "$extent" = full ]; then
   wanted simulation && phase simulation 5400 cargo run --release -p offshoot-sim -- --minutes 60 --jobs 2
   wanted weaknesses && phase weaknesses 3600 cargo run --release -p offshoot-sim -- --weaknesses
   wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 60
+  wanted image && phase image 1200 scripts/test-image.sh
 else
   wanted tests && phase tests 1800 "${run_tests[@]}"
   # Whole suites on further servers are for the full extent.
