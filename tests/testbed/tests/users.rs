@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::Result;
-use offshoot_rig::{CommandError, EngineOptions, SourceOptions, find_newest};
+use offshoot_rig::{CommandError, Database, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, binary, wait_until};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ fn developers_have_vdbs_of_their_own_and_the_audit_says_what_they_did() {
     assert!(made["uri"].as_str().unwrap().contains("postgresql://offshoot:"), "with the password");
     assert!(made["removed"].to_string().contains("logins of roles"), "{made}");
     let uri = made["uri"].as_str().unwrap().to_owned();
-    assert_eq!(world.bed.open("eves").unwrap().number("SELECT 1").unwrap(), 1);
+    assert_eq!(Database::connect(&uri).unwrap().number("SELECT 1").unwrap(), 1);
     let refused = eve.is_refused("vdb provision more --from eves", "forbidden");
     assert!(refused.message.contains("may have 1"), "{refused}");
     bob.runs("vdb provision bobs --from prod").unwrap();
@@ -118,7 +118,8 @@ fn developers_have_vdbs_of_their_own_and_the_audit_says_what_they_did() {
     eve.runs("vdb stop eves").unwrap();
     eve.runs("vdb start eves").unwrap();
 
-    // Whoever runs the engine's objects sees no passwords; whoever reads changes nothing.
+    // Nobody else sees passwords, whoever runs the engine; whoever reads changes nothing.
+    assert!(world.bed.vdb("eves").unwrap().uri.starts_with("postgresql://offshoot@"));
     for person in [&olga, &ada] {
         let shown = person.runs("vdb show eves").unwrap()["uri"].as_str().unwrap().to_owned();
         assert!(shown.starts_with("postgresql://offshoot@"), "{shown}");
