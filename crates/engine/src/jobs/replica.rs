@@ -59,7 +59,8 @@ pub struct Input {
 /// Who sends something by a connection.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SentBy {
-    peer: PeerId,
+    /// The peer.
+    pub peer: PeerId,
     digest: String,
 }
 
@@ -111,6 +112,11 @@ fn admit(
 fn begin(parts: &Arc<Parts>, kind: JobKind, input: &Input) -> Result<JobId, Failure> {
     let submission = Submission::new(kind, &input.name, input);
     let submission = submission.exclusive(format!("name:{}", input.name)).exclusive(input.dsource);
+    // Nobody takes over in the middle of it.
+    let submission = match &input.sent {
+        Some(sent) => submission.shared(sent.peer),
+        None => submission,
+    };
     parts.submit(submission)
 }
 
@@ -260,8 +266,8 @@ impl Became {
     }
 }
 
-/// Closes the logs of a replica, which are about to be replaced.
-fn close_logs(parts: &Parts, id: DsourceId) -> Result<(), Failure> {
+/// Closes the logs of a replica, which are about to be replaced, or go on under another name.
+pub fn close_logs(parts: &Parts, id: DsourceId) -> Result<(), Failure> {
     parts.stop(id)?;
     for timeflow in parts.catalog.list_of::<Timeflow>(id)? {
         parts.close_log(timeflow.id);
