@@ -2,8 +2,7 @@
 
 use crate::benchmarks::{
     clone_size, compare, confinement, encryption, fill, fragmentation, io, link, load, many, mask,
-    moments, neighbours, pgbench, provision, quick, replay, replication, restart,
-    scripts, suite,
+    moments, neighbours, pgbench, provision, quick, replay, replication, restart, scripts, suite,
 };
 use clap::Subcommand;
 

@@ -71,7 +71,7 @@ pub use pool::{
     Scrub, ScrubPool, ScrubReport,
 };
 pub use replication::{
-    CreateReplication, Replication, ReplicationHistory, ReplicationList, ReplicationRun,
+    CreateReplication, FailOver, Replication, ReplicationHistory, ReplicationList, ReplicationRun,
     ReplicationState,
 };
 pub use secret::Secret;

@@ -29,6 +29,9 @@ pub struct Peer {
     /// When there was last a connection.
     #[schema(required, value_type = Option<String>, format = DateTime)]
     pub last_seen_at: Option<Timestamp>,
+    /// When what it had sent became this engine's own; nothing of it is taken any more. Null: it did not.
+    #[schema(required, value_type = Option<String>, format = DateTime)]
+    pub taken_over_at: Option<Timestamp>,
     /// The profiles that send to it.
     pub profiles: Vec<String>,
 }

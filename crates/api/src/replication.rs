@@ -4,6 +4,7 @@ use crate::ErrorDetail;
 use jiff::Timestamp;
 use offshoot_types::{JobId, ProfileId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// How a profile is.
@@ -113,6 +114,21 @@ pub struct CreateReplication {
     /// Bytes a second that it may take; as many as it can where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second_max: Option<u64>,
+}
+
+/// Makes the copies of another engine's dSources this engine's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailOver {
+    /// The namespace that they are in: the name of the peer, or what archives were imported as.
+    #[schema(example = "west")]
+    pub name: String,
+    /// Whether to do it although the other engine seems to live.
+    #[serde(default)]
+    pub force: bool,
+    /// Names that dSources get instead of those that they have there: the name there, and the name here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rename: BTreeMap<String, String>,
 }
 
 /// A run that has ended.

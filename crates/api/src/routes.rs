@@ -150,6 +150,8 @@ pub const REPLICATION_RUN: &str = "/api/v1/replication/profiles/{name}/run";
 pub const REPLICATION_PAUSE: &str = "/api/v1/replication/profiles/{name}/pause";
 /// POST: let it run by itself.
 pub const REPLICATION_RESUME: &str = "/api/v1/replication/profiles/{name}/resume";
+/// POST: make the copies of another engine's dSources this engine's own.
+pub const FAILOVERS: &str = "/api/v1/replication/failovers";
 /// GET: all other engines; POST: add one to send to.
 pub const PEERS: &str = "/api/v1/peers";
 /// POST: make a code that lets another engine in.

@@ -5,6 +5,7 @@ mod bisect;
 mod bookmark;
 mod diff;
 mod dsource;
+mod failover;
 mod group;
 mod host;
 mod job;
@@ -23,6 +24,7 @@ pub use bisect::{BisectArgs, End};
 pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
 pub use diff::DiffArgs;
 pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
+pub use failover::FailoverArgs;
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
 pub use host::{CompletionsArgs, DoctorArgs, ManArgs, McpArgs};
 pub use job::JobCommand;
@@ -173,6 +175,7 @@ pub enum Command {
                       offshoot replication import shop.offshoot --as west"
     )]
     Replication(ReplicationCommand),
+    Failover(FailoverArgs),
     /// Give names to moments
     #[command(
         subcommand,

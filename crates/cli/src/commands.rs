@@ -6,6 +6,7 @@ mod bookmark;
 mod console;
 mod diff;
 mod dsource;
+mod failover;
 mod group;
 mod host;
 mod job;
@@ -108,6 +109,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Bisect(args) => bisect::run(session, args),
         Command::Peer(command) => peer::run(session, command),
         Command::Replication(command) => replication::run(session, command),
+        Command::Failover(args) => failover::run(session, args),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
         Command::Policy(command) => policy::run(session, command),

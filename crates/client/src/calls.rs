@@ -4,7 +4,7 @@ use crate::Client;
 use offshoot_api::{
     AddPeer, AddUser, ApplyMask, Audit, Bisection, Bookmark, BookmarkList, BookmarkVdbGroup,
     ConsoleCode, CreateBookmark, CreateDiff, CreateGroup, CreateReplication, CreateToken,
-    CreatedToken, Diff, DiscoverMask, Discovery, Dsource, DsourceList, Group, GroupList,
+    CreatedToken, Diff, DiscoverMask, Discovery, Dsource, DsourceList, FailOver, Group, GroupList,
     InvitePeer, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskKey, MaskKeyList,
     MaskList, MaskPreview, MaskReportFormat, MaskReportKey, Peer, PeerInvitation, PeerList, Policy,
     PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
@@ -153,6 +153,11 @@ impl Client {
     /// Runs it now.
     pub fn run_replication(&self, name: &str) -> Result<JobId, Failure> {
         self.post(&routes::fill(routes::REPLICATION_RUN, name)).map(accepted)
+    }
+
+    /// Makes the copies of another engine's dSources this engine's own.
+    pub fn fail_over(&self, request: &FailOver) -> Result<JobId, Failure> {
+        self.post_json(routes::FAILOVERS, request).map(accepted)
     }
 
     /// Lets it run by itself, or not.

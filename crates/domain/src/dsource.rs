@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// linking ──link done──▶ active ◀──resume/pause──▶ paused
 ///                          │ gap, source refused        (any) ──unlink──▶ unlinking ──▶ gone
 ///                          └──▶ failed ──sync──▶ active
+/// replica ──failover──▶ failed ──set──▶ active
 /// masked, replica ──unlink──▶ unlinking
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +110,12 @@ impl Dsource {
 }
 
 impl Dsource {
+    /// Whether it was taken over from another engine and was not told yet how its source is reached: it lacks all that
+    /// following takes.
+    pub fn awaits_way(&self) -> bool {
+        self.state == DsourceState::Failed && self.staging_dataset.is_none()
+    }
+
     /// Whether any commit can be opened, not only its images.
     pub fn keeps_log(&self) -> bool {
         match self.state {

@@ -24,6 +24,9 @@ pub struct Peer {
     pub created_at: Timestamp,
     /// When there was last a connection.
     pub seen_at: Option<Timestamp>,
+    /// When what it had sent became this engine's own. From then on nothing of it is taken.
+    #[serde(default)]
+    pub taken_over_at: Option<Timestamp>,
 }
 
 /// A code that was given out and lets one engine in, once. The code itself is kept nowhere.

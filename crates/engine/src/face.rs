@@ -6,6 +6,7 @@ pub mod calls;
 pub mod diffs;
 pub mod dsources;
 pub mod engine;
+pub mod failover;
 pub mod groups;
 pub mod jobs;
 pub mod masks;

@@ -8,7 +8,7 @@ use crate::space::losses;
 use follower::Follower;
 use offshoot_domain::{Dsource, Timeflow};
 use offshoot_os::spawn_or_run;
-use offshoot_types::{DsourceId, ErrorKind, Failure, TimeflowId};
+use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition, TimeflowId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -65,6 +65,8 @@ impl Following {
             ..dsource.clone()
         };
         let follower = Follower::open(&self.serving, &then)?;
+        // Without this, the commits of its last file are unknown, and times among them would open what was before.
+        follower.log().update_until(LogPosition::END)?;
         ended.insert(timeflow, follower.clone());
         Ok(follower)
     }

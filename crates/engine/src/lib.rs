@@ -46,6 +46,7 @@ pub use face::bookmarks::{BookmarkRequest, Bookmarks};
 pub use face::diffs::{DiffRequest, DiffView, Diffs, StateRequest, StateView};
 pub use face::dsources::{DsourceView, Dsources, FollowState, LinkRequest};
 pub use face::engine::{Engine, EngineView, run_keeper};
+pub use face::failover::FailoverRequest;
 pub use face::groups::{GroupProvisionRequest, GroupView, Groups, VdbGroupView};
 pub use face::jobs::{Jobs, snapshot_taken};
 pub use face::masks::keys::MaskKeyView;

@@ -325,6 +325,12 @@ impl EngineService for LocalEngine {
         self.engine.profiles().run(name)
     }
 
+    fn fail_over(&self, request: api::FailOver) -> Result<JobId, Failure> {
+        let api::FailOver { name: namespace, force, rename } = request;
+        let request = offshoot_engine::FailoverRequest { namespace, force, rename };
+        self.engine.replication().fail_over(&request)
+    }
+
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
         self.engine.masks().check(masks::request(request))
     }

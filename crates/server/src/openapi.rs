@@ -84,6 +84,7 @@ use utoipa::{Modify, OpenApi};
         profiles::show_replication,
         profiles::replication_history,
         profiles::run_replication,
+        profiles::fail_over,
         profiles::pause_replication,
         profiles::resume_replication,
         profiles::delete_replication,

@@ -143,6 +143,7 @@ fn of_replication() -> Router<App> {
     Router::new()
         .route(routes::REPLICATION_ARCHIVES, post(replication::import_archive))
         .route(routes::REPLICATION_ARCHIVE, get(replication::export_archive))
+        .route(routes::FAILOVERS, post(profiles::fail_over))
         .route(routes::PEERS, get(peer::list_peers).post(peer::add_peer))
         .route(routes::PEER_INVITATIONS, post(peer::invite_peer))
         .route(routes::PEER, get(peer::show_peer).delete(peer::remove_peer))

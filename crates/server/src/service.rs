@@ -5,10 +5,10 @@ pub mod replicator;
 use jiff::Timestamp;
 use offshoot_api::{
     ApplyMask, Bisection, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup,
-    Diff, DiscoverMask, Discovery, Dsource, Group, Job, Ledger, LinkDsource, Mask, MaskKey,
-    MaskPreview, MaskReportFormat, MaskReportKey, Policy, PoolStatus, PreviewMask, ProvisionVdb,
-    ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb, RewindVdbGroup,
-    RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
+    Diff, DiscoverMask, Discovery, Dsource, FailOver, Group, Job, Ledger, LinkDsource, Mask,
+    MaskKey, MaskPreview, MaskReportFormat, MaskReportKey, Policy, PoolStatus, PreviewMask,
+    ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
+    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
     SignedMaskReport, Snapshot, StartBisection, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
     VdbLog,
 };
@@ -207,6 +207,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn replicator(&self) -> &dyn Replicator;
     /// Runs a profile.
     fn run_replication(&self, name: &str) -> Result<JobId, Failure>;
+    /// Makes the copies of another engine's dSources this engine's own.
+    fn fail_over(&self, request: FailOver) -> Result<JobId, Failure>;
 
     /// How passwords are sealed.
     fn secrets(&self) -> Result<Secrets, Failure>;

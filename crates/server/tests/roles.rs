@@ -112,6 +112,7 @@ const MAY: &[(&str, &str)] = &[
     ("get mask-discoveries/{id}", "ao"),
     ("post replication/archives", "a"),
     ("get replication/archives/{name}", "a"),
+    ("post replication/failovers", "a"),
     ("get peers", "aou"),
     ("post peers", "a"),
     ("post peer-invitations", "a"),

@@ -1,10 +1,180 @@
 //! What tests of two engines ask and do alike.
 
-use crate::testbed::{PATIENCE, Testbed, wait_until};
-use anyhow::{Result, ensure};
-use offshoot_api::Dsource;
-use offshoot_rig::{Database, Engine};
+use crate::testbed::{PATIENCE, Testbed, binary, wait_until};
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{Dsource, PeerInvitation, Replication, Status, Vdb};
+use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
 use std::time::Duration;
+
+/// An engine with a source, called `west` there, and another one, called `east` here.
+pub struct Two {
+    /// The one that sends.
+    pub here: Testbed,
+    /// The one that is sent to.
+    pub there: Engine,
+    /// Where that is.
+    pub address: String,
+}
+
+fn options(listen: &str) -> EngineOptions {
+    let mut options = EngineOptions::new(binary());
+    options.cache_size = "64MiB".into();
+    options.listen = listen.into();
+    options
+}
+
+impl Two {
+    /// Both run; they do not know each other.
+    ///
+    /// # Errors
+    /// When one does not start.
+    pub fn start() -> Result<Two> {
+        Two::start_with(&[])
+    }
+
+    /// The same with settings of the source.
+    ///
+    /// # Errors
+    /// When one does not start.
+    pub fn start_with(settings: &[(&str, &str)]) -> Result<Two> {
+        let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let settings = settings.collect();
+        let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings };
+        let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
+        let mut there = Engine::prepare(here.scratch.path().join("there"), options("0.0.0.0:0"));
+        there.restart()?;
+        let status: Status = there.ask(["status"])?;
+        let port = status.listen.rsplit_once(':').context("a port")?.1.to_owned();
+        // It is found again after it was killed.
+        there.options.listen = format!("0.0.0.0:{port}");
+        Ok(Two { here, there, address: format!("127.0.0.1:{port}") })
+    }
+
+    /// A code of the one that is sent to.
+    ///
+    /// # Errors
+    /// What it says.
+    pub fn code(&self, arguments: &[&str]) -> Result<PeerInvitation> {
+        self.there.ask([&["peer", "invite"][..], arguments].concat())
+    }
+
+    /// Adds it to the one that sends.
+    ///
+    /// # Errors
+    /// What either says.
+    pub fn add(&self, name: &str, code: &str) -> Result<serde_json::Value, CommandError> {
+        let words = ["peer", "add", name, "--address", &self.address, "--code", code];
+        self.here.engine.command(words)
+    }
+
+    /// Both know each other.
+    ///
+    /// # Errors
+    /// What either says.
+    pub fn know(&self) -> Result<()> {
+        let invitation = self.code(&["--as", "west"])?;
+        self.add("east", &invitation.code)?;
+        Ok(())
+    }
+
+    /// Makes a profile.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn create(&self, name: &str, more: &[&str]) -> Result<Replication> {
+        let words = ["replication", "create", name, "--to", "east"];
+        self.here.engine.ask([&words[..], more].concat())
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Why it failed.
+    ///
+    /// # Panics
+    /// Where it is not shown.
+    pub fn run(&self, name: &str) -> Result<Replication, CommandError> {
+        self.here.engine.command(["replication", "run", name])?;
+        Ok(self.show(name).expect("a profile that has run"))
+    }
+
+    /// How it is.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn show(&self, name: &str) -> Result<Replication> {
+        self.here.engine.ask(["replication", "show", name])
+    }
+
+    /// What is wrong with a profile.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn faults(&self, name: &str) -> Result<Vec<String>> {
+        let status: Status = self.here.engine.ask(["status"])?;
+        let of_it = status.faults.into_iter().filter(|fault| fault.object == name);
+        Ok(of_it.map(|fault| fault.message).collect())
+    }
+
+    /// Commits at the source, and waits until that commit of `shop` opens there. Returns a moment before it.
+    ///
+    /// # Errors
+    /// When it does not in time.
+    pub fn follows(&self) -> Result<String> {
+        let time = received_moment(&self.here)?;
+        wait_until("the commit is there", PATIENCE, || {
+            match self.there.ask::<Dsource, _>(["dsource", "show", "west/shop"]) {
+                Ok(replica) => synced_after(&replica, &time),
+                Err(_) => Ok(false),
+            }
+        })?;
+        Ok(time)
+    }
+
+    /// A VDB of what was sent.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn open_there(&self, name: &str, from: &str, moment: &[&str]) -> Result<Database> {
+        let words = ["vdb", "provision", name, "--from", from];
+        let vdb: Vdb = self.there.ask([&words[..], moment].concat())?;
+        Database::connect(&vdb.uri)
+    }
+
+    /// Stops both, and checks all that is in their pools.
+    ///
+    /// # Errors
+    /// What is found.
+    pub fn check(mut self) -> Result<()> {
+        self.here.check_pool()?;
+        stop_and_check(&mut self.here.engine)?;
+        stop_and_check(&mut self.there)
+    }
+}
+
+/// A table of rows of a kilobyte that hardly compress.
+///
+/// # Errors
+/// The server's.
+pub fn make_noise(database: &Database, table: &str, rows: u32) -> Result<()> {
+    database.execute(&format!(
+        "CREATE TABLE {table} AS SELECT i, (SELECT string_agg(md5(random()::text || i || j), '') \
+         FROM generate_series(1, 30) j) AS t FROM generate_series(1, {rows}) i"
+    ))
+}
+
+/// The time of a moment after all that was written, once the engine has its log.
+///
+/// # Errors
+/// Those of the source and of the engine.
+pub fn received_moment(bed: &Testbed) -> Result<String> {
+    let time = moment(bed)?;
+    let database = bed.source.connect("postgres")?;
+    database.execute("CREATE TABLE IF NOT EXISTS after (at timestamptz)")?;
+    database.execute("INSERT INTO after VALUES (now())")?;
+    wait_synced(bed, &time)?;
+    Ok(time)
+}
 
 /// What the accounts of pgbench hold.
 ///

@@ -2,125 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::Result;
-use offshoot_api::{
-    Dsource, Job, JobAccepted, JobState, PeerInvitation, PeerList, PoolStatus, Replication,
-    ReplicationHistory, Status, Vdb,
-};
+use offshoot_api::{Dsource, Job, JobAccepted, JobState, PeerList, PoolStatus, ReplicationHistory};
 use offshoot_os::process::{Child, Spec, run};
-use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
-use offshoot_testbed::{
-    PATIENCE, Testbed, binary, load, moment, stop_and_check, sums, synced_after, wait_synced,
-    wait_until,
-};
-
-/// An engine with a source, called `west` there, and another one, called `east` here.
-struct Two {
-    here: Testbed,
-    there: Engine,
-    address: String,
-}
-
-fn options(listen: &str) -> EngineOptions {
-    let mut options = EngineOptions::new(binary());
-    options.cache_size = "64MiB".into();
-    options.listen = listen.into();
-    options
-}
-
-impl Two {
-    fn start() -> Result<Two> {
-        let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] };
-        let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
-        let mut there = Engine::prepare(here.scratch.path().join("there"), options("0.0.0.0:0"));
-        there.restart()?;
-        let status: Status = there.ask(["status"])?;
-        let port = status.listen.rsplit_once(':').unwrap().1.to_owned();
-        // It is found again after it was killed.
-        there.options.listen = format!("0.0.0.0:{port}");
-        Ok(Two { here, there, address: format!("127.0.0.1:{port}") })
-    }
-
-    fn code(&self, arguments: &[&str]) -> Result<PeerInvitation> {
-        self.there.ask([&["peer", "invite"][..], arguments].concat())
-    }
-
-    fn add(&self, name: &str, code: &str) -> Result<serde_json::Value, CommandError> {
-        let words = ["peer", "add", name, "--address", &self.address, "--code", code];
-        self.here.engine.command(words)
-    }
-
-    /// Both know each other.
-    fn know(&self) -> Result<()> {
-        let invitation = self.code(&["--as", "west"])?;
-        self.add("east", &invitation.code)?;
-        Ok(())
-    }
-
-    fn create(&self, name: &str, more: &[&str]) -> Result<Replication> {
-        let words = ["replication", "create", name, "--to", "east"];
-        self.here.engine.ask([&words[..], more].concat())
-    }
-
-    fn run(&self, name: &str) -> Result<Replication, CommandError> {
-        self.here.engine.command(["replication", "run", name])?;
-        Ok(self.show(name).unwrap())
-    }
-
-    fn show(&self, name: &str) -> Result<Replication> {
-        self.here.engine.ask(["replication", "show", name])
-    }
-
-    /// What is wrong with a profile.
-    fn faults(&self, name: &str) -> Result<Vec<String>> {
-        let status: Status = self.here.engine.ask(["status"])?;
-        let of_it = status.faults.into_iter().filter(|fault| fault.object == name);
-        Ok(of_it.map(|fault| fault.message).collect())
-    }
-
-    /// Commits at the source, and waits until that commit opens there.
-    fn follows(&self) -> Result<String> {
-        let time = received_moment(&self.here)?;
-        wait_until("the commit is there", PATIENCE, || {
-            let Ok(replica) = self.there.ask::<Dsource, _>(["dsource", "show", "west/shop"]) else {
-                return Ok(false);
-            };
-            synced_after(&replica, &time)
-        })?;
-        Ok(time)
-    }
-
-    fn open_there(&self, name: &str, from: &str, moment: &[&str]) -> Result<Database> {
-        let words = ["vdb", "provision", name, "--from", from];
-        let vdb: Vdb = self.there.ask([&words[..], moment].concat())?;
-        Database::connect(&vdb.uri)
-    }
-
-    /// Stops both, and checks all that is in their pools.
-    fn check(mut self) -> Result<()> {
-        self.here.check_pool()?;
-        stop_and_check(&mut self.here.engine)?;
-        stop_and_check(&mut self.there)
-    }
-}
-
-/// A table of rows of a kilobyte that hardly compress.
-fn make_noise(database: &Database, table: &str, rows: u32) {
-    let made = format!(
-        "CREATE TABLE {table} AS SELECT i, (SELECT string_agg(md5(random()::text || i || j), '') \
-         FROM generate_series(1, 30) j) AS t FROM generate_series(1, {rows}) i"
-    );
-    database.execute(&made).unwrap();
-}
-
-/// The time of a moment after all that was written, once the engine has its log.
-fn received_moment(bed: &Testbed) -> Result<String> {
-    let time = moment(bed)?;
-    let database = bed.source.connect("postgres")?;
-    database.execute("CREATE TABLE IF NOT EXISTS after (at timestamptz)")?;
-    database.execute("INSERT INTO after VALUES (now())")?;
-    wait_synced(bed, &time)?;
-    Ok(time)
-}
+use offshoot_rig::Database;
+use offshoot_testbed::{PATIENCE, Two, load, make_noise, received_moment, sums, wait_until};
 
 #[test]
 fn what_changed_follows_and_any_replicated_commit_opens() {
@@ -285,7 +170,7 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
     let mut two = Two::start().unwrap();
     two.here.link("shop").unwrap();
     let database = two.here.source.connect("postgres").unwrap();
-    make_noise(&database, "noise", 40_000);
+    make_noise(&database, "noise", 40_000).unwrap();
     received_moment(&two.here).unwrap();
     two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
     two.know().unwrap();
@@ -318,7 +203,7 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
     assert!(done.sent_bytes < pool.live_bytes + (32 << 20), "{done:?} {}", pool.live_bytes);
 
     // Something else, and now the sender is killed.
-    make_noise(&database, "more", 30_000);
+    make_noise(&database, "more", 30_000).unwrap();
     let last = received_moment(&two.here).unwrap();
     let run: JobAccepted = two.here.engine.ask(["replication", "run", "slow", "--detach"]).unwrap();
     let job = run.job.to_string();
@@ -342,7 +227,7 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
     assert_eq!(count(&there), count(&database));
 
     // What is here is used while what is new arrives.
-    make_noise(&database, "most", 20_000);
+    make_noise(&database, "most", 20_000).unwrap();
     received_moment(&two.here).unwrap();
     two.create("slower", &["--include", "dsource:shop", "--limit", "2MB/s"]).unwrap();
     let run = two.here.engine.ask(["replication", "run", "slower", "--detach"]).unwrap();

@@ -55,7 +55,8 @@ fn from_stdin() -> Result<String, Failure> {
 }
 
 fn ways(peer: &Peer) -> &'static str {
-    match (peer.address.is_some(), peer.may_send) {
+    match (peer.address.is_some(), peer.may_send && peer.taken_over_at.is_none()) {
+        (false, false) if peer.taken_over_at.is_some() => "taken over",
         (true, true) => "both",
         (true, false) => "is sent to",
         (false, true) => "sends here",
@@ -73,6 +74,7 @@ fn one(peer: &Peer) -> String {
         .add("engine", &peer.engine)
         .add_some("profiles", profiles)
         .add_some("last seen at", peer.last_seen_at)
+        .add_some("taken over at", peer.taken_over_at)
         .add("id", peer.id)
         .add("created at", peer.created_at)
         .text()

@@ -33,13 +33,21 @@ pub fn confirm_with(
     }
     let losses = objects.iter().map(|object| losses(session, object));
     let losses = losses.collect::<Result<String, Failure>>()?;
+    ask(&losses, &format!("{verb} '{name}'"), name)
+}
+
+/// Says something and, on a terminal, asks whether to go on; nobody else is asked. What is refused leaves `name` as it is.
+///
+/// # Errors
+/// `Cancelled` where the user does not mean it.
+pub fn ask(said: &str, question: &str, name: &str) -> Result<(), Failure> {
     let mut stderr = io::stderr();
     // Nothing can be done about a closed stderr.
-    let _ = stderr.write_all(losses.as_bytes());
+    let _ = stderr.write_all(said.as_bytes());
     if !io::stdin().is_terminal() || !stderr.is_terminal() {
         return Ok(());
     }
-    let _ = write!(stderr, "{verb} '{name}'? [y/N] ").and_then(|()| stderr.flush());
+    let _ = write!(stderr, "{question}? [y/N] ").and_then(|()| stderr.flush());
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     if read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {

@@ -95,6 +95,8 @@ pub enum JobKind {
     ReplicationReceive,
     /// Sends to another engine what it lacks.
     ReplicationRun,
+    /// Makes the copies of another engine's objects this engine's own.
+    Failover,
 }
 
 impl JobKind {
@@ -146,6 +148,7 @@ impl JobKind {
             JobKind::ReplicationImport => "replication_import",
             JobKind::ReplicationReceive => "replication_receive",
             JobKind::ReplicationRun => "replication_run",
+            JobKind::Failover => "failover",
         }
     }
 

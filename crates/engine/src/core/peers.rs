@@ -7,7 +7,7 @@ use crate::ground::network::PeerKey;
 use offshoot_catalog::Error;
 use offshoot_domain::{Peer, Secret};
 use offshoot_replication::talk::{Hello, VERSION};
-use offshoot_types::{Failure, PeerId};
+use offshoot_types::{ErrorKind, Failure, PeerId};
 
 /// The name in certificates. Nobody looks at it: peers pin the certificate.
 pub const HOST: &str = "offshoot-peer";
@@ -60,6 +60,24 @@ pub fn hello(core: &Core, join: Option<String>) -> Hello {
 pub fn find(core: &Core, name: &str) -> Result<Peer, Failure> {
     let found = core.catalog.find_named(name)?;
     found.ok_or_else(|| missing("peer", name, "list them: offshoot peer list"))
+}
+
+/// Refuses what a peer sends whose objects have become this engine's own.
+///
+/// # Errors
+/// `Forbidden`.
+pub fn check_not_taken_over(peer: &Peer) -> Result<(), Failure> {
+    let Some(at) = peer.taken_over_at else { return Ok(()) };
+    let name = &peer.name;
+    Err(Failure::new(
+        ErrorKind::Forbidden,
+        format!(
+            "what '{name}' had sent was taken over there at {at:.0}, and goes on there without it"
+        ),
+        format!(
+            "use the other engine; to send to it again all the same: offshoot peer remove {name} there, then a new code"
+        ),
+    ))
 }
 
 /// Remembers that there was a connection just now.

@@ -4,6 +4,7 @@ use crate::core::kind::{PositionWriters, ShownPosition};
 use crate::face::snapshots::{self, SnapshotView};
 use crate::jobs::dsource;
 use crate::jobs::link;
+use crate::jobs::way;
 use crate::parts::Parts;
 use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger::{self, LedgerFigures};
@@ -169,7 +170,7 @@ impl Dsources<'_> {
         password: Option<Secret>,
     ) -> Result<JobId, Failure> {
         let dsource = self.parts.dsource(name)?;
-        dsource::check_follows(&dsource)?;
+        dsource::check_has_source(&dsource)?;
         if source.is_none() && password.is_none() {
             return Err(Failure::new(
                 ErrorKind::InvalidInput,
@@ -180,7 +181,7 @@ impl Dsources<'_> {
         let connector = self.parts.connectors.find(&dsource.connector)?;
         let uri = source.unwrap_or_else(|| dsource.source.clone());
         let to = connector.parse_source(&uri, password)?;
-        dsource::submit_set(self.parts, &dsource, to)
+        way::submit_set(self.parts, &dsource, to)
     }
 
     /// Stops following a source.

@@ -18,6 +18,7 @@ use crate::jobs::bisect;
 use crate::jobs::bookmark;
 use crate::jobs::diff;
 use crate::jobs::dsource;
+use crate::jobs::failover;
 use crate::jobs::group;
 use crate::jobs::link;
 use crate::jobs::mask;
@@ -35,6 +36,7 @@ use crate::jobs::set_vdb;
 use crate::jobs::snapshot;
 use crate::jobs::vdb;
 use crate::jobs::warm;
+use crate::jobs::way;
 use crate::parts::Parts;
 use crate::serving::Serving;
 use crate::serving::owners::Owners;
@@ -190,6 +192,7 @@ fn runner(parts: &Parts, crash_points: Option<Arc<dyn CrashPoints>>) -> Runner<P
 fn workflows() -> Vec<Workflow<Parts>> {
     let mut all = vec![
         diff::workflow(),
+        failover::workflow(),
         link::workflow(),
         point::workflow(),
         reparent::workflow(),
@@ -206,6 +209,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
         scrub::workflow(),
         secrets::workflow(),
         warm::workflow(),
+        way::workflow(),
     ];
     all.extend(dsource::workflows());
     all.extend(snapshot::workflows());

@@ -162,6 +162,7 @@ impl Peers<'_> {
             may_send: false,
             created_at: now,
             seen_at: Some(now),
+            taken_over_at: None,
         };
         let peer = self.parts.catalog.transaction(|tx| merged(tx, fresh))?;
         self.view(peer)
@@ -284,6 +285,7 @@ pub(super) fn admit(
             may_send: true,
             created_at: now,
             seen_at: Some(now),
+            taken_over_at: None,
         };
         Ok(Ok(merged(tx, fresh)?))
     })?
@@ -309,13 +311,15 @@ pub(super) fn sender(parts: &Parts, hello: &Hello, fingerprint: &str) -> Result<
     let all = parts.catalog.all::<Peer>()?;
     let found = all.iter().find(|peer| peer.may_send && peer.fingerprint == fingerprint);
     let found = found.filter(|peer| peer.engine == hello.engine).cloned();
-    found.ok_or_else(|| {
+    let found = found.ok_or_else(|| {
         Failure::new(
             ErrorKind::Forbidden,
             "this engine is no peer there, or not any more",
             "let it in again: offshoot peer invite there, offshoot peer add here",
         )
-    })
+    })?;
+    peers::check_not_taken_over(&found)?;
+    Ok(found)
 }
 
 /// Whether the clocks of two engines are too far apart.

@@ -302,9 +302,8 @@ impl Profiles<'_> {
 
 /// What a profile may be asked to do.
 fn check(request: &ProfileRequest) -> Result<(), Failure> {
-    let refuse = |message: &str, hint: &str| {
-        Err(Failure::new(ErrorKind::InvalidInput, message, hint))
-    };
+    let refuse =
+        |message: &str, hint: &str| Err(Failure::new(ErrorKind::InvalidInput, message, hint));
     if request.continuous && request.every_ms.is_some() {
         let hint = "give it --continuous or --schedule, not both";
         return refuse("what runs always has no schedule", hint);

@@ -41,8 +41,15 @@ fn secret_key(reservation: &str) -> String {
 /// # Errors
 /// The catalog's.
 pub fn release(core: &Core, dsource: &Dsource) -> Result<(), Failure> {
+    release_with(core, dsource, core.catalog.secret(&source_password_key(dsource.id))?)
+}
+
+/// The same with a password that is not the dSource's yet.
+///
+/// # Errors
+/// The catalog's.
+pub fn release_with(core: &Core, dsource: &Dsource, secret: Option<Secret>) -> Result<(), Failure> {
     let Some(reservation) = &dsource.reservation else { return Ok(()) };
-    let secret = core.catalog.secret(&source_password_key(dsource.id))?;
     let left = Left {
         dsource: dsource.name.to_string(),
         connector: dsource.connector.clone(),

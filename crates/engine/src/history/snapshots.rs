@@ -191,6 +191,20 @@ pub fn nearest_to_end(core: &Core, dsource: &Dsource) -> Result<Option<Snapshot>
     Ok(snapshots.into_iter().max_by_key(Snapshot::nearness))
 }
 
+/// The snapshot from which staging can be made anew: the last one that was taken of it and whose log is kept. A recovery point
+/// may be of a server that was stopped, and such a one follows nothing.
+pub fn base_of_staging(core: &Core, dsource: &Dsource) -> Result<Option<Snapshot>, Failure> {
+    let Some(timeflow) = dsource.timeflow else { return Ok(None) };
+    let log = core.catalog.get::<Timeflow>(timeflow)?.log;
+    let Some(begin) = log.last().map(|range| range.from.log) else { return Ok(None) };
+    let mut snapshots = on_log(core, dsource)?;
+    snapshots.retain(|one| {
+        let of_staging = one.kind != SnapshotKind::RecoveryPoint;
+        of_staging && !one.is_failed() && one.replay_from >= begin
+    });
+    Ok(snapshots.into_iter().max_by_key(Snapshot::nearness))
+}
+
 /// The snapshots into which the log can be replayed: those of ended timeflows have none.
 fn on_log(core: &Core, dsource: &Dsource) -> Result<Vec<Snapshot>, Failure> {
     let mut snapshots: Vec<Snapshot> = core.catalog.list_of(dsource.id)?;

@@ -51,7 +51,9 @@ fn tell_lateness(parts: &Parts, profile: &Profile) {
     let name = &profile.name;
     let hint = match profile.paused {
         true => format!("let it run again: offshoot replication resume {name}"),
-        false => format!("see why: offshoot replication show {name}, offshoot replication history {name}"),
+        false => format!(
+            "see why: offshoot replication show {name}, offshoot replication history {name}"
+        ),
     };
     let message = format!("what '{name}' replicates is more than {rpo} behind");
     parts.raise(name, Topic::Behind, &Failure::new(ErrorKind::EngineUnreachable, message, hint));

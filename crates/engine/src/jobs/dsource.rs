@@ -1,4 +1,4 @@
-//! Jobs on dSources that exist: pause, resume, another way to the source, unlink.
+//! Jobs on dSources that exist: pause, resume, unlink.
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::{new_source_password_key, source_password_key};
@@ -7,20 +7,14 @@ use crate::history::groups;
 use crate::jobs::link::forget_history;
 use crate::jobs::{reparent, resync, snapshot};
 use crate::parts::{Context, Parts};
-use offshoot_connector::SourceUri;
 use offshoot_domain::{Dsource, DsourceState, MaskReport, Masking, Replica};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
-use offshoot_workflow::{Key, Submission, Workflow};
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use offshoot_workflow::{Submission, Workflow};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long it may take until it is known whether the log continues.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Key under which a job stores what a check of the source warned of.
-const WARNINGS: Key<Vec<Failure>> = Key::new("warnings");
 
 /// The workflows.
 pub fn workflows() -> Vec<Workflow<Parts>> {
@@ -30,11 +24,6 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .step("start", resume, stop_again)
             .point_of_no_return()
             .step_without_undo("publish", mark_active),
-        Workflow::new(JobKind::DsourceSet)
-            .step("check_source", check_way, forget_way)
-            .point_of_no_return()
-            .step_without_undo("switch", switch)
-            .step_without_undo("follow", follow_again),
         Workflow::new(JobKind::DsourceUnlink)
             .point_of_no_return()
             .step_without_undo("stop", stop)
@@ -53,11 +42,23 @@ fn wrong_state(dsource: &Dsource, hint: &str) -> Failure {
     Failure::new(ErrorKind::WrongState, message, hint)
 }
 
+/// Refuses what only makes sense for a dSource that follows its source, or did.
+///
+/// # Errors
+/// `WrongState` for one without a source of its own, and for one that was taken over and not told the way yet.
+pub fn check_follows(dsource: &Dsource) -> Result<(), Failure> {
+    check_has_source(dsource)?;
+    match &dsource.problem {
+        Some(problem) if dsource.awaits_way() => Err(problem.clone()),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses what only makes sense for a dSource with a source of its own.
 ///
 /// # Errors
 /// `WrongState` for a masked one, and for a copy of another engine's.
-pub fn check_follows(dsource: &Dsource) -> Result<(), Failure> {
+pub fn check_has_source(dsource: &Dsource) -> Result<(), Failure> {
     match dsource.state {
         DsourceState::Masked => Err(wrong_state(
             dsource,
@@ -112,38 +113,6 @@ pub fn submit_sync(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     snapshot::submit_synced(parts, &dsource)
 }
 
-/// Another way to the source of a dSource. Its password is a secret of the catalog until the job ends.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Way {
-    dsource: DsourceId,
-    /// Without a password.
-    source: String,
-}
-
-/// Held while a new password is put where the job finds it.
-static SETTING: Mutex<()> = Mutex::new(());
-
-/// Changes how a source is reached; without a password in `to`, the present one stays.
-pub fn submit_set(parts: &Arc<Parts>, dsource: &Dsource, to: SourceUri) -> Result<JobId, Failure> {
-    let key = new_source_password_key(dsource.id);
-    let input = Way { dsource: dsource.id, source: to.uri };
-    // From here to the job's acceptance nobody else puts a password there; from then on the job
-    // keeps others out.
-    let _alone = SETTING.lock();
-    let runner = parts.runner()?;
-    if runner.is_busy(dsource.id) {
-        let hint = "wait until it has ended: offshoot job list";
-        let message = format!("a job is at work on '{}'", dsource.name);
-        return Err(Failure::new(ErrorKind::Busy, message, hint));
-    }
-    match &to.secret {
-        Some(secret) => parts.catalog.put_secret(&key, secret)?,
-        None => parts.catalog.delete_secret(&key)?,
-    }
-    let submission = Submission::new(JobKind::DsourceSet, &dsource.name, &input);
-    parts.submit(submission.exclusive(dsource.id))
-}
-
 /// Removes a dSource.
 pub fn submit_unlink(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     let dsource = parts.dsource(name)?;
@@ -173,7 +142,7 @@ fn pause(context: &Context) -> Result<(), Failure> {
 }
 
 /// What was received can still be opened; staging is at rest.
-fn start_paused(parts: &Arc<Parts>, dsource: &Dsource) -> Result<(), Failure> {
+pub fn start_paused(parts: &Arc<Parts>, dsource: &Dsource) -> Result<(), Failure> {
     if let Some(staging) = dsource.staging_dataset {
         parts.volumes.unmount(staging)?;
     }
@@ -203,62 +172,6 @@ fn mark_active(context: &Context) -> Result<(), Failure> {
     };
     context.app().catalog.update(id, change)?;
     Ok(())
-}
-
-/// Checks that the new way leads to the same database, as a link does.
-fn check_way(context: &Context) -> Result<(), Failure> {
-    let parts = context.app();
-    let way: Way = context.input()?;
-    let dsource: Dsource = parts.catalog.get(way.dsource)?;
-    let secret = match parts.catalog.secret(&new_source_password_key(way.dsource))? {
-        Some(new) => Some(new),
-        None => parts.catalog.secret(&source_password_key(way.dsource))?,
-    };
-    let uri = SourceUri { uri: way.source, secret };
-    let checked = parts.connectors.find(&dsource.connector)?.source(&uri)?.check()?;
-    if !dsource.identity.is_empty() && dsource.identity != checked.identity {
-        return Err(Failure::new(
-            ErrorKind::SourceRefused,
-            format!(
-                "{} is another database than the one '{}' was copied from",
-                uri.uri, dsource.name
-            ),
-            "link it as a dSource of its own: offshoot dsource link",
-        ));
-    }
-    context.set(WARNINGS, &checked.warnings)
-}
-
-fn forget_way(context: &Context) -> Result<(), Failure> {
-    let way: Way = context.input()?;
-    Ok(context.app().catalog.delete_secret(&new_source_password_key(way.dsource))?)
-}
-
-fn switch(context: &Context) -> Result<(), Failure> {
-    let parts = context.app();
-    let way: Way = context.input()?;
-    parts.stop(way.dsource)?;
-    if let Some(new) = parts.catalog.secret(&new_source_password_key(way.dsource))? {
-        parts.catalog.put_secret(&source_password_key(way.dsource), &new)?;
-    }
-    let warnings: Vec<Failure> = context.need(WARNINGS)?;
-    parts.catalog.update::<Dsource>(way.dsource, |dsource| {
-        (dsource.source, dsource.warnings) = (way.source.clone(), warnings.clone());
-    })?;
-    forget_way(context)
-}
-
-/// Follows the source by the new way if it was followed before.
-fn follow_again(context: &Context) -> Result<(), Failure> {
-    let parts = context.app();
-    let way: Way = context.input()?;
-    parts.stop(way.dsource)?;
-    let dsource: Dsource = parts.catalog.get(way.dsource)?;
-    parts.clear_all(&dsource.name)?;
-    match dsource.state {
-        DsourceState::Active => parts.start(&dsource, true),
-        _ => start_paused(parts, &dsource),
-    }
 }
 
 fn release_log(context: &Context) -> Result<(), Failure> {

@@ -62,7 +62,8 @@ pub struct Input {
 /// Who sends something by a connection.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SentBy {
-    peer: PeerId,
+    /// The peer.
+    pub peer: PeerId,
     digest: String,
 }
 
@@ -114,7 +115,12 @@ fn admit(
 fn submission(kind: JobKind, input: &Input) -> Submission {
     let submission = Submission::new(kind, &input.name, input);
     // What is there is used meanwhile.
-    submission.exclusive(format!("name:{}", input.name)).shared(input.dsource)
+    let submission = submission.exclusive(format!("name:{}", input.name)).shared(input.dsource);
+    // Nobody takes over in the middle of it.
+    match &input.sent {
+        Some(sent) => submission.shared(sent.peer),
+        None => submission,
+    }
 }
 
 /// Whether a job that speaks with the store or with another engine is to go on.
@@ -264,8 +270,8 @@ impl Became {
     }
 }
 
-/// Closes the logs of a replica, which are about to be replaced.
-fn close_logs(parts: &Parts, id: DsourceId) -> Result<(), Failure> {
+/// Closes the logs of a replica, which are about to be replaced, or go on under another name.
+pub fn close_logs(parts: &Parts, id: DsourceId) -> Result<(), Failure> {
     parts.stop(id)?;
     for timeflow in parts.catalog.list_of::<Timeflow>(id)? {
         parts.close_log(timeflow.id);

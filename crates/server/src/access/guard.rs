@@ -516,6 +516,10 @@ impl EngineService for Guard {
         self.began(self.service.run_replication(name)?)
     }
 
+    fn fail_over(&self, request: api::FailOver) -> Result<JobId, Failure> {
+        self.began(self.service.fail_over(request)?)
+    }
+
     fn check_mask(&self, request: api::ApplyMask) -> Result<JobId, Failure> {
         self.began(self.service.check_mask(request)?)
     }

@@ -131,6 +131,7 @@ const TABLE: &[Row] = &[
     (Method::POST, routes::SECRETS_ROTATE, Right::Administer, "secret rotate"),
     (Method::POST, routes::REPLICATION_ARCHIVES, Right::Administer, "replication import"),
     (Method::GET, routes::REPLICATION_ARCHIVE, Right::Administer, "replication export"),
+    (Method::POST, routes::FAILOVERS, Right::Administer, "failover"),
     (Method::GET, routes::PEERS, Right::Survey, "peer list"),
     (Method::POST, routes::PEERS, Right::Administer, "peer add"),
     (Method::POST, routes::PEER_INVITATIONS, Right::Administer, "peer invite"),

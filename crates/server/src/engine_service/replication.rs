@@ -97,6 +97,7 @@ fn peer(view: PeerView) -> api::Peer {
         may_send: peer.may_send,
         created_at: peer.created_at,
         last_seen_at: peer.seen_at,
+        taken_over_at: peer.taken_over_at,
         profiles,
     }
 }

@@ -553,6 +553,11 @@ impl EngineService for StandIn {
         Ok(self.lock().job("replication_run", name, None))
     }
 
+    fn fail_over(&self, request: FailOver) -> Result<JobId, Failure> {
+        self.show_peer(&request.name)?;
+        Ok(self.lock().job("failover", &request.name, None))
+    }
+
     fn apply_mask(&self, request: ApplyMask, _: &str) -> Result<JobId, Failure> {
         let mut state = self.lock();
         let name = request.name.clone().unwrap_or_else(|| format!("{}-masked", request.from));

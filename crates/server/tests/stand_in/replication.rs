@@ -38,6 +38,7 @@ fn peer() -> Peer {
         may_send: false,
         created_at: time(),
         last_seen_at: None,
+        taken_over_at: None,
         profiles: vec![PROFILE.to_owned()],
     }
 }

@@ -320,6 +320,36 @@ pub const IMPORT_AGAIN: Case = Case {
     ..PLAIN
 };
 
+/// It takes over from itself, as it were: the copy gets another name.
+pub const FAILOVER: Case = Case {
+    setup: &["link shop", "rest", "export shop"],
+    before: &["import west", "rest"],
+    action: "failover west shop=ours",
+    after: &["unlink ours"],
+    is_done: |shown| {
+        shown["dsources"]["west/shop"].is_null() && shown["dsources"]["ours"] == "Failed"
+    },
+    works: &["provision probe ours", "same probe", "delete probe"],
+    ..PLAIN
+};
+
+/// What was taken over is told how its source is reached, and goes on from there.
+pub const TAKE_UP: Case = Case {
+    setup: &["link shop", "rest"],
+    before: &[
+        "export shop",
+        "import west",
+        "failover west shop=ours",
+        "provision dev ours",
+        "rest",
+    ],
+    action: "move ours",
+    after: &["delete dev", "unlink ours"],
+    is_done: |shown| shown["dsources"]["ours"] == "Active",
+    works: &["grow", "sync ours", "snapshot ours", "refresh dev", "same dev"],
+    ..PLAIN
+};
+
 pub const RETENTION: Case =
     Case { before: &["keep shop"], action: "retain shop", works: REFRESHED, ..PLAIN };
 
@@ -389,6 +419,8 @@ macro_rules! each_case {
             commit_that_changed_an_answer: BISECT,
             import: IMPORT,
             import_again: IMPORT_AGAIN,
+            failover: FAILOVER,
+            following_after_a_failover: TAKE_UP,
             retention: RETENTION,
             retention_of_a_vdb: RETENTION_OF_VDB,
             reclaim: RECLAIM,

@@ -3,10 +3,11 @@
 
 use super::{Input, SentBy, admit, becomes, discard, go_on, publish, remember, submission};
 use crate::core::job_kind::JobKind;
+use crate::core::peers;
 use crate::parts::{Call, Context, Parts};
 use offshoot_domain::{Dsource, Incoming, Manifest, ObjectName, Peer};
 use offshoot_replication::talk::Sent;
-use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId};
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, PeerId};
 use offshoot_workflow::Workflow;
 use std::sync::Arc;
 
@@ -67,15 +68,14 @@ fn of_name(parts: &Parts, name: &ObjectName) -> Result<Option<Incoming>, Failure
 }
 
 /// The dataset of what comes; made if nothing came before. A crash before it is recorded leaves it to the next start.
-fn begun(parts: &Parts, input: &Input) -> Result<DatasetId, Failure> {
+fn begun(parts: &Parts, input: &Input, peer: PeerId) -> Result<DatasetId, Failure> {
     let there = |one: &Incoming| parts.store.datasets().iter().any(|it| it.id == one.dataset);
     if let Some(incoming) = parts.catalog.find::<Incoming>(input.dsource)?.filter(there) {
         return Ok(incoming.dataset);
     }
-    let sent = input.sent.as_ref().ok_or_else(|| Failure::internal("sent by nobody"))?;
     let dataset = parts.store.begin_intake().map_err(|error| error.failure())?;
     let (id, name) = (input.dsource, input.name.clone());
-    parts.catalog.put(&Incoming { id, name, peer: sent.peer, dataset })?;
+    parts.catalog.put(&Incoming { id, name, peer, dataset })?;
     Ok(dataset)
 }
 
@@ -99,7 +99,12 @@ fn pull(context: &Context) -> Result<(), Failure> {
         let message = "the engine ended while it took this in";
         Failure::new(ErrorKind::Cancelled, message, "what came is kept: the next run goes on")
     })?;
-    let dataset = begun(parts, &input)?;
+    let sent = input.sent.as_ref().ok_or_else(|| Failure::internal("sent by nobody"))?;
+    // It was asked before this job began, and may have changed since. From here on this job keeps it as it is.
+    if let Some(peer) = parts.catalog.find::<Peer>(sent.peer)? {
+        peers::check_not_taken_over(&peer)?;
+    }
+    let dataset = begun(parts, &input, sent.peer)?;
     let intake = parts.store.intake(dataset).map_err(|error| error.failure())?;
     let becomes = becomes(&input.manifest, call.states.len());
     let mut tick = |sent: &Sent| {

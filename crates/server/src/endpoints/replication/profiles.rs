@@ -4,8 +4,8 @@ use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
 use offshoot_api::{
-    CreateReplication, ErrorBody, JobAccepted, Replication, ReplicationHistory, ReplicationList,
-    routes,
+    CreateReplication, ErrorBody, FailOver, JobAccepted, Replication, ReplicationHistory,
+    ReplicationList, routes,
 };
 
 /// Makes a profile.
@@ -82,6 +82,22 @@ pub(crate) async fn replication_history(
 )]
 pub(crate) async fn run_replication(Service(service): Service, Name(name): Name) -> Accepted {
     accept(service, move |service| service.run_replication(&name)).await
+}
+
+/// Makes the copies of another engine's dSources this engine's own: they lose the namespace, and nothing that the other engine
+/// sends is taken any more. Refused while that engine seems to live, unless forced.
+#[utoipa::path(
+    post,
+    path = routes::FAILOVERS,
+    tag = "replication",
+    request_body = FailOver,
+    responses((status = 202, body = JobAccepted, description = "The job that does it"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn fail_over(
+    Service(service): Service,
+    Body(request): Body<FailOver>,
+) -> Accepted {
+    accept(service, move |service| service.fail_over(request)).await
 }
 
 /// Lets it not run by itself any more.

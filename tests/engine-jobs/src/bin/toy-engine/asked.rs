@@ -3,8 +3,8 @@
 use offshoot_catalog::{Job, Subject};
 use offshoot_domain::{Condition, Moment, PolicyChange};
 use offshoot_engine::{
-    BisectRequest, BookmarkRequest, Engine, ExportRequest, GroupProvisionRequest, LinkRequest,
-    MaskRequest, PreviewRequest, ProvisionRequest, VdbChange,
+    BisectRequest, BookmarkRequest, Engine, ExportRequest, FailoverRequest, GroupProvisionRequest,
+    LinkRequest, MaskRequest, PreviewRequest, ProvisionRequest, VdbChange,
 };
 use offshoot_types::{Failure, JobId};
 use serde_json::{Value, json};
@@ -50,6 +50,7 @@ pub fn submit(engine: &Engine, source: &str, words: &[&str]) -> Result<Option<Jo
         ["mask-preview", from] => engine.masks().preview(preview(from))?,
         ["bisect", name, key, value] => bisect(engine, name, key, value)?,
         ["import", namespace] => import(engine, namespace)?,
+        ["failover", namespace, ref renames @ ..] => failover(engine, namespace, renames)?,
         ["reclaim"] => engine.pool().reclaim()?,
         ["rotate"] => engine.secrets().rotate(false)?,
         ["rotate", "forget"] => engine.secrets().rotate(true)?,
@@ -122,6 +123,16 @@ pub fn export(engine: &Engine, name: &str) -> Result<Value, Failure> {
 fn import(engine: &Engine, namespace: &str) -> Result<JobId, Failure> {
     let file = File::open(archive(engine)).map_err(|e| Failure::internal(e.to_string()))?;
     engine.replication().import(Box::new(file), namespace)
+}
+
+/// Takes over; each further word is `NAME=NEW`.
+fn failover(engine: &Engine, namespace: &str, renames: &[&str]) -> Result<JobId, Failure> {
+    let pair = |text: &&str| text.split_once('=').map(|(one, to)| (one.to_owned(), to.to_owned()));
+    engine.replication().fail_over(&FailoverRequest {
+        namespace: namespace.to_owned(),
+        force: false,
+        rename: renames.iter().filter_map(pair).collect(),
+    })
 }
 
 /// All values of the source are masked; nothing else begins so.

@@ -1,0 +1,36 @@
+//! `offshoot failover`
+
+use super::JobArgs;
+use clap::Args;
+
+/// Go on without another engine: its copies become dSources of this engine
+///
+/// For the engine that is sent to, when the one that sends is lost. dSources that are NAMESPACE/NAME become NAME, with their
+/// histories, VDBs and bookmarks; nothing that the other engine sends is taken any more. Passwords do not travel: 'offshoot
+/// dsource set NAME --password-file FILE' then says how the source is reached, and the dSource goes on where its history ends, if the
+/// source still has the log. VDBs are made again from the copies of VDBs, which stay NAMESPACE/NAME.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot failover west\n  \
+                        offshoot failover west --force --rename shop=shop-west\n  \
+                        offshoot dsource set shop --password-file production.password")]
+pub struct FailoverArgs {
+    /// The name of the other engine, as its copies show it: NAMESPACE/NAME
+    pub namespace: String,
+    /// Do it although the other engine was heard a moment ago, or answers
+    #[arg(long)]
+    pub force: bool,
+    /// Give a dSource another name than it has there; may be given several times
+    #[arg(long, value_name = "NAME=NEW", value_parser = rename)]
+    pub rename: Vec<(String, String)>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+fn rename(text: &str) -> Result<(String, String), String> {
+    let (name, new) =
+        text.split_once('=').ok_or_else(|| "write it as shop=shop-west".to_owned())?;
+    Ok((name.trim().to_owned(), new.trim().to_owned()))
+}

@@ -1,0 +1,256 @@
+//! Failover: the copies of another engine's dSources become this engine's own.
+//!
+//! ```text
+//!  check ─┤ publish ──────────▶ open
+//!         │ one transaction:    logs under the new names,
+//!         │ names, states,      faults that say what to do next,
+//!         │ the peer's end      what had come in part goes
+//! ```
+//! Passwords do not travel, so a dSource is [`Failed`](DsourceState::Failed) then, with a problem that says how it follows its
+//! source again: `dsource set` gives it what a replica lacks ([`way`](crate::jobs::way)).
+//!
+//! # Invariants
+//! 1. All of a namespace is taken over, or nothing; the transaction that does it also ends what the peer may send.
+//! 2. Nothing of a peer that was taken over is taken in: a job that takes in shares the peer, and looks.
+
+use crate::core::job_kind::JobKind;
+use crate::core::topic::Topic;
+use crate::history::names;
+use crate::jobs::replica::{self, pull};
+use crate::parts::{Context, Parts};
+use jiff::Timestamp;
+use offshoot_catalog::{Error, Job, Transaction};
+use offshoot_domain::{Dsource, DsourceState, Incoming, ObjectName, Owner, Peer, Replica, Vdb};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, PeerId};
+use offshoot_workflow::{Submission, Workflow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a job may take to end that takes in what the peer sends, once it is cancelled.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What to take over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Input {
+    /// The namespace.
+    pub namespace: ObjectName,
+    /// The peer of that name.
+    pub peer: Option<PeerId>,
+    /// The dSources of the namespace, but for those of VDBs.
+    pub dsources: Vec<Taken>,
+}
+
+/// A dSource that is taken over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Taken {
+    /// The dSource.
+    pub id: DsourceId,
+    /// Its name so far.
+    pub from: ObjectName,
+    /// Its name from then on.
+    pub to: ObjectName,
+}
+
+/// The workflow.
+pub fn workflow() -> Workflow<Parts> {
+    Workflow::new(JobKind::Failover)
+        .step_without_undo("check", check)
+        .point_of_no_return()
+        .step_without_undo("publish", publish)
+        .step_without_undo("open", open)
+}
+
+/// Starts the job. What is being taken in from the peer is given up.
+///
+/// # Errors
+/// `AlreadyExists` for a name, `Busy` for a dSource that others use.
+pub fn submit(parts: &Arc<Parts>, input: &Input) -> Result<JobId, Failure> {
+    check_names(parts, input)?;
+    let mut submission = Submission::new(JobKind::Failover, &input.namespace, input)
+        .exclusive(format!("namespace:{}", input.namespace));
+    if let Some(peer) = input.peer {
+        submission = submission.exclusive(peer);
+    }
+    for one in &input.dsources {
+        let names = [&one.from, &one.to].map(|name| format!("name:{name}"));
+        submission = names.into_iter().fold(submission, Submission::exclusive).exclusive(one.id);
+    }
+    let deadline = parts.clock.elapsed() + ENDS_WITHIN;
+    loop {
+        let ended = end_intakes(parts, input.peer)?;
+        let busy = match parts.submit(submission.clone()) {
+            Err(busy) if busy.code == ErrorKind::Busy => busy,
+            other => return other,
+        };
+        // The peer calls again as soon as one has ended.
+        if !(ended || end_intakes(parts, input.peer)?) || parts.clock.elapsed() > deadline {
+            return Err(busy);
+        }
+        parts.clock.sleep(PAUSE);
+    }
+}
+
+/// Cancels the jobs that take in what a peer sends; whether there are any.
+fn end_intakes(parts: &Parts, peer: Option<PeerId>) -> Result<bool, Failure> {
+    let intakes = peer.map(|peer| intakes(parts, peer)).transpose()?.unwrap_or_default();
+    for intake in &intakes {
+        // One that can no longer be cancelled is about to end.
+        let _ = parts.runner()?.cancel(*intake);
+    }
+    Ok(!intakes.is_empty())
+}
+
+/// The jobs that take in what a peer sends now.
+pub fn intakes(parts: &Parts, peer: PeerId) -> Result<Vec<JobId>, Failure> {
+    let of_peer = |job: &Job| {
+        let input = serde_json::from_value::<replica::Input>(job.input.clone());
+        let sent = input.ok().and_then(|input| input.sent);
+        JobKind::ReplicationReceive.is_of(job) && sent.is_some_and(|sent| sent.peer == peer)
+    };
+    let jobs = parts.catalog.unsettled_jobs()?;
+    Ok(jobs.iter().filter(|job| of_peer(job)).map(|job| job.id).collect())
+}
+
+/// Refuses names that others have, and names that two would get.
+fn check_names(parts: &Parts, input: &Input) -> Result<(), Failure> {
+    for (at, one) in input.dsources.iter().enumerate() {
+        let twice = input.dsources.iter().take(at).any(|other| other.to == one.to);
+        let checked = match twice {
+            true => Err(format!("two of them would be '{}'", one.to)),
+            false => names::check_free(parts, &one.to).map_err(|taken| taken.message),
+        };
+        checked.map_err(|why| {
+            let hint = format!("give it another one: --rename {}=NAME", base(&one.from));
+            let message = format!("'{}' cannot be taken over by that name: {why}", one.from);
+            Failure::new(ErrorKind::AlreadyExists, message, hint)
+        })?;
+    }
+    Ok(())
+}
+
+/// A name without its namespace.
+pub fn base(name: &ObjectName) -> &str {
+    name.split_once('/').map_or(name.as_str(), |(_, base)| base)
+}
+
+/// The copies that are in a namespace, with where they come from.
+pub fn copies(parts: &Parts, namespace: &ObjectName) -> Result<Vec<(Dsource, Replica)>, Failure> {
+    let mut copies = Vec::new();
+    for dsource in parts.catalog.list::<Dsource>()? {
+        let within = dsource.name.namespace() == Some(namespace.as_str());
+        if within && let Some(replica) = parts.catalog.find::<Replica>(dsource.id)? {
+            copies.push((dsource, replica));
+        }
+    }
+    copies.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+    Ok(copies)
+}
+
+/// Looks again, now that nobody else changes anything of it.
+fn check(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    check_names(parts, &input)?;
+    let present = copies(parts, &input.namespace)?;
+    let present = present.iter().filter(|(_, replica)| matches!(replica.origin, Owner::Dsource(_)));
+    let now: Vec<DsourceId> = present.map(|(dsource, _)| dsource.id).collect();
+    let asked: Vec<DsourceId> = input.dsources.iter().map(|one| one.id).collect();
+    if now == asked {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::WrongState,
+        format!("what is there of '{}' has just changed", input.namespace),
+        "try again",
+    ))
+}
+
+fn publish(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    // They know themselves by their names.
+    for one in &input.dsources {
+        replica::close_logs(parts, one.id)?;
+    }
+    let now = parts.now();
+    Ok(parts.catalog.transaction(|tx| take_over(tx, &input, now))?)
+}
+
+fn take_over(tx: &Transaction<'_>, input: &Input, now: Timestamp) -> Result<(), Error> {
+    for one in &input.dsources {
+        // None: it was done before.
+        let Some(replica) = tx.find::<Replica>(one.id)? else { continue };
+        let mut dsource: Dsource = tx.get(one.id)?;
+        (dsource.state, dsource.problem) = match dsource.log_dataset {
+            None if replica.masked => (DsourceState::Masked, None),
+            _ => (DsourceState::Failed, Some(problem(&input.namespace, &one.to))),
+        };
+        dsource.name = one.to.clone();
+        tx.put(&dsource)?;
+        tx.delete::<Replica>(one.id)?;
+        for mut vdb in tx.list_of::<Vdb>(one.id)? {
+            vdb.parent.name = one.to.clone();
+            tx.put(&vdb)?;
+        }
+    }
+    // It may have been removed since.
+    if let Some(mut peer) = input.peer.map(|peer| tx.find::<Peer>(peer)).transpose()?.flatten() {
+        peer.taken_over_at.get_or_insert(now);
+        tx.put(&peer)?;
+    }
+    Ok(())
+}
+
+/// Why one that was taken over does not follow its source.
+fn problem(namespace: &ObjectName, name: &ObjectName) -> Failure {
+    Failure::new(
+        ErrorKind::WrongState,
+        format!(
+            "'{name}' was taken over from '{namespace}', and passwords do not travel: it does not follow its source yet"
+        ),
+        format!(
+            "offshoot dsource set {name} --password-file FILE (with --source URI if it is reached by another way from here)"
+        ),
+    )
+}
+
+fn open(context: &Context) -> Result<(), Failure> {
+    let (parts, input): (_, Input) = (context.app(), context.input()?);
+    for one in &input.dsources {
+        parts.clear_all(&one.from)?;
+        // It may have been removed since.
+        let Some(dsource) = parts.catalog.find::<Dsource>(one.id)? else { continue };
+        if dsource.log_dataset.is_some() && parts.follower(one.id).is_none() {
+            parts.start(&dsource, false)?;
+        }
+        if let Some(problem) = &dsource.problem {
+            parts.raise(&dsource.name, Topic::Source, problem);
+        }
+        context.note(said(one, &dsource))?;
+    }
+    for incoming in parts.catalog.list::<Incoming>()? {
+        if Some(incoming.peer) == input.peer {
+            context.note(format!("'{}' had come in part only, and is gone", incoming.name))?;
+            pull::give_up(parts, incoming.id)?;
+        }
+    }
+    for (dsource, replica) in copies(parts, &input.namespace)? {
+        if matches!(replica.origin, Owner::Vdb(_)) {
+            let (name, base) = (&dsource.name, base(&dsource.name));
+            context.note(format!(
+                "'{name}' is the last state of the VDB '{base}': offshoot vdb provision {base} --from {name}"
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn said(one: &Taken, dsource: &Dsource) -> String {
+    let end = dsource.synced_to.map(|end| format!(" up to {:.0}", end.time)).unwrap_or_default();
+    let next = match &dsource.problem {
+        Some(problem) => format!("to have it follow its source: {}", problem.hint),
+        None => "it follows nothing; mask again to renew it".to_owned(),
+    };
+    format!("'{}' is '{}' now, with its history{end}; {next}", one.from, one.to)
+}

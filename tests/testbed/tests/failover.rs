@@ -1,0 +1,258 @@
+//! An engine is lost, and the one that it has sent to goes on: with its dSources, their histories, and production.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{
+    Dsource, DsourceList, DsourceState, Job, JobAccepted, Peer, Status, TimeflowList, Vdb,
+};
+use offshoot_rig::{CommandError, Database};
+use offshoot_testbed::{PATIENCE, Two, load, make_noise, received_moment, sums, wait_until};
+use std::path::PathBuf;
+
+/// A file with the password of the role that links.
+fn password(two: &Two, password: &str) -> PathBuf {
+    let file = two.here.scratch.path().join("password");
+    std::fs::write(&file, password).unwrap();
+    file
+}
+
+fn dsource(two: &Two, name: &str) -> Dsource {
+    two.there.ask(["dsource", "show", name]).unwrap()
+}
+
+fn fail_over(two: &Two, more: &[&str]) -> Result<Job, CommandError> {
+    let done = two.there.command([&["failover", "west"][..], more].concat())?;
+    Ok(serde_json::from_value(done).expect("a job"))
+}
+
+/// Says how the source is reached; the notes of the job.
+fn set_way(two: &Two) -> Result<Vec<String>> {
+    let file = password(two, two.here.source.link_password());
+    let file = file.to_str().context("a path")?;
+    let words = ["dsource", "set", "shop", "--password-file", file, "--detach"];
+    let begun: JobAccepted = two.there.ask(words)?;
+    let job: Job = two.there.ask(["job", "watch", &begun.job.to_string()])?;
+    ensure!(job.error.is_none(), "{job:?}");
+    Ok(job.notes)
+}
+
+fn names(two: &Two) -> Vec<String> {
+    let list: DsourceList = two.there.ask(["dsource", "list"]).unwrap();
+    list.dsources.into_iter().map(|one| one.name).collect()
+}
+
+/// Faults of an object on the engine that took over.
+fn faults(two: &Two, object: &str) -> Vec<String> {
+    let status: Status = two.there.ask(["status"]).unwrap();
+    let of_it = status.faults.into_iter().filter(|fault| fault.object == object);
+    of_it.map(|fault| fault.hint).collect()
+}
+
+/// `shop` and the VDB `dev` were sent; a moment of `shop`, and what it holds.
+fn sent(two: &Two) -> (String, String) {
+    two.here.link("shop").unwrap();
+    load(&two.here).unwrap();
+    let moment = received_moment(&two.here).unwrap();
+    let then = two.here.provision("then", "shop", &["--at", &moment]).unwrap();
+    let then = sums(&Database::connect(&then.uri).unwrap()).unwrap();
+    two.here.engine.command(["vdb", "delete", "then"]).unwrap();
+    load(&two.here).unwrap();
+    two.here.provision("dev", "shop", &[]).unwrap();
+    two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
+    two.here.wait_ready(&two.here.snapshot("dev").unwrap()).unwrap();
+    two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
+    two.know().unwrap();
+    two.create("nightly", &["--include", "all"]).unwrap();
+    two.run("nightly").unwrap();
+    (moment, then)
+}
+
+/// What is refused before anything has changed.
+fn is_asked_for_with_care(two: &Two) {
+    let unknown = two.there.command(["failover", "east"]).unwrap_err();
+    assert_eq!(unknown.code, "not_found", "{unknown:?}");
+    let alive = fail_over(two, &[]).unwrap_err();
+    assert_eq!(alive.code, "wrong_state", "{alive:?}");
+    assert!(alive.hint.contains("--force"), "{alive:?}");
+    two.there.command(["vdb", "provision", "shop", "--from", "west/shop"]).unwrap();
+    let taken = fail_over(two, &["--force"]).unwrap_err();
+    assert_eq!(taken.code, "already_exists", "{taken:?}");
+    assert!(taken.message.contains("'shop'") && taken.hint.contains("--rename shop="), "{taken:?}");
+    let wrong = fail_over(two, &["--force", "--rename", "other=mine"]).unwrap_err();
+    assert_eq!(wrong.code, "not_found", "{wrong:?}");
+    assert_eq!(dsource(two, "west/shop").state, DsourceState::Replica);
+    two.there.command(["vdb", "delete", "shop"]).unwrap();
+}
+
+/// It is its own, with its history, and says what it lacks.
+fn waits_for_its_way(two: &Two, (moment, then): &(String, String)) {
+    assert_eq!(names(two), ["shop", "west/dev"]);
+    let shop = dsource(two, "shop");
+    assert_eq!(shop.state, DsourceState::Failed, "{shop:?}");
+    let wanted = "dsource set shop --password-file";
+    assert!(shop.error.as_ref().is_some_and(|error| error.hint.contains(wanted)), "{shop:?}");
+    assert!(faults(two, "shop").iter().any(|hint| hint.contains(wanted)));
+    for words in
+        [["dsource", "resume", "shop"], ["dsource", "sync", "shop"], ["snapshot", "take", "shop"]]
+    {
+        let refused = two.there.command(words).unwrap_err();
+        assert_eq!(refused.code, "wrong_state", "{refused:?}");
+        assert!(refused.hint.contains(wanted), "{refused:?}");
+    }
+    assert_eq!(sums(&two.open_there("then", "shop", &["--at", moment]).unwrap()).unwrap(), *then);
+    let copy = two.open_there("dev", "west/dev", &[]).unwrap();
+    assert_eq!(copy.number("SELECT n FROM mine").unwrap(), 7);
+}
+
+#[test]
+fn what_was_taken_over_goes_on_with_production() {
+    let mut two = Two::start().unwrap();
+    let before = sent(&two);
+    two.there.command(["vdb", "provision", "child", "--from", "west/shop"]).unwrap();
+    is_asked_for_with_care(&two);
+
+    // The host of the first engine is lost, and production goes on without it.
+    two.here.engine.kill().unwrap();
+    load(&two.here).unwrap();
+    let done = fail_over(&two, &["--force"]).unwrap();
+    assert!(done.notes.iter().any(|note| note.contains("'west/shop' is 'shop' now")), "{done:?}");
+    assert!(
+        done.notes.iter().any(|note| note.contains("provision dev --from west/dev")),
+        "{done:?}"
+    );
+    let twice = fail_over(&two, &["--force"]).unwrap_err();
+    assert_eq!(twice.code, "wrong_state", "{twice:?}");
+    assert!(twice.message.contains("already"), "{twice:?}");
+    let child: Vdb = two.there.ask(["vdb", "show", "child"]).unwrap();
+    assert_eq!(child.parent, "shop");
+    two.there.command(["vdb", "refresh", "child", "--latest"]).unwrap();
+    two.there.kill_and_restart().unwrap();
+    waits_for_its_way(&two, &before);
+
+    let slots = two.here.source_slots().unwrap();
+    let wrong = password(&two, "wrong");
+    let wrong = ["dsource", "set", "shop", "--password-file", wrong.to_str().unwrap()];
+    two.there.command(wrong).unwrap_err();
+    assert_eq!(dsource(&two, "shop").state, DsourceState::Failed);
+    assert_eq!(two.here.source_slots().unwrap(), slots);
+    let notes = set_way(&two).unwrap();
+    assert!(notes.iter().any(|note| note.contains("goes on where its history ends")), "{notes:?}");
+    assert_eq!(two.here.source_slots().unwrap(), slots + 1);
+    goes_on(&two, &before);
+    two.there.kill_and_restart().unwrap();
+    goes_on(&two, &before);
+
+    // The first engine comes back.
+    two.here.engine.restart().unwrap();
+    let fenced = two.run("nightly").unwrap_err();
+    assert_eq!(fenced.code, "forbidden", "{fenced:?}");
+    assert!(fenced.message.contains("taken over"), "{fenced:?}");
+    let status: Status = two.here.engine.ask(["status"]).unwrap();
+    let told = |fault: &offshoot_api::Fault| {
+        fault.object == "nightly" && fault.message.contains("taken over")
+    };
+    assert!(status.faults.iter().any(told), "{:?}", status.faults);
+    assert_eq!(names(&two), ["shop", "west/dev"]);
+    let west: Peer = two.there.ask(["peer", "show", "west"]).unwrap();
+    assert!(west.taken_over_at.is_some(), "{west:?}");
+    two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
+    two.check().unwrap();
+}
+
+/// What production commits now is there, and so is what was sent.
+fn goes_on(two: &Two, (moment, then): &(String, String)) {
+    load(&two.here).unwrap();
+    two.there.command(["dsource", "sync", "shop"]).unwrap();
+    let shop = dsource(two, "shop");
+    assert!(shop.state == DsourceState::Active && shop.error.is_none(), "{shop:?}");
+    wait_until("no fault is left", PATIENCE, || Ok(faults(two, "shop").is_empty())).unwrap();
+    let taken: offshoot_api::Snapshot = two.there.ask(["snapshot", "take", "shop"]).unwrap();
+    let taken = taken.id.to_string();
+    let production = sums(&two.here.source.connect("postgres").unwrap()).unwrap();
+    let probe = |moment: &[&str]| -> Result<String> {
+        let found = sums(&two.open_there("probe", "shop", moment)?)?;
+        two.there.command(["vdb", "delete", "probe"])?;
+        Ok(found)
+    };
+    assert_eq!(probe(&["--latest"]).unwrap(), production);
+    assert_eq!(probe(&["--snapshot", &taken]).unwrap(), production);
+    assert_eq!(probe(&["--at", moment]).unwrap(), *then);
+}
+
+#[test]
+fn a_gap_is_named_and_a_new_copy_goes_on() {
+    let mut two = Two::start_with(&[("wal_keep_size", "0")]).unwrap();
+    let (moment, then) = sent(&two);
+    two.here.engine.kill().unwrap();
+    // Nothing keeps production's log any more.
+    let source = two.here.source.connect("postgres").unwrap();
+    wait_until("the slot is dropped", PATIENCE, || {
+        let free = "FROM pg_replication_slots WHERE NOT active";
+        source.execute(&format!("SELECT pg_drop_replication_slot(slot_name) {free}"))?;
+        Ok(two.here.source_slots()? == 0)
+    })
+    .unwrap();
+    let oldest = "SELECT min(name) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'";
+    let before = source.text("SELECT pg_walfile_name(pg_current_wal_lsn())").unwrap();
+    wait_until("production gives its log up", PATIENCE, || {
+        make_noise(&source, "filler", 2000)?;
+        source.execute("DROP TABLE filler")?;
+        source.execute("SELECT pg_switch_wal()")?;
+        source.execute("CHECKPOINT")?;
+        Ok(source.text(oldest)? > before)
+    })
+    .unwrap();
+    fail_over(&two, &["--force"]).unwrap();
+    let notes = set_way(&two).unwrap();
+    assert!(
+        notes.iter().any(|note| note.contains("cannot go on where its history ends")),
+        "{notes:?}"
+    );
+    let shop = dsource(&two, "shop");
+    let error = shop.error.as_ref().unwrap();
+    assert!(shop.state == DsourceState::Failed && error.hint.contains("dsource sync"), "{shop:?}");
+    two.there.command(["dsource", "sync", "shop"]).unwrap();
+    goes_on(&two, &(moment, then));
+    let history: TimeflowList = two.there.ask(["timeflow", "show", "shop"]).unwrap();
+    assert!(history.timeflows.iter().any(|one| !one.gaps.is_empty()), "{history:?}");
+    stop_without_sender(two);
+}
+
+/// Stops the one that is left, and checks its pool.
+fn stop_without_sender(mut two: Two) {
+    offshoot_testbed::stop_and_check(&mut two.there).unwrap();
+}
+
+#[test]
+fn what_is_on_its_way_is_given_up() {
+    let two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    two.know().unwrap();
+    two.create("slow", &["--include", "all", "--limit", "2MB/s"]).unwrap();
+    two.run("slow").unwrap();
+    make_noise(&two.here.source.connect("postgres").unwrap(), "noise", 40_000).unwrap();
+    received_moment(&two.here).unwrap();
+    two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
+    let run: JobAccepted = two.here.engine.ask(["replication", "run", "slow", "--detach"]).unwrap();
+    let run = run.job.to_string();
+    wait_until("it is in the middle", PATIENCE, || {
+        let job: Job = two.here.engine.ask(["job", "show", &run])?;
+        ensure!(!job.state.is_final(), "it ended too early: {job:?}");
+        Ok(job.progress.done > 2 << 20)
+    })
+    .unwrap();
+    let done = fail_over(&two, &["--force", "--rename", "shop=ours"]).unwrap();
+    assert!(done.notes.iter().any(|note| note.contains("in part only")), "{done:?}");
+    wait_until("the run ends", PATIENCE, || {
+        let job: Job = two.here.engine.ask(["job", "show", &run])?;
+        Ok(job.state.is_final())
+    })
+    .unwrap();
+    let error = two.show("slow").unwrap().error.unwrap();
+    assert!(error.message.contains("taken over"), "{error:?}");
+    assert_eq!(names(&two), ["ours"]);
+    let vdb: Vdb = two.there.ask(["vdb", "provision", "dev", "--from", "ours"]).unwrap();
+    Database::connect(&vdb.uri).unwrap().number("SELECT count(*) FROM pgbench_accounts").unwrap();
+    two.here.engine.command(["replication", "delete", "slow"]).unwrap();
+    two.check().unwrap();
+}
