@@ -154,8 +154,9 @@ with_needs() { # a filter of the tests that need something, without those this m
 
 export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 RUST_LIB_BACKTRACE=0 CARGO_TERM_COLOR=never
 export OFFSHOOT_BIN=$target/debug/offshoot
-# What is built once and thrown away needs no records for the next build.
-[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
+# What is built once and thrown away needs no records for the next build nor for debuggers, and as few pieces as processors:
+# a quarter of the compiler's time.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_DEV_CODEGEN_UNITS=4
 PATH=$PATH:$(timeout --kill-after=5 2000 scripts/test-tools.sh) || exit 1
 
 wanted fmt && phase fmt 60 cargo fmt --all -- --check
