@@ -1,9 +1,9 @@
 //! A step's view of its job.
 
-use crate::jobs::{Shared, Table};
 use crate::key::Key;
-use crate::live::{Live, cancelled};
+use crate::live::{Begun, Live, cancelled};
 use crate::lock::Lock;
+use crate::table::{Ground, Table};
 use offshoot_os::Clock;
 use offshoot_types::{Failure, JobId};
 use serde::{Serialize, de::DeserializeOwned};
@@ -17,7 +17,7 @@ const SHARED_PAUSE: Duration = Duration::from_millis(200);
 
 /// A step's view of its job and of the application.
 pub struct StepContext<C> {
-    pub(crate) shared: Arc<Shared<C>>,
+    pub(crate) ground: Arc<Ground>,
     pub(crate) app: Arc<C>,
     pub(crate) live: Arc<Live>,
     pub(crate) undoing: bool,
@@ -39,7 +39,7 @@ impl<C> StepContext<C> {
 
     /// The clock of the runner.
     pub fn clock(&self) -> &dyn Clock {
-        &*self.shared.clock
+        &*self.ground.clock
     }
 
     /// The job.
@@ -69,7 +69,7 @@ impl<C> StepContext<C> {
         let input = serde_json::to_value(input)
             .map_err(|error| Failure::internal(format!("{}: {error}", self.job_id())))?;
         Ok(StepContext {
-            shared: self.shared.clone(),
+            ground: self.ground.clone(),
             app: self.app.clone(),
             live: self.live.clone(),
             undoing: self.undoing,
@@ -112,7 +112,7 @@ impl<C> StepContext<C> {
             .map_err(|error| Failure::internal(format!("{}: '{key}': {error}", self.job_id())))?;
         let mut job = self.live.job.lock();
         job.bag.insert(self.place(key.name()), value);
-        Ok(self.shared.catalog.save_job(&job)?)
+        Ok(self.ground.catalog.save_job(&job)?)
     }
 
     /// Reports the job's progress (`total` 0: unknown). In memory only, so call it as often as you
@@ -135,7 +135,7 @@ impl<C> StepContext<C> {
         if !job.notes.contains(&text) {
             job.notes.push(text);
         }
-        Ok(self.shared.catalog.save_job(&job)?)
+        Ok(self.ground.catalog.save_job(&job)?)
     }
 
     /// Whether the engine began the job on its own: nobody waits for it.
@@ -164,9 +164,9 @@ impl<C> StepContext<C> {
     /// [`Cancelled`](offshoot_types::ErrorKind::Cancelled).
     pub fn have_alone(&self, key: impl fmt::Display, polite: Duration) -> Result<(), Failure> {
         let alone = [Lock::exclusive(key)];
-        let clock = &self.shared.clock;
+        let clock = &self.ground.clock;
         let (until, mut insists) = (clock.elapsed() + polite, false);
-        let mut table = self.shared.table.lock();
+        let mut table = self.ground.table.lock();
         loop {
             let shared = table.locks.conflict(&alone, |job| !self.waits_for(&table, job)).is_some();
             if !insists && (!shared || clock.elapsed() >= until) {
@@ -177,15 +177,15 @@ impl<C> StepContext<C> {
                 return Ok(());
             }
             self.check_cancelled()?;
-            self.shared.left.wait_for(&mut table, SHARED_PAUSE);
+            self.ground.left.wait_for(&mut table, SHARED_PAUSE);
         }
     }
 
     /// Whether another job can end while this one waits: of those that an earlier process left, one runs after the other.
     fn waits_for(&self, table: &Table, other: JobId) -> bool {
-        let resumed = |live: &Live| live.resumed && !self.shared.goes_on(&live.job.lock());
-        let queued = self.live.resumed && table.live.get(&other).is_some_and(|live| resumed(live));
-        other != self.live.id && !queued
+        let in_turn = |live: &Live| live.begun == Begun::BeforeInTurn;
+        let behind = in_turn(&self.live) && table.live.get(&other).is_some_and(|it| in_turn(it));
+        other != self.live.id && !behind
     }
 
     fn decode<T: DeserializeOwned>(&self, what: &str, value: Value) -> Result<T, Failure> {

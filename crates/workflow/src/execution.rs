@@ -3,7 +3,7 @@
 use crate::context::StepContext;
 use crate::crash_point::CrashPoint;
 use crate::jobs::Shared;
-use crate::live::{Live, cancelled, first_open};
+use crate::live::{Begun, Live, cancelled, first_open};
 use crate::workflow::{Step, Workflow};
 use offshoot_catalog::{Job, JobState, StepState};
 use offshoot_types::{ErrorKind, Failure};
@@ -84,7 +84,7 @@ impl<'a, C> Execution<'a, C> {
         let job = self.live.job.lock();
         let step = job.steps.get(first_open(&job))?;
         let forward = self.workflow.only_forward(first_open(&job)) || self.is_left(&job);
-        if !self.live.resumed || forward {
+        if self.live.begun == Begun::Here || forward {
             return None;
         }
         let message = format!("the engine stopped while {} was at step '{}'", job.id, step.name);
@@ -168,8 +168,8 @@ impl<'a, C> Execution<'a, C> {
             false => (step.run, CrashPoint::Before, CrashPoint::After),
             true => (step.undo, CrashPoint::BeforeUndo, CrashPoint::AfterUndo),
         };
-        let (shared, app, live) = (self.shared.clone(), self.app.clone(), self.live.clone());
-        let context = StepContext { shared, app, live, undoing, part: None };
+        let (ground, app, live) = (self.shared.ground.clone(), self.app.clone(), self.live.clone());
+        let context = StepContext { ground, app, live, undoing, part: None };
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
             // A defect in a step must undo the job, not end the thread and leave the object locked.

@@ -1,45 +1,26 @@
-//! The jobs of this process, and what their runner and their steps share.
+//! What a runner and the courses of its jobs share.
 
 use crate::crash_point::CrashPoints;
 use crate::live::{Live, first_open};
-use crate::lock::{Lock, LockTable};
+use crate::table::Ground;
 use crate::workflow::Workflow;
 use jiff::Timestamp;
-use offshoot_catalog::{Catalog, Fault, Job, JobState};
-use offshoot_os::Clock;
-use offshoot_types::JobId;
-use parking_lot::{Condvar, Mutex};
-use std::collections::{BTreeMap, HashMap};
+use offshoot_catalog::{Fault, Job, JobState};
+use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-/// Jobs and locks; taken before any `Live::job`, never while one is held.
-#[derive(Default)]
-pub(crate) struct Table {
-    pub live: BTreeMap<JobId, Arc<Live>>,
-    pub locks: LockTable,
-    pub stopping: bool,
-}
 
 pub(crate) struct Shared<C> {
-    pub catalog: Arc<Catalog>,
-    pub clock: Arc<dyn Clock>,
+    pub ground: Arc<Ground>,
     pub crash_points: Arc<dyn CrashPoints>,
     pub workflows: HashMap<&'static str, Workflow<C>>,
-    pub table: Mutex<Table>,
-    /// Signalled when a job leaves the table.
-    pub left: Condvar,
 }
 
-impl Table {
-    pub fn enter(&mut self, job: Job, locks: &[Lock], resumed: bool) -> Arc<Live> {
-        let id = job.id;
-        let cancel = AtomicBool::new(job.cancel_requested);
-        let live =
-            Arc::new(Live { id, job: Mutex::new(job), cancel, resumed, ended: Condvar::new() });
-        self.locks.hold(id, locks);
-        self.live.insert(id, live.clone());
-        live
+impl<C> Deref for Shared<C> {
+    type Target = Ground;
+
+    fn deref(&self) -> &Ground {
+        &self.ground
     }
 }
 

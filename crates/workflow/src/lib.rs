@@ -44,6 +44,7 @@ mod key;
 mod live;
 mod lock;
 mod runner;
+mod table;
 mod workflow;
 
 pub use context::StepContext;

@@ -5,13 +5,23 @@ use offshoot_types::{ErrorKind, Failure, JobId};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::AtomicBool;
 
+/// Who began a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// This process.
+    Here,
+    /// An earlier process, or an earlier try. It goes on beside others.
+    Before,
+    /// The same; of these, one runs after the other.
+    BeforeInTurn,
+}
+
 /// A job that this process works on.
 pub(crate) struct Live {
     pub id: JobId,
     pub job: Mutex<Job>,
     pub cancel: AtomicBool,
-    /// An earlier process, or an earlier try, began it.
-    pub resumed: bool,
+    pub begun: Begun,
     /// Signalled when `job` has ended.
     pub ended: Condvar,
 }

@@ -3,8 +3,9 @@
 use crate::crash_point::{CrashPoints, Never};
 use crate::execution::Execution;
 use crate::jobs::Shared;
-use crate::live::Live;
+use crate::live::{Begun, Live};
 use crate::lock::Lock;
+use crate::table::Ground;
 use crate::workflow::Workflow;
 use offshoot_catalog::{Catalog, Job, JobState, Progress, StepRecord, StepState, Subject};
 use offshoot_os::Clock;
@@ -85,7 +86,8 @@ impl<C: Send + Sync + 'static> Runner<C> {
         let workflows: HashMap<_, _> = workflows.into_iter().map(|w| (w.kind(), w)).collect();
         assert_eq!(workflows.len(), count, "two workflows have one name");
         let (table, left) = (Mutex::default(), Condvar::new());
-        let shared = Shared { catalog, clock, crash_points, workflows, table, left };
+        let ground = Arc::new(Ground { catalog, clock, table, left });
+        let shared = Shared { ground, crash_points, workflows };
         Runner { shared: Arc::new(shared) }
     }
 
@@ -140,7 +142,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
             notes: Vec::new(),
         })?;
         let id = job.id;
-        let live = table.enter(job, &locks, false);
+        let live = table.enter(job, &locks, Begun::Here);
         drop(table);
         self.spawn(app, vec![live]);
         Ok(id)
@@ -168,8 +170,11 @@ impl<C: Send + Sync + 'static> Runner<C> {
             let locks: Vec<Lock> = job.locks.iter().map(|text| Lock::from_text(text)).collect();
             // They run one after the other, so they are not in each other's way.
             if table.locks.conflict(&locks, |holder| resumed.contains(&holder)).is_none() {
-                let to = if goes_on { &mut going_on } else { &mut queue };
-                to.push(table.enter(job, &locks, true));
+                let (to, begun) = match goes_on {
+                    true => (&mut going_on, Begun::Before),
+                    false => (&mut queue, Begun::BeforeInTurn),
+                };
+                to.push(table.enter(job, &locks, begun));
             }
         }
         drop(table);
