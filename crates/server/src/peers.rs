@@ -12,6 +12,7 @@ use crate::listen::Place;
 use certificates::{AnyPeer, OtherCertificate, Pinned};
 use offshoot_api::digest::fingerprint;
 use offshoot_engine::{Network, PeerKey, Wire};
+use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -22,7 +23,7 @@ use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_rustls::server::TlsStream;
 use wire::{Counted, TlsWire};
 
@@ -234,8 +235,8 @@ impl Door {
             let message = format!("{} {who} are connected already", room.places);
             return Err(Failure::new(ErrorKind::Busy, message, "try again later"));
         };
-        let since = Instant::now();
-        let in_time = || known || since.elapsed() < STRANGERS_WITHIN;
+        let until = SystemClock.elapsed() + STRANGERS_WITHIN;
+        let in_time = || known || SystemClock.elapsed() < until;
         let alive = || in_time() && !self.ending.load(Ordering::Relaxed);
         engine.peers().answer(Box::new(wire), shown, &alive);
         Ok(())
