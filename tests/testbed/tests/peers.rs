@@ -225,24 +225,30 @@ fn whoever_is_killed_in_the_middle_the_run_goes_on() {
         database.text("SELECT md5(string_agg(t, '' ORDER BY i)) FROM more").unwrap()
     };
     assert_eq!(count(&there), count(&database));
+    two.check().unwrap();
+}
 
-    // What is here is used while what is new arrives.
-    make_noise(&database, "most", 20_000).unwrap();
+#[test]
+fn what_is_there_is_used_while_more_arrives() {
+    let two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    let database = two.here.source.connect("postgres").unwrap();
+    make_noise(&database, "first", 1_000).unwrap();
+    let moment = received_moment(&two.here).unwrap();
+    two.know().unwrap();
+    two.create("slow", &["--include", "dsource:shop", "--limit", "2MB/s"]).unwrap();
+    two.run("slow").unwrap();
+    make_noise(&database, "more", 20_000).unwrap();
     received_moment(&two.here).unwrap();
-    two.create("slower", &["--include", "dsource:shop", "--limit", "2MB/s"]).unwrap();
-    let run = two.here.engine.ask(["replication", "run", "slower", "--detach"]).unwrap();
-    let JobAccepted { job, .. } = run;
-    wait_until("it arrives", PATIENCE, || {
-        let job: Job = two.here.engine.ask(["job", "show", &job.to_string()])?;
-        Ok(job.progress.done > 0)
-    })
-    .unwrap();
-    let meanwhile = two.open_there("meanwhile", "west/shop", &["--at", &last]).unwrap();
-    assert_eq!(count(&meanwhile), count(&database));
-    wait_until("the run ends", PATIENCE, || Ok(two.show("slower")?.last_success_at.is_some()))
-        .unwrap();
+    let run: JobAccepted = two.here.engine.ask(["replication", "run", "slow", "--detach"]).unwrap();
+    let shown = || -> Result<Job> { two.here.engine.ask(["job", "show", &run.job.to_string()]) };
+    wait_until("it arrives", PATIENCE, || Ok(shown()?.progress.done > 0)).unwrap();
+    let meanwhile = two.open_there("meanwhile", "west/shop", &["--at", &moment]).unwrap();
+    assert_eq!(meanwhile.number("SELECT count(*) FROM first").unwrap(), 1_000);
+    wait_until("the run ends", PATIENCE, || Ok(shown()?.state.is_final())).unwrap();
+    assert_eq!(shown().unwrap().state, JobState::Done);
     let newest = two.open_there("newest", "west/shop", &[]).unwrap();
-    assert_eq!(newest.number("SELECT count(*) FROM most").unwrap(), 20_000);
+    assert_eq!(newest.number("SELECT count(*) FROM more").unwrap(), 20_000);
     two.check().unwrap();
 }
 
