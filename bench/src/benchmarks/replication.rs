@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     let pair = Pair::start(arguments)?;
     let mut record = Record::begin("replication", arguments, pair.stage.scratch.path())?;
     pair.stage.link("shop")?;
-    pair.settle()?;
+    pair.stage.ready_snapshot("shop")?;
     pair.reach_by(&pair.address.to_string())?;
     pair.create("shop", &["--include", "dsource:shop"])?;
     first(&pair, &mut record)?;

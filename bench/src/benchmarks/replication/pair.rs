@@ -79,26 +79,22 @@ impl Pair {
         self.stage.engine.ask(["replication", "show", name])
     }
 
-    /// Waits until the engine has the source's log, and its snapshots are ready.
+    /// Waits until the engine has the source's log.
     pub fn settle(&self) -> Result<()> {
         self.stage.engine.command(["dsource", "sync", "shop"])?;
-        self.ready("shop")
+        Ok(())
     }
 
     /// Takes a snapshot of a VDB, and waits until it is ready.
     pub fn snapshot(&self, vdb: &str) -> Result<()> {
         self.stage.engine.command(["snapshot", "take", vdb])?;
-        self.ready(vdb)
-    }
-
-    fn ready(&self, object: &str) -> Result<()> {
         let deadline = SystemClock.elapsed() + READY_MAX;
         loop {
-            let list: SnapshotList = self.stage.engine.ask(["snapshot", "list", object])?;
-            if list.snapshots.iter().all(|one| one.ready || one.error.is_some()) {
+            let list: SnapshotList = self.stage.engine.ask(["snapshot", "list", vdb])?;
+            if list.snapshots.last().is_some_and(|one| one.ready) {
                 return Ok(());
             }
-            ensure!(SystemClock.elapsed() < deadline, "snapshots of {object} are not ready");
+            ensure!(SystemClock.elapsed() < deadline, "the snapshot of {vdb} is not ready");
             SystemClock.sleep(Duration::from_millis(100));
         }
     }
