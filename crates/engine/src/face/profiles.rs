@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 /// The shortest time between two runs, in milliseconds.
 const EVERY_MS_MIN: u64 = 1000;
-/// The least that the peer may be allowed to be behind, in milliseconds: where nothing changes, a continuous run looks
-/// so often whether it does.
+/// The least that the peer may be allowed to be behind, in milliseconds: twice the pause after which a continuous run sends
+/// although nothing seems to have changed.
 const RPO_MS_MIN: u64 = 10_000;
 /// The least that a limit may be, in bytes a second.
 const LIMIT_MIN: u64 = 16 << 10;
