@@ -6,8 +6,10 @@ mod bookmark;
 mod diff;
 mod dsource;
 mod group;
+mod hook;
 mod host;
 mod job;
+mod list;
 mod mask;
 mod moment;
 mod peer;
@@ -20,12 +22,16 @@ mod vdb;
 
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
 pub use bisect::{BisectArgs, End};
-pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
+pub use bookmark::{
+    BookmarkCommand, CreateArgs as BookmarkCreateArgs, ListBookmarksArgs, TimeflowCommand,
+};
 pub use diff::DiffArgs;
-pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
+pub use dsource::{DsourceCommand, LinkArgs, ListDsourcesArgs, SetArgs};
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
+pub use hook::{EventArg, HookArgs, HooksArgs};
 pub use host::{CompletionsArgs, DoctorArgs, ManArgs, McpArgs};
-pub use job::JobCommand;
+pub use job::{JobCommand, ListJobsArgs};
+pub use list::ListArgs;
 pub use mask::{
     ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, DiscoverArgs as MaskDiscoverArgs,
     InitArgs as MaskInitArgs, KeyCommand as MaskKeyCommand, MaskCommand,
@@ -39,9 +45,10 @@ pub use replication::{
     CreateArgs as ReplicationCreateArgs, ExportArgs, ImportArgs, ReplicationCommand,
 };
 pub use secret::SecretCommand;
-pub use snapshot::SnapshotCommand;
+pub use snapshot::{ListSnapshotsArgs, SnapshotCommand};
 pub use vdb::{
-    ConnectArgs, KeepArg, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs, VdbCommand,
+    ConnectArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs,
+    VdbCommand,
 };
 
 use clap::{Args, Parser, Subcommand};

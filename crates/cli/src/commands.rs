@@ -7,6 +7,7 @@ mod console;
 mod diff;
 mod dsource;
 mod group;
+mod hooks;
 mod host;
 mod job;
 mod login;

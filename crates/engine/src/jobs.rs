@@ -5,6 +5,7 @@ pub mod bookmark;
 pub mod diff;
 pub mod dsource;
 pub mod group;
+pub mod hooks;
 pub mod link;
 pub mod mask;
 pub mod point;
