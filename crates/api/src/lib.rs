@@ -16,6 +16,7 @@ pub mod dsource;
 pub mod error;
 pub mod event;
 pub mod group;
+pub mod hook;
 pub mod job;
 pub mod ledger;
 pub mod mask;
@@ -52,6 +53,7 @@ pub use group::{
     BookmarkVdbGroup, CreateGroup, Group, GroupList, GroupMember, ProvisionVdbGroup,
     RefreshVdbGroup, RewindVdbGroup, VdbGroup, VdbGroupList,
 };
+pub use hook::{HookEvent, HookText, NewHook, VdbHook, VdbHooks};
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
 pub use mask::keys::{MaskKey, MaskKeyList};

@@ -42,6 +42,8 @@ pub const VDBS: &str = "/api/v1/vdbs";
 pub const VDB: &str = "/api/v1/vdbs/{name}";
 /// GET: the end of its server's log.
 pub const VDB_LOG: &str = "/api/v1/vdbs/{name}/log";
+/// GET: its hooks, with what they run.
+pub const VDB_HOOKS: &str = "/api/v1/vdbs/{name}/hooks";
 /// POST: start.
 pub const VDB_START: &str = "/api/v1/vdbs/{name}/start";
 /// POST: stop.

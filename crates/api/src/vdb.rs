@@ -1,7 +1,7 @@
 //! VDBs: virtual databases.
 
 use crate::policy::given;
-use crate::{ErrorDetail, Moment, ObjectKind, Position, Warning};
+use crate::{ErrorDetail, HookEvent, Moment, NewHook, ObjectKind, Position, VdbHook, Warning};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use offshoot_types::{Remote, SnapshotId, VdbId};
@@ -120,6 +120,9 @@ pub struct Vdb {
     #[serde(default)]
     #[schema(required, value_type = Option<String>, format = DateTime)]
     pub expires_at: Option<Timestamp>,
+    /// What runs in it when something has been done to it.
+    #[serde(default)]
+    pub hooks: Vec<VdbHook>,
 }
 
 /// How other hosts reach a VDB: by TLS, with a SCRAM password.
@@ -200,6 +203,9 @@ pub struct ProvisionVdb {
     /// In how many milliseconds it is deleted; never where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
+    /// What is to run in it when something has been done to it: one hook for an event at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<NewHook>,
 }
 
 /// Changes a VDB; absent fields stay as they are. Other settings or another limit of its memory restart its server.
@@ -226,6 +232,12 @@ pub struct SetVdb {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     pub memory_bytes: Option<Option<u64>>,
+    /// Hooks to set, each in place of that of the same event.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<NewHook>,
+    /// Events whose hook is removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove_hooks: Vec<HookEvent>,
 }
 
 /// The end of the log of a VDB's server.

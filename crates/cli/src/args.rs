@@ -7,8 +7,10 @@ mod diff;
 mod dsource;
 mod failover;
 mod group;
+mod hook;
 mod host;
 mod job;
+mod list;
 mod mask;
 mod moment;
 mod peer;
@@ -21,13 +23,17 @@ mod vdb;
 
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
 pub use bisect::{BisectArgs, End};
-pub use bookmark::{BookmarkCommand, CreateArgs as BookmarkCreateArgs, TimeflowCommand};
+pub use bookmark::{
+    BookmarkCommand, CreateArgs as BookmarkCreateArgs, ListBookmarksArgs, TimeflowCommand,
+};
 pub use diff::DiffArgs;
-pub use dsource::{DsourceCommand, LinkArgs, SetArgs};
+pub use dsource::{DsourceCommand, LinkArgs, ListDsourcesArgs, SetArgs};
 pub use failover::FailoverArgs;
 pub use group::{GroupCommand, ProvisionArgs as GroupProvisionArgs};
+pub use hook::{EventArg, HookArgs, HooksArgs};
 pub use host::{CompletionsArgs, DoctorArgs, ManArgs, McpArgs};
-pub use job::JobCommand;
+pub use job::{JobCommand, ListJobsArgs};
+pub use list::ListArgs;
 pub use mask::{
     ApplyArgs as MaskApplyArgs, CheckArgs as MaskCheckArgs, DiscoverArgs as MaskDiscoverArgs,
     InitArgs as MaskInitArgs, KeyCommand as MaskKeyCommand, MaskCommand,
@@ -41,9 +47,10 @@ pub use replication::{
     CreateArgs as ReplicationCreateArgs, ExportArgs, ImportArgs, ReplicationCommand,
 };
 pub use secret::SecretCommand;
-pub use snapshot::SnapshotCommand;
+pub use snapshot::{ListSnapshotsArgs, SnapshotCommand};
 pub use vdb::{
-    ConnectArgs, KeepArg, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs, VdbCommand,
+    ConnectArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs,
+    VdbCommand,
 };
 
 use clap::{Args, Parser, Subcommand};

@@ -8,6 +8,7 @@ mod diff;
 mod dsource;
 mod failover;
 mod group;
+mod hooks;
 mod host;
 mod job;
 mod login;

@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod listing;
 mod output;
 mod password;
 mod progress;

@@ -11,7 +11,8 @@ use offshoot_api::{
     RefreshVdbGroup, ReparentVdb, Replication, ReplicationHistory, ReplicationList, RewindVdb,
     RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
     SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot, TimeflowList,
-    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbList, VdbLog, routes,
+    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbHooks, VdbList, VdbLog,
+    routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -269,6 +270,11 @@ impl Client {
     /// The end of the log of a VDB's server.
     pub fn vdb_log(&self, name: &str, bytes: u64) -> Result<VdbLog, Failure> {
         self.get(&format!("{}?bytes={bytes}", routes::fill(routes::VDB_LOG, name)))
+    }
+
+    /// The hooks of a VDB, with what they run.
+    pub fn vdb_hooks(&self, name: &str) -> Result<VdbHooks, Failure> {
+        self.get(&routes::fill(routes::VDB_HOOKS, name))
     }
 
     /// Starts a stopped VDB.

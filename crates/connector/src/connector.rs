@@ -2,7 +2,7 @@
 
 use crate::{
     DataDir, Differ, ImageChecker, Inquirer, Masker, PointMaker, ReceivedLog, Replay, Replayed,
-    Role, Server, ServerSpec, Source, SourceUri,
+    Role, ScriptRunner, Server, ServerSpec, Source, SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -182,6 +182,11 @@ pub trait Connector: Send + Sync {
 
     /// Asks copies of this kind of database.
     fn inquirer(&self) -> Option<&dyn Inquirer> {
+        None
+    }
+
+    /// Runs what users have written in VDBs of this kind.
+    fn script_runner(&self) -> Option<&dyn ScriptRunner> {
         None
     }
 }

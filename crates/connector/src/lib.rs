@@ -9,7 +9,8 @@
 //!                         ├─ point_maker()               recovery points where the source has none
 //!                         ├─ masker()                    what a copy may not show
 //!                         ├─ differ()                    what differs between two copies
-//!                         └─ inquirer()                  when did an answer change?
+//!                         ├─ inquirer()                  when did an answer change?
+//!                         └─ script_runner()             what users run in their VDBs
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
 //! puts what it must remember about a source into a [`ConnectorState`](offshoot_domain::ConnectorState), which
@@ -42,6 +43,7 @@ mod log;
 mod masking;
 mod point;
 mod registry;
+mod script;
 mod server;
 mod source;
 
@@ -60,6 +62,7 @@ pub use masking::{
 };
 pub use point::{PointMaker, RecoveryPoint};
 pub use registry::Registry;
+pub use script::{Script, ScriptCourse, ScriptRunner};
 pub use server::{
     Grant, Granted, Network, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode,
     VdbOptions,

@@ -11,6 +11,7 @@ mod connector_state;
 mod dsource;
 mod exposure;
 mod group;
+mod hook;
 mod mask_report;
 mod masking;
 mod moment;
@@ -40,6 +41,7 @@ pub use connector_state::ConnectorState;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
 pub use group::{Group, VdbGroup};
+pub use hook::{Hook, HookEvent, HookFailure};
 pub use mask_report::{
     Anonymity, MaskFacts, MaskReport, MaskedColumnFacts, MaskedTableFacts, Removed,
 };

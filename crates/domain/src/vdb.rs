@@ -1,6 +1,6 @@
 //! Virtual databases.
 
-use crate::{Care, Exposure, ObjectName, Parent, Policy};
+use crate::{Care, Exposure, Hook, HookEvent, HookFailure, ObjectName, Parent, Policy};
 use jiff::Timestamp;
 use offshoot_types::{
     DatasetId, Failure, LogPosition, Remote, SnapshotId, TimeflowId, UserId, VdbId,
@@ -137,6 +137,12 @@ pub struct Vdb {
     /// What its users say about it.
     #[serde(default)]
     pub care: Care,
+    /// What runs in it when something has been done to it.
+    #[serde(default)]
+    pub hooks: BTreeMap<HookEvent, Hook>,
+    /// The hook that last failed, until another state is opened or that hook is replaced.
+    #[serde(default)]
+    pub hook_failure: Option<HookFailure>,
     /// How it is kept.
     #[serde(default = "Policy::of_vdb")]
     pub policy: Policy,

@@ -3,6 +3,7 @@
 
 pub mod certificate;
 pub mod encryption;
+pub mod hooks;
 pub mod job_kind;
 pub mod keys;
 pub mod kind;

@@ -6,6 +6,7 @@ pub mod diff;
 pub mod dsource;
 pub mod failover;
 pub mod group;
+pub mod hooks;
 pub mod link;
 pub mod mask;
 pub mod point;

@@ -38,6 +38,7 @@ mod serving;
 mod space;
 
 pub use core::encryption::row_key_of;
+pub use core::hooks::NewHook;
 pub use core::job_kind::JobKind;
 pub use core::kind::ShownPosition;
 pub use core::secret_keys::KeyPlaces;
@@ -62,7 +63,7 @@ pub use face::secrets::{Secrets, SecretsView};
 pub use face::snapshots::{SnapshotView, Snapshots};
 pub use face::timeflows::{HistoryView, OpenRange, ShownRange, TimeflowView, Timeflows};
 pub use face::users::{UserRequest, UserView, Users};
-pub use face::vdbs::{ProvisionRequest, VdbView, Vdbs};
+pub use face::vdbs::{KeptHook, ProvisionRequest, VdbView, Vdbs};
 pub use ground::custody::Survival;
 pub use ground::network::{Network, NoNetwork, PeerKey};
 pub use history::bookmarks::BookmarkView;

@@ -8,6 +8,7 @@ mod inquiry;
 mod log;
 mod masking;
 mod point;
+mod script;
 mod server;
 mod source;
 mod state;
@@ -30,7 +31,7 @@ use crate::source::{Password, Source as SourceLogin, SourceAddress};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
     Connector, DataDir, Differ, ImageChecker, Inquirer, Layout, Masker, PointMaker, ReceivedLog,
-    Replay, Replayed, Role, Server, ServerSpec, Source, SourceUri, StopMode,
+    Replay, Replayed, Role, ScriptRunner, Server, ServerSpec, Source, SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -285,6 +286,10 @@ impl Connector for Postgres {
     }
 
     fn inquirer(&self) -> Option<&dyn Inquirer> {
+        Some(self)
+    }
+
+    fn script_runner(&self) -> Option<&dyn ScriptRunner> {
         Some(self)
     }
 }

@@ -20,6 +20,7 @@ pub mod masker;
 pub mod receiver;
 pub mod recovery;
 pub mod rounds;
+pub mod script;
 pub mod secrets;
 pub mod server;
 pub mod session;

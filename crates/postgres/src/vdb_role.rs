@@ -37,7 +37,7 @@ const GIVEN: [&str; 7] = [
 
 /// Settings for superusers that harm nobody but the session that changes them (from 15 on).
 const SETTABLE: &str = "session_replication_role, deadlock_timeout, log_statement, \
-    log_min_duration_statement, log_duration, log_lock_waits, log_temp_files, track_activities, \
+    log_min_error_statement, log_min_duration_statement, log_duration, log_lock_waits, log_temp_files, track_activities, \
     track_counts, track_functions, track_io_timing";
 
 /// A new password: 32 letters and digits, safe in a URI. A secret: do not log it.

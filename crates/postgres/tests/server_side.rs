@@ -20,5 +20,7 @@ mod replay;
 mod rights;
 #[path = "server_side/rounds.rs"]
 mod rounds;
+#[path = "server_side/scripts.rs"]
+mod scripts;
 #[path = "server_side/start_stop.rs"]
 mod start_stop;

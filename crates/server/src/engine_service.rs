@@ -5,9 +5,11 @@ mod bisections;
 mod diffs;
 mod groups;
 mod history;
+mod hooks;
 mod masks;
 mod replication;
 pub(crate) mod scrub;
+mod vdbs;
 
 use crate::EngineService;
 use crate::service::replicator::Replicator;
@@ -18,14 +20,14 @@ use offshoot_catalog as catalog;
 use offshoot_domain as domain;
 use offshoot_engine::{
     BookmarkRequest, DsourceView, Engine, ExportRequest, FollowState, GroupProvisionRequest,
-    LedgerEntry, LedgerKey, LinkRequest, ObjectKind, PolicyView, PoolView, ProvisionRequest,
-    SecretsView, SnapshotView, Survival, VdbChange, VdbView,
+    LedgerEntry, LedgerKey, LinkRequest, ObjectKind, PolicyView, PoolView, SecretsView,
+    SnapshotView, Survival,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use vdbs::vdb;
 
 /// An engine behind an address.
 pub struct LocalEngine {
@@ -156,39 +158,21 @@ impl EngineService for LocalEngine {
         request: api::ProvisionVdb,
         user: Option<UserId>,
     ) -> Result<JobId, Failure> {
-        self.engine.vdbs().provision(ProvisionRequest {
-            name: request.name,
-            from: request.from,
-            moment: moment(request.moment)?,
-            port: request.port,
-            settings: request.settings,
-            memory_bytes: request.memory_bytes,
-            keep_source_logins: request.keep_source_logins,
-            superuser: request.superuser,
-            keep_foreign_servers: request.keep_foreign_servers,
-            reaches: request.allow_network,
-            exposure: domain::Exposure::asked(request.listen, request.allow)?,
-            user,
-            warm: request.warm,
-            care: domain::CareChange {
-                description: request.description,
-                labels: labels(request.labels),
-                protected: Some(request.protected).filter(|protected| *protected),
-                expires_in_ms: request.expires_in_ms.map(Some),
-            },
-        })
+        self.engine.vdbs().provision(vdbs::wanted(request, user)?)
     }
 
     fn set_vdb(&self, name: &str, request: api::SetVdb) -> Result<JobId, Failure> {
-        let api::SetVdb { description, labels, protected, expires_in_ms, settings, memory_bytes } =
-            request;
-        let care = domain::CareChange { description, labels, protected, expires_in_ms };
-        self.engine.vdbs().set(name, &VdbChange { care, settings, memory_bytes })
+        self.engine.vdbs().set(name, &vdbs::change(request)?)
     }
 
     fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<api::VdbLog, Failure> {
         let text = self.engine.vdbs().log(name, bytes_max)?;
         Ok(api::VdbLog { name: name.to_owned(), text })
+    }
+
+    fn vdb_hooks(&self, name: &str) -> Result<api::VdbHooks, Failure> {
+        let hooks = self.engine.vdbs().hooks(name)?.into_iter().map(hooks::text).collect();
+        Ok(api::VdbHooks { name: name.to_owned(), hooks })
     }
 
     fn list_vdbs(&self) -> Result<Vec<api::Vdb>, Failure> {
@@ -605,67 +589,6 @@ fn snapshot(view: SnapshotView) -> api::Snapshot {
         bookmarks,
         error,
         unchecked: snapshot.unchecked,
-    }
-}
-
-fn labels(all: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    all.into_iter().map(|(key, value)| (key, Some(value))).collect()
-}
-
-fn vdb(view: VdbView) -> api::Vdb {
-    let VdbView { vdb, owner, moment, uri, logical_bytes, unique_bytes, warnings: view_warnings } =
-        view;
-    let moment = moment.map(|at| api::Position {
-        snapshot: vdb.moment.map(|moment| moment.snapshot),
-        lsn: Some(at.log),
-        time: Some(at.time),
-    });
-    api::Vdb {
-        warnings: warnings(&vdb.name, view_warnings),
-        id: vdb.id,
-        name: vdb.name.to_string(),
-        state: match vdb.state {
-            domain::VdbState::Provisioning => api::VdbState::Provisioning,
-            domain::VdbState::Running => api::VdbState::Running,
-            domain::VdbState::Stopped => api::VdbState::Stopped,
-            domain::VdbState::Failed => api::VdbState::Failed,
-        },
-        parent: vdb.parent.name.to_string(),
-        parent_kind: kind(vdb.parent.owner.into()),
-        moment: moment.unwrap_or_default(),
-        host: "127.0.0.1".to_owned(),
-        port: vdb.port,
-        user: vdb.user,
-        uri,
-        owner,
-        server_version: vdb.server_version,
-        logical_bytes,
-        unique_bytes,
-        settings: vdb.settings,
-        superuser: vdb.superuser,
-        keep_source_logins: vdb.keep_source_logins,
-        keep_foreign_servers: vdb.keep_foreign_servers,
-        removed: vdb.ties.cut,
-        allow_network: vdb.reaches,
-        network: vdb.exposure.map(|exposure| api::VdbNetwork {
-            listen: exposure.listen,
-            allow: exposure.allow,
-            certificate: vdb.certificate,
-        }),
-        memory_bytes: vdb.memory_bytes,
-        description: vdb.care.description,
-        labels: vdb.care.labels,
-        protected: vdb.care.protected,
-        expires_at: vdb.care.expires_at,
-        created_at: vdb.created_at,
-        timings: api::ProvisionTimings {
-            total_ms: vdb.timings.total_ms,
-            clone_ms: vdb.timings.clone_ms,
-            mount_ms: vdb.timings.mount_ms,
-            recover_ms: vdb.timings.recover_ms,
-            start_ms: vdb.timings.start_ms,
-        },
-        error: vdb.problem.map(Into::into),
     }
 }
 

@@ -52,6 +52,7 @@ use utoipa::{Modify, OpenApi};
         vdb::show_vdb,
         vdb::set_vdb,
         vdb::vdb_log,
+        vdb::vdb_hooks,
         vdb::start_vdb,
         vdb::stop_vdb,
         vdb::reset_password_of_vdb,

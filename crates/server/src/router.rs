@@ -42,6 +42,7 @@ pub(crate) fn router(app: App) -> Router {
         .route(routes::VDBS, get(vdb::list_vdbs).post(vdb::provision_vdb))
         .route(routes::VDB, get(vdb::show_vdb).post(vdb::set_vdb).delete(vdb::delete_vdb))
         .route(routes::VDB_LOG, get(vdb::vdb_log))
+        .route(routes::VDB_HOOKS, get(vdb::vdb_hooks))
         .route(routes::VDB_START, post(vdb::start_vdb))
         .route(routes::VDB_STOP, post(vdb::stop_vdb))
         .route(routes::VDB_RESET_PASSWORD, post(vdb::reset_password_of_vdb))

@@ -10,7 +10,7 @@ use offshoot_api::{
     ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb, RewindVdb,
     RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
     SignedMaskReport, Snapshot, StartBisection, Status, TakeSnapshot, TimeflowList, Vdb, VdbGroup,
-    VdbLog,
+    VdbHooks, VdbLog,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 use replicator::Replicator;
@@ -69,6 +69,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn set_vdb(&self, name: &str, request: SetVdb) -> Result<JobId, Failure>;
     /// The end of its server's log.
     fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<VdbLog, Failure>;
+    /// Its hooks, with what they run.
+    fn vdb_hooks(&self, name: &str) -> Result<VdbHooks, Failure>;
     /// Starts a stopped VDB.
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure>;
     /// Stops a running VDB; its data is kept.

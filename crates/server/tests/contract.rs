@@ -161,7 +161,10 @@ fn good_body(method: &str, path: &str) -> Option<Value> {
                    "settings": {"work_mem": "8MB"}, "keep_source_logins": true}))
         }
         ("post", "/api/v1/vdbs/{name}/parent") => Some(json!({"to": "prod"})),
-        ("post", "/api/v1/vdbs/{name}") => Some(json!({"labels": {"team": "qa", "old": null}})),
+        ("post", "/api/v1/vdbs/{name}") => Some(json!({
+            "labels": {"team": "qa", "old": null}, "remove_hooks": ["after-rewind"],
+            "hooks": [{"event": "after-refresh", "sql": "SELECT 1", "time_limit_ms": 1000}],
+        })),
         ("post", "/api/v1/vdbs/{name}/refresh") => Some(json!({"moment": {"kind": "latest"}})),
         ("post", "/api/v1/groups") => {
             Some(json!({"name": "new-both", "members": ["prod", "other"]}))

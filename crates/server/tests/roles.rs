@@ -78,6 +78,7 @@ const MAY: &[(&str, &str)] = &[
     ("get vdbs/{name}", "aodu"),
     ("post vdbs/{name}", "aod"),
     ("get vdbs/{name}/log", "aod"),
+    ("get vdbs/{name}/hooks", "aod"),
     ("delete vdbs/{name}", "aod"),
     ("post vdbs/{name}/start", "aod"),
     ("post vdbs/{name}/stop", "aod"),
@@ -231,6 +232,7 @@ fn a_developer_reaches_nothing_of_others() {
     for vdb in ["theirs", "eves", "vdb-1", "vdb-2", "nothing"] {
         for (method, path, body) in [
             ("GET", format!("/api/v1/vdbs/{vdb}"), Value::Null),
+            ("GET", format!("/api/v1/vdbs/{vdb}/hooks"), Value::Null),
             ("DELETE", format!("/api/v1/vdbs/{vdb}"), Value::Null),
             ("POST", format!("/api/v1/vdbs/{vdb}/stop"), Value::Null),
             ("POST", format!("/api/v1/vdbs/{vdb}/start"), Value::Null),
@@ -397,7 +399,10 @@ fn passwords_are_for_owners_and_in_no_list() {
         assert_eq!(status, 200, "{shown}");
         let uri = shown["uri"].as_str().unwrap();
         assert!(uri.starts_with("postgresql://offshoot") && uri.contains("@127.0.0.1"), "{uri}");
-        uri.contains(":secret@")
+        let own = uri.contains(":secret@");
+        let hooks = server.send(token, "GET", &format!("/api/v1/vdbs/{vdb}/hooks"), Value::Null);
+        assert_eq!(hooks.0, if own { 200 } else { 403 }, "hooks hold passwords: {}", hooks.1);
+        own
     };
     assert!(shows(&eve, "eves"));
     for other in [&server.token, &admin, &operator, &auditor] {

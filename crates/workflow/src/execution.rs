@@ -29,6 +29,8 @@ enum Halt {
     Undo(Failure),
     /// Past the point of no return: it stays unfinished for now.
     Stuck(Failure),
+    /// An ending failed or was cancelled: what was done stays.
+    Kept(Failure),
     /// The engine stops, and the next one continues.
     Left,
 }
@@ -63,6 +65,11 @@ impl<'a, C> Execution<'a, C> {
                     self.stuck(&why, &failure.hint)
                 }
             },
+            Err(Halt::Kept(failure)) => {
+                let mut job = self.ended(JobState::Failed, true);
+                job.error = Some(failure);
+                job
+            }
             Err(Halt::Stuck(failure)) => {
                 self.live.job.lock().error = Some(failure.clone());
                 self.stuck(&format!("it could not be finished: {failure}"), &failure.hint)
@@ -94,20 +101,27 @@ impl<'a, C> Execution<'a, C> {
 
     /// Whether the next engine continues this job, and nobody asked to cancel it.
     fn is_left(&self, job: &Job) -> bool {
-        self.workflow.is_going_on() && !job.cancel_requested && job.state == JobState::Running
+        let continues = self.workflow.is_going_on() || self.workflow.is_ending(first_open(job));
+        continues && !job.cancel_requested && job.state == JobState::Running
     }
 
     fn forward(&self) -> Result<Job, Halt> {
         let first = first_open(&self.live.job.lock());
         for index in first..self.workflow.steps().len() {
-            let only_forward = self.workflow.only_forward(index);
-            let halt =
-                |failure| if only_forward { Halt::Stuck(failure) } else { Halt::Undo(failure) };
+            let ending = self.workflow.is_ending(index);
+            let only_forward = self.workflow.only_forward(index) && !ending;
+            let halt = |failure| match (only_forward, ending) {
+                (true, _) => Halt::Stuck(failure),
+                (false, true) => Halt::Kept(failure),
+                (false, false) => Halt::Undo(failure),
+            };
             if only_forward {
                 self.live.cancel.store(false, Ordering::Relaxed);
+            } else if ending && self.shared.table.lock().stopping {
+                return Err(Halt::Left);
             } else if self.live.cancel.load(Ordering::Relaxed) {
                 let left = self.is_left(&self.live.job.lock());
-                return Err(if left { Halt::Left } else { Halt::Undo(cancelled(self.live.id)) });
+                return Err(if left { Halt::Left } else { halt(cancelled(self.live.id)) });
             }
             self.mark(index, StepState::Running).map_err(halt)?;
             let step = &self.workflow.steps()[index];

@@ -56,11 +56,17 @@ impl<C> Shared<C> {
         workflow.is_some_and(|workflow| workflow.only_forward(first_open(job)))
     }
 
+    /// Whether the job is at an ending, which may still be cancelled.
+    pub fn is_ending(&self, job: &Job) -> bool {
+        let workflow = self.workflows.get(job.kind.as_str());
+        workflow.is_some_and(|workflow| workflow.is_ending(first_open(job)))
+    }
+
     /// Whether the job continues in the next engine.
     pub fn goes_on(&self, job: &Job) -> bool {
         let workflow = self.workflows.get(job.kind.as_str());
         let running = job.state == JobState::Running && !job.cancel_requested;
-        running && workflow.is_some_and(Workflow::is_going_on)
+        running && (workflow.is_some_and(Workflow::is_going_on) || self.is_ending(job))
     }
 
     /// Gives up a job's locks, then shows its end to those who wait for it: in this order, so that

@@ -29,7 +29,8 @@
 //!    on earlier ones.
 //! 5. Past the [point of no return](Workflow::point_of_no_return) a job is only ever finished. One
 //!    that [continues](Workflow::goes_on) is neither undone nor cancelled when the engine ends: the
-//!    next engine repeats the step that it was at.
+//!    next engine repeats the step that it was at. Its [endings](Workflow::ending) may fail or be cancelled
+//!    for all that: then it has failed, is settled, and nothing is undone.
 //! 6. A job holds its locks from submission until it has ended; a second job is refused with an
 //!    error that names the first. A job that could not be undone gives up its locks: its object must
 //!    not be stuck until the next start, and rule 2 makes the later undo harmless.

@@ -273,7 +273,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
         if job.state != JobState::Running || job.ended_at.is_some() {
             return refuse("is being undone or has ended");
         }
-        if self.shared.only_forward(&job) {
+        if self.shared.only_forward(&job) && !self.shared.is_ending(&job) {
             return refuse("can no longer be cancelled");
         }
         job.cancel_requested = true;

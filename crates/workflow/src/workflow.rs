@@ -21,13 +21,20 @@ pub struct Workflow<C> {
     kind: &'static str,
     steps: Vec<Step<C>>,
     no_return: Option<usize>,
+    ending: Option<usize>,
     goes_on: bool,
 }
 
 impl<C> Workflow<C> {
     /// A workflow without steps; `kind` is stored with its jobs, e.g. `vdb.provision`.
     pub fn new(kind: impl Into<&'static str>) -> Self {
-        Workflow { kind: kind.into(), steps: Vec::new(), no_return: None, goes_on: false }
+        Workflow {
+            kind: kind.into(),
+            steps: Vec::new(),
+            no_return: None,
+            ending: None,
+            goes_on: false,
+        }
     }
 
     /// Adds a step.
@@ -54,6 +61,18 @@ impl<C> Workflow<C> {
         self
     }
 
+    /// Adds a last step that may fail or be cancelled although the others cannot be undone any more: the job has failed
+    /// then, but what it made stays. Past it there are only such steps. The end of an engine leaves it to the next one,
+    /// which repeats it beside everything else.
+    ///
+    /// # Panics
+    /// Panics before the point of no return.
+    pub fn ending(mut self, name: &'static str, run: StepFn<C>) -> Self {
+        assert!(self.no_return.is_some(), "an ending '{name}' before the point of no return");
+        self.ending.get_or_insert(self.steps.len());
+        self.step_without_undo(name, run)
+    }
+
     /// The end of an engine does not undo a job of it: the next engine continues with the step it was
     /// at, alongside everything else. For long work that changes nothing others wait for; its steps
     /// store their progress.
@@ -65,6 +84,11 @@ impl<C> Workflow<C> {
     /// Whether its jobs continue in the next engine.
     pub(crate) fn is_going_on(&self) -> bool {
         self.goes_on
+    }
+
+    /// Whether the step at `index` is an [ending](Workflow::ending).
+    pub(crate) fn is_ending(&self, index: usize) -> bool {
+        self.ending.is_some_and(|first| index >= first && index < self.steps.len())
     }
 
     /// The name.

@@ -86,3 +86,40 @@ fn settings_and_memory_change_with_a_restart_or_not_at_all() {
     let text = log["text"].as_str().unwrap();
     assert!(text.contains("said to the log") && text.lines().count() <= 20, "{text}");
 }
+
+#[test]
+fn lists_are_chosen_from_and_ordered() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("a", "shop", &["--label", "team=qa"]).unwrap();
+    bed.provision("b", "shop", &["--label", "team=dev", "--label", "pr=1"]).unwrap();
+    bed.provision("c", "a", &[]).unwrap();
+    bed.engine.command(["vdb", "stop", "b"]).unwrap();
+    bed.engine.command(["bookmark", "create", "mark", "--on", "a"]).unwrap();
+    let names = |line: &str, of: &str, field: &str| {
+        let list = bed.engine.command(line.split(' ')).unwrap();
+        let all = list[of].as_array().unwrap().iter();
+        all.map(|one| one[field].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    for (options, wanted) in [
+        ("", "a b c"),
+        (" --label team", "a b"),
+        (" --label team=dev --label pr", "b"),
+        (" --label team=ops", ""),
+        (" --parent a", "c"),
+        (" --owner nobody", ""),
+        (" --state stopped", "b"),
+        (" --state stopped,running --sort -name --limit 2", "c b"),
+        (" --sort created-at --limit 1 --columns name,labels", "a"),
+    ] {
+        assert_eq!(names(&format!("vdb list{options}"), "vdbs", "name"), wanted, "{options}");
+    }
+    assert_eq!(names("dsource list --state active", "dsources", "name"), "shop");
+    assert_eq!(names("dsource list --state paused", "dsources", "name"), "");
+    assert_eq!(names("job list --on b --state done --kind vdb_stop", "jobs", "object"), "b");
+    assert_eq!(names("bookmark list --on a", "bookmarks", "name"), "mark");
+    assert_eq!(names("bookmark list --on shop", "bookmarks", "name"), "");
+    assert_eq!(names("snapshot list shop --kind link --limit 1", "snapshots", "object"), "shop");
+    assert_eq!(refused(&bed, "vdb list --sort age"), "invalid_input");
+    assert_eq!(refused(&bed, "job list --columns job,age"), "invalid_input");
+}

@@ -45,6 +45,26 @@ fn works(bed: &Testbed) -> Result<()> {
 }
 
 #[test]
+fn no_hook_is_in_the_pool() -> Result<()> {
+    let bed = testbed()?;
+    bed.link("prod")?;
+    let hook = bed.scratch.path().join("hook.sql");
+    let text = "hunter2-of-the-hook";
+    std::fs::write(&hook, format!("SET app.password = '{text}';\nSELECT 1/0"))?;
+    let hook = format!("after-provision={}", hook.display());
+    // It fails, and the server logs why.
+    let failed = bed.engine.command(["vdb", "provision", "dev", "--from", "prod", "--hook", &hook]);
+    ensure!(failed.is_err_and(|error| error.message.contains("division by zero")));
+    let kept = bed.engine.command(["vdb", "hooks", "dev", "after-provision"])?;
+    ensure!(kept["sql"].as_str().is_some_and(|sql| sql.contains(text)), "{kept}");
+    let log = bed.engine.command(["vdb", "logs", "dev"])?;
+    ensure!(log["text"].as_str().is_some_and(|log| log.contains("division by zero")), "{log}");
+    check_absent(&bed, "failed", &[text])?;
+    bed.engine.command(["vdb", "delete", "dev"])?;
+    check_absent(&bed, "deleted", &[text])
+}
+
+#[test]
 fn no_password_is_in_the_pool() -> Result<()> {
     let mut bed = testbed()?;
     bed.link("prod")?;

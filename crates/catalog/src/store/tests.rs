@@ -82,6 +82,8 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         dataset: None,
         timeflow: None,
         created_at: now(),
+        hooks: std::collections::BTreeMap::new(),
+        hook_failure: None,
         timings: Timings::default(),
     }
 }

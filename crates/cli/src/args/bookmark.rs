@@ -1,14 +1,12 @@
 //! `offshoot bookmark …` and `offshoot timeflow …`
 
-use super::{JobArgs, MomentArgs, NameJobArgs};
+use super::{JobArgs, ListArgs, MomentArgs, NameJobArgs};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum BookmarkCommand {
     Create(CreateArgs),
-    /// List bookmarks
-    #[command(after_help = "Example:\n  offshoot bookmark list")]
-    List,
+    List(ListBookmarksArgs),
     /// Delete a bookmark; what was made from it stays
     #[command(after_help = "Example:\n  offshoot bookmark delete before-release")]
     Delete(NameJobArgs),
@@ -41,4 +39,18 @@ pub enum TimeflowCommand {
         #[arg(value_name = "DSOURCE|VDB")]
         name: String,
     },
+}
+
+/// List bookmarks
+///
+/// Columns: bookmark, on, time, lsn, snapshot; and created-at.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot bookmark list\n  \
+                        offshoot bookmark list --on prod --sort -time")]
+pub struct ListBookmarksArgs {
+    /// Only those on this one
+    #[arg(long, value_name = "DSOURCE|VDB")]
+    pub on: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }

@@ -1,6 +1,6 @@
 //! `offshoot dsource …`
 
-use super::{JobArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms};
+use super::{JobArgs, ListArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms};
 use crate::source::SourceUri;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -8,9 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 pub enum DsourceCommand {
     Link(LinkArgs),
-    /// List dSources
-    #[command(after_help = "Example:\n  offshoot dsource list --json")]
-    List,
+    List(ListDsourcesArgs),
     /// Show a dSource: how far it is synchronised, its snapshots
     #[command(after_help = "Example:\n  offshoot dsource show prod")]
     Show(NameArgs),
@@ -80,4 +78,20 @@ pub struct SetArgs {
     pub password_file: Option<PathBuf>,
     #[command(flatten)]
     pub job: JobArgs,
+}
+
+/// List dSources
+///
+/// Columns: name, state, database, size, stored, synced-to, lag, snapshots; and source, linked-at, error.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot dsource list --json\n  \
+                        offshoot dsource list --state failed,disconnected --columns name,source,error\n  \
+                        offshoot dsource list --sort -lag")]
+pub struct ListDsourcesArgs {
+    /// Only those in this state; may be given several times
+    #[arg(long, value_delimiter = ',', value_parser = ["linking", "active", "disconnected",
+        "paused", "failed", "masked", "replica", "unlinking"])]
+    pub state: Vec<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }

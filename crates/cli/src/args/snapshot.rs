@@ -1,6 +1,6 @@
 //! `offshoot snapshot …`
 
-use super::JobArgs;
+use super::{JobArgs, ListArgs};
 use clap::{Args, Subcommand};
 use offshoot_types::SnapshotId;
 
@@ -9,13 +9,7 @@ pub enum SnapshotCommand {
     /// Take a snapshot of a dSource or VDB
     #[command(after_help = "Example:\n  offshoot snapshot take prod")]
     Take(TakeArgs),
-    /// List snapshots, of all objects or of one
-    #[command(after_help = "Example:\n  offshoot snapshot list prod")]
-    List {
-        /// The name of a dSource or VDB
-        #[arg(value_name = "DSOURCE|VDB")]
-        object: Option<String>,
-    },
+    List(ListSnapshotsArgs),
     /// Show a snapshot
     #[command(after_help = "Example:\n  offshoot snapshot show snapshot-7")]
     Show {
@@ -42,4 +36,26 @@ pub struct DeleteArgs {
     pub id: SnapshotId,
     #[command(flatten)]
     pub job: JobArgs,
+}
+
+/// List snapshots, of all objects or of one, oldest first
+///
+/// Columns: snapshot, of, time, lsn, state, kind; and bookmarks, error.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot snapshot list prod\n  \
+                        offshoot snapshot list prod --state ready --sort -time --limit 1\n  \
+                        offshoot snapshot list --kind manual --columns snapshot,of,bookmarks")]
+pub struct ListSnapshotsArgs {
+    /// The name of a dSource or VDB
+    #[arg(value_name = "DSOURCE|VDB")]
+    pub object: Option<String>,
+    /// Only those in this state; may be given several times
+    #[arg(long, value_delimiter = ',', value_parser = ["pending", "ready", "failed", "on_demand"])]
+    pub state: Vec<String>,
+    /// Only those that were taken for this; may be given several times
+    #[arg(long, value_delimiter = ',', value_parser = ["link", "policy", "manual",
+        "recovery_point", "pre_rewind", "masked", "bookmark"])]
+    pub kind: Vec<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }

@@ -1,18 +1,18 @@
 //! `offshoot vdb …`
 
+use super::hook::{EventArg, HookArgs, HooksArgs};
 use super::policy::{Choice, duration_or_never, size_or_none};
-use super::{JobArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms, size};
+use super::{JobArgs, ListArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms, size};
 use clap::{Args, Subcommand};
 use ipnet::IpNet;
 use offshoot_types::{Failure, Remote, SnapshotId};
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum VdbCommand {
     Provision(Box<ProvisionArgs>),
-    /// List VDBs
-    #[command(after_help = "Example:\n  offshoot vdb list")]
-    List,
+    List(ListVdbsArgs),
     /// Show a VDB: where to connect, what it takes, how long it took
     #[command(after_help = "Example:\n  offshoot vdb show dev --json")]
     Show(NameArgs),
@@ -20,6 +20,7 @@ pub enum VdbCommand {
     Exec(ExecArgs),
     Set(Box<SetVdbArgs>),
     Logs(LogsArgs),
+    Hooks(HooksArgs),
     /// Print what a VDB shows clients of other hosts, in PEM
     #[command(after_help = "Example:\n  offshoot vdb certificate dev > dev.crt\n  \
                             psql \"host=10.1.0.5 port=6500 user=offshoot dbname=shop \\\n    \
@@ -50,6 +51,7 @@ pub enum VdbCommand {
                         offshoot vdb provision before --from prod --at '2026-11-21 14:03:27+00' \
                         --set work_mem=64MB\n  \
                         offshoot vdb provision pr17 --from prod --expires 3d --label pr=17\n  \
+                        offshoot vdb provision dev --from prod --hook after-provision=users.sql\n  \
                         offshoot vdb provision shared --from prod --listen 10.1.0.5 --allow 10.1.0.0/16")]
 pub struct ProvisionArgs {
     /// The name to give it
@@ -103,10 +105,12 @@ pub struct ProvisionArgs {
     #[arg(long, conflicts_with = "expires")]
     pub protect: bool,
     #[command(flatten)]
+    pub hooks: HookArgs,
+    #[command(flatten)]
     pub job: JobArgs,
 }
 
-/// Change what is said about a VDB, when it expires, its server's settings or memory
+/// Change what is said about a VDB, when it expires, its hooks, its server's settings or memory
 ///
 /// What is not named stays. Settings and memory restart its server, and end its sessions; if the server does not start with
 /// them, it goes on with those it had.
@@ -114,7 +118,8 @@ pub struct ProvisionArgs {
 #[command(
     after_help = "Examples:\n  offshoot vdb set dev --expires 3d --label team=checkout --label pr=17\n  \
                         offshoot vdb set dev --set work_mem=64MB --unset jit --memory 2GiB\n  \
-                        offshoot vdb set staging --protect"
+                        offshoot vdb set staging --protect\n  \
+                        offshoot vdb set dev --hook after-refresh=users.sql --no-hook after-rewind"
 )]
 pub struct SetVdbArgs {
     /// Its name
@@ -129,6 +134,19 @@ pub struct SetVdbArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct VdbChangeArgs {
+    /// SQL to run in it after-provision, after-refresh or after-rewind, in place of what ran then; may be given several
+    /// times. `-` is stdin
+    #[arg(long, value_name = "EVENT=FILE", value_parser = super::hook::hook)]
+    pub hook: Vec<(EventArg, PathBuf)>,
+    /// The database that these hooks run in; by default the one that its URI opens
+    #[arg(long, value_name = "DATABASE", requires = "hook")]
+    pub hook_database: Option<String>,
+    /// How long each of these hooks may take; by default 10min
+    #[arg(long, value_name = "DURATION", value_parser = duration_ms, requires = "hook")]
+    pub hook_time_limit: Option<u64>,
+    /// A hook to remove; may be given several times
+    #[arg(long, value_name = "EVENT", value_enum)]
+    pub no_hook: Vec<EventArg>,
     /// Delete it this long from now, or `never`
     #[arg(long, value_name = "DURATION", value_parser = duration_or_never)]
     pub expires: Option<Choice>,
@@ -156,6 +174,31 @@ pub struct VdbChangeArgs {
     /// A limit of its memory, or `none`
     #[arg(long, value_name = "SIZE", value_parser = size_or_none)]
     pub memory: Option<Choice>,
+}
+
+/// List VDBs, by name
+///
+/// Columns: name, state, parent, moment, port, size, unique, expires; and owner, labels, description, version, memory, hooks, created-at,
+/// error.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot vdb list\n  \
+                        offshoot vdb list --label team=checkout --sort -unique --limit 10\n  \
+                        offshoot vdb list --owner eve --state running --columns name,port,labels")]
+pub struct ListVdbsArgs {
+    /// Only those in this state; may be given several times
+    #[arg(long, value_delimiter = ',', value_parser = ["provisioning", "running", "stopped", "failed"])]
+    pub state: Vec<String>,
+    /// Only those with this label, or with a label of this key; may be given several times: all must be there
+    #[arg(long, value_name = "KEY[=VALUE]")]
+    pub label: Vec<String>,
+    /// Only those of this user
+    #[arg(long, value_name = "USER")]
+    pub owner: Option<String>,
+    /// Only those that were made from this one
+    #[arg(long, value_name = "DSOURCE|VDB")]
+    pub parent: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// Print the end of the log of a VDB's server

@@ -1,8 +1,9 @@
 //! `offshoot bookmark …`
 
 use super::Session;
-use crate::args::{BookmarkCommand, BookmarkCreateArgs};
-use crate::output::{Fields, seconds, table, word};
+use crate::args::{BookmarkCommand, BookmarkCreateArgs, ListBookmarksArgs};
+use crate::listing::{self, Column, Key, more, usual};
+use crate::output::{Fields, seconds, word};
 use offshoot_api::{Bookmark, CreateBookmark};
 use offshoot_types::Failure;
 
@@ -11,10 +12,7 @@ pub fn run(session: &Session, command: BookmarkCommand) -> Result<(), Failure> {
     let client = &session.client;
     match command {
         BookmarkCommand::Create(args) => create(session, &args),
-        BookmarkCommand::List => {
-            session.output.print(&client.list_bookmarks()?, |list| list_text(&list.bookmarks));
-            Ok(())
-        }
+        BookmarkCommand::List(args) => list(session, &args),
         BookmarkCommand::Delete(args) => {
             let job = client.delete_bookmark(&args.name)?;
             session.follow(job, args.job, |job| {
@@ -49,19 +47,23 @@ fn show_text(bookmark: &Bookmark) -> String {
         .text()
 }
 
-fn list_text(bookmarks: &[Bookmark]) -> String {
-    if bookmarks.is_empty() {
-        return "there is no bookmark; set one with: offshoot bookmark create".to_owned();
-    }
-    let row = |bookmark: &Bookmark| {
-        vec![
-            bookmark.name.clone(),
-            bookmark.object.clone(),
-            seconds(bookmark.time),
-            bookmark.lsn.clone(),
-            bookmark.snapshot.to_string(),
-        ]
-    };
-    let heads = ["bookmark", "on", "time", "lsn", "snapshot"];
-    table(&heads, bookmarks.iter().map(row).collect())
+const COLUMNS: &[Column<Bookmark>] = &[
+    usual("bookmark", |one| one.name.clone(), |one| Key::text(&one.name)),
+    usual("on", |one| one.object.clone(), |one| Key::text(&one.object)),
+    usual("time", |one| seconds(one.time), |one| Key::Time(one.time)),
+    usual("lsn", |one| one.lsn.clone(), |one| Key::Time(one.time)),
+    usual("snapshot", |one| one.snapshot.to_string(), |one| Key::Number(one.snapshot.0)),
+    more("created-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
+];
+
+fn list(session: &Session, args: &ListBookmarksArgs) -> Result<(), Failure> {
+    let mut list = session.client.list_bookmarks()?;
+    let all = list.bookmarks.len();
+    list.bookmarks.retain(|one| args.on.as_ref().is_none_or(|name| *name == one.object));
+    listing::arrange(&mut list.bookmarks, &args.list, COLUMNS)?;
+    session.output.print(&list, |list| {
+        let empty = "there is no bookmark; set one with: offshoot bookmark create";
+        listing::text(&list.bookmarks, all, &args.list, COLUMNS, empty)
+    });
+    Ok(())
 }

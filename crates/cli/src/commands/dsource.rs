@@ -1,9 +1,11 @@
 //! `offshoot dsource …`
 
 use super::{Session, removal, snapshot};
-use crate::args::{DsourceCommand, JobArgs, LinkArgs, SetArgs};
-use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
+use crate::args::{DsourceCommand, JobArgs, LinkArgs, ListDsourcesArgs, SetArgs};
+use crate::listing::{self, Column, Key, more, usual};
+use crate::output::{Fields, duration, or_dash, seconds, size, word};
 use crate::password;
+use jiff::Timestamp;
 use offshoot_api::{Dsource, LinkDsource, SetDsource};
 use offshoot_types::{Failure, JobId};
 
@@ -12,10 +14,7 @@ pub fn run(session: &Session, command: DsourceCommand) -> Result<(), Failure> {
     let client = &session.client;
     match command {
         DsourceCommand::Link(args) => link(session, args),
-        DsourceCommand::List => {
-            session.output.print(&client.list_dsources()?, |list| list_text(&list.dsources));
-            Ok(())
-        }
+        DsourceCommand::List(args) => list(session, &args),
         DsourceCommand::Show(args) => show(session, &args.name),
         DsourceCommand::Set(args) => set(session, args),
         DsourceCommand::Sync(args) => {
@@ -107,23 +106,44 @@ fn lag(dsource: &Dsource) -> Option<String> {
     }
 }
 
-fn list_text(dsources: &[Dsource]) -> String {
-    if dsources.is_empty() {
-        return "there is no dSource; link one with: offshoot dsource link".to_owned();
-    }
-    let row = |dsource: &Dsource| {
-        let synced = dsource.synced_to.as_ref().and_then(|synced| synced.time);
-        vec![
-            dsource.name.clone(),
-            word(&dsource.state),
-            format!("{} {}", dsource.connector, dsource.server_version),
-            size(dsource.logical_bytes),
-            size(dsource.stored_bytes),
-            or_dash(synced.map(seconds)),
-            or_dash(lag(dsource)),
-            dsource.snapshots.len().to_string(),
-        ]
-    };
-    let heads = ["name", "state", "database", "size", "stored", "synced to", "lag", "snapshots"];
-    table(&heads, dsources.iter().map(row).collect())
+const COLUMNS: &[Column<Dsource>] = &[
+    usual("name", |one| one.name.clone(), |one| Key::text(&one.name)),
+    usual("state", |one| word(&one.state), |one| Key::text(word(&one.state))),
+    usual("database", database, |one| Key::Text(database(one))),
+    usual("size", |one| size(one.logical_bytes), |one| Key::Number(one.logical_bytes)),
+    usual("stored", |one| size(one.stored_bytes), |one| Key::Number(one.stored_bytes)),
+    usual("synced-to", |one| or_dash(synced(one).map(seconds)), |one| Key::time(synced(one))),
+    usual("lag", |one| or_dash(lag(one)), |one| Key::number(one.lag_ms)),
+    usual(
+        "snapshots",
+        |one| one.snapshots.len().to_string(),
+        |one| Key::Number(one.snapshots.len() as u64),
+    ),
+    more("source", |one| one.source.clone(), |one| Key::text(&one.source)),
+    more("linked-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
+    more("error", |one| or_dash(error(one)), |one| error(one).map_or(Key::Nothing, Key::Text)),
+];
+
+fn database(dsource: &Dsource) -> String {
+    format!("{} {}", dsource.connector, dsource.server_version)
+}
+
+fn synced(dsource: &Dsource) -> Option<Timestamp> {
+    dsource.synced_to.as_ref().and_then(|synced| synced.time)
+}
+
+fn error(dsource: &Dsource) -> Option<String> {
+    dsource.error.as_ref().map(|error| error.message.clone())
+}
+
+fn list(session: &Session, args: &ListDsourcesArgs) -> Result<(), Failure> {
+    let mut list = session.client.list_dsources()?;
+    let all = list.dsources.len();
+    listing::retain_in(&mut list.dsources, &args.state, |one| word(&one.state));
+    listing::arrange(&mut list.dsources, &args.list, COLUMNS)?;
+    session.output.print(&list, |list| {
+        let empty = "there is no dSource; link one with: offshoot dsource link";
+        listing::text(&list.dsources, all, &args.list, COLUMNS, empty)
+    });
+    Ok(())
 }

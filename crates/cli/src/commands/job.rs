@@ -1,17 +1,18 @@
 //! `offshoot job …`
 
 use super::Session;
-use crate::args::JobCommand;
-use crate::output::{Fields, or_dash, seconds, table, word};
+use crate::args::{JobCommand, ListJobsArgs};
+use crate::listing::{self, Column, Key, more, usual};
+use crate::output::{Fields, duration, or_dash, seconds, table, word};
 use crate::progress::amount;
-use offshoot_api::{Job, JobStep};
+use offshoot_api::{Job, JobStep, StepState};
 use offshoot_types::Failure;
 
 /// Runs one command.
 pub fn run(session: &Session, command: JobCommand) -> Result<(), Failure> {
     let (client, output) = (&session.client, session.output);
     match command {
-        JobCommand::List => output.print(&client.list_jobs()?, |list| list_text(&list.jobs)),
+        JobCommand::List(args) => list(session, &args)?,
         JobCommand::Show { id } => output.print(&client.show_job(id)?, show_text),
         JobCommand::Watch { id } => output.print(&session.wait(id)?, show_text),
         JobCommand::Cancel { id } => output.print(&client.cancel_job(id)?, |job| {
@@ -55,21 +56,52 @@ fn show_text(job: &Job) -> String {
     text
 }
 
-fn list_text(jobs: &[Job]) -> String {
-    if jobs.is_empty() {
-        return "there is no job".to_owned();
-    }
-    let row = |job: &Job| {
-        vec![
-            job.id.to_string(),
-            job.kind.clone(),
-            job.object.clone(),
-            word(&job.state),
-            or_dash(amount(job).filter(|_| !job.state.is_final())),
-            or_dash(job.started_at.map(seconds)),
-            or_dash(job.ended_at.map(seconds)),
-        ]
-    };
-    let heads = ["job", "kind", "object", "state", "progress", "started at", "ended at"];
-    table(&heads, jobs.iter().map(row).collect())
+const COLUMNS: &[Column<Job>] = &[
+    usual("job", |job| job.id.to_string(), |job| Key::Number(job.id.0)),
+    usual("kind", |job| job.kind.clone(), |job| Key::text(&job.kind)),
+    usual("object", |job| job.object.clone(), |job| Key::text(&job.object)),
+    usual("state", |job| word(&job.state), |job| Key::text(word(&job.state))),
+    usual("progress", |job| or_dash(progress(job)), |job| Key::Number(job.progress.done)),
+    usual(
+        "started-at",
+        |job| or_dash(job.started_at.map(seconds)),
+        |job| Key::time(job.started_at),
+    ),
+    usual("ended-at", |job| or_dash(job.ended_at.map(seconds)), |job| Key::time(job.ended_at)),
+    more("step", |job| or_dash(step(job)), |job| step(job).map_or(Key::Nothing, Key::Text)),
+    more("took", |job| or_dash(took(job).map(duration)), |job| Key::number(took(job))),
+    more("error", |job| or_dash(error(job)), |job| error(job).map_or(Key::Nothing, Key::Text)),
+];
+
+fn progress(job: &Job) -> Option<String> {
+    amount(job).filter(|_| !job.state.is_final())
+}
+
+/// The step that it is at, or that failed.
+fn step(job: &Job) -> Option<String> {
+    let at = |step: &&JobStep| matches!(step.state, StepState::Running | StepState::Failed);
+    job.steps.iter().find(at).map(|step| step.name.clone())
+}
+
+/// In milliseconds.
+fn took(job: &Job) -> Option<u64> {
+    let (from, to) = (job.started_at?, job.ended_at?);
+    u64::try_from(to.duration_since(from).as_millis()).ok()
+}
+
+fn error(job: &Job) -> Option<String> {
+    job.error.as_ref().map(|error| error.message.clone())
+}
+
+fn list(session: &Session, args: &ListJobsArgs) -> Result<(), Failure> {
+    let mut list = session.client.list_jobs()?;
+    let all = list.jobs.len();
+    listing::retain_in(&mut list.jobs, &args.state, |job| word(&job.state));
+    listing::retain_in(&mut list.jobs, &args.kind, |job| job.kind.clone());
+    list.jobs.retain(|job| args.on.as_ref().is_none_or(|name| *name == job.object));
+    listing::arrange(&mut list.jobs, &args.list, COLUMNS)?;
+    session.output.print(&list, |list| {
+        listing::text(&list.jobs, all, &args.list, COLUMNS, "there is no job")
+    });
+    Ok(())
 }

@@ -10,6 +10,9 @@ use tracing_subscriber::EnvFilter;
 /// Names the file with the key of secrets.
 const KEY_VARIABLE: &str = "OFFSHOOT_SECRET_KEY_FILE";
 
+/// What others say of their own workings is for those who name them. Statements may hold passwords.
+const QUIET: &str = "fuser=off,tokio_postgres=info";
+
 /// Runs the engine of a pool in this process until it is told to stop.
 pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     if target.server.is_some() {
@@ -52,17 +55,14 @@ pub fn key_file(named: Option<PathBuf>) -> Option<PathBuf> {
 
 fn log_to_stderr() -> Result<(), Failure> {
     let filter = match std::env::var("OFFSHOOT_LOG") {
-        Err(_) => EnvFilter::new("info,fuser=off"),
-        // What it says is about its own workings; whoever wants that names it.
-        Ok(directives) => {
-            EnvFilter::try_new(format!("fuser=off,{directives}")).map_err(|error| {
-                Failure::new(
-                    ErrorKind::InvalidInput,
-                    format!("OFFSHOOT_LOG={directives} is not understood: {error}"),
-                    "write it as OFFSHOOT_LOG=debug or OFFSHOOT_LOG=info,offshoot_pool=debug",
-                )
-            })?
-        }
+        Err(_) => EnvFilter::new(format!("info,{QUIET}")),
+        Ok(directives) => EnvFilter::try_new(format!("{QUIET},{directives}")).map_err(|error| {
+            Failure::new(
+                ErrorKind::InvalidInput,
+                format!("OFFSHOOT_LOG={directives} is not understood: {error}"),
+                "write it as OFFSHOOT_LOG=debug or OFFSHOOT_LOG=info,offshoot_pool=debug",
+            )
+        })?,
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -1,8 +1,9 @@
 //! `offshoot snapshot …`
 
 use super::Session;
-use crate::args::SnapshotCommand;
-use crate::output::{Fields, or_dash, seconds, table, word};
+use crate::args::{ListArgs, ListSnapshotsArgs, SnapshotCommand};
+use crate::listing::{self, Column, Key, more, usual};
+use crate::output::{Fields, or_dash, seconds, word};
 use offshoot_api::{Job, Snapshot};
 use offshoot_types::{Failure, SnapshotId};
 
@@ -14,11 +15,7 @@ pub fn run(session: &Session, command: SnapshotCommand) -> Result<(), Failure> {
             let job = client.take_snapshot(&args.object)?;
             session.follow(job, args.job, |job| show_taken(session, &job))
         }
-        SnapshotCommand::List { object } => {
-            let list = client.list_snapshots(object.as_deref())?;
-            session.output.print(&list, |list| list_text(&list.snapshots));
-            Ok(())
-        }
+        SnapshotCommand::List(args) => list(session, &args),
         SnapshotCommand::Show { id } => show(session, id),
         SnapshotCommand::Delete(args) => {
             let job = client.delete_snapshot(args.id)?;
@@ -54,27 +51,45 @@ fn show_text(snapshot: &Snapshot) -> String {
         .add("time", snapshot.time)
         .add_some("lsn", snapshot.lsn.as_deref())
         .add("state", word(&snapshot.state))
-        .add_some("bookmarks", Some(snapshot.bookmarks.join(", ")).filter(|all| !all.is_empty()))
+        .add_some("bookmarks", bookmarks(snapshot))
         .add_some("error", snapshot.error.as_ref())
         .add_some("not checked", Some(snapshot.unchecked.join("; ")).filter(|all| !all.is_empty()))
         .text()
 }
 
+const COLUMNS: &[Column<Snapshot>] = &[
+    usual("snapshot", |one| one.id.to_string(), |one| Key::Number(one.id.0)),
+    usual("of", |one| one.object.clone(), |one| Key::text(&one.object)),
+    usual("time", |one| seconds(one.time), |one| Key::Time(one.time)),
+    usual("lsn", |one| or_dash(one.lsn.clone()), |one| Key::Time(one.time)),
+    usual("state", |one| word(&one.state), |one| Key::text(word(&one.state))),
+    usual("kind", |one| word(&one.kind), |one| Key::text(word(&one.kind))),
+    more("bookmarks", |one| or_dash(bookmarks(one)), |one| Key::Number(one.bookmarks.len() as u64)),
+    more(
+        "error",
+        |one| or_dash(one.error.clone()),
+        |one| one.error.clone().map_or(Key::Nothing, Key::Text),
+    ),
+];
+
+fn bookmarks(snapshot: &Snapshot) -> Option<String> {
+    Some(snapshot.bookmarks.join(", ")).filter(|all| !all.is_empty())
+}
+
+fn list(session: &Session, args: &ListSnapshotsArgs) -> Result<(), Failure> {
+    let mut list = session.client.list_snapshots(args.object.as_deref())?;
+    let all = list.snapshots.len();
+    listing::retain_in(&mut list.snapshots, &args.state, |one| word(&one.state));
+    listing::retain_in(&mut list.snapshots, &args.kind, |one| word(&one.kind));
+    listing::arrange(&mut list.snapshots, &args.list, COLUMNS)?;
+    session.output.print(&list, |list| {
+        let empty = "there is no snapshot; take one with: offshoot snapshot take";
+        listing::text(&list.snapshots, all, &args.list, COLUMNS, empty)
+    });
+    Ok(())
+}
+
 /// Snapshots as a table.
 pub fn list_text(snapshots: &[Snapshot]) -> String {
-    if snapshots.is_empty() {
-        return "there is no snapshot; take one with: offshoot snapshot take".to_owned();
-    }
-    let row = |snapshot: &Snapshot| {
-        vec![
-            snapshot.id.to_string(),
-            snapshot.object.clone(),
-            seconds(snapshot.time),
-            or_dash(snapshot.lsn.clone()),
-            word(&snapshot.state),
-            word(&snapshot.kind),
-        ]
-    };
-    let heads = ["snapshot", "of", "time", "lsn", "state", "kind"];
-    table(&heads, snapshots.iter().map(row).collect())
+    listing::text(snapshots, snapshots.len(), &ListArgs::default(), COLUMNS, "")
 }

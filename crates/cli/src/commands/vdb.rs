@@ -1,10 +1,12 @@
 //! `offshoot vdb …`
 
-use super::{Session, removal};
+use super::{Session, hooks, removal};
 use crate::args::{
-    ConnectArgs, JobArgs, KeepArg, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs, VdbCommand,
+    ConnectArgs, HookArgs, JobArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs,
+    VdbChangeArgs, VdbCommand,
 };
-use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
+use crate::listing::{self, Column, Key, more, usual};
+use crate::output::{Fields, duration, or_dash, seconds, size, word};
 use crate::psql;
 use offshoot_api::{
     ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbLog,
@@ -19,20 +21,18 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
     let client = &session.client;
     match command {
         VdbCommand::Provision(args) => provision(session, *args),
-        VdbCommand::List => {
-            session.output.print(&client.list_vdbs()?, |list| list_text(&list.vdbs));
-            Ok(())
-        }
+        VdbCommand::List(args) => list(session, &args),
         VdbCommand::Show(args) => show(session, &args.name),
         VdbCommand::Connect(args) => connect(session, &args),
         VdbCommand::Exec(args) => {
             psql::run_with(&session.client.show_vdb(&args.name)?, &args.command)
         }
         VdbCommand::Set(args) => {
-            let job = client.set_vdb(&args.name, &set_request(args.change))?;
+            let job = client.set_vdb(&args.name, &set_request(args.change)?)?;
             change(session, &args.name, args.job, job)
         }
         VdbCommand::Logs(args) => logs(session, &args),
+        VdbCommand::Hooks(args) => hooks::show(session, &args),
         VdbCommand::Certificate(args) => certificate(session, &args.name),
         VdbCommand::Start(args) => {
             change(session, &args.name, args.job, client.start_vdb(&args.name)?)
@@ -82,24 +82,29 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         labels: args.label.into_iter().collect(),
         protected: args.protect,
         expires_in_ms: args.expires,
+        hooks: hooks::read(args.hooks)?,
     };
     let job = session.client.provision_vdb(&request)?;
     change(session, &args.name, args.job, job)
 }
 
-fn set_request(change: VdbChangeArgs) -> SetVdb {
+fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {
     let changes = |set: Vec<(String, String)>, unset: Vec<String>| {
         let set = set.into_iter().map(|(key, value)| (key, Some(value)));
         set.chain(unset.into_iter().map(|key| (key, None))).collect()
     };
-    SetVdb {
+    let (hook, hook_database) = (change.hook, change.hook_database);
+    let hooks = HookArgs { hook, hook_database, hook_time_limit: change.hook_time_limit };
+    Ok(SetVdb {
+        hooks: hooks::read(hooks)?,
+        remove_hooks: change.no_hook.into_iter().map(|event| event.0).collect(),
         description: change.description,
         labels: changes(change.label, change.unlabel),
         protected: (change.protect || change.unprotect).then_some(change.protect),
         expires_in_ms: change.expires.map(|choice| choice.0),
         settings: changes(change.set, change.unset),
         memory_bytes: change.memory.map(|choice| choice.0),
-    }
+    })
 }
 
 /// Its users write into the log what they like: control characters do not reach the terminal.
@@ -202,6 +207,9 @@ fn show_text(vdb: &Vdb) -> String {
     fields = fields
         .add_some("protected", vdb.protected.then_some("it is neither deleted nor replaced"))
         .add_some("expires at", vdb.expires_at);
+    for hook in &vdb.hooks {
+        fields = fields.add("hook", hooks::in_short(hook));
+    }
     for (key, value) in &vdb.settings {
         fields = fields.add("setting", format!("{key} = {value}"));
     }
@@ -227,22 +235,60 @@ fn rights(vdb: &Vdb) -> String {
     std::iter::once(user).chain(kept).collect::<Vec<_>>().join("; ")
 }
 
-fn list_text(vdbs: &[Vdb]) -> String {
-    if vdbs.is_empty() {
-        return "there is no VDB; make one with: offshoot vdb provision".to_owned();
+const COLUMNS: &[Column<Vdb>] = &[
+    usual("name", |vdb| vdb.name.clone(), |vdb| Key::text(&vdb.name)),
+    usual("state", |vdb| word(&vdb.state), |vdb| Key::text(word(&vdb.state))),
+    usual("parent", |vdb| vdb.parent.clone(), |vdb| Key::text(&vdb.parent)),
+    usual("moment", |vdb| or_dash(vdb.moment.time.map(seconds)), |vdb| Key::time(vdb.moment.time)),
+    usual("port", |vdb| vdb.port.to_string(), |vdb| Key::Number(vdb.port.into())),
+    usual("size", |vdb| size(vdb.logical_bytes), |vdb| Key::Number(vdb.logical_bytes)),
+    usual("unique", |vdb| size(vdb.unique_bytes), |vdb| Key::Number(vdb.unique_bytes)),
+    usual("expires", |vdb| or_dash(vdb.expires_at.map(seconds)), |vdb| Key::time(vdb.expires_at)),
+    more("owner", |vdb| or_dash(vdb.owner.clone()), |vdb| key_of(vdb.owner.as_ref())),
+    more("labels", |vdb| or_dash(labels(vdb)), |vdb| key_of(labels(vdb).as_ref())),
+    more("description", |vdb| vdb.description.clone(), |vdb| Key::text(&vdb.description)),
+    more("version", |vdb| vdb.server_version.clone(), |vdb| Key::text(&vdb.server_version)),
+    more("memory", |vdb| or_dash(vdb.memory_bytes.map(size)), |vdb| Key::number(vdb.memory_bytes)),
+    more("hooks", |vdb| vdb.hooks.len().to_string(), |vdb| Key::Number(vdb.hooks.len() as u64)),
+    more("created-at", |vdb| seconds(vdb.created_at), |vdb| Key::Time(vdb.created_at)),
+    more("error", |vdb| or_dash(error(vdb).cloned()), |vdb| key_of(error(vdb))),
+];
+
+fn key_of(text: Option<&String>) -> Key {
+    text.map_or(Key::Nothing, Key::text)
+}
+
+fn labels(vdb: &Vdb) -> Option<String> {
+    let labels: Vec<String> =
+        vdb.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    Some(labels.join(",")).filter(|all| !all.is_empty())
+}
+
+fn error(vdb: &Vdb) -> Option<&String> {
+    vdb.error.as_ref().map(|error| &error.message)
+}
+
+/// Whether it has a label, by `key=value`, or one of a key.
+fn has_label(vdb: &Vdb, wanted: &str) -> bool {
+    match wanted.split_once('=') {
+        Some((key, value)) => vdb.labels.get(key).is_some_and(|one| one == value),
+        None => vdb.labels.contains_key(wanted),
     }
-    let row = |vdb: &Vdb| {
-        vec![
-            vdb.name.clone(),
-            word(&vdb.state),
-            vdb.parent.clone(),
-            or_dash(vdb.moment.time.map(seconds)),
-            vdb.port.to_string(),
-            size(vdb.logical_bytes),
-            size(vdb.unique_bytes),
-            or_dash(vdb.expires_at.map(seconds)),
-        ]
-    };
-    let heads = ["name", "state", "parent", "moment", "port", "size", "unique", "expires"];
-    table(&heads, vdbs.iter().map(row).collect())
+}
+
+fn list(session: &Session, args: &ListVdbsArgs) -> Result<(), Failure> {
+    let mut list = session.client.list_vdbs()?;
+    let all = list.vdbs.len();
+    listing::retain_in(&mut list.vdbs, &args.state, |vdb| word(&vdb.state));
+    list.vdbs.retain(|vdb| {
+        args.label.iter().all(|wanted| has_label(vdb, wanted))
+            && args.parent.as_ref().is_none_or(|name| *name == vdb.parent)
+            && args.owner.as_ref().is_none_or(|name| vdb.owner.as_ref() == Some(name))
+    });
+    listing::arrange(&mut list.vdbs, &args.list, COLUMNS)?;
+    session.output.print(&list, |list| {
+        let empty = "there is no VDB; make one with: offshoot vdb provision";
+        listing::text(&list.vdbs, all, &args.list, COLUMNS, empty)
+    });
+    Ok(())
 }

@@ -42,6 +42,11 @@ pub fn tls_key(id: VdbId) -> String {
     format!("{id}/tls-key")
 }
 
+/// Of the text of a hook, by its revision.
+pub fn hook_key(revision: &str) -> String {
+    format!("hook/{revision}")
+}
+
 /// Of a key that values are masked with, by its name.
 pub fn masking_key(name: &str) -> String {
     format!("masking/{name}")

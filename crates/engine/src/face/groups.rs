@@ -162,6 +162,7 @@ impl Groups<'_> {
                 user: request.user,
                 warm: false,
                 care: Care::default(),
+                hooks: BTreeMap::new(),
                 requested_ms,
             })
         });

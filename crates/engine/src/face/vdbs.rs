@@ -1,5 +1,6 @@
 //! What can be asked of VDBs.
 
+use crate::core::hooks::{self, NewHook};
 use crate::core::keys::{database_key, password_key, vdb_key};
 use crate::core::kind::{Kind, PositionWriters, ShownPosition};
 use crate::face::users;
@@ -15,7 +16,8 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{
-    Care, CareChange, Exposure, Moment, ObjectName, Opened, Parent, Position, Vdb, VdbState,
+    Care, CareChange, Exposure, Hook, HookEvent, Moment, ObjectName, Opened, Owner, Parent,
+    Position, Secret, Vdb, VdbState,
 };
 use offshoot_os::bounded_log;
 use offshoot_os::cgroup::Group;
@@ -54,6 +56,19 @@ pub struct ProvisionRequest {
     pub warm: bool,
     /// What its user says about it.
     pub care: CareChange,
+    /// What runs in it when something has been done to it.
+    pub hooks: BTreeMap<HookEvent, NewHook>,
+}
+
+/// A hook with its text.
+#[derive(Debug, Clone)]
+pub struct KeptHook {
+    /// When it runs.
+    pub event: HookEvent,
+    /// Its record.
+    pub hook: Hook,
+    /// What runs; none if it went with a lost key.
+    pub text: Option<Secret>,
 }
 
 /// A VDB and its present state.
@@ -86,14 +101,32 @@ impl Vdbs<'_> {
     /// # Errors
     /// What can be checked immediately: names, ports, settings, moments.
     pub fn provision(&self, request: ProvisionRequest) -> Result<JobId, Failure> {
+        let owner = names::find(self.parts, &request.from)?;
+        let hooks = match request.hooks.is_empty() {
+            true => BTreeMap::new(),
+            false => hooks::keep(self.parts, &Kind::of(self.parts, owner)?, &request.hooks)?,
+        };
+        let submitted = self.submit_provision(request, owner, hooks.clone());
+        if submitted.is_err() {
+            hooks::forget(self.parts, hooks.values())?;
+        }
+        submitted
+    }
+
+    fn submit_provision(
+        &self,
+        request: ProvisionRequest,
+        owner: Owner,
+        hooks: BTreeMap<HookEvent, Hook>,
+    ) -> Result<JobId, Failure> {
         let requested_ms = self.parts.elapsed_ms();
         let name: ObjectName = request.name.parse()?;
-        let owner = names::find(self.parts, &request.from)?;
         check_rights(&request)?;
         let care = Care::default().changed(&request.care, self.parts.now())?;
         if request.warm {
             check_as_it_is(&request)?;
-            let wanted = warm::Wanted { name: &name, user: request.user, care: &care };
+            let (user, hooks) = (request.user, &hooks);
+            let wanted = warm::Wanted { name: &name, user, care: &care, hooks };
             if let Some(job) = warm::submit_hand_out(self.parts, owner, wanted, requested_ms)? {
                 return Ok(job);
             }
@@ -115,6 +148,7 @@ impl Vdbs<'_> {
             user: request.user,
             warm: false,
             care,
+            hooks,
             requested_ms,
         };
         provision::submit(self.parts, input)
@@ -178,6 +212,17 @@ impl Vdbs<'_> {
     /// `NotFound`, `Busy`, `InvalidInput`.
     pub fn set(&self, name: &str, change: &VdbChange) -> Result<JobId, Failure> {
         set_vdb::submit(self.parts, name, change)
+    }
+
+    /// Its hooks, with their texts.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn hooks(&self, name: &str) -> Result<Vec<KeptHook>, Failure> {
+        let kept = |(event, hook): (HookEvent, Hook)| {
+            Ok(KeptHook { event, text: hooks::text(self.parts, &hook)?, hook })
+        };
+        self.parts.vdb(name)?.hooks.into_iter().map(kept).collect()
     }
 
     /// The end of its server's log: lines, at most so many bytes.
@@ -279,6 +324,7 @@ fn check_as_it_is(request: &ProvisionRequest) -> Result<(), Failure> {
         from: request.from.clone(),
         user: request.user,
         care: request.care.clone(),
+        hooks: request.hooks.clone(),
         warm: true,
         ..ProvisionRequest::default()
     };
@@ -328,5 +374,6 @@ pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
     let hint = "look at it in the VDB: it may still name production, or hold what others wait for";
     let ties = vdb.ties.warnings.iter();
     let ties = ties.map(|one| Failure::new(ErrorKind::SourceRefused, one.clone(), hint));
-    unlimited.then(warning).into_iter().chain(ties).collect()
+    let hook = vdb.hook_failure.iter().map(|failed| failed.failure.clone());
+    unlimited.then(warning).into_iter().chain(hook).chain(ties).collect()
 }

@@ -10,6 +10,7 @@ use crate::history::moments::check;
 use crate::history::names;
 use crate::images::opening;
 use crate::jobs::bookmark;
+use crate::jobs::hooks;
 use crate::jobs::provision::{self, resolve_from};
 use crate::jobs::snapshot::catch_up_with;
 use crate::jobs::vdb;
@@ -64,16 +65,19 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
         )
         .step("open", |c| each(c, provision::open_new), |c| undo_each(c, provision::close_new))
         .point_of_no_return()
-        .step_without_undo("publish", publish_new),
+        .step_without_undo("publish", publish_new)
+        .ending("hook", |c| hooks_of_all(c, hooks::after_provision)),
         replacing_all(
             Workflow::new(JobKind::GroupRefresh)
                 .step_without_undo("agree", agree)
                 .step_without_undo("resolve", resolve_agreed),
-        ),
+        )
+        .ending("hook", |c| hooks_of_all(c, hooks::after_refresh)),
         replacing_all(
             Workflow::new(JobKind::GroupRewind)
                 .step_without_undo("resolve", |c| each(c, vdb::resolve_new)),
-        ),
+        )
+        .ending("hook", |c| hooks_of_all(c, hooks::after_rewind)),
         Workflow::new(JobKind::GroupBookmark)
             .step_without_undo("resolve", |c| each(c, bookmark::resolve_moment))
             .step("publish", |c| each(c, bookmark::publish), |c| undo_each(c, bookmark::unpublish)),
@@ -125,6 +129,19 @@ fn each(context: &Context, run: StepFn<Parts>) -> Result<(), Failure> {
         run(&part(context, one)?).map_err(|failure| named(failure, &one.name))?;
     }
     Ok(())
+}
+
+/// Runs the hooks of all; one that fails does not keep the others, but for one that was cancelled.
+fn hooks_of_all(context: &Context, run: StepFn<Parts>) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    let mut result = Ok(());
+    for one in &input.each {
+        match run(&part(context, one)?) {
+            Err(failure) if failure.code == ErrorKind::Cancelled => return Err(failure),
+            ran => result = result.and(ran),
+        }
+    }
+    result
 }
 
 /// Undoes a step of all, the last first; one that cannot be undone does not keep the others.

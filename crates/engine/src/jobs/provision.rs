@@ -1,5 +1,6 @@
 //! Provisioning a VDB: clone, mount, replay, open, publish.
 
+use crate::core::hooks as kept;
 use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::core::keys::{database_key, password_key, tls_key};
@@ -11,14 +12,15 @@ use crate::history::snapshots;
 use crate::images::opening::{
     self, BASE, CLONE_MS, DATASET, MOUNT_MS, RECOVER_MS, RESOLVED, START_MS,
 };
+use crate::jobs::hooks;
 use crate::jobs::snapshot;
 use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
-    Care, Dsource, Exposure, Moment, ObjectName, Opened, Origin, Owner, Parent, Policy, Position,
-    Secret, SnapshotKind, TiesCut, Timeflow, Timings, User, Vdb, VdbState, format_duration,
-    format_size,
+    Care, Dsource, Exposure, Hook, HookEvent, Moment, ObjectName, Opened, Origin, Owner, Parent,
+    Policy, Position, Secret, SnapshotKind, TiesCut, Timeflow, Timings, User, Vdb, VdbState,
+    format_duration, format_size,
 };
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -64,6 +66,9 @@ pub struct Input {
     /// What its user says about it.
     #[serde(default)]
     pub care: Care,
+    /// What runs in it; the texts are kept already.
+    #[serde(default)]
+    pub hooks: BTreeMap<HookEvent, Hook>,
     pub requested_ms: u64,
 }
 
@@ -78,6 +83,7 @@ pub fn workflow() -> Workflow<Parts> {
         .step("open", open_new, close_new)
         .point_of_no_return()
         .step_without_undo("publish", publish)
+        .ending("hook", hooks::after_provision)
 }
 
 /// Starts the job; refuses immediately what is known to fail.
@@ -211,6 +217,8 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         owner: input.user,
         warm: input.warm,
         care: input.care,
+        hooks: input.hooks,
+        hook_failure: None,
         policy: Policy::of_vdb(),
         dataset: None,
         timeflow: None,
@@ -231,11 +239,15 @@ fn ties_of(parts: &Parts, parent: Owner) -> Result<TiesCut, Failure> {
 /// Undo: removes them.
 pub fn unregister(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
+    kept::forget(context.app(), input.hooks.values())?;
     forget_vdb(context.app(), input.vdb)
 }
 
 /// Removes a VDB's record and secrets.
 pub fn forget_vdb(parts: &Parts, id: VdbId) -> Result<(), Failure> {
+    if let Some(vdb) = parts.catalog.find::<Vdb>(id)? {
+        kept::forget(parts, vdb.hooks.values())?;
+    }
     parts.catalog.delete::<Vdb>(id)?;
     parts.catalog.delete_secret(&password_key(id))?;
     parts.catalog.delete_secret(&database_key(id))?;
@@ -362,6 +374,10 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
         }
         vdb.state = VdbState::Running;
         vdb.problem = None;
+        // An earlier state of its own lacks what it lacked.
+        if base != Some(id.into()) {
+            vdb.hook_failure = None;
+        }
         vdb.moment = Some(Opened { snapshot: resolved.snapshot, log, time });
         vdb.timings = timings;
         tx.put(&vdb)

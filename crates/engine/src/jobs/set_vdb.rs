@@ -1,14 +1,16 @@
-//! What of a VDB can be changed: what its users say about it, its server's settings and memory. A change of the latter
-//! takes a restart of the server; if that fails, the old ones stay.
+//! What of a VDB can be changed: what its users say about it, its hooks, its server's settings and memory. A change of the
+//! latter two takes a restart of the server; if that fails, the old ones stay.
 
+use crate::core::hooks::{self, NewHook};
 use crate::core::job_kind::JobKind;
+use crate::core::keys::hook_key;
 use crate::core::kind::Kind;
 use crate::history::groups;
 use crate::jobs::provision::check_memory;
 use crate::jobs::vdb;
 use crate::parts::{Context, Parts};
 use crate::serving::vdb::open_vdb;
-use offshoot_domain::{Care, CareChange, Vdb, VdbState};
+use offshoot_domain::{Care, CareChange, Hook, HookEvent, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,8 @@ pub struct VdbChange {
     pub settings: BTreeMap<String, Option<String>>,
     /// Bytes; `Some(None)`: the engine's default.
     pub memory_bytes: Option<Option<u64>>,
+    /// Hooks to set; with none, to remove.
+    pub hooks: BTreeMap<HookEvent, Option<NewHook>>,
 }
 
 /// What a VDB is to be.
@@ -35,6 +39,9 @@ struct Input {
     care: Care,
     settings: BTreeMap<String, String>,
     memory_bytes: Option<u64>,
+    /// Jobs from before there were any have none; nor have their VDBs.
+    #[serde(default)]
+    hooks: BTreeMap<HookEvent, Hook>,
 }
 
 impl Input {
@@ -42,6 +49,12 @@ impl Input {
         vdb.care = self.care.clone();
         vdb.settings = self.settings.clone();
         vdb.memory_bytes = self.memory_bytes;
+        // Whoever replaces a hook knows that it failed.
+        vdb.hook_failure = vdb
+            .hook_failure
+            .take()
+            .filter(|failed| vdb.hooks.get(&failed.event) == self.hooks.get(&failed.event));
+        vdb.hooks = self.hooks.clone();
     }
 
     fn needs_restart(&self, vdb: &Vdb) -> bool {
@@ -52,7 +65,7 @@ impl Input {
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::VdbSet)
-        .step("close", close, vdb::reopen_old)
+        .step("close", close, reopen)
         .step("open", open, close_again)
         .point_of_no_return()
         .step_without_undo("publish", publish)
@@ -80,9 +93,19 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
     kind.connector.validate_settings(&kind.version, &settings)?;
     let memory_bytes = change.memory_bytes.unwrap_or(vdb.memory_bytes);
     check_memory(&kind, memory_bytes)?;
+    let new = change.hooks.iter().filter_map(|(event, hook)| Some((*event, hook.clone()?)));
+    let new = hooks::keep(parts, &kind, &new.collect())?;
+    let mut hooks = vdb.hooks.clone();
+    hooks.retain(|event, _| !change.hooks.contains_key(event));
+    hooks.extend(new.clone());
     let requested_ms = parts.elapsed_ms();
-    let input = Input { vdb: vdb.id, requested_ms, care, settings, memory_bytes };
-    parts.submit(Submission::new(JobKind::VdbSet, &vdb.name, &input).exclusive(vdb.id))
+    let input = Input { vdb: vdb.id, requested_ms, care, settings, memory_bytes, hooks };
+    let submission = Submission::new(JobKind::VdbSet, &vdb.name, &input).exclusive(vdb.id);
+    let submitted = parts.submit(submission);
+    if submitted.is_err() {
+        hooks::forget(parts, new.values())?;
+    }
+    submitted
 }
 
 fn vdb_of(context: &Context) -> Result<(Input, Vdb), Failure> {
@@ -95,6 +118,14 @@ fn close(context: &Context) -> Result<(), Failure> {
     let (input, vdb) = vdb_of(context)?;
     let restarts = vdb.state == VdbState::Running && input.needs_restart(&vdb);
     if restarts { vdb::close_old(context) } else { Ok(()) }
+}
+
+/// Undo: it is as it was, and has the hooks that it had.
+fn reopen(context: &Context) -> Result<(), Failure> {
+    let (input, vdb) = vdb_of(context)?;
+    let new = input.hooks.values().filter(|hook| !vdb.hooks.values().any(|one| one == *hook));
+    hooks::forget(context.app(), new)?;
+    vdb::reopen_old(context)
 }
 
 /// Undo: one that was not closed runs on.
@@ -115,11 +146,17 @@ fn open(context: &Context) -> Result<(), Failure> {
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
-    context.app().catalog.update::<Vdb>(input.vdb, |vdb| {
-        input.apply(vdb);
+    context.app().catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        let mut vdb: Vdb = tx.get(input.vdb)?;
+        let kept = |hook: &&Hook| input.hooks.values().any(|one| one == *hook);
+        for hook in vdb.hooks.values().filter(|hook| !kept(hook)) {
+            tx.delete_secret(&hook_key(&hook.revision))?;
+        }
+        input.apply(&mut vdb);
         if vdb.state == VdbState::Provisioning {
             vdb.state = VdbState::Running;
         }
+        tx.put(&vdb)
     })?;
     Ok(())
 }

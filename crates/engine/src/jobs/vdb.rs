@@ -9,6 +9,7 @@ use crate::history::groups;
 use crate::history::moments::check;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, START_MS};
+use crate::jobs::hooks;
 use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
@@ -58,8 +59,8 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .step("choose", choose_password, forget_choice)
             .point_of_no_return()
             .step_without_undo("apply", apply_choice),
-        replacing(JobKind::VdbRefresh),
-        replacing(JobKind::VdbRewind),
+        replacing(JobKind::VdbRefresh).ending("hook", hooks::after_refresh),
+        replacing(JobKind::VdbRewind).ending("hook", hooks::after_rewind),
         Workflow::new(JobKind::VdbRewindUndo)
             .step_without_undo("find", find_previous)
             .step("close_old", close_old, reopen_old)
@@ -436,6 +437,7 @@ fn publish_previous(context: &Context) -> Result<(), Failure> {
         vdb.dataset = back.dataset;
         vdb.state = VdbState::Running;
         vdb.problem = None;
+        vdb.hook_failure = None;
         vdb.timings = timings;
         vdb.moment = back.origin.map(|origin| offshoot_domain::Opened {
             snapshot: origin.snapshot,

@@ -3,9 +3,12 @@
 use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::history::names;
+use crate::jobs::hooks;
 use crate::jobs::provision::{self, check_share};
 use crate::parts::{Context, Parts};
-use offshoot_domain::{Care, Moment, ObjectName, Owner, Parent, Timings, Vdb, VdbState};
+use offshoot_domain::{
+    Care, Hook, HookEvent, Moment, ObjectName, Owner, Parent, Timings, Vdb, VdbState,
+};
 use offshoot_types::{ErrorKind, Failure, JobId, UserId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -21,6 +24,8 @@ struct Input {
     /// Jobs from before this was kept have none.
     #[serde(default)]
     care: Care,
+    #[serde(default)]
+    hooks: BTreeMap<HookEvent, Hook>,
     requested_ms: u64,
 }
 
@@ -29,11 +34,16 @@ pub struct Wanted<'a> {
     pub name: &'a ObjectName,
     pub user: Option<UserId>,
     pub care: &'a Care,
+    /// What runs in it; the texts are kept already.
+    pub hooks: &'a BTreeMap<HookEvent, Hook>,
 }
 
-/// The workflow. Its one step is one transaction: a copy is handed out, or it is not.
+/// The workflow. Its first step is one transaction: a copy is handed out, or it is not.
 pub fn workflow() -> Workflow<Parts> {
-    Workflow::new(JobKind::VdbHandOut).point_of_no_return().step_without_undo("hand_out", hand_out)
+    Workflow::new(JobKind::VdbHandOut)
+        .point_of_no_return()
+        .step_without_undo("hand_out", hand_out)
+        .ending("hook", hooks::after_provision)
 }
 
 /// The warm copies of a dSource, those of the latest moment first.
@@ -52,7 +62,7 @@ pub fn submit_hand_out(
     wanted: Wanted<'_>,
     requested_ms: u64,
 ) -> Result<Option<JobId>, Failure> {
-    let Wanted { name, user, care } = wanted;
+    let Wanted { name, user, care, hooks } = wanted;
     names::check_free(parts, name)?;
     for copy in copies_of(parts, from)? {
         let ready = copy.state == VdbState::Running
@@ -62,10 +72,10 @@ pub fn submit_hand_out(
             continue;
         }
         check_share(parts, user, copy.id)?;
-        let care = care.clone();
-        let input = Input { vdb: copy.id, name: name.clone(), user, care, requested_ms };
-        let submission = Submission::new(JobKind::VdbHandOut, name, &input)
-            .exclusive(format!("name:{name}"))
+        let (name, care, hooks) = (name.clone(), care.clone(), hooks.clone());
+        let input = Input { vdb: copy.id, name, user, care, hooks, requested_ms };
+        let submission = Submission::new(JobKind::VdbHandOut, &input.name, &input)
+            .exclusive(format!("name:{}", input.name))
             .exclusive(copy.id)
             .shared(from);
         match parts.runner()?.submit(parts, submission) {
@@ -96,6 +106,7 @@ pub fn submit_new(parts: &Arc<Parts>, parent: Parent) -> Result<JobId, Failure> 
         user: None,
         warm: true,
         care: Care::default(),
+        hooks: BTreeMap::new(),
         requested_ms: parts.elapsed_ms(),
     };
     provision::submit(parts, input)
@@ -103,13 +114,14 @@ pub fn submit_new(parts: &Arc<Parts>, parent: Parent) -> Result<JobId, Failure> 
 
 fn hand_out(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
-    let Input { vdb, name, user, care, requested_ms } = context.input()?;
+    let Input { vdb, name, user, care, hooks, requested_ms } = context.input()?;
     let (now, total_ms) = (parts.now(), parts.elapsed_ms().saturating_sub(requested_ms));
     parts.catalog.update::<Vdb>(vdb, |vdb| {
         // Repeated after a crash, it changes nothing more.
         if std::mem::take(&mut vdb.warm) {
             (vdb.name, vdb.owner, vdb.created_at) = (name.clone(), user, now);
             vdb.care = care.clone();
+            vdb.hooks = hooks.clone();
             vdb.timings = Timings { total_ms, ..Timings::default() };
         }
     })?;

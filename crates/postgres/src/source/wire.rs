@@ -98,6 +98,29 @@ impl<S> Guard<S> {
         let skip = u64::from(asks_for_tls);
         Guard { inner, watch: Watch { skip, exposed, ..Watch::default() }, noted }
     }
+
+    /// With other limits than those of a source.
+    pub(crate) fn within(mut self, limits: Limits) -> Guard<S> {
+        self.watch.limits = limits;
+        self
+    }
+}
+
+/// How much may come in one answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes of all messages.
+    pub answer_bytes: u64,
+    /// Bytes of messages that nobody asked for.
+    pub unasked_bytes: u64,
+    /// Rows.
+    pub rows: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { answer_bytes: ANSWER_BYTES_MAX, unasked_bytes: UNASKED_BYTES_MAX, rows: ROWS_MAX }
+    }
 }
 
 /// What has been seen of the stream.
@@ -114,6 +137,7 @@ struct Watch {
     left: u64,
     /// Whether the source was ready once.
     greeted: bool,
+    limits: Limits,
     answer_bytes: u64,
     unasked_bytes: u64,
     rows: u64,
@@ -189,10 +213,10 @@ impl Watch {
             b'R' if self.greeted || self.left < 4 => return Err(Breach::Garbled),
             _ => {}
         }
-        let bytes_max = if self.greeted { ANSWER_BYTES_MAX } else { GREETING_BYTES_MAX };
+        let bytes_max = if self.greeted { self.limits.answer_bytes } else { GREETING_BYTES_MAX };
         if self.answer_bytes > bytes_max
-            || self.unasked_bytes > UNASKED_BYTES_MAX
-            || self.rows > ROWS_MAX
+            || self.unasked_bytes > self.limits.unasked_bytes
+            || self.rows > self.limits.rows
             || self.parameters > PARAMETERS_MAX
         {
             return Err(Breach::Endless);

@@ -48,7 +48,7 @@ const SOURCE: &str = "
 ";
 
 /// The source's image in `data`: settled, stopped.
-fn image(scratch: &Scratch, bin: &Path) -> PathBuf {
+pub fn image(scratch: &Scratch, bin: &Path) -> PathBuf {
     let data = fresh(scratch, bin, "data");
     let dir = plain(&data);
     config::adopt(&dir, bin, user().as_ref(), &Settings::new()).unwrap();
@@ -73,16 +73,22 @@ fn image(scratch: &Scratch, bin: &Path) -> PathBuf {
 }
 
 /// A VDB of an image, as `name`.
-struct Vdb<'a> {
+pub struct Vdb<'a> {
     bin: &'a Path,
-    server: Server,
+    pub server: Server,
     port: u16,
     password: String,
     ties: TiesCut,
 }
 
 impl<'a> Vdb<'a> {
-    fn of(scratch: &Scratch, bin: &'a Path, data: &Path, superuser: bool, keep: Keep) -> Vdb<'a> {
+    pub fn of(
+        scratch: &Scratch,
+        bin: &'a Path,
+        data: &Path,
+        superuser: bool,
+        keep: Keep,
+    ) -> Vdb<'a> {
         let dir = plain(data);
         config::write_vdb(&dir, &control(bin, data), &VdbOptions::default()).unwrap();
         access::write_vdb(&dir, keep.logins, None).unwrap();
@@ -100,7 +106,7 @@ impl<'a> Vdb<'a> {
         Vdb { bin, server, port, password, ties }
     }
 
-    fn sql(&self, statement: &str) -> Result<String, String> {
+    pub fn sql(&self, statement: &str) -> Result<String, String> {
         psql(self.bin, &vdb_role::uri(self.port, &self.password, "shop"), statement)
     }
 
@@ -134,7 +140,7 @@ const REFUSALS: [&str; 8] = [
     "role \"pg_",
 ];
 
-const NOTHING: Keep = Keep { logins: false, foreign_servers: false };
+pub const NOTHING: Keep = Keep { logins: false, foreign_servers: false };
 
 /// What developers do, on objects of the source's superuser and of its ordinary roles.
 const WORK: [&str; 26] = [

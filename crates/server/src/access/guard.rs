@@ -228,11 +228,16 @@ impl Guard {
 
     /// A VDB as the caller may see it: its password is for its owner alone. Those without one are the administrators'.
     fn shown_vdb(&self, vdb: api::Vdb) -> Result<api::Vdb, Failure> {
-        let own = match self.accounts.find_thing(&vdb.id.to_string())?.user {
+        let own = self.has_secrets_of(&vdb.id.to_string())?;
+        Ok(if own { vdb } else { concealed(vdb) })
+    }
+
+    /// Whether the secrets of a VDB are the caller's.
+    fn has_secrets_of(&self, vdb: &str) -> Result<bool, Failure> {
+        Ok(match self.accounts.find_thing(vdb)?.user {
             Some(owner) => self.user() == Some(owner),
             None => self.administers(),
-        };
-        Ok(if own { vdb } else { concealed(vdb) })
+        })
     }
 }
 
@@ -380,6 +385,20 @@ impl EngineService for Guard {
     fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<api::VdbLog, Failure> {
         let log = self.service.vdb_log(&self.own(name)?, bytes_max)?;
         Ok(api::VdbLog { name: name.to_owned(), ..log })
+    }
+
+    fn vdb_hooks(&self, name: &str) -> Result<api::VdbHooks, Failure> {
+        // By its id, as its name may be another one's a moment later.
+        let id = self.service.show_vdb(&self.own(name)?)?.id.to_string();
+        if !self.has_secrets_of(&id)? {
+            return Err(Failure::new(
+                ErrorKind::Forbidden,
+                format!("what the hooks of '{name}' run is shown to its owner alone"),
+                format!("see which there are: offshoot vdb show {name}"),
+            ));
+        }
+        let hooks = self.service.vdb_hooks(&id)?;
+        Ok(api::VdbHooks { name: name.to_owned(), ..hooks })
     }
 
     fn start_vdb(&self, name: &str) -> Result<JobId, Failure> {

@@ -72,6 +72,7 @@ const TABLE: &[Row] = &[
     (Method::GET, routes::VDB, Right::Look, "vdb show"),
     (Method::POST, routes::VDB, Right::Use, "vdb set"),
     (Method::GET, routes::VDB_LOG, Right::Use, "vdb logs"),
+    (Method::GET, routes::VDB_HOOKS, Right::Use, "vdb hooks"),
     (Method::DELETE, routes::VDB, Right::Use, "vdb delete"),
     (Method::POST, routes::VDB_START, Right::Use, "vdb start"),
     (Method::POST, routes::VDB_STOP, Right::Use, "vdb stop"),

@@ -4,8 +4,8 @@ use crate::endpoints::Service;
 use crate::extract::{Body, Filter, Name};
 use crate::reply::{Accepted, Answer, accept, answer};
 use offshoot_api::{
-    ErrorBody, JobAccepted, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, SetVdb, Vdb, VdbList,
-    VdbLog, routes,
+    ErrorBody, JobAccepted, ProvisionVdb, RefreshVdb, ReparentVdb, RewindVdb, SetVdb, Vdb,
+    VdbHooks, VdbList, VdbLog, routes,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -93,6 +93,18 @@ pub(crate) async fn vdb_log(
 ) -> Answer<VdbLog> {
     let bytes = part.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
     answer(service, move |service| service.vdb_log(&name, bytes)).await
+}
+
+/// The hooks of a VDB, with what they run: for its owner alone, and for administrators where nobody else owns it.
+#[utoipa::path(
+    get,
+    path = routes::VDB_HOOKS,
+    tag = "vdbs",
+    params(("name" = String, Path, description = "Its name")),
+    responses((status = 200, body = VdbHooks, description = "Its hooks"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn vdb_hooks(Service(service): Service, Name(name): Name) -> Answer<VdbHooks> {
+    answer(service, move |service| service.vdb_hooks(&name)).await
 }
 
 /// Starts a stopped VDB.

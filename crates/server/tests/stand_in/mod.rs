@@ -406,6 +406,12 @@ impl EngineService for StandIn {
             labels: request.labels.clone(),
             protected: request.protected,
             expires_at: None,
+            hooks: vec![VdbHook {
+                event: HookEvent::AfterRefresh,
+                bytes: 8,
+                database: None,
+                time_limit_ms: 600_000,
+            }],
             created_at: time(),
             timings: ProvisionTimings { total_ms: 420, start_ms: 300, ..Default::default() },
             warnings: Vec::new(),
@@ -438,6 +444,14 @@ impl EngineService for StandIn {
     fn vdb_log(&self, name: &str, _: u64) -> Result<VdbLog, Failure> {
         let name = self.show_vdb(name)?.name;
         Ok(VdbLog { name, text: "LOG:  ready\n".to_owned() })
+    }
+
+    fn vdb_hooks(&self, name: &str) -> Result<VdbHooks, Failure> {
+        let name = self.show_vdb(name)?.name;
+        let sql = Some("SELECT 1".to_owned());
+        let event = HookEvent::AfterRefresh;
+        let hook = HookText { event, sql, database: None, time_limit_ms: 600_000 };
+        Ok(VdbHooks { name, hooks: vec![hook] })
     }
 
     fn stop_vdb(&self, name: &str) -> Result<JobId, Failure> {

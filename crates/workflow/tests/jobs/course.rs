@@ -262,8 +262,17 @@ fn stopping_ends_at_its_deadline() {
 
 #[test]
 fn what_goes_on_is_left_to_the_next_engine() {
+    left_to_the_next_engine("lasting");
+}
+
+#[test]
+fn an_ending_is_left_to_the_next_engine() {
+    left_to_the_next_engine("ended");
+}
+
+fn left_to_the_next_engine(kind: &'static str) {
     let bench = bench();
-    let id = bench.submit("lasting", "thing");
+    let id = bench.submit(kind, "thing");
     bench.world.await_inside(1);
     // Stopped cleanly, and then killed: the second engine's table of jobs is just dropped.
     assert_eq!(bench.runner.stop(PATIENCE), []);
@@ -288,6 +297,46 @@ fn what_goes_on_is_left_to_the_next_engine() {
         SystemClock.sleep(Duration::from_millis(5));
     }
     assert_eq!(bench.catalog.job(id).expect("known").state, JobState::Done);
+}
+
+#[test]
+fn an_ending_that_fails_fails_the_job_and_undoes_nothing() {
+    for place in [Place::Start, Place::Middle, Place::End] {
+        let bench = bench();
+        bench.break_step(2, place, 1);
+        let id = bench.submit("ended", "thing");
+        assert_eq!(bench.end(id), JobState::Failed);
+        let job = bench.runner.job(id).expect("known");
+        assert!(job.settled && job.error.is_some(), "{job:?}");
+        let states: Vec<_> = job.steps.iter().map(|step| step.state).collect();
+        let (done, failed, pending) = (StepState::Done, StepState::Failed, StepState::Pending);
+        assert_eq!(states, [done, done, failed, pending]);
+        assert!(bench.world.things.lock().contains("thing/1.b"), "what was made stays");
+        assert_eq!(bench.catalog.faults().expect("readable"), []);
+        assert_eq!(bench.runner.resume(&bench.world).expect("resumed"), [], "nothing is left");
+        assert!(!bench.runner.is_busy("thing"));
+    }
+}
+
+#[test]
+fn a_step_before_an_ending_is_tried_again_as_ever() {
+    let bench = bench();
+    bench.world.open_gate();
+    bench.break_step(1, Place::Middle, 2);
+    let id = bench.submit("ended", "thing");
+    assert_eq!(bench.end(id), JobState::Done);
+    assert!(bench.world.is_complete("thing"));
+}
+
+#[test]
+fn an_ending_can_be_cancelled() {
+    let bench = bench();
+    let id = bench.submit("ended", "thing");
+    bench.world.await_inside(1);
+    bench.runner.cancel(id).expect("it can be");
+    assert_eq!(bench.end(id), JobState::Cancelled);
+    assert!(bench.world.is_complete("thing"), "what was made stays");
+    assert_eq!(bench.runner.resume(&bench.world).expect("resumed"), []);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn wait_at_gate(ctx: &StepContext<World>) -> Result<(), Failure> {
 
 /// `build` can be undone at every step, `commit` only until its last; `gated` waits in the middle,
 /// `gated-commit` past its point of no return; `lasting` continues after the end of the engine; `alone` and
-/// `alone-politely` end when they have `parent` to themselves.
+/// `alone-politely` end when they have `parent` to themselves; the last two steps of `ended` may fail.
 pub fn workflows() -> Vec<Workflow<World>> {
     vec![
         Workflow::new("build")
@@ -163,6 +163,12 @@ pub fn workflows() -> Vec<Workflow<World>> {
             .step("0", run::<0>, undo::<0>)
             .step_without_undo("gate", wait_at_gate),
         Workflow::new("gated-commit").point_of_no_return().step_without_undo("gate", wait_at_gate),
+        Workflow::new("ended")
+            .step("0", run::<0>, undo::<0>)
+            .point_of_no_return()
+            .step_without_undo("1", run::<1>)
+            .ending("2", run::<2>)
+            .ending("gate", wait_at_gate),
         Workflow::new("lasting")
             .step("0", run::<0>, undo::<0>)
             .step_without_undo("gate", wait_at_gate)

@@ -153,6 +153,8 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             dataset: Some(dataset),
             timeflow: Some(timeflow.id),
             created_at: now,
+            hooks: std::collections::BTreeMap::new(),
+            hook_failure: None,
             timings: Timings::default(),
         };
         catalog.transaction(|tx| tx.put(&timeflow).and_then(|()| tx.put(&vdb)))?;

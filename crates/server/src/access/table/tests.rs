@@ -56,6 +56,7 @@ fn what_changes_something_takes_more_than_looking() {
             routes::MASK_DISCOVERY,
             routes::MASK_PREVIEW,
             routes::VDB_LOG,
+            routes::VDB_HOOKS,
             routes::DIFF,
             routes::BISECTION,
             // So is a whole database.

@@ -1,0 +1,62 @@
+//! The texts of hooks, which are secrets.
+
+use crate::core::Core;
+use crate::core::keys::hook_key;
+use crate::core::kind::Kind;
+use offshoot_domain::{Hook, HookEvent, Secret};
+use offshoot_os::random_bytes;
+use offshoot_types::{ErrorKind, Failure};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A hook that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewHook {
+    /// Statements in the database's language.
+    pub text: Secret,
+    /// The database they run in; none: the one that users connect to first.
+    pub database: Option<String>,
+    /// How long they may take; none: [`Hook::TIME_LIMIT`].
+    pub time_limit: Option<Duration>,
+}
+
+/// Keeps the texts of hooks, and returns their records: whoever drops a record [forgets](forget) its text.
+///
+/// # Errors
+/// `InvalidInput` for what can be no hook, and where the kind of database has none.
+pub fn keep(
+    core: &Core,
+    kind: &Kind,
+    asked: &BTreeMap<HookEvent, NewHook>,
+) -> Result<BTreeMap<HookEvent, Hook>, Failure> {
+    if !asked.is_empty() && kind.connector.script_runner().is_none() {
+        let message = format!("a VDB of {} has no hooks", kind.connector.kind());
+        return Err(Failure::new(ErrorKind::InvalidInput, message, "leave them out"));
+    }
+    let record = |(event, new): (&HookEvent, &NewHook)| {
+        let revision = u64::from_be_bytes(random_bytes::<8>());
+        let revision = format!("{revision:016x}");
+        let hook = Hook::new(revision, new.text.reveal(), new.database.clone(), new.time_limit)?;
+        Ok((*event, hook))
+    };
+    let hooks: BTreeMap<HookEvent, Hook> =
+        asked.iter().map(record).collect::<Result<_, Failure>>()?;
+    core.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        let pairs = hooks.values().zip(asked.values());
+        pairs.map(|(hook, new)| tx.put_secret(&hook_key(&hook.revision), &new.text)).collect()
+    })?;
+    Ok(hooks)
+}
+
+/// Forgets the texts of hooks; those that are forgotten already are no error.
+pub fn forget<'a>(core: &Core, hooks: impl IntoIterator<Item = &'a Hook>) -> Result<(), Failure> {
+    for hook in hooks {
+        core.catalog.delete_secret(&hook_key(&hook.revision))?;
+    }
+    Ok(())
+}
+
+/// The text of a hook; none if it went with a lost key.
+pub fn text(core: &Core, hook: &Hook) -> Result<Option<Secret>, Failure> {
+    Ok(core.catalog.secret(&hook_key(&hook.revision))?)
+}
