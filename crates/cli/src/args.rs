@@ -232,7 +232,7 @@ pub enum Command {
                         offshoot serve --pool /data/pool --socket-group developers\n  \
                         offshoot serve --pool /data/pool --encrypt --secret-key /etc/offshoot/pool.key\n  \
                         offshoot serve --pool /data/pool --listen 0.0.0.0:7640 --host-name engine.example\n\n\
-                        Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug.")]
+                        Logging is set by OFFSHOOT_LOG, as in OFFSHOOT_LOG=debug; OFFSHOOT_LOG_FORMAT=json writes an object per line.")]
 pub struct ServeArgs {
     /// Listen here; by TLS, if it is not on loopback. Port 0 picks a free one [default: 127.0.0.1:7640]
     #[arg(long, overrides_with = "listen", value_name = "ADDRESS", value_parser = listen)]

@@ -23,8 +23,9 @@ use std::time::Duration;
 
 /// How long dropping a [`Mount`] waits for them.
 const DROP_GRACE: Duration = Duration::from_secs(1);
-/// How long the serving threads may take to end once the mount is gone.
-const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the serving threads may take to end once the mount is gone: milliseconds, or seconds where many more threads
+/// are ready to run than there are processors.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the kernel may take to release the handles of programs that have ended, with the writes of their files.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
 const RELEASE_PAUSE: Duration = Duration::from_millis(1);

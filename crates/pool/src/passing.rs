@@ -4,11 +4,15 @@
 use crate::block::{BLOCK_LEN_MAX, is_zero, name_of, verify};
 use crate::compress::decompress;
 use crate::pool::Pool;
+use crate::read_many::RUN_LEN_MAX_AHEAD;
+use crate::runs::{Run, runs};
+use crate::table::Entry;
 use crate::transaction::{Children, Transaction};
 use crate::{BlockData, Error, Result};
 use offshoot_format::DecodeError;
 use offshoot_format::segment::{BlockKind, Codec};
 use offshoot_types::BlockHash;
+use std::ops::ControlFlow;
 
 /// A block on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,11 @@ impl PassingBlock {
         decompress(self.codec, self.stored.as_slice(), self.raw_len).map_err(wrong)
     }
 
+    fn stored_as(entry: &Entry, stored: Vec<u8>) -> PassingBlock {
+        let codec = if entry.codec() == Codec::Page { Codec::Raw } else { entry.codec() };
+        PassingBlock { kind: entry.kind(), codec, raw_len: entry.raw_len(), stored }
+    }
+
     /// What a block of this kind with this content is called.
     pub fn name(&self, content: &[u8]) -> BlockHash {
         name_of(self.kind, content)
@@ -54,9 +63,7 @@ impl Pool {
             && let Ok(stored) = self.segments.read(entry.place())
             && let Ok(content) = verify(hash, &entry, stored.as_slice())
         {
-            let codec = if entry.codec() == Codec::Page { Codec::Raw } else { entry.codec() };
-            let (kind, raw_len) = (entry.kind(), entry.raw_len());
-            return Ok((PassingBlock { kind, codec, raw_len, stored }, content));
+            return Ok((PassingBlock::stored_as(&entry, stored), content));
         }
         // It was moved meanwhile, or is damaged: this finds out, and notes damage.
         let content = self.load(hash)?.to_vec();
@@ -70,6 +77,53 @@ impl Pool {
         Ok((block, content))
     }
 
+    /// Hands blocks to `take` as [`Pool::read_passing`] reads them, in no particular order. Those near each other on
+    /// disk are read together. `take` may end it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_many_passing(
+        &self,
+        hashes: &[BlockHash],
+        take: &mut dyn FnMut(PassingBlock) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let found = |hash: &BlockHash| match self.table.get(hash) {
+            Some(entry) => Ok((*hash, entry)),
+            None => Err(Error::Missing(*hash)),
+        };
+        let mut blocks = hashes.iter().map(found).collect::<Result<Vec<(BlockHash, Entry)>>>()?;
+        blocks.sort_unstable_by_key(|(_, entry)| entry.place());
+        for run in runs(&blocks, RUN_LEN_MAX_AHEAD) {
+            let mut of_run = Vec::with_capacity(run.blocks.len());
+            self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {
+                of_run.extend(run.blocks.iter().map(|block| self.cut_passing(&run, block, bytes)));
+            });
+            for (at, (hash, _)) in run.blocks.iter().enumerate() {
+                let block = match of_run.get_mut(at).and_then(Option::take) {
+                    Some(block) => block,
+                    None => self.read_passing(hash)?.0,
+                };
+                if take(block).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A block in the bytes of its run; `None` if it is not there any more, lost or damaged.
+    fn cut_passing(
+        &self,
+        run: &Run<'_>,
+        (hash, entry): &(BlockHash, Entry),
+        bytes: &[u8],
+    ) -> Option<PassingBlock> {
+        let (frame, stored) = run.cut(bytes, entry.place())?;
+        let stored = self.segments.open(frame, stored).ok().filter(|_| !entry.is_lost())?;
+        verify(hash, entry, &*stored).ok()?;
+        Some(PassingBlock::stored_as(entry, stored.into_owned()))
+    }
+
     /// What a node with these bytes is called.
     pub fn node_name(node: &[u8]) -> BlockHash {
         name_of(BlockKind::Node, node)
@@ -77,7 +131,7 @@ impl Pool {
 
     /// Whether a block is here, and with a node everything below it, as of the last commit.
     pub fn has_committed(&self, hash: &BlockHash) -> bool {
-        let whole = |entry: crate::table::Entry| {
+        let whole = |entry: Entry| {
             entry.is_committed() && !entry.is_dying() && !entry.is_lost()
         };
         self.table.get(hash).is_some_and(whole) && !self.faults.contains(hash)

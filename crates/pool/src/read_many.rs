@@ -20,7 +20,7 @@ use offshoot_types::BlockHash;
 /// for all of it. From a slow device, and ahead of a reader, they are faster: there only the number of
 /// reads counts.
 const RUN_LEN_MAX: u32 = 240 << 10;
-const RUN_LEN_MAX_AHEAD: u32 = 1 << 20;
+pub(crate) const RUN_LEN_MAX_AHEAD: u32 = 1 << 20;
 /// Reads that a caller does one after the other instead of sharing them.
 const RUNS_ALONE: usize = 8;
 /// Fewest reads of a share, and most shares.

@@ -23,7 +23,8 @@ use offshoot_types::BlockHash;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-const WINDOW: usize = 512;
+/// Blocks that may be on their way: with 1 KiB each they fill a link of 400 Mbit/s with a round trip of 80 ms.
+const WINDOW: usize = 4096;
 /// So many bytes come twice after a crash, and those on their way.
 const CHECKPOINT_BYTES: u64 = 16 << 20;
 
@@ -71,14 +72,11 @@ impl Giver {
             return give(state.block(&node)?.0);
         }
         let all = children(state, &node)?;
-        for index in &want.children {
-            let (child, _) = all.get(usize::from(*index)).ok_or(Error::NotOffered)?;
-            if child.is_zero() {
-                return Err(Error::NotOffered);
-            }
-            give(state.block(child)?.0)?;
-        }
-        Ok(())
+        let asked = want.children.iter().map(|index| match all.get(usize::from(*index)) {
+            Some((child, _)) if !child.is_zero() => Ok(*child),
+            _ => Err(Error::NotOffered),
+        });
+        state.blocks(&asked.collect::<Result<Vec<_>>>()?, give)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Commands that prepare a host, or run programs on it.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+use offshoot_rig::{Engine, EngineOptions, Scratch};
 use offshoot_testbed::{PATIENCE, Testbed, binary};
 use serde_json::Value;
 use std::path::Path;
@@ -128,4 +129,26 @@ fn a_package_holds_an_engine_that_reports_to_its_service_manager() {
     assert!(stopped.success());
     assert_eq!(told(), "STOPPING=1");
     assert!(engine.wait().unwrap().success());
+}
+
+#[test]
+fn the_log_is_json_where_that_is_asked_for() {
+    let scratch = Scratch::new("json-log").unwrap();
+    let mut options = EngineOptions::new(binary());
+    options.env.push(("OFFSHOOT_LOG_FORMAT".to_owned(), "json".to_owned()));
+    let mut engine = Engine::start(&scratch, options).unwrap();
+    assert_eq!(engine.stop().unwrap(), 0);
+    let log = std::fs::read_to_string(engine.log()).unwrap();
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!events.is_empty());
+    for event in &events {
+        assert!(event["level"].is_string() && event["message"].is_string(), "{event}");
+    }
+    let wrong = Command::new(binary())
+        .args(["serve", "--pool", scratch.path().join("other").to_str().unwrap()])
+        .env("OFFSHOOT_LOG_FORMAT", "xml")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(wrong.stderr).unwrap();
+    assert!(!wrong.status.success() && said.contains("OFFSHOOT_LOG_FORMAT=json"), "{said}");
 }

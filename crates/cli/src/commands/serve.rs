@@ -64,10 +64,19 @@ fn log_to_stderr() -> Result<(), Failure> {
             )
         })?,
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match std::env::var("OFFSHOOT_LOG_FORMAT").as_deref() {
+        Err(_) | Ok("" | "text") => {
+            log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+        }
+        Ok("json") => log.json().flatten_event(true).init(),
+        Ok(other) => {
+            return Err(Failure::new(
+                ErrorKind::InvalidInput,
+                format!("OFFSHOOT_LOG_FORMAT={other} is not known"),
+                "write OFFSHOOT_LOG_FORMAT=json, or text",
+            ));
+        }
+    }
     Ok(())
 }

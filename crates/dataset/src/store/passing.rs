@@ -15,6 +15,7 @@ use crate::{Error, Result};
 use offshoot_format::directory::{DatasetRecord, SnapshotRecord, TreeState};
 use offshoot_pool::{BlockData, BlockPin, PassingBlock, Pool, Transaction};
 use offshoot_types::{BlockHash, DatasetId, SnapshotId};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A state of files that is kept while it is sent.
@@ -45,6 +46,24 @@ impl HeldState {
     /// `Damaged` if it is; the fault is noted.
     pub fn block(&self, hash: &BlockHash) -> Result<(PassingBlock, Vec<u8>)> {
         Ok(self.pool.read_passing(hash)?)
+    }
+
+    /// Hands blocks of it to `take` as they are stored, in no particular order; neighbours on disk are read together.
+    ///
+    /// # Errors
+    /// As [`HeldState::block`], and those of `take`.
+    pub fn blocks<E: From<Error>>(
+        &self,
+        hashes: &[BlockHash],
+        take: &mut dyn FnMut(PassingBlock) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut taken = Ok(());
+        let read = self.pool.read_many_passing(hashes, &mut |block| {
+            taken = take(block);
+            if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        read.map_err(Error::from)?;
+        taken
     }
 }
 

@@ -7,9 +7,8 @@
 use crate::core::hooks;
 use crate::core::keys::{database_key, vdb_key};
 use crate::core::kind::Kind;
-use crate::jobs::vdb::present_dataset;
 use crate::parts::{Context, Parts};
-use crate::serving::vdb::open_vdb;
+use crate::serving::vdb::{open_vdb, present_dataset};
 use crate::space::losses;
 use offshoot_connector::{Script, ScriptCourse, Server};
 use offshoot_domain::{Hook, HookEvent, HookFailure, Vdb, format_duration};

@@ -9,7 +9,7 @@ use crate::history::groups;
 use crate::jobs::provision::check_memory;
 use crate::jobs::vdb;
 use crate::parts::{Context, Parts};
-use crate::serving::vdb::open_vdb;
+use crate::serving::vdb::{open_vdb, present_dataset};
 use offshoot_domain::{Care, CareChange, Hook, HookEvent, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
@@ -139,7 +139,7 @@ fn open(context: &Context) -> Result<(), Failure> {
     if vdb.state != VdbState::Provisioning {
         return Ok(());
     }
-    let dataset = vdb::present_dataset(&vdb)?;
+    let dataset = present_dataset(&vdb)?;
     input.apply(&mut vdb);
     open_vdb(context.app(), &vdb, dataset, false)
 }

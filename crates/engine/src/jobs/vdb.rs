@@ -14,12 +14,12 @@ use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
 use crate::parts::{Context, Parts};
-use crate::serving::vdb::{change_password, open_vdb};
+use crate::serving::vdb::{change_password, open_vdb, present_dataset};
 use crate::space::losses;
 use crate::space::room;
 use offshoot_connector::StopMode;
 use offshoot_domain::{Moment, Owner, Secret, Snapshot, Timeflow, Vdb, VdbState};
-use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, TimeflowId, VdbId};
+use offshoot_types::{ErrorKind, Failure, JobId, TimeflowId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -238,11 +238,6 @@ fn previous_timeflow(parts: &Parts, vdb: &Vdb) -> Result<Timeflow, Failure> {
 fn vdb_of(context: &Context) -> Result<Vdb, Failure> {
     let input: Input = context.input()?;
     Ok(context.app().catalog.get(input.vdb)?)
-}
-
-/// The dataset of its present state.
-pub fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
-    vdb.dataset.ok_or_else(|| Failure::internal(format!("'{}' has no dataset", vdb.name)))
 }
 
 /// Step: starts the server; where it runs, that is noted.

@@ -55,6 +55,11 @@ pub fn open_vdb(
     Ok(())
 }
 
+/// The dataset of its present state.
+pub fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
+    vdb.dataset.ok_or_else(|| Failure::internal(format!("'{}' has no dataset", vdb.name)))
+}
+
 /// Gives a running VDB the password that is kept as its next one. Sessions stay.
 pub fn change_password(serving: &Serving, vdb: &Vdb) -> Result<(), Failure> {
     let server = serving.servers.get(&vdb_key(vdb.id)).ok_or_else(|| {
