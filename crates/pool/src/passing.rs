@@ -27,28 +27,50 @@ pub struct PassingBlock {
     pub stored: Vec<u8>,
 }
 
+/// A block that came, decompressed, with the name that its content has.
+pub struct OpenedBlock<'a> {
+    block: &'a PassingBlock,
+    content: BlockData,
+    name: BlockHash,
+}
+
+impl OpenedBlock<'_> {
+    /// As it came.
+    pub fn block(&self) -> &PassingBlock {
+        self.block
+    }
+
+    /// The content, which may be anything until its [name](OpenedBlock::name) is compared.
+    pub fn content(&self) -> &[u8] {
+        &self.content
+    }
+
+    /// What a block of its kind with its content is called.
+    pub fn name(&self) -> BlockHash {
+        self.name
+    }
+}
+
 impl PassingBlock {
-    /// The content, which may be anything until its [name](PassingBlock::name) is compared.
+    /// Decompresses it.
     ///
     /// # Errors
     /// `Decode` when it does not decompress to its length. Takes no more memory than a block may have.
-    pub fn content(&self) -> Result<Vec<u8>> {
+    pub fn open(&self) -> Result<OpenedBlock<'_>> {
         let wrong = |problem: String| Error::Decode(DecodeError::new("received block", problem));
         let len = self.raw_len as usize;
         if len == 0 || len > BLOCK_LEN_MAX || self.stored.len() > BLOCK_LEN_MAX {
             return Err(wrong(format!("has {len} bytes")));
         }
-        decompress(self.codec, self.stored.as_slice(), self.raw_len).map_err(wrong)
+        let content =
+            decompress(self.codec, self.stored.as_slice(), self.raw_len).map_err(wrong)?;
+        let name = name_of(self.kind, &content);
+        Ok(OpenedBlock { block: self, content: BlockData::new(content), name })
     }
 
     fn stored_as(entry: &Entry, stored: Vec<u8>) -> PassingBlock {
         let codec = if entry.codec() == Codec::Page { Codec::Raw } else { entry.codec() };
         PassingBlock { kind: entry.kind(), codec, raw_len: entry.raw_len(), stored }
-    }
-
-    /// What a block of this kind with this content is called.
-    pub fn name(&self, content: &[u8]) -> BlockHash {
-        name_of(self.kind, content)
     }
 }
 
@@ -131,38 +153,37 @@ impl Pool {
 
     /// Whether a block is here, and with a node everything below it, as of the last commit.
     pub fn has_committed(&self, hash: &BlockHash) -> bool {
-        let whole = |entry: Entry| {
-            entry.is_committed() && !entry.is_dying() && !entry.is_lost()
-        };
+        let whole = |entry: Entry| entry.is_committed() && !entry.is_dying() && !entry.is_lost();
         self.table.get(hash).is_some_and(whole) && !self.faults.contains(hash)
     }
 }
 
 impl Transaction {
-    /// Stores a block that came from another pool, compressed as it came; returns its name, which the caller compares
-    /// with the one it asked for, and whether a commit has it already. A node's children must be in the pool, as for [`Transaction::write_node`].
+    /// Stores a block that came from another pool, compressed as it came; returns whether a commit has it already. A node's
+    /// children must be in the pool, as for [`Transaction::write_node`].
     ///
     /// # Errors
     /// `Decode` when it is no block; otherwise as [`Transaction::write_node`].
-    pub fn write_passing(&self, block: &PassingBlock) -> Result<(BlockHash, bool)> {
-        let content = BlockData::new(block.content()?);
-        if is_zero(&content) {
+    pub fn write_passing(&self, opened: &OpenedBlock<'_>) -> Result<bool> {
+        let OpenedBlock { block, content, name } = opened;
+        if is_zero(content) {
             return Err(Error::Decode(DecodeError::new("received block", "is a hole")));
         }
         let children = match block.kind {
             BlockKind::Data => None,
             BlockKind::Node => {
-                let mut children = self.pool.nodes.children(&content)?;
+                let mut children = self.pool.nodes.children(content)?;
                 children.retain(|child| !child.is_zero());
                 self.hold_children(&children)?;
                 self.count_node();
                 Some(Children::All(children.into_boxed_slice()))
             }
         };
-        let present = self.pool.has_committed(&block.name(&content));
+        let present = self.pool.has_committed(name);
         // What saves little is stored as this pool would store it.
         let saves = block.stored.len() < content.len() - content.len() / 16;
         let packed = (block.codec != Codec::Raw && saves).then_some((block.codec, &*block.stored));
-        Ok((self.write_packed(block.kind, &content, packed, children)?, present))
+        self.write_named(*name, (block.kind, content), packed, children)?;
+        Ok(present)
     }
 }

@@ -151,22 +151,22 @@ impl Transaction {
         content: &BlockData,
         children: Option<Children>,
     ) -> Result<BlockHash> {
-        self.write_packed(kind, content, None, children)
-    }
-
-    /// Stores a block; `packed` is its content as it is to be stored, if that is known.
-    pub(crate) fn write_packed(
-        &self,
-        kind: BlockKind,
-        content: &BlockData,
-        packed: Option<Packed<'_>>,
-        children: Option<Children>,
-    ) -> Result<BlockHash> {
         let len = content.len();
         if len == 0 || len > BLOCK_LEN_MAX {
             return Err(Error::TooLarge { what: "a block", len, max: BLOCK_LEN_MAX });
         }
-        let hash = name_of(kind, content);
+        self.write_named(name_of(kind, content), (kind, content), None, children)
+    }
+
+    /// Stores a block whose name is known; `packed` is its content as it is to be stored, if that is.
+    pub(crate) fn write_named(
+        &self,
+        hash: BlockHash,
+        (kind, content): (BlockKind, &BlockData),
+        packed: Option<Packed<'_>>,
+        children: Option<Children>,
+    ) -> Result<BlockHash> {
+        let len = content.len();
         let saved = || self.pool.savings.dedup.fetch_add(len as u64, Ordering::Relaxed);
         if self.held.lock().contains_key(&hash) {
             saved();

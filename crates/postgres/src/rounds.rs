@@ -52,6 +52,8 @@ const CHECKPOINT_RECORD_BYTES: usize = RECORD_HEADER_BYTES + 2 + CHECKPOINT_BYTE
 const FORGED_BYTES: u64 = CHECKPOINT_RECORD_BYTES.next_multiple_of(8) as u64;
 /// No NOOP is shorter: its header, and that of no data.
 const NOOP_BYTES_MIN: usize = RECORD_HEADER_BYTES + 2;
+/// No round ends at a longer record: resuming makes as long a NOOP in memory. Those with images of pages have 264 KiB at most.
+const LAST_BYTES_MAX: usize = 1 << 20;
 /// How much log is first looked through for a place to end.
 const LOOK_BACK_BYTES: u64 = 8 * PAGE_BYTES;
 
@@ -129,7 +131,7 @@ impl End {
         let bytes = self.position.0.checked_sub(self.last.0);
         aligned
             && room.is_some_and(|room| room >= FORGED_BYTES)
-            && self.length as usize >= NOOP_BYTES_MIN
+            && (NOOP_BYTES_MIN..=LAST_BYTES_MAX).contains(&(self.length as usize))
             && bytes.is_some_and(|bytes| bytes >= u64::from(self.length))
     }
 

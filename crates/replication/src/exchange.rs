@@ -167,13 +167,13 @@ impl<'a> Taker<'a> {
     /// # Errors
     /// Those of the store.
     pub fn take(&mut self, block: &PassingBlock) -> Result<bool> {
-        let Ok(content) = block.content() else { return Ok(false) };
-        let name = block.name(&content);
+        let Ok(opened) = block.open() else { return Ok(false) };
+        let name = opened.name();
         let Some(asked) = self.asked.get(&name).filter(|asked| asked.kind == block.kind) else {
             return Ok(false);
         };
         // A node that is none would be asked for again and again.
-        self.intake.put(block)?;
+        self.intake.put(&opened)?;
         if block.kind == BlockKind::Node {
             let path = match &asked.from {
                 Some((path, index)) => path.below(*index)?,

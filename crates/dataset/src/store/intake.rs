@@ -18,7 +18,7 @@ use crate::{Error, Result, tree};
 use offshoot_format::directory::{DatasetRecord, TreeState};
 use offshoot_format::inode::{InodeRecord, Timestamp, encode_name, inode_key, name_hash, name_key};
 use offshoot_format::links::links;
-use offshoot_pool::{BlockKind, PassingBlock, Pool, Transaction};
+use offshoot_pool::{BlockKind, OpenedBlock, Pool, Transaction};
 use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, Ino};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
@@ -117,25 +117,23 @@ impl Intake {
     ///
     /// # Errors
     /// `Corrupt` if it is no block, `NoSpace`.
-    pub fn put(&self, block: &PassingBlock) -> Result<()> {
+    pub fn put(&self, opened: &OpenedBlock<'_>) -> Result<()> {
         let mut state = self.state.lock();
-        match block.kind {
+        match opened.block().kind {
             BlockKind::Data => {
-                let (hash, present) = state.transaction.write_passing(block)?;
-                if !present {
-                    state.fresh[DATA].push(hash);
+                if !state.transaction.write_passing(opened)? {
+                    state.fresh[DATA].push(opened.name());
                 }
             }
             BlockKind::Node => {
-                let content = block.content()?;
-                links(&content)?;
-                let hash = state.transaction.write_data(&content)?;
-                if state.nodes.insert(block.name(&content), hash).is_none() {
+                links(opened.content())?;
+                let hash = state.transaction.write_data(opened.content())?;
+                if state.nodes.insert(opened.name(), hash).is_none() {
                     state.fresh[NODES].push(hash);
                 }
             }
         }
-        state.fresh_bytes += block.stored.len() as u64;
+        state.fresh_bytes += opened.block().stored.len() as u64;
         Ok(())
     }
 

@@ -121,7 +121,8 @@ impl Receiving {
     /// # Errors
     /// `Corrupt` if it is no block, `Missing` if a child of the node is not here, `NoSpace`.
     pub fn put(&self, block: &PassingBlock) -> Result<(BlockHash, bool)> {
-        Ok(self.transaction.write_passing(block)?)
+        let opened = block.open()?;
+        Ok((opened.name(), self.transaction.write_passing(&opened)?))
     }
 
     /// Makes all of the states visible at once, and durable: this is the only thing that does.

@@ -287,6 +287,24 @@ fn a_log_goes_on_from_every_place_where_a_round_can_end() {
 }
 
 #[test]
+fn no_round_ends_at_a_record_that_is_too_long() {
+    let mut written = Written::new();
+    (0..100).for_each(|_| written.push(10, 0, &[1; 100]));
+    let before = Lsn(written.at());
+    written.push(10, 0, &vec![1; LAST_BYTES_MAX]);
+    let scratch = tempfile::tempdir().unwrap();
+    written.place(scratch.path(), written.at());
+    let archive = Archive::new(Arc::new(PlainDir::new(scratch.path())), SEGMENT).unwrap();
+    let end = End::before(&archive, Lsn(SEGMENT), Lsn(written.at())).unwrap().unwrap();
+    assert_eq!(end.position(), before);
+    // Nor is there a point that says so.
+    for (length, possible) in [(end.length, true), (u32::MAX - 28, false)] {
+        let position = Lsn(end.last.0 + u64::from(length).next_multiple_of(8));
+        assert_eq!(End { length, position, ..end }.is_possible(SEGMENT), possible, "{length}");
+    }
+}
+
+#[test]
 fn a_round_ends_where_the_source_left_a_file_that_was_not_full() {
     let mut written = Written::new();
     (0..100).for_each(|_| written.push(10, 0, &[1; 100]));
