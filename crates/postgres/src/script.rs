@@ -352,11 +352,11 @@ fn refusal(said: &DbError, script: &Script, statements: u64) -> Failure {
         script.text.reveal().chars().nth(at.saturating_sub(1)).is_some_and(|it| it == '\\')
     });
     let own = said.hint().map(one_line).unwrap_or_default();
-    let hint = match said.code() {
-        &SqlState::ACTIVE_SQL_TRANSACTION => {
+    let hint = match *said.code() {
+        SqlState::ACTIVE_SQL_TRANSACTION => {
             "a hook is one transaction: run what cannot be in one by: offshoot vdb connect NAME -- -c '…'"
         }
-        &SqlState::SYNTAX_ERROR if psql => "a hook is SQL alone, without commands of psql",
+        SqlState::SYNTAX_ERROR if psql => "a hook is SQL alone, without commands of psql",
         _ => &own,
     };
     invalid(message, hint)

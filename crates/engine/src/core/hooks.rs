@@ -42,8 +42,8 @@ pub fn keep(
     let hooks: BTreeMap<HookEvent, Hook> =
         asked.iter().map(record).collect::<Result<_, Failure>>()?;
     core.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
-        let pairs = hooks.values().zip(asked.values());
-        pairs.map(|(hook, new)| tx.put_secret(&hook_key(&hook.revision), &new.text)).collect()
+        let mut pairs = hooks.values().zip(asked.values());
+        pairs.try_for_each(|(hook, new)| tx.put_secret(&hook_key(&hook.revision), &new.text))
     })?;
     Ok(hooks)
 }
