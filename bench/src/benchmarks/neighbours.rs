@@ -10,11 +10,15 @@ use offshoot_api::Vdb;
 use offshoot_os::cgroup::Group;
 use offshoot_os::process::Child;
 use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::Database;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long the loud VDB is loud before the other is measured.
 const LEAD: Duration = Duration::from_secs(3);
+
+/// How long sessions that were ended may take.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// Writes without end: new tables, each written twice, and a checkpoint that flushes them.
 const BULK: &str = "DROP TABLE IF EXISTS bulk_:client_id;\n\
@@ -83,6 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             let rate = stage.pgbench(&quiet.uri, arguments.clients, arguments.seconds, flags);
             if let Some(mut noise) = noise {
                 noise.kill_group();
+                silence(&loud)?;
             }
             tps[index].push(rate?);
         }
@@ -121,6 +126,21 @@ fn start_loud(
     }
     SystemClock.sleep(LEAD);
     Ok(Some(noise))
+}
+
+/// Ends what the clients have left: sessions work on until their statements end, and what was written is flushed.
+fn silence(loud: &Vdb) -> Result<()> {
+    const END: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+        WHERE usename = current_user AND pid <> pg_backend_pid()";
+    let db = Database::connect(&loud.uri)?;
+    let until = SystemClock.elapsed() + SILENCE_MAX;
+    while db.number(END)? > 0 {
+        anyhow::ensure!(SystemClock.elapsed() < until, "sessions of the loud VDB do not end");
+        SystemClock.sleep(Duration::from_millis(100));
+    }
+    db.execute("CHECKPOINT")?;
+    SystemClock.sleep(LEAD);
+    Ok(())
 }
 
 /// The control group of a VDB's server; none where the engine has none to give.

@@ -1,5 +1,7 @@
 //! How urgent a thread is to the system.
 
+use parking_lot::Mutex;
+
 /// How far back in line, of 19.
 const NICE: i32 = 10;
 /// The last of the levels of the class "best effort", as `ioprio_set(2)` takes it.
@@ -9,17 +11,64 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
 /// How far forward a process goes that others wait for.
 const AHEAD: i32 = -10;
+/// Where every process is that nobody has chosen a priority for.
+const USUAL: i32 = 0;
 
-/// Gives this process priority over those of the host that have no other: for one whose answers many wait for. Where
-/// somebody has chosen a priority for it, or the system refuses, nothing changes. Programs that it starts have the usual one.
-pub fn raise_process_priority() {
-    // SAFETY: plain system calls about this process; they read no memory of ours.
-    let usual = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) == 0 };
-    if usual {
-        // SAFETY: as above.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, AHEAD) };
-        // Where sessions share the processors, it is theirs that counts: sched(7), "The autogroup feature".
-        let _ = std::fs::write("/proc/self/autogroup", AHEAD.to_string());
+/// Says and takes the priority of this process's session.
+const SESSION: &str = "/proc/self/autogroup";
+
+/// How many [`Hurry`] there are.
+static HURRIES: Mutex<u32> = Mutex::new(0);
+
+/// While there is one, this process has priority over those of the host that have no other: somebody waits for it. Where
+/// somebody has chosen a priority for it, or the system refuses, nothing changes. Programs that it starts have the usual
+/// one, and so have threads that do background work.
+#[derive(Debug)]
+pub struct Hurry(());
+
+/// Hurries until what is returned is dropped.
+pub fn hurry() -> Hurry {
+    let mut hurries = HURRIES.lock();
+    if *hurries == 0 {
+        move_threads(USUAL, AHEAD);
+    }
+    *hurries += 1;
+    Hurry(())
+}
+
+impl Drop for Hurry {
+    fn drop(&mut self) {
+        let mut hurries = HURRIES.lock();
+        *hurries -= 1;
+        if *hurries == 0 {
+            move_threads(AHEAD, USUAL);
+        }
+    }
+}
+
+/// Moves all threads of this process from one priority to another. A new one has that of the thread that started it, so
+/// this looks again until there is none left.
+fn move_threads(from: i32, to: i32) {
+    let mut moved = false;
+    while let Ok(threads) = std::fs::read_dir("/proc/self/task") {
+        let of_name = |name: std::ffi::OsString| name.to_str()?.parse::<libc::id_t>().ok();
+        let numbers = threads.flatten().filter_map(|thread| of_name(thread.file_name()));
+        let all = numbers.filter(|thread| {
+            // SAFETY: plain system calls about threads of this process; they read no memory of ours.
+            unsafe {
+                libc::getpriority(libc::PRIO_PROCESS, *thread) == from
+                    && libc::setpriority(libc::PRIO_PROCESS, *thread, to) == 0
+            }
+        });
+        if all.count() == 0 {
+            break;
+        }
+        moved = true;
+    }
+    // Where sessions share the processors, it is theirs that counts: sched(7), "The autogroup feature".
+    let session = std::fs::read_to_string(SESSION).unwrap_or_default();
+    if moved && session.trim_end().ends_with(&format!(" nice {from}")) {
+        let _ = std::fs::write(SESSION, to.to_string());
     }
 }
 
@@ -32,3 +81,6 @@ pub fn lower_thread_priority() {
         libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IO_PRIORITY);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,8 +33,8 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     // opens.
     let signal = ShutdownSignal::install()?;
     raise_limits();
-    // VDBs wait for it, however many there are.
-    offshoot_os::raise_process_priority();
+    // VDBs wait until it answers, however many there are.
+    let hurry = offshoot_os::hurry();
     if options.takeover {
         offshoot_engine::displace(&options.pool)?;
     }
@@ -66,6 +66,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         network: Arc::new(PeerNetwork),
         keeper: std::env::current_exe().ok(),
     })?;
+    drop(hurry);
     let service = Arc::new(LocalEngine::new(engine, warnings));
     let (pool, names) = (&options.pool, options.host_names);
     let tls = match given {

@@ -103,6 +103,7 @@ impl Replaying<'_> {
         let Replaying { key, kind, dataset, log: (dsource, timeflow), to, urgent } = *self;
         let spec = servers::spec(parts, key, format!("recovery {key}"), kind, dataset, None)?;
         let spec = ServerSpec { urgent, ..spec };
+        let _hurry = urgent.then(offshoot_os::hurry);
         let dsource: Dsource = parts.catalog.get(dsource)?;
         let follower = match timeflow {
             Some(timeflow) => parts.log_of(&dsource, timeflow)?,

@@ -21,6 +21,7 @@ pub fn open_vdb(
     dataset: DatasetId,
     fresh: bool,
 ) -> Result<(), Failure> {
+    let _hurry = offshoot_os::hurry();
     serving.volumes.mount(dataset)?;
     serving.volumes.give_into_custody(dataset);
     let key = vdb_key(vdb.id);

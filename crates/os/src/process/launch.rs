@@ -182,7 +182,7 @@ unsafe fn become_program(launch: &Launch<'_>) -> c_int {
         if prepared.new_session && libc::setsid() < 0 {
             return errno();
         }
-        // The priority of this process is its own: `raise_process_priority`.
+        // The priority of this process is its own: `hurry`.
         if libc::getpriority(libc::PRIO_PROCESS, 0) < 0 {
             libc::setpriority(libc::PRIO_PROCESS, 0, 0);
         }
