@@ -52,8 +52,9 @@ const CHECKPOINT_RECORD_BYTES: usize = RECORD_HEADER_BYTES + 2 + CHECKPOINT_BYTE
 const FORGED_BYTES: u64 = CHECKPOINT_RECORD_BYTES.next_multiple_of(8) as u64;
 /// No NOOP is shorter: its header, and that of no data.
 const NOOP_BYTES_MIN: usize = RECORD_HEADER_BYTES + 2;
-/// No round ends at a longer record: resuming makes as long a NOOP in memory. Those with images of pages have 264 KiB at most.
-const LAST_BYTES_MAX: usize = 1 << 20;
+/// No round ends at a longer record: resuming makes as long a NOOP in memory. Those with images of pages have 264 KiB at
+/// most; logical messages may have more.
+const LAST_BYTES_MAX: usize = 16 << 20;
 /// How much log is first looked through for a place to end.
 const LOOK_BACK_BYTES: u64 = 8 * PAGE_BYTES;
 
