@@ -90,19 +90,13 @@ impl<'a, C> Execution<'a, C> {
     fn interruption(&self) -> Option<Failure> {
         let job = self.live.job.lock();
         let step = job.steps.get(first_open(&job))?;
-        let forward = self.workflow.only_forward(first_open(&job)) || self.is_left(&job);
+        let forward = self.workflow.only_forward(first_open(&job)) || self.shared.goes_on(&job);
         if self.live.begun == Begun::Here || forward {
             return None;
         }
         let message = format!("the engine stopped while {} was at step '{}'", job.id, step.name);
         let stopped = || Failure::new(ErrorKind::Internal, message, "it was undone; run it again");
         Some(job.error.clone().unwrap_or_else(stopped))
-    }
-
-    /// Whether the next engine continues this job, and nobody asked to cancel it.
-    fn is_left(&self, job: &Job) -> bool {
-        let continues = self.workflow.is_going_on() || self.workflow.is_ending(first_open(job));
-        continues && !job.cancel_requested && job.state == JobState::Running
     }
 
     fn forward(&self) -> Result<Job, Halt> {
@@ -120,7 +114,7 @@ impl<'a, C> Execution<'a, C> {
             } else if ending && self.shared.table.lock().stopping {
                 return Err(Halt::Left);
             } else if self.live.cancel.load(Ordering::Relaxed) {
-                let left = self.is_left(&self.live.job.lock());
+                let left = self.shared.goes_on(&self.live.job.lock());
                 return Err(if left { Halt::Left } else { halt(cancelled(self.live.id)) });
             }
             self.mark(index, StepState::Running).map_err(halt)?;
@@ -129,7 +123,7 @@ impl<'a, C> Execution<'a, C> {
             let result = self.attempt(step, false, attempts);
             if let Err(failure) = result {
                 let mut job = self.live.job.lock();
-                if failure.code == ErrorKind::Cancelled && self.is_left(&job) {
+                if failure.code == ErrorKind::Cancelled && self.shared.goes_on(&job) {
                     return Err(Halt::Left);
                 }
                 job.steps[index].state = StepState::Failed;

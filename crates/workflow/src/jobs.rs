@@ -62,7 +62,7 @@ impl<C> Shared<C> {
         workflow.is_some_and(|workflow| workflow.is_ending(first_open(job)))
     }
 
-    /// Whether the job continues in the next engine.
+    /// Whether the job continues in the next engine, and nobody asked to cancel it.
     pub fn goes_on(&self, job: &Job) -> bool {
         let workflow = self.workflows.get(job.kind.as_str());
         let running = job.state == JobState::Running && !job.cancel_requested;

@@ -6,7 +6,6 @@ use crate::differ;
 use crate::masker::Door;
 use offshoot_connector::{Compared, DiffTick, DiffWanted, Differ, Differences, Server};
 use offshoot_types::Failure;
-use std::any::Any;
 
 impl Differ for Postgres {
     fn diff(
@@ -21,8 +20,5 @@ impl Differ for Postgres {
 }
 
 fn door(server: &dyn Server) -> Result<Door, Failure> {
-    let running: &RunningServer = (server as &dyn Any)
-        .downcast_ref()
-        .ok_or_else(|| Failure::internal("the server of another connector"))?;
-    Ok(running.with(|server| Door::of(server.spec())))
+    Ok(RunningServer::of(server)?.with(|server| Door::of(server.spec())))
 }

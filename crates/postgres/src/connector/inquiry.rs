@@ -9,12 +9,6 @@ use offshoot_domain::{FoundCommit, TransactionChanges};
 use offshoot_types::{Failure, LogPosition};
 use std::any::Any;
 
-fn running(server: &dyn Server) -> Result<&RunningServer, Failure> {
-    (server as &dyn Any)
-        .downcast_ref()
-        .ok_or_else(|| Failure::internal("the server of another connector"))
-}
-
 fn wal(log: &dyn ReceivedLog) -> Result<&WalLog, Failure> {
     (log as &dyn Any)
         .downcast_ref()
@@ -23,7 +17,7 @@ fn wal(log: &dyn ReceivedLog) -> Result<&WalLog, Failure> {
 
 impl Inquirer for Postgres {
     fn ask(&self, server: &dyn Server, question: &Question) -> Result<Reply, Failure> {
-        running(server)?.with(|server| inquiry::ask(server, question))
+        RunningServer::of(server)?.with(|server| inquiry::ask(server, question))
     }
 
     fn suspects(
@@ -45,8 +39,8 @@ impl Inquirer for Postgres {
     ) -> Result<TransactionChanges, Failure> {
         let log = wal(log)?;
         let (begin, commit) = log.commit_before(commit.end)?;
-        running(before)?.with(|before| {
-            running(after)?.with(|after| {
+        RunningServer::of(before)?.with(|before| {
+            RunningServer::of(after)?.with(|after| {
                 inquiry::changes(log.archive(), begin, &commit, &[before, after], tick)
             })
         })

@@ -9,7 +9,6 @@ use offshoot_connector::{
 use offshoot_domain::{Discovered, Secret};
 use offshoot_masking::Ruleset;
 use offshoot_types::Failure;
-use std::any::Any;
 use std::sync::Arc;
 
 impl Masker for Postgres {
@@ -23,7 +22,7 @@ impl Masker for Postgres {
         sample: u32,
         tick: &mut DiscoveryTick<'_>,
     ) -> Result<Discovered, Failure> {
-        let door = running(server)?.with(|server| Door::of(server.spec()));
+        let door = RunningServer::of(server)?.with(|server| Door::of(server.spec()));
         masker::discover(&door, sample, tick)
     }
 }
@@ -31,19 +30,13 @@ impl Masker for Postgres {
 /// A ruleset for the tables of a cluster.
 struct Rules(Ruleset);
 
-fn running(server: &dyn Server) -> Result<&RunningServer, Failure> {
-    (server as &dyn Any)
-        .downcast_ref()
-        .ok_or_else(|| Failure::internal("the server of another connector"))
-}
-
 impl Masking for Rules {
     fn key_name(&self) -> &str {
         self.0.key_name()
     }
 
     fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure> {
-        let door = running(server)?.with(|server| Door::of(server.spec()));
+        let door = RunningServer::of(server)?.with(|server| Door::of(server.spec()));
         masker::check(&door, &self.0)
     }
 
@@ -54,7 +47,7 @@ impl Masking for Rules {
         table: &str,
         rows: u32,
     ) -> Result<Preview, Failure> {
-        let door = running(server)?.with(|server| Door::of(server.spec()));
+        let door = RunningServer::of(server)?.with(|server| Door::of(server.spec()));
         masker::preview(&door, &self.0, key, table, rows)
     }
 
@@ -64,7 +57,7 @@ impl Masking for Rules {
         key: &Secret,
         tick: &mut MaskingTick<'_>,
     ) -> Result<Masked, Failure> {
-        let server = running(server)?;
+        let server = RunningServer::of(server)?;
         let door = server.with(|server| Door::of(server.spec()));
         masker::mask(&door, server.files(), &self.0, key, tick)
     }

@@ -11,6 +11,7 @@ use offshoot_domain::TiesCut;
 use offshoot_os::process::ProcessId;
 use offshoot_types::{Failure, LogPosition};
 use parking_lot::Mutex;
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,13 @@ impl RunningServer {
     pub(super) fn new(server: Launched, files: Arc<dyn DataDir>) -> RunningServer {
         let process = server.process_id();
         RunningServer { process, server: Mutex::new(server), files, session: Mutex::default() }
+    }
+
+    /// A server that this connector has started.
+    pub(super) fn of(server: &dyn Server) -> Result<&RunningServer, Failure> {
+        (server as &dyn Any)
+            .downcast_ref()
+            .ok_or_else(|| Failure::internal("the server of another connector"))
     }
 
     /// Its data directory.
