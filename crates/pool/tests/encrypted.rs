@@ -23,7 +23,7 @@ fn files(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
 }
 
 fn has(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
+    memchr::memmem::find(bytes, part).is_some()
 }
 
 fn open_with_key(disk: &Arc<SimDisk>, data_key: Option<DataKey>) -> Result<Arc<Pool>, Error> {

@@ -209,8 +209,7 @@ impl Harness for PostgresHarness {
         for database in std::fs::read_dir(data_dir.join("base")).unwrap().flatten() {
             for file in std::fs::read_dir(database.path()).unwrap().flatten() {
                 let mut bytes = std::fs::read(file.path()).unwrap();
-                let found = bytes.windows(wanted.len()).position(|window| window == wanted);
-                if let Some(at) = found {
+                if let Some(at) = memchr::memmem::find(&bytes, wanted) {
                     bytes[at] ^= 1;
                     return std::fs::write(file.path(), bytes).unwrap();
                 }

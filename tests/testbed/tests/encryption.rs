@@ -1,6 +1,7 @@
 //! Encrypted pools: their files tell nothing, and whoever has the key loses nothing.
 
 use anyhow::{Context, Result, ensure};
+use memchr::memmem;
 use offshoot_api::{PoolStatus, Secrets};
 use offshoot_rig::{Engine, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{Testbed, binary, check_refusal};
@@ -46,7 +47,7 @@ fn holders(directory: &Path, text: &[u8]) -> Result<Vec<String>> {
         } else if path.is_file() {
             // It may have been removed meanwhile.
             let bytes = std::fs::read(&path).unwrap_or_default();
-            if bytes.windows(text.len()).any(|window| window == text) {
+            if memmem::find(&bytes, text).is_some() {
                 found.push(path.display().to_string());
             }
         }

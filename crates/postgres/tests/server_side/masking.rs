@@ -108,7 +108,7 @@ fn betrayers(place: &Path) -> Vec<String> {
         }
         let bytes = std::fs::read(&path).unwrap();
         for canary in CANARIES {
-            if let Some(at) = bytes.windows(canary.len()).position(|window| window == canary) {
+            if let Some(at) = memchr::memmem::find(&bytes, canary) {
                 let from = at.saturating_sub(20);
                 let text =
                     String::from_utf8_lossy(&bytes[from..(at + 40).min(bytes.len())]).into_owned();
