@@ -4,8 +4,9 @@
 #
 #   scripts/fuzz.sh [--minutes N] [--keep] [TARGET…]
 #
-# N minutes in all (default 1), shared by the targets (default: all of them). With --keep what reached
-# code that nothing in fuzz/corpus reaches is added to it, as far as there is room. An input that fails is kept in
+# N minutes of a processor in all (default 1), shared by the targets (default: all of them), of which as many run at
+# once as there are processors. With --keep what reached code that nothing in fuzz/corpus reaches is added to it, as far
+# as there is room. An input that fails is kept in
 # fuzz/failed, printed at the end in hex with how to repeat it, and makes this end with 1.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -37,7 +38,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 seconds=$((minutes * 60 / ${#targets[@]}))
 [ "$seconds" -ge 1 ] || seconds=1
-failed=0
 
 stat_of() { sed -n "s/^stat::$1: *//p" "$work/$target.log"; }
 libfuzzer() { # ARGUMENT…: of the target
@@ -45,14 +45,13 @@ libfuzzer() { # ARGUMENT…: of the target
     -artifact_prefix="fuzz/failed/$target-" -max_len=4096 -timeout=60 "$@" 2>&1
 }
 
-for target in "${targets[@]}"; do
+fuzz() { # of $target
   mkdir -p "$work/$target" "$work/$target.least" fuzz/failed
-  "$built/offshoot-fuzz" unpack "$target" "$work/$target" || exit 1
+  "$built/offshoot-fuzz" unpack "$target" "$work/$target" || { echo "$target: its corpus cannot be unpacked" >"$work/$target.failed"; return; }
   if libfuzzer -max_total_time="$seconds" -print_final_stats=1 "$work/$target" >"$work/$target.log"; then
     printf '%-16s %12s inputs, %8s/s, %5s of them new\n' "$target" \
       "$(stat_of number_of_executed_units)" "$(stat_of average_exec_per_sec)" "$(stat_of new_units_added)"
   else
-    failed=1
     echo "$target FAILED"
     # At the end, where whoever reads only the last lines of a log finds it.
     input=$(sed -n 's/.*Test unit written to //p' "$work/$target.log" | tail -n 1)
@@ -61,13 +60,21 @@ for target in "${targets[@]}"; do
       grep -E "panicked|^  *(left|right):|ERROR|SUMMARY|src/" "$work/$target.log" | grep -v "/rustc/\|libfuzzer" | head -n 30
       [ -z "$input" ] || od -An -v -tx1 "$input" | tr -d ' \n'
       echo
-    } >>"$work/failures"
+    } >"$work/$target.failed"
   fi
   [ -z "$keep" ] || {
     libfuzzer -set_cover_merge=1 "$work/$target.least" "$work/$target" >/dev/null &&
       "$built/offshoot-fuzz" pack "$target" "$work/$target.least"
   }
+}
+
+running=0
+for target in "${targets[@]}"; do
+  [ "$running" -lt "$(nproc)" ] || { wait -n; running=$((running - 1)); }
+  fuzz &
+  running=$((running + 1))
 done
+wait
 rmdir fuzz/failed 2>/dev/null
-cat "$work/failures" 2>/dev/null
-exit "$failed"
+cat "$work"/*.failed 2>/dev/null && exit 1
+exit 0

@@ -205,7 +205,7 @@ if [ "$extent" = full ]; then
   wanted docs && phase docs 900 cargo test --workspace --doc
   wanted simulation && phase simulation 5400 cargo run --release -p offshoot-sim -- --minutes 60 --jobs 2
   wanted weaknesses && phase weaknesses 3600 cargo run --release -p offshoot-sim -- --weaknesses
-  wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 60
+  wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 120
   wanted image && phase image 1200 scripts/test-image.sh
 else
   wanted tests && phase tests 1800 "${run_tests[@]}"
