@@ -126,7 +126,7 @@ pub struct FailOver {
     /// Whether to do it although the other engine seems to live.
     #[serde(default)]
     pub force: bool,
-    /// Names that dSources get instead of those that they have there: the name there, and the name here.
+    /// Names that dSources and VDBs get instead of those that they have there: the name there, and the name here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rename: BTreeMap<String, String>,
 }

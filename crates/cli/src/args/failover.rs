@@ -8,7 +8,7 @@ use clap::Args;
 /// For the engine that is sent to, when the one that sends is lost. dSources that are NAMESPACE/NAME become NAME, with their
 /// histories, VDBs and bookmarks; nothing that the other engine sends is taken any more. Passwords do not travel: 'offshoot
 /// dsource set NAME --password-file FILE' then says how the source is reached, and the dSource goes on where its history ends, if the
-/// source still has the log. VDBs are made again from the copies of VDBs, which stay NAMESPACE/NAME.
+/// source still has the log. Of each copy of a VDB, which stays NAMESPACE/NAME, the VDB is made again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot failover west\n  \
                         offshoot failover west --force --rename shop=shop-west\n  \
@@ -19,7 +19,7 @@ pub struct FailoverArgs {
     /// Do it although the other engine was heard a moment ago, or answers
     #[arg(long)]
     pub force: bool,
-    /// Give a dSource another name than it has there; may be given several times
+    /// Give a dSource or VDB another name than it has there; may be given several times
     #[arg(long, value_name = "NAME=NEW", value_parser = rename)]
     pub rename: Vec<(String, String)>,
     /// Do not ask

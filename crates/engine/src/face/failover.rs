@@ -18,7 +18,7 @@ pub struct FailoverRequest {
     pub namespace: String,
     /// Whether to do it although the other engine seems to live.
     pub force: bool,
-    /// Names that are given instead of those that the dSources had there.
+    /// Names that are given instead of those that the dSources and VDBs had there.
     pub rename: BTreeMap<String, String>,
 }
 
@@ -46,7 +46,9 @@ impl Replication<'_> {
                 "those that are here are PEER/NAME: offshoot dsource list",
             ));
         }
-        let dsources = taken(&namespace, &copies, &request.rename)?;
+        check_renamed(&namespace, &copies, &request.rename)?;
+        let dsources = taken(&copies, &request.rename, |of| matches!(of, Owner::Dsource(_)))?;
+        let vdbs = taken(&copies, &request.rename, |of| matches!(of, Owner::Vdb(_)))?;
         if dsources.is_empty() && peer.is_none() {
             return Err(Failure::new(
                 ErrorKind::NotFound,
@@ -58,7 +60,7 @@ impl Replication<'_> {
             self.check_gone(peer)?;
         }
         let peer = peer.map(|peer| peer.id);
-        failover::submit(self.parts, &failover::Input { namespace, peer, dsources })
+        failover::submit(self.parts, &failover::Input { namespace, peer, dsources, vdbs })
     }
 
     /// Refuses to take over from an engine that seems to live: two would go on with the same databases.
@@ -88,23 +90,31 @@ impl Replication<'_> {
     }
 }
 
-/// The dSources with the names that they get. Copies of VDBs stay what they are: VDBs are provisioned from them.
-fn taken(
+/// Refuses a new name for what is not there.
+fn check_renamed(
     namespace: &ObjectName,
     copies: &[(Dsource, Replica)],
     rename: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    let names: Vec<&str> = copies.iter().map(|(one, _)| base(&one.name)).collect();
+    let Some(unknown) = rename.keys().find(|name| !names.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    Err(Failure::new(
+        ErrorKind::NotFound,
+        format!("there is no '{unknown}' in '{namespace}' to be given another name"),
+        format!("name one of these: {}", names.join(", ")),
+    ))
+}
+
+/// The copies of one kind of object, with the names that they get.
+fn taken(
+    copies: &[(Dsource, Replica)],
+    rename: &BTreeMap<String, String>,
+    of_kind: impl Fn(Owner) -> bool,
 ) -> Result<Vec<Taken>, Failure> {
-    let is_dsource = |replica: &Replica| matches!(replica.origin, Owner::Dsource(_));
-    let own = copies.iter().filter(|(_, replica)| is_dsource(replica)).map(|(one, _)| one);
-    let names: Vec<&str> = own.clone().map(|one| base(&one.name)).collect();
-    if let Some(unknown) = rename.keys().find(|name| !names.contains(&name.as_str())) {
-        return Err(Failure::new(
-            ErrorKind::NotFound,
-            format!("there is no dSource '{unknown}' in '{namespace}' to be given another name"),
-            format!("name one of these: {}", names.join(", ")),
-        ));
-    }
-    let taken = |one: &Dsource| {
+    let own = copies.iter().filter(|(_, replica)| of_kind(replica.origin));
+    let taken = |(one, _): &(Dsource, Replica)| {
         let name = base(&one.name);
         let to = rename.get(name).map_or(name, String::as_str).parse()?;
         Ok(Taken { id: one.id, from: one.name.clone(), to })

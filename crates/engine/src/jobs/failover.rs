@@ -4,7 +4,8 @@
 //!  check ─┤ publish ──────────▶ open
 //!         │ one transaction:    logs under the new names,
 //!         │ names, states,      faults that say what to do next,
-//!         │ the peer's end      what had come in part goes
+//!         │ the peer's end      what had come in part goes,
+//!         │                     VDBs are provisioned from the copies of VDBs
 //! ```
 //! Passwords do not travel, so a dSource is [`Failed`](DsourceState::Failed) then, with a problem that says how it follows its
 //! source again: `dsource set` gives it what a replica lacks ([`way`](crate::jobs::way)).
@@ -16,11 +17,14 @@
 use crate::core::job_kind::JobKind;
 use crate::core::topic::Topic;
 use crate::history::names;
+use crate::jobs::provision;
 use crate::jobs::replica::{self, pull};
 use crate::parts::{Context, Parts};
 use jiff::Timestamp;
 use offshoot_catalog::{Error, Job, Transaction};
-use offshoot_domain::{Dsource, DsourceState, Incoming, ObjectName, Owner, Peer, Replica, Vdb};
+use offshoot_domain::{
+    Dsource, DsourceState, Incoming, ObjectName, Owner, Parent, Peer, Replica, Vdb,
+};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, PeerId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -41,16 +45,19 @@ pub struct Input {
     pub peer: Option<PeerId>,
     /// The dSources of the namespace, but for those of VDBs.
     pub dsources: Vec<Taken>,
+    /// The copies of VDBs, with the names of the VDBs that are made of them.
+    #[serde(default)]
+    pub vdbs: Vec<Taken>,
 }
 
-/// A dSource that is taken over.
+/// A copy that is taken over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Taken {
-    /// The dSource.
+    /// The copy.
     pub id: DsourceId,
     /// Its name so far.
     pub from: ObjectName,
-    /// Its name from then on.
+    /// The name from then on: its own, or that of the VDB.
     pub to: ObjectName,
 }
 
@@ -235,15 +242,31 @@ fn open(context: &Context) -> Result<(), Failure> {
             pull::give_up(parts, incoming.id)?;
         }
     }
-    for (dsource, replica) in copies(parts, &input.namespace)? {
-        if matches!(replica.origin, Owner::Vdb(_)) {
-            let (name, base) = (&dsource.name, base(&dsource.name));
-            context.note(format!(
-                "'{name}' is the last state of the VDB '{base}': offshoot vdb provision {base} --from {name}"
-            ))?;
+    input.vdbs.iter().try_for_each(|one| context.note(make_again(parts, one)))
+}
+
+/// Has a VDB made again of its copy, by a job of its own; says what becomes of it. One that cannot be made keeps nobody
+/// from what else is taken over.
+fn make_again(parts: &Arc<Parts>, one: &Taken) -> String {
+    let (copy, name) = (&one.from, &one.to);
+    match submit_again(parts, one) {
+        Ok(job) => {
+            format!("'{copy}' is the last state of a VDB, which is made again as '{name}' ({job})")
         }
+        Err(why) => format!(
+            "'{copy}' is the last state of a VDB, which is not made again as '{name}': {}. By hand: offshoot vdb provision \
+             NAME --from {copy}",
+            why.message
+        ),
     }
-    Ok(())
+}
+
+fn submit_again(parts: &Arc<Parts>, one: &Taken) -> Result<JobId, Failure> {
+    names::check_free(parts, &one.to)?;
+    let parent = Parent { owner: Owner::Dsource(one.id), name: one.from.clone() };
+    let vdb = parts.catalog.allocate::<Vdb>()?;
+    let input = provision::Input::of_latest(parts, vdb, one.to.clone(), parent);
+    provision::submit(parts, input)
 }
 
 fn said(one: &Taken, dsource: &Dsource) -> String {

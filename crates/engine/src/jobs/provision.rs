@@ -72,6 +72,31 @@ pub struct Input {
     pub requested_ms: u64,
 }
 
+impl Input {
+    /// A VDB of the latest moment, for which nobody chose anything.
+    pub fn of_latest(parts: &Parts, vdb: VdbId, name: ObjectName, parent: Parent) -> Input {
+        Input {
+            vdb,
+            name,
+            parent,
+            moment: Moment::Latest,
+            port: None,
+            settings: BTreeMap::new(),
+            memory_bytes: None,
+            keep_source_logins: false,
+            superuser: false,
+            keep_foreign_servers: false,
+            exposure: None,
+            reaches: Vec::new(),
+            user: None,
+            warm: false,
+            care: Care::default(),
+            hooks: BTreeMap::new(),
+            requested_ms: parts.elapsed_ms(),
+        }
+    }
+}
+
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::VdbProvision)

@@ -6,9 +6,7 @@ use crate::history::names;
 use crate::jobs::hooks;
 use crate::jobs::provision::{self, check_share};
 use crate::parts::{Context, Parts};
-use offshoot_domain::{
-    Care, Hook, HookEvent, Moment, ObjectName, Owner, Parent, Timings, Vdb, VdbState,
-};
+use offshoot_domain::{Care, Hook, HookEvent, ObjectName, Owner, Parent, Timings, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, UserId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -90,26 +88,9 @@ pub fn submit_hand_out(
 /// Starts a job that makes a warm copy.
 pub fn submit_new(parts: &Arc<Parts>, parent: Parent) -> Result<JobId, Failure> {
     let id = parts.catalog.allocate::<Vdb>()?;
-    let input = provision::Input {
-        vdb: id,
-        name: format!("warm-{id}").parse()?,
-        parent,
-        moment: Moment::Latest,
-        port: None,
-        settings: BTreeMap::new(),
-        memory_bytes: None,
-        keep_source_logins: false,
-        superuser: false,
-        keep_foreign_servers: false,
-        exposure: None,
-        reaches: Vec::new(),
-        user: None,
-        warm: true,
-        care: Care::default(),
-        hooks: BTreeMap::new(),
-        requested_ms: parts.elapsed_ms(),
-    };
-    provision::submit(parts, input)
+    let name = format!("warm-{id}").parse()?;
+    let usual = provision::Input::of_latest(parts, id, name, parent);
+    provision::submit(parts, provision::Input { warm: true, ..usual })
 }
 
 fn hand_out(context: &Context) -> Result<(), Failure> {
