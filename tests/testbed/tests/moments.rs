@@ -178,12 +178,17 @@ impl Log {
 /// What the load is to do.
 #[derive(Default)]
 struct Load {
+    linked: AtomicBool,
     paused: AtomicBool,
     stopped: AtomicBool,
 }
 
 impl Load {
     fn goes_on(&self) -> bool {
+        // Log from before the link is not what is tried here, and there would be gigabytes of it.
+        if !self.linked.load(Ordering::Relaxed) {
+            SystemClock.sleep(Duration::from_millis(50));
+        }
         while self.paused.load(Ordering::Relaxed) && !self.stopped.load(Ordering::Relaxed) {
             SystemClock.sleep(Duration::from_millis(20));
         }
@@ -229,8 +234,9 @@ fn position(source: &Database) -> Result<Lsn> {
 fn follow<'a>(bed: &'a Testbed, load: &Load) -> Result<(Honest<'a>, Lsn, Timestamp)> {
     let honest = Honest::copy(&bed.source)?;
     bed.link("prod")?;
-    bed.engine.command(["policy", "set", "prod", "--snapshot-every", "1d"])?;
-    bed.engine.command(["policy", "set", "prod", "--open-within", "1s"])?;
+    load.linked.store(true, Ordering::Relaxed);
+    let policy = ["policy", "set", "prod", "--snapshot-every", "1d", "--open-within", "1s"];
+    bed.engine.command(policy)?;
     let source = bed.source.connect("postgres")?;
     let (from, began) = (position(&source)?, Timestamp::now());
     let clock = SystemClock;
