@@ -30,8 +30,8 @@ const BULK: &str = "DROP TABLE IF EXISTS bulk_:client_id;\n\
 /// Measure what a VDB gets of the host while another does all it can
 ///
 /// Two VDBs of one source. A few clients work in the quiet one, alone and while the loud one is read, is
-/// written by many clients, or fills tables and flushes them. Its clients take of its own share of the
-/// processors. Ratios are beside the loud one to alone.
+/// written by many clients, or fills tables and flushes them. Its clients have a share of the processors of
+/// their own, as the quiet one's have. Ratios are beside the loud one to alone.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(after_help = "Example:\n  offshoot bench neighbours --scale 20 --seconds 10")]
 pub struct Arguments {
@@ -85,8 +85,8 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
         for (_, index) in interleaved(LOUD.len(), arguments.repeats) {
             let noise = start_loud(&stage, &loud, LOUD[index].1, arguments, &bulk)?;
             let rate = stage.pgbench(&quiet.uri, arguments.clients, arguments.seconds, flags);
-            if let Some(mut noise) = noise {
-                noise.kill_group();
+            if noise.is_some() {
+                drop(noise);
                 silence(&loud)?;
             }
             tps[index].push(rate?);
@@ -102,6 +102,22 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     Ok(record)
 }
 
+/// The clients of the loud VDB, until it is dropped.
+struct Noise {
+    clients: Child,
+    /// None where this host has none to give.
+    share: Option<Group>,
+}
+
+impl Drop for Noise {
+    fn drop(&mut self) {
+        self.clients.kill_group();
+        if let Some(share) = &self.share {
+            let _ = share.remove();
+        }
+    }
+}
+
 /// The clients of the loud VDB, after they have worked for a while.
 fn start_loud(
     stage: &Stage,
@@ -109,7 +125,7 @@ fn start_loud(
     what: Loud,
     arguments: &Arguments,
     bulk: &Path,
-) -> Result<Option<Child>> {
+) -> Result<Option<Noise>> {
     let spec = match what {
         Loud::Silent => return Ok(None),
         Loud::Reads => stage.source.pgbench_on(&loud.uri, &["--select-only"]),
@@ -119,10 +135,14 @@ fn start_loud(
     let spec = spec
         .args(["--no-vacuum", "--jobs=2", "--time=100000"])
         .arg(format!("--client={}", arguments.loud_clients));
-    let noise = spec.die_with_parent(true).spawn()?;
-    // Clients of a database are on hosts of their own, or in its share of this one.
-    if let Some(share) = share_of(stage, loud) {
-        share.add(noise.pid()).context("the clients' share of the processors")?;
+    let clients = spec.die_with_parent(true).spawn()?;
+    // Not of the server's share: where sessions and clients of one group wake only each other, Linux 6.18 may keep all
+    // others of the host waiting for seconds.
+    let share = Group::create(&format!("offshoot-clients-{}", clients.pid())).ok();
+    let noise = Noise { clients, share };
+    if let Some(share) = &noise.share {
+        share.share_processors().context("the clients' share of the processors")?;
+        share.add(noise.clients.pid()).context("the clients' share of the processors")?;
     }
     SystemClock.sleep(LEAD);
     Ok(Some(noise))
@@ -141,11 +161,4 @@ fn silence(loud: &Vdb) -> Result<()> {
     db.execute("CHECKPOINT")?;
     SystemClock.sleep(LEAD);
     Ok(())
-}
-
-/// The control group of a VDB's server; none where the engine has none to give.
-fn share_of(stage: &Stage, vdb: &Vdb) -> Option<Group> {
-    let end = format!("-{}", vdb.id);
-    let of_vdb = |name: &str| name.starts_with("offshoot-") && name.ends_with(&end);
-    stage.scratch.processes().iter().find_map(|process| Group::holding(process.pid, of_vdb))
 }

@@ -64,6 +64,11 @@ impl Version {
     }
 }
 
+/// How long a group may have the processors to itself, in microseconds: the kernel's usual period.
+const PERIOD_US: u64 = 100_000;
+/// How much of the processors is left to all others in each period, in percent.
+const LEFT_PERCENT: u64 = 2;
+
 /// The directory of a group for one controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
@@ -135,7 +140,8 @@ impl Group {
     }
 
     /// Gives all its processes together as much of the processors as each other group has, where there is
-    /// not enough for all, however many they are.
+    /// not enough for all, however many they are. Something of each tenth of a second is left to the others: by weights
+    /// alone, Linux 6.18 keeps them waiting for seconds while processes of one group do little but wake each other.
     ///
     /// # Errors
     /// `Unsupported` where they cannot be shared, otherwise what the operating system says.
@@ -149,6 +155,8 @@ impl Group {
     /// As [`Group::share_processors`].
     pub fn weigh_processors(&self, times: u64) -> io::Result<()> {
         let place = self.place(Controller::Processors)?;
+        // A kernel without such limits has the weights.
+        let _ = place.leave_processors();
         self.limit(Controller::Processors, place.version.usual_weight() * times)
     }
 
@@ -241,6 +249,16 @@ impl Group {
 }
 
 impl Place {
+    /// Leaves some of each period to processes of other groups.
+    fn leave_processors(&self) -> io::Result<()> {
+        let processors = std::thread::available_parallelism()?.get() as u64;
+        let most = processors * PERIOD_US / 100 * (100 - LEFT_PERCENT);
+        match self.version {
+            Version::One => std::fs::write(self.dir.join("cpu.cfs_quota_us"), most.to_string()),
+            Version::Two => std::fs::write(self.dir.join("cpu.max"), format!("{most} {PERIOD_US}")),
+        }
+    }
+
     /// Makes the group `name` in this one.
     fn make_below(&self, name: &str) -> io::Result<Place> {
         if self.version == Version::Two {

@@ -100,6 +100,22 @@ mod needs_process_groups {
 
     #[test]
     #[ignore = "needs root and control groups of processors"]
+    fn something_is_left_of_the_processors() {
+        let (_, group) = group("all");
+        group.share_processors().expect("a share");
+        let script = "sleep 1; for i in $(seq $(nproc)) 1 2; do (while :; do :; done) & done; wait";
+        let child = Spec::new("bash").args(["-c", script]).spawn().expect("bash runs");
+        group.add(child.pid()).expect("the process is moved");
+        std::thread::sleep(Duration::from_secs(3));
+        let dir = &group.place(Controller::Processors).unwrap().dir;
+        let stat = std::fs::read_to_string(dir.join("cpu.stat")).unwrap();
+        end(child, &group);
+        let held = stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")).unwrap();
+        assert!(held.parse::<u64>().unwrap() > 3, "{stat}");
+    }
+
+    #[test]
+    #[ignore = "needs root and control groups of processors"]
     fn many_processes_take_no_more_than_one() {
         let busy = |count: u32| {
             let script =
