@@ -208,7 +208,11 @@ if [ "$extent" = full ]; then
   wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 120
   wanted image && phase image 1200 scripts/test-image.sh
 else
-  wanted tests && phase tests 1800 "${run_tests[@]}"
+  # The longest of those whose ground others cover, too, are for the full extent: a benchmark's figures, points without a kill
+  # meanwhile, jobs whose steps fail (here they are killed at each).
+  longer='(binary(benchmarks) & package(offshoot-testbed)) | test(=moments_open_from_points_that_the_source_did_not_make)'
+  longer+=' | (package(offshoot-engine-tests) & test(/^failing::/))'
+  wanted tests && phase tests 1800 "${run_tests[@]}" -E "not ($longer)"
   # Whole suites on further servers are for the full extent.
   wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs & not test(/::whole::/)"
   # The seeds that ever failed, and fresh ones; a failing one is printed with how to repeat it.

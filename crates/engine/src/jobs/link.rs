@@ -377,7 +377,10 @@ pub fn activate(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let dsource = dsource_of(context)?;
     // Users ask for the latest moment as soon as the link is done: there must be one.
-    let indexed = parts.need_follower(&dsource)?.ask_now(STREAM_TIMEOUT)?;
+    // However much a busy source writes meanwhile.
+    let indexed = parts
+        .need_follower(&dsource)?
+        .receive_all(STREAM_TIMEOUT, &mut |_| context.check_cancelled())?;
     parts.catalog.update::<Dsource>(dsource.id, |dsource| {
         dsource.state = DsourceState::Active;
         dsource.synced_to = Some(indexed);
