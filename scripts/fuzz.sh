@@ -6,8 +6,8 @@
 #
 # N minutes of a processor in all (default 1), shared by the targets (default: all of them), of which as many run at
 # once as there are processors. With --keep what reached code that nothing in fuzz/corpus reaches is added to it, as far
-# as there is room. An input that fails is kept in
-# fuzz/failed, printed at the end in hex with how to repeat it, and makes this end with 1.
+# as there is room. An input that fails is kept in fuzz/failed, printed at the end in hex with how to repeat it, and
+# makes this end with 1.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 command -v cargo >/dev/null || . "$HOME/.cargo/env"
@@ -47,7 +47,10 @@ libfuzzer() { # ARGUMENT…: of the target
 
 fuzz() { # of $target
   mkdir -p "$work/$target" "$work/$target.least" fuzz/failed
-  "$built/offshoot-fuzz" unpack "$target" "$work/$target" || { echo "$target: its corpus cannot be unpacked" >"$work/$target.failed"; return; }
+  if ! "$built/offshoot-fuzz" unpack "$target" "$work/$target"; then
+    echo "$target: its corpus cannot be unpacked" >"$work/$target.failed"
+    return
+  fi
   if libfuzzer -max_total_time="$seconds" -print_final_stats=1 "$work/$target" >"$work/$target.log"; then
     printf '%-16s %12s inputs, %8s/s, %5s of them new\n' "$target" \
       "$(stat_of number_of_executed_units)" "$(stat_of average_exec_per_sec)" "$(stat_of new_units_added)"

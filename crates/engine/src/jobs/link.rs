@@ -380,7 +380,7 @@ pub fn activate(context: &Context) -> Result<(), Failure> {
     // However much a busy source writes meanwhile.
     let indexed = parts
         .need_follower(&dsource)?
-        .receive_all(STREAM_TIMEOUT, &mut |_| context.check_cancelled())?;
+        .receive_all(STREAM_TIMEOUT, &mut snapshot::receiving(context))?;
     parts.catalog.update::<Dsource>(dsource.id, |dsource| {
         dsource.state = DsourceState::Active;
         dsource.synced_to = Some(indexed);

@@ -122,7 +122,7 @@ pub fn catch_up_with(context: &Context, follower: &Follower) -> Result<Position,
 }
 
 /// Shows how much of the log is received, until the job is cancelled.
-fn receiving(context: &Context) -> impl FnMut(&StreamStatus) -> Result<(), Failure> {
+pub fn receiving(context: &Context) -> impl FnMut(&StreamStatus) -> Result<(), Failure> {
     let mut first = None;
     move |status| {
         if let (Some(received), Some(lag)) = (status.received, status.lag_bytes) {
