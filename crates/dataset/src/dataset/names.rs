@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
+#[cfg(test)]
+mod tests;
+
 const NAME_LEN_MAX: usize = 255;
 const TARGET_LEN_MAX: usize = 4095;
 const LINKS_MAX: u32 = 65_000;
@@ -389,9 +392,10 @@ fn overlay_names(
             if live >= max && key.0 != last {
                 break;
             }
-            // The dirty layer comes first and goes before the frozen one.
-            overlay.entry(key.clone()).or_insert(*entry);
-            live += usize::from(entry.is_some());
+            // The dirty layer comes first and goes before the frozen one: a name removed there does
+            // not count here. If it did, the names between this end and the tree's were left out.
+            let known = overlay.entry(key.clone()).or_insert(*entry);
+            live += usize::from(known.is_some());
             last = key.0;
         }
     };
