@@ -35,6 +35,7 @@ chmod 755 "$scratch"
 mkdir -m 1777 "$scratch/tmp"
 logs=$(mktemp -d /tmp/offshoot-test-logs-XXXXXX)
 phase_pid=
+autogroups=
 report=()
 passed=0 failed=0 skipped=0
 
@@ -43,6 +44,7 @@ finish() {
   trap - EXIT INT TERM
   [ -z "$phase_pid" ] || kill -KILL -- "-$phase_pid" 2>/dev/null
   timeout --kill-after=5 60 scripts/clean-scratch.sh "$scratch" </dev/null >/dev/null 2>&1
+  [ -z "$autogroups" ] || echo 1 >"$autogroups"
   rm -rf "$logs"
   printf '\n'
   [ ${#report[@]} -eq 0 ] || printf '  %s\n' "${report[@]}"
@@ -154,6 +156,10 @@ with_needs() { # a filter of the tests that need something, without those this m
 
 export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 RUST_LIB_BACKTRACE=0 CARGO_TERM_COLOR=never
 export OFFSHOOT_BIN=$target/debug/offshoot
+# Linux 6.18 lets a group of two processes that wake each other run alone for seconds, and gives every session a group: each
+# backend of each server here. Tests of the same minute then stall each other (docs/performance.md). Services have no such groups.
+setting=/proc/sys/kernel/sched_autogroup_enabled
+if [ -n "${CI:-}" ] && [ "$(cat $setting 2>/dev/null)" = 1 ] && echo 0 2>/dev/null >$setting; then autogroups=$setting; fi
 # What is built once and thrown away needs no records for the next build nor for debuggers, and as few pieces as processors:
 # a quarter of the compiler's time.
 [ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_DEV_CODEGEN_UNITS=4
