@@ -157,7 +157,7 @@ with_needs() { # a filter of the tests that need something, without those this m
 export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 RUST_LIB_BACKTRACE=0 CARGO_TERM_COLOR=never
 export OFFSHOOT_BIN=$target/debug/offshoot
 # Linux 6.18 lets a group of two processes that wake each other run alone for seconds, and gives every session a group: each
-# backend of each server here. Tests of the same minute then stall each other (docs/performance.md). Services have no such groups.
+# backend of each server here. Tests of the same minute then stall each other (docs/operations.md). Services have no such groups.
 setting=/proc/sys/kernel/sched_autogroup_enabled
 if [ -n "${CI:-}" ] && [ "$(cat $setting 2>/dev/null)" = 1 ] && echo 0 2>/dev/null >$setting; then autogroups=$setting; fi
 # What is built once and thrown away needs no records for the next build nor for debuggers, and as few pieces as processors:

@@ -3,6 +3,7 @@
 pub mod checkpoints;
 pub mod leftovers;
 pub mod lifetimes;
+pub mod loads;
 pub mod logs;
 pub mod profiles;
 pub mod promises;

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// How long processes may take to notice that their server is gone.
 const NOTICE: Duration = Duration::from_millis(200);
-/// How many shares of the processors a server has that somebody waits for.
-const URGENT_SHARE: u64 = 16;
+/// The share of the processors of a server that somebody waits for, in percent of the usual one.
+const URGENT_SHARE: u64 = 1600;
 /// How long a killed process may take to end.
 const KILLED: Duration = Duration::from_secs(10);
 
@@ -198,7 +198,7 @@ impl HostProcess {
         if let Err(error) = group.limit_processes(processes_max) {
             tracing::debug!(server = name, %error, "its processes are not limited");
         }
-        let share = if urgent { URGENT_SHARE } else { 1 };
+        let share = if urgent { URGENT_SHARE } else { 100 };
         if let Err(error) = group.weigh_processors(share) {
             tracing::debug!(server = name, %error, "it may take more than its share of the processors");
         }

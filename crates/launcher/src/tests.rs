@@ -131,9 +131,9 @@ mod needs_process_groups {
         let urgent = Launch { urgent: true, ..launch(one.path()) };
         let mut urgent = host.launch(urgent).unwrap().expect("it runs");
         let mut usual = launched(&host, two.path());
-        let shares = |process: &dyn Process| group_of(process.id()).unwrap().processor_shares();
+        let shares = |process: &dyn Process| group_of(process.id()).unwrap().processor_share();
         if let (Ok(more), Ok(one)) = (shares(&*urgent), shares(&*usual)) {
-            assert_eq!((more, one), (16, 1));
+            assert_eq!((more, one), (1600, 100));
         }
         urgent.end(Signal::Terminate, Signal::Kill, DEADLINE).unwrap();
         usual.end(Signal::Terminate, Signal::Kill, DEADLINE).unwrap();

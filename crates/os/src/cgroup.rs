@@ -4,6 +4,7 @@
 //! Version 1 keeps a directory for each controller, version 2 one for all.
 //! See the kernel's `admin-guide/cgroup-v1/memory.rst`, `pids.rst` and `admin-guide/cgroup-v2.rst`.
 
+use crate::process::is_at_work;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -146,30 +147,41 @@ impl Group {
     /// # Errors
     /// `Unsupported` where they cannot be shared, otherwise what the operating system says.
     pub fn share_processors(&self) -> io::Result<()> {
-        self.weigh_processors(1)
+        self.weigh_processors(100)
     }
 
-    /// The same, but so many times as much.
+    /// The same, but this much of what each other group has, in percent.
     ///
     /// # Errors
     /// As [`Group::share_processors`].
-    pub fn weigh_processors(&self, times: u64) -> io::Result<()> {
+    pub fn weigh_processors(&self, percent: u64) -> io::Result<()> {
         let place = self.place(Controller::Processors)?;
         // A kernel without such limits has the weights.
         let _ = place.leave_processors();
-        self.limit(Controller::Processors, place.version.usual_weight() * times)
+        self.limit(Controller::Processors, place.version.usual_weight() * percent / 100)
     }
 
-    /// How many times the usual share of the processors it has.
+    /// How much of the usual share of the processors it has, in percent.
     ///
     /// # Errors
     /// As [`Group::share_processors`].
-    pub fn processor_shares(&self) -> io::Result<u64> {
+    pub fn processor_share(&self) -> io::Result<u64> {
         let place = self.place(Controller::Processors)?;
         let file = place.dir.join(Controller::Processors.limit_file(place.version));
         let weight: u64 =
             std::fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)?;
-        Ok(weight / place.version.usual_weight())
+        Ok(weight * 100 / place.version.usual_weight())
+    }
+
+    /// How many of its processes run, or wait for a processor, a disk or each other.
+    ///
+    /// # Errors
+    /// As [`Group::share_processors`].
+    pub fn processes_at_work(&self) -> io::Result<usize> {
+        let place = self.place(Controller::Processors)?;
+        let processes = std::fs::read_to_string(place.dir.join("cgroup.procs"))?;
+        let numbers = processes.lines().filter_map(|pid| pid.trim().parse().ok());
+        Ok(numbers.filter(|pid| is_at_work(*pid)).count())
     }
 
     fn limit(&self, controller: Controller, limit: u64) -> io::Result<()> {

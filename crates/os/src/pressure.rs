@@ -19,6 +19,16 @@ pub fn waited(resource: Resource) -> Option<f64> {
     minute(&std::fs::read_to_string(path).ok()?)
 }
 
+/// How many threads of the host want a processor now: those that run and those that wait for one.
+pub fn ready_threads() -> Option<usize> {
+    ready(&std::fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+/// The fourth field is "of that many there are", in proc_loadavg(5).
+fn ready(text: &str) -> Option<usize> {
+    text.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
+}
+
 fn minute(text: &str) -> Option<f64> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     some.split(' ').find_map(|word| word.strip_prefix("avg60="))?.parse().ok()
@@ -26,7 +36,7 @@ fn minute(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::minute;
+    use super::{minute, ready, ready_threads};
 
     #[test]
     fn the_last_minute_is_read() {
@@ -34,5 +44,12 @@ mod tests {
         assert_eq!(minute(text), Some(42.75));
         assert_eq!(minute("full avg60=3.00"), None);
         assert_eq!(minute("some avg60=x"), None);
+    }
+
+    #[test]
+    fn threads_that_want_a_processor_are_counted() {
+        assert_eq!(ready("0.20 0.18 0.12 17/534 11206\n"), Some(17));
+        assert_eq!(ready("0.20 0.18 0.12"), None);
+        assert!(ready_threads() >= Some(1), "the one that asks");
     }
 }

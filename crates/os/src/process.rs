@@ -27,7 +27,7 @@ mod reach;
 mod user;
 
 pub use group::lookup_group;
-pub use identity::{ProcessId, boot_id};
+pub use identity::{ProcessId, boot_id, is_at_work};
 pub use reach::{Reach, SYSTEM_DIRS};
 pub use user::User;
 

@@ -315,6 +315,56 @@ fn a_fork_bomb_harms_only_its_own_server() -> Result<()> {
     Ok(())
 }
 
+mod needs_process_groups {
+    use super::*;
+    use offshoot_os::cgroup::Group;
+
+    /// Sessions of a VDB, each with a statement that never ends by itself.
+    const AT_WORK: u32 = 20;
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    /// The share of a VDB's server of the processors, in percent of the usual one.
+    fn share(bed: &Testbed, name: &str) -> Result<u64> {
+        let data = bed.open(name)?.text("SHOW data_directory")?;
+        let first = std::fs::read_to_string(format!("{data}/postmaster.pid"))?;
+        let pid = first.lines().next().context("a process")?.parse()?;
+        let group = Group::holding(pid, |name| name.starts_with("offshoot-"));
+        Ok(group.context("its control group")?.processor_share()?)
+    }
+
+    /// Only while they are at work.
+    #[test]
+    #[ignore = "needs root and control groups of processors"]
+    fn a_vdb_with_many_sessions_at_work_has_a_smaller_share() -> Result<()> {
+        let bed = bed(find_newest()?, &[])?;
+        ensure!(share(&bed, "dev")? == 100);
+        std::thread::scope(|scope| {
+            let work = || {
+                let session = bed.open("dev")?;
+                session.execute("SET application_name = 'at work'")?;
+                // It is ended from outside.
+                let _ = session.execute("DO $$ BEGIN LOOP END LOOP; END $$");
+                Ok(())
+            };
+            let sessions: Vec<_> = (0..AT_WORK).map(|_| scope.spawn(work)).collect();
+            let smaller = wait_until("a smaller share", LIMIT, || Ok(share(&bed, "dev")? < 50));
+            let other = share(&bed, "other");
+            bed.open("dev")?.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                 WHERE application_name = 'at work'",
+            )?;
+            for session in sessions {
+                let ended: Result<()> =
+                    session.join().unwrap_or_else(|_| anyhow::bail!("a session panicked"));
+                ended?;
+            }
+            smaller?;
+            ensure!(other? == 100, "the other VDB pays for it");
+            wait_until("its whole share", LIMIT, || Ok(share(&bed, "dev")? == 100))
+        })
+    }
+}
+
 /// Also at another address of the same port, which Landlock alone could not tell apart.
 #[test]
 fn a_port_that_was_named_is_reached_and_no_other() -> Result<()> {

@@ -8,6 +8,7 @@ use crate::ground::stopping::Stopping;
 use crate::history::snapshots;
 use crate::housekeeping::checkpoints::Checkpoints;
 use crate::housekeeping::lifetimes::Lifetimes;
+use crate::housekeeping::loads::Loads;
 use crate::housekeeping::profiles::Profiles;
 use crate::housekeeping::promises::Promises;
 use crate::housekeeping::restart;
@@ -67,6 +68,7 @@ struct Rounds {
     promises: Promises,
     profiles: Profiles,
     lifetimes: Lifetimes,
+    loads: Loads,
     reservations_at: Duration,
     quotas_at: Duration,
     /// The last snapshot of each dSource that was due, until it has ended.
@@ -106,6 +108,7 @@ impl Rounds {
         self.promises.look_after(parts)?;
         self.profiles.look_after(parts)?;
         self.lifetimes.look_after(parts)?;
+        self.loads.look_after(parts)?;
         self.prove(parts)?;
         self.revive(parts)?;
         damage::report(parts);

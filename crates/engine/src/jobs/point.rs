@@ -118,6 +118,10 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
         tick: &mut |_| !context.is_cancelled(),
     };
     let point = maker.make_point(spec, from.position.log, replay)?.map(Made::from);
+    if point.is_none() {
+        let (job, behind) = (context.job_id(), from.position.log);
+        tracing::info!(%job, %behind, "a snapshot of staging instead: no recovery ends in this log yet");
+    }
     if let Some(point) = &point {
         let bytes = point.position.bytes_since(from.replay_from);
         let took_ms = parts.elapsed_ms() - started;

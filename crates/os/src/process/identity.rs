@@ -168,9 +168,24 @@ impl Stat {
         self.0.get(index)?.parse().ok()
     }
 
-    fn has_ended(&self) -> bool {
-        matches!(self.0.first().map(String::as_str), Some("Z" | "X"))
+    fn is_in(&self, states: &[&str]) -> bool {
+        self.0.first().is_some_and(|state| states.contains(&state.as_str()))
     }
+
+    fn has_ended(&self) -> bool {
+        self.is_in(&["Z", "X"])
+    }
+}
+
+/// Whether a process's first thread runs, or waits for a processor, a disk or a lock that it shares with other processes: not
+/// for somebody who might ask it something.
+pub fn is_at_work(pid: i32) -> bool {
+    // Where the kernel does not say what it waits for, it waits for nothing.
+    let of_lock = || {
+        std::fs::read_to_string(format!("/proc/{pid}/wchan"))
+            .is_ok_and(|function| function.starts_with("futex"))
+    };
+    Stat::of(pid).is_some_and(|stat| stat.is_in(&["R", "D"]) || stat.is_in(&["S"]) && of_lock())
 }
 
 /// Whether a SIGKILL waits for its first thread.

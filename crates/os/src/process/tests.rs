@@ -275,6 +275,25 @@ fn a_child_gets_no_more_memory_than_it_may_have() {
 }
 
 #[test]
+fn who_waits_for_work_is_not_at_work() {
+    let asleep = Spec::new("sleep").arg("60").spawn().unwrap();
+    let busy = shell("while :; do :; done").spawn().unwrap();
+    let seen = |wanted: bool, pid: i32| {
+        (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            is_at_work(pid) == wanted
+        })
+    };
+    let found = [seen(false, asleep.pid()), seen(true, busy.pid())];
+    for mut child in [asleep, busy] {
+        child.kill_group();
+    }
+    assert_eq!(found, [true, true]);
+    // Its first thread waits for this one, by a lock, or is this one.
+    assert!(is_at_work(std::process::id() as i32));
+}
+
+#[test]
 fn a_line_without_an_end_comes_in_parts() {
     let spec = Spec::new("/bin/sh").args(["-c", "head -c 200000 /dev/zero | tr '\\0' x >&2"]);
     let mut child = spec.stderr(Sink::Pipe).spawn().unwrap();
