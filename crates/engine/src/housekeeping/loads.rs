@@ -16,9 +16,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// Pause between two looks.
-const PAUSE: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(500);
 /// So much of an average over time is what was seen last.
-const WEIGHT_OF_LAST: f64 = 0.3;
+const WEIGHT_OF_LAST: f64 = 0.5;
 /// Processes at work for each processor that a server has its whole share with.
 const WHOLE: f64 = 2.0;
 /// What every server keeps, in percent of the usual share.

@@ -117,17 +117,15 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
         flush: &|| parts.volumes.flush(dataset),
         tick: &mut |_| !context.is_cancelled(),
     };
-    let point = maker.make_point(spec, from.position.log, replay)?.map(Made::from);
-    if point.is_none() {
-        let (job, behind) = (context.job_id(), from.position.log);
-        tracing::info!(%job, %behind, "a snapshot of staging instead: no recovery ends in this log yet");
-    }
-    if let Some(point) = &point {
-        let bytes = point.position.bytes_since(from.replay_from);
-        let took_ms = parts.elapsed_ms() - started;
-        snapshots::learn(parts, dsource.id, |pace| pace.replayed(bytes, took_ms))?;
-    }
-    Ok(point)
+    let Some(point) = maker.make_point(spec, from.position.log, replay)?.map(Made::from) else {
+        let (job, behind) = (context.job_id(), from.position.log.0);
+        tracing::info!(%job, behind, "a snapshot of staging instead: this log has no place to end a recovery yet");
+        return Ok(None);
+    };
+    let bytes = point.position.bytes_since(from.replay_from);
+    let took_ms = parts.elapsed_ms() - started;
+    snapshots::learn(parts, dsource.id, |pace| pace.replayed(bytes, took_ms))?;
+    Ok(Some(point))
 }
 
 fn take_image(context: &Context) -> Result<(), Failure> {
