@@ -70,12 +70,12 @@ fn share(at_work: f64, processors: f64) -> u64 {
     (100.0 * WHOLE * processors / at_work).clamp(SHARE_MIN, 100.0) as u64
 }
 
-/// A server has what it had where that cannot be set.
+/// Where it cannot be set, a server keeps the share that it had.
 fn set_share(group: &Group, wanted: u64) {
-    let Ok(now) = group.processor_share() else { return };
+    // One that somebody waits for has more than the usual share, until it serves.
+    let Ok(now @ ..=100) = group.processor_share() else { return };
     let off = now.abs_diff(wanted) as f64 > TOLERANCE * wanted as f64;
-    // One that somebody waits for has more than the usual share until it serves.
-    if now < 100 && wanted == 100 || now <= 100 && off {
+    if off || wanted == 100 && now < 100 {
         let _ = group.weigh_processors(wanted);
     }
 }

@@ -177,10 +177,9 @@ impl Stat {
     }
 }
 
-/// Whether a process's first thread runs, or waits for a processor, a disk or a lock that it shares with other processes: not
-/// for somebody who might ask it something.
+/// Whether a process's first thread runs, or waits for a processor, a disk or a lock. One that waits for a client is not at work.
 pub fn is_at_work(pid: i32) -> bool {
-    // Where the kernel does not say what it waits for, it waits for nothing.
+    // PostgreSQL's processes wait for locks in shared memory by futex(2). Where the kernel does not say, none does.
     let of_lock = || {
         std::fs::read_to_string(format!("/proc/{pid}/wchan"))
             .is_ok_and(|function| function.starts_with("futex"))
