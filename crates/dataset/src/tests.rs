@@ -1,4 +1,4 @@
-//! What this crate's tests on a real directory have in common.
+//! What this crate's tests have in common: a store on a real directory, and dice.
 
 use crate::{Store, StoreOptions};
 use offshoot_os::SystemClock;
@@ -23,4 +23,13 @@ pub(crate) fn create() -> (tempfile::TempDir, Arc<dyn Disk>) {
 
 pub(crate) fn open(disk: &Arc<dyn Disk>) -> Arc<Store> {
     Store::open(disk.clone(), &options(), Arc::new(SystemClock)).unwrap()
+}
+
+/// Numbers below what each is asked for; a seed repeats a run.
+pub(crate) fn dice(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed;
+    move |sides| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % sides
+    }
 }

@@ -55,14 +55,15 @@ fn attempts(bed: &Testbed) -> Result<Vec<Attempt>> {
         ("files of others", reach("cat /etc/shells".into())),
         ("a file outside", reach("touch /var/tmp/offshoot-was-here".into())),
         ("a place for tablespaces", reach("mkdir /var/tmp/offshoot-tablespace".into())),
-        ("a signal to another server", reach(format!("kill -0 {}", neighbour(bed)?))),
+        ("a signal to another server", reach(format!("kill -0 {}", first_process(bed, "other")?))),
     ])
 }
 
-/// The first process of the other VDB's server.
-fn neighbour(bed: &Testbed) -> Result<i64> {
+/// The first process of a VDB's server.
+fn first_process(bed: &Testbed, name: &str) -> Result<i32> {
     let first_line = "split_part(pg_read_file('postmaster.pid'), E'\\n', 1)";
-    bed.open("other")?.number(&format!("SELECT {first_line}"))
+    let pid = bed.open(name)?.number(&format!("SELECT {first_line}"))?;
+    i32::try_from(pid).context("a process")
 }
 
 /// What a program prints that the server runs.
@@ -325,10 +326,7 @@ mod needs_process_groups {
 
     /// The share of a VDB's server of the processors, in percent of the usual one.
     fn share(bed: &Testbed, name: &str) -> Result<u64> {
-        let data = bed.open(name)?.text("SHOW data_directory")?;
-        let first = std::fs::read_to_string(format!("{data}/postmaster.pid"))?;
-        let pid = first.lines().next().context("a process")?.parse()?;
-        let group = Group::holding(pid, |name| name.starts_with("offshoot-"));
+        let group = Group::holding(first_process(bed, name)?, |name| name.starts_with("offshoot-"));
         Ok(group.context("its control group")?.processor_share()?)
     }
 
@@ -432,8 +430,7 @@ mod needs_root {
         let mut users = Vec::new();
         for name in ["dev", "other"] {
             let data = bed.open(name)?.text("SHOW data_directory")?;
-            let first = std::fs::read_to_string(format!("{data}/postmaster.pid"))?;
-            let pid = first.lines().next().context("a process")?.to_owned();
+            let pid = first_process(bed, name)?;
             users.push((data, std::fs::metadata(format!("/proc/{pid}"))?.uid()));
         }
         Ok(users)

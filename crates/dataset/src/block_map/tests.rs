@@ -1,5 +1,6 @@
 use super::*;
 use crate::blocks::memory::MemoryNodes;
+use crate::tests::dice;
 use std::collections::BTreeMap;
 
 fn hash(number: u64) -> BlockHash {
@@ -10,11 +11,7 @@ fn hash(number: u64) -> BlockHash {
 
 #[test]
 fn updates_give_what_a_map_gives() {
-    let mut state = 1u64;
-    let mut dice = move |sides: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % sides
-    };
+    let mut dice = dice(1);
     for run in 0..30 {
         let nodes = MemoryNodes::default();
         let far = [1, 100, 20_000, 1 << 31][run % 4];
@@ -62,11 +59,7 @@ fn updates_give_what_a_map_gives() {
 
 #[test]
 fn what_differs_is_what_two_models_say() {
-    let mut state = 7u64;
-    let mut dice = move |sides: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % sides
-    };
+    let mut dice = dice(7);
     for run in 0..60 {
         let nodes = MemoryNodes::default();
         let far = [1, 2, 128, 129, 20_000, 1 << 31][run % 6];

@@ -1,12 +1,9 @@
 use super::*;
+use crate::tests::dice;
 
 #[test]
 fn ranges_behave_as_a_set_of_numbers() {
-    let mut state = 7u64;
-    let mut dice = move |sides: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % sides
-    };
+    let mut dice = dice(7);
     for _ in 0..200 {
         let (mut ranges, mut model) = (RangeSet::default(), [false; 64]);
         for _ in 0..dice(12) {

@@ -1,16 +1,7 @@
 use super::*;
 use crate::blocks::memory::MemoryNodes;
+use crate::tests::dice;
 use std::collections::BTreeMap;
-
-/// A small generator of our own, so that a seed repeats a run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % sides
-    }
-}
 
 fn all(nodes: &MemoryNodes, root: BlockHash, from: &[u8]) -> BTreeMap<Vec<u8>, Value> {
     let mut found = BTreeMap::new();
@@ -26,19 +17,19 @@ fn all(nodes: &MemoryNodes, root: BlockHash, from: &[u8]) -> BTreeMap<Vec<u8>, V
 #[test]
 fn batches_give_what_a_map_gives() {
     for seed in 0..20 {
-        let mut dice = Dice(seed);
+        let mut dice = dice(seed);
         let nodes = MemoryNodes::default();
         let mut model = BTreeMap::new();
         let mut root = BlockHash::ZERO;
-        let keys = 1 + dice.roll(5000);
+        let keys = 1 + dice(5000);
         for _ in 0..60 {
             let mut changes = BTreeMap::new();
-            let remove = dice.roll(10);
-            for _ in 0..dice.roll(400) {
-                let mut key = dice.roll(keys).to_be_bytes().to_vec();
+            let remove = dice(10);
+            for _ in 0..dice(400) {
+                let mut key = dice(keys).to_be_bytes().to_vec();
                 key.resize(8 + (key[7] % 40) as usize, 7);
-                let bytes = vec![1; dice.roll(300) as usize];
-                let value = (dice.roll(10) >= remove).then_some(Value { children: vec![], bytes });
+                let bytes = vec![1; dice(300) as usize];
+                let value = (dice(10) >= remove).then_some(Value { children: vec![], bytes });
                 changes.insert(key, value);
             }
             for (key, value) in &changes {

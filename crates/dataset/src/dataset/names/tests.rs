@@ -1,5 +1,5 @@
 use super::*;
-use crate::tests::{create, open};
+use crate::tests::{create, dice, open};
 use std::collections::BTreeSet;
 
 /// Every name, in pages of this many.
@@ -24,11 +24,7 @@ fn freeze(dataset: &Dataset) {
 fn a_listing_in_the_middle_of_a_commit_is_complete() {
     let (_dir, disk) = create();
     let store = open(&disk);
-    let mut state = 11_u64;
-    let mut dice = move |sides: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % sides
-    };
+    let mut dice = dice(11);
     for _ in 0..20 {
         let dataset = store.dataset(store.create_dataset().unwrap()).unwrap();
         let mut model = BTreeSet::new();
