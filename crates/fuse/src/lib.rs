@@ -30,6 +30,7 @@
 
 mod adapter;
 mod attributes;
+mod connection;
 mod delivery;
 mod error;
 mod kernel;

@@ -1,6 +1,7 @@
 //! Mounts and unmounts, and checks what this host needs for it.
 
 use crate::adapter::Adapter;
+use crate::connection::Connection;
 use crate::error::MountError;
 use crate::kernel::KernelCaches;
 use crate::mount_table::{self, Attempt};
@@ -240,6 +241,7 @@ impl Mount {
         // Its copy of the device must be closed before the kernel considers the connection dead.
         self.watch = None;
         self.device = None;
+        let connection = self.connection();
         let deadline = SystemClock.elapsed() + grace;
         let how = loop {
             if self.end.is_over() {
@@ -258,9 +260,12 @@ impl Mount {
             self.force()?;
             break Ended::Forced;
         };
+        // Namespaces that began with a copy of this host's mounts (services, containers, `unshare --mount`) have the file
+        // system still. Nothing of it is in the kernel alone: each program here has closed its files, which writes them.
+        connection.map(Connection::abort);
         if !self.end.wait(END_TIMEOUT) {
-            // Detached, but a program keeps files open and the connection could not be aborted (an
-            // ordinary user without /sys/fs/fuse/connections): the session ends with that program.
+            // A program keeps files open, or a copy of the mount, and the connection could not be aborted (without
+            // /sys/fs/fuse/connections): the session ends with that program.
             let reason = "programs still use files of it".to_owned();
             return Err(MountError::Unmount { path: self.path.clone(), reason });
         }
@@ -269,6 +274,12 @@ impl Mount {
             sessions.remove(&self.path);
         }
         Ok(how)
+    }
+
+    /// INVARIANT: ours, never that of the next mount at this path, which is not made before our session is over.
+    fn connection(&self) -> Option<Connection> {
+        let entry = mount_table::find(&self.path).ok().flatten()?;
+        Connection::of(&entry).filter(|_| !self.end.is_over())
     }
 
     fn force(&self) -> Result<(), MountError> {

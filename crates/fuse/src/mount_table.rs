@@ -1,5 +1,6 @@
 //! The kernel's table of mounts, and removing mounts.
 
+use crate::connection::Connection;
 use crate::error::MountError;
 use offshoot_delivery::Ids;
 use offshoot_os::process;
@@ -181,9 +182,7 @@ pub(crate) fn abort(entry: &Entry) -> bool {
     if umount(&entry.path, libc::MNT_FORCE).is_ok() {
         return true;
     }
-    // The control file belongs to the user who mounted.
-    let control = format!("/sys/fs/fuse/connections/{}/abort", entry.minor);
-    std::fs::write(control, b"1").is_ok()
+    Connection::of(entry).is_some_and(Connection::abort)
 }
 
 /// Detaches the mount immediately; programs that use it keep what they have open.

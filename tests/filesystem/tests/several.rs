@@ -3,10 +3,10 @@
 
 use offshoot_filesystem_tests::{Server, is_mounted};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -299,6 +299,40 @@ mod needs_root {
         assert!(twice.unwrap_err().contains("a dataset is mounted there"));
         server.stop();
         assert!(!is_mounted(&mount));
+    }
+
+    /// As services with mounts of their own, containers and `unshare --mount` make them: whoever began with a copy of this
+    /// host's mounts keeps their file systems.
+    #[test]
+    #[ignore = "needs root"]
+    fn a_copy_of_the_mount_in_another_namespace_holds_nobody_up() {
+        let mut server = server(&[]);
+        let mount = server.mount();
+        fs::write(mount.join("file"), b"content").unwrap();
+        let script = r#"cat "$1/file"; echo; read -r _; cat "$1/file" 2>&1; true"#;
+        let mut other = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"])
+            .arg(&mount)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut printed = BufReader::new(other.stdout.take().unwrap());
+        let mut line = String::new();
+        printed.read_line(&mut line).unwrap();
+        assert_eq!(line, "content\n");
+
+        let begun = Instant::now();
+        assert_eq!(server.command(&format!("unmount {}", mount.display())), "Clean");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        server.command(&format!("mount dataset-1 {}", mount.display()));
+        assert_eq!(fs::read(mount.join("file")).unwrap(), b"content");
+
+        drop(other.stdin.take());
+        let mut rest = String::new();
+        printed.read_to_string(&mut rest).unwrap();
+        other.wait().unwrap();
+        assert!(rest.contains("not connected"), "the copy is served on: {rest}");
     }
 
     #[test]
