@@ -123,6 +123,9 @@ pub struct FailOver {
     /// The namespace that they are in: the name of the peer, or what archives were imported as.
     #[schema(example = "west")]
     pub name: String,
+    /// Whether the other engine is to stop first, and to send the last of what it has. It is asked when it calls next.
+    #[serde(default)]
+    pub planned: bool,
     /// Whether to do it although the other engine seems to live.
     #[serde(default)]
     pub force: bool,

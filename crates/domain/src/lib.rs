@@ -53,7 +53,7 @@ pub use moment::{Moment, ParsedTime, Position, parse_time, parse_time_near};
 pub use name::ObjectName;
 pub use owner::{Owner, Parent};
 pub use pace::{OpenTimes, Pace};
-pub use peer::{Incoming, Invitation, Peer};
+pub use peer::{Awaited, HandedOver, Incoming, Invitation, Peer};
 pub use planner::{
     Notation, ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan,
 };

@@ -1,8 +1,8 @@
 //! Other engines: whom this one sends to, whom it takes from.
 
-use crate::ObjectName;
+use crate::{ObjectName, Owner};
 use jiff::Timestamp;
-use offshoot_types::{DatasetId, DsourceId, PeerId};
+use offshoot_types::{DatasetId, DsourceId, JobId, PeerId};
 use serde::{Deserialize, Serialize};
 
 /// Another engine. It is known by its certificate; neither address nor name proves anything.
@@ -27,6 +27,32 @@ pub struct Peer {
     /// When what it had sent became this engine's own. From then on nothing of it is taken.
     #[serde(default)]
     pub taken_over_at: Option<Timestamp>,
+    /// The failover that waits until it has stopped and sent the last of what it has.
+    #[serde(default)]
+    pub awaited: Option<Awaited>,
+    /// What this engine has stopped so that it takes over.
+    #[serde(default)]
+    pub handed_over: Option<HandedOver>,
+}
+
+/// A planned failover that waits for the engine that sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaited {
+    /// The failover.
+    pub job: JobId,
+    /// Whether the other engine has said that it has stopped and sent all of it.
+    pub ready: bool,
+}
+
+/// What was stopped here for another engine to take over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOver {
+    /// The run that does it.
+    pub by: JobId,
+    /// VDBs that ran and dSources that followed their sources until then.
+    pub stopped: Vec<Owner>,
+    /// Whether the other engine was told that it may take over.
+    pub told: bool,
 }
 
 /// A code that was given out and lets one engine in, once. The code itself is kept nowhere.

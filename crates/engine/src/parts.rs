@@ -4,6 +4,7 @@ use crate::following::Following;
 use crate::serving::arrivals::Arrivals;
 use crate::serving::results::Results;
 use crate::space::room;
+use offshoot_catalog::JobState;
 use offshoot_connector::{Differences, Preview};
 use offshoot_domain::{Owner, Position};
 use offshoot_replication::archive::Archive;
@@ -19,6 +20,8 @@ use std::time::Duration;
 
 /// How long a user's job waits for one that the engine began on its own.
 const OWN_JOBS_WAIT: Duration = Duration::from_secs(30);
+/// Between two looks at whether whoever waits for a job still wants that.
+const JOB_LOOK: Duration = Duration::from_millis(500);
 
 /// An archive on its way in.
 pub type Arrival = Archive<Box<dyn Read + Send>>;
@@ -83,6 +86,28 @@ impl Parts {
     /// The runner of jobs.
     pub fn runner(&self) -> Result<&Runner<Parts>, Failure> {
         self.runner.get().ok_or_else(|| Failure::internal("jobs before the engine is open"))
+    }
+
+    /// Waits until a job has ended well, or until `alive` says no.
+    ///
+    /// # Errors
+    /// What the job, or `alive`, says.
+    pub fn see_through(
+        &self,
+        job: JobId,
+        alive: &mut dyn FnMut() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        loop {
+            alive()?;
+            let job = self.runner()?.wait(job, JOB_LOOK)?;
+            if job.state.is_final() {
+                let failed = || Failure::internal(format!("{} ended without a reason", job.id));
+                return match job.state {
+                    JobState::Done => Ok(()),
+                    _ => Err(job.error.clone().unwrap_or_else(failed)),
+                };
+            }
+        }
     }
 
     /// Starts a job. It waits for the engine's own jobs on the object: users need not know of them.

@@ -10,6 +10,8 @@
 //!                                 ◀──      want …            see `exchange`
 //!   blocks …                      ──▶
 //!                                 ◀──      taken
+//!   hand_over                     ──▶                        where the target has said that it waits for it
+//!                                 ◀──      taken_over
 //! ```
 //! Instead of any answer comes `refused`, with why. A sender may offer one object after another.
 
@@ -57,7 +59,11 @@ pub enum Message {
     /// What could be sent.
     Offer(Offer),
     /// The target has it.
-    Same,
+    Same {
+        /// As that of [`Welcome`].
+        #[serde(default)]
+        hand_over: bool,
+    },
     /// The target wants to know what it is.
     Send {
         /// Whether something of it came before.
@@ -66,7 +72,15 @@ pub enum Message {
     /// All states were told.
     Offered,
     /// All of it came, and is shown.
-    Taken,
+    Taken {
+        /// As that of [`Welcome`].
+        #[serde(default)]
+        hand_over: bool,
+    },
+    /// The sender has stopped what it sends, and has sent the last of it: the target may take over.
+    HandOver,
+    /// It has. It takes nothing more.
+    TakenOver,
     /// No.
     Refused {
         /// Why.
@@ -101,6 +115,9 @@ pub struct Welcome {
     pub release: String,
     /// The namespace of the caller.
     pub name: String,
+    /// Whether the target waits for the sender to stop, so that it can take over.
+    #[serde(default)]
+    pub hand_over: bool,
 }
 
 /// What could be sent.
@@ -134,12 +151,18 @@ pub struct Sent {
 pub struct Talk {
     wire: Box<dyn Wire>,
     out: Vec<u8>,
+    hand_over: bool,
 }
 
 impl Talk {
     /// By a connection.
     pub fn new(wire: Box<dyn Wire>) -> Talk {
-        Talk { wire, out: Vec::new() }
+        Talk { wire, out: Vec::new(), hand_over: false }
+    }
+
+    /// Whether the target waited for the sender to stop when it last said something of that.
+    pub fn hand_over(&self) -> bool {
+        self.hand_over
     }
 
     /// The connection.
@@ -168,9 +191,20 @@ impl Talk {
     /// `Refused` if it says no; `Confused` if it sends anything else; those of the connection and of `alive`.
     pub fn hear(&mut self, alive: &mut dyn FnMut() -> Result<()>) -> Result<Message> {
         match self.frame(SILENT_SECONDS, MESSAGE_MAX, alive)? {
-            Frame::Message(json) => understood(&json),
+            Frame::Message(json) => self.heard(&json),
             other => Err(unexpected(&other)),
         }
+    }
+
+    fn heard(&mut self, json: &[u8]) -> Result<Message> {
+        let message = understood(json)?;
+        if let Message::Welcome(Welcome { hand_over, .. })
+        | Message::Same { hand_over }
+        | Message::Taken { hand_over } = message
+        {
+            self.hand_over = hand_over;
+        }
+        Ok(message)
     }
 
     fn put(&mut self, bytes: &[u8], alive: &mut dyn FnMut() -> Result<()>) -> Result<()> {
@@ -296,8 +330,8 @@ impl Talk {
                     })?;
                     self.flush(&mut || tick(&sent))?;
                 }
-                Frame::Message(json) => match understood(&json)? {
-                    Message::Taken => return Ok(sent),
+                Frame::Message(json) => match self.heard(&json)? {
+                    Message::Taken { .. } => return Ok(sent),
                     other => return Err(Error::Confused(format!("{other:?}"))),
                 },
                 other => return Err(unexpected(&other)),

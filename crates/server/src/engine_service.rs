@@ -310,8 +310,8 @@ impl EngineService for LocalEngine {
     }
 
     fn fail_over(&self, request: api::FailOver) -> Result<JobId, Failure> {
-        let api::FailOver { name: namespace, force, rename } = request;
-        let request = offshoot_engine::FailoverRequest { namespace, force, rename };
+        let api::FailOver { name: namespace, planned, force, rename } = request;
+        let request = offshoot_engine::FailoverRequest { namespace, planned, force, rename };
         self.engine.replication().fail_over(&request)
     }
 

@@ -3,11 +3,16 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{
-    Dsource, DsourceList, DsourceState, Job, JobAccepted, Peer, Status, TimeflowList, Vdb,
+    Dsource, DsourceList, DsourceState, Job, JobAccepted, Peer, ReplicationState, Status,
+    TimeflowList, Vdb, VdbState,
 };
-use offshoot_rig::{CommandError, Database};
+use offshoot_rig::{CommandError, Database, Engine};
 use offshoot_testbed::{PATIENCE, Two, load, make_noise, received_moment, sums, wait_until};
+use offshoot_types::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread::JoinHandle;
 
 /// A file with the password of the role that links.
 fn password(two: &Two, password: &str) -> PathBuf {
@@ -261,5 +266,187 @@ fn what_is_on_its_way_is_given_up() {
     let vdb: Vdb = two.there.ask(["vdb", "provision", "dev", "--from", "ours"]).unwrap();
     Database::connect(&vdb.uri).unwrap().number("SELECT count(*) FROM pgbench_accounts").unwrap();
     two.here.engine.command(["replication", "delete", "slow"]).unwrap();
+    two.check().unwrap();
+}
+
+/// Rows that a VDB has acknowledged.
+struct Writer {
+    acknowledged: Arc<AtomicI64>,
+    thread: JoinHandle<()>,
+}
+
+/// Writes to a VDB until that refuses.
+fn write_to(vdb: &Vdb) -> Result<Writer> {
+    let database = Database::connect(&vdb.uri)?;
+    database.execute("CREATE TABLE IF NOT EXISTS written (n bigint)")?;
+    let acknowledged = Arc::new(AtomicI64::new(0));
+    let count = acknowledged.clone();
+    let thread = std::thread::spawn(move || {
+        while database.execute("INSERT INTO written VALUES (1)").is_ok() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    Ok(Writer { acknowledged, thread })
+}
+
+impl Writer {
+    /// How many, once it was refused. One more may be there, whose answer was lost.
+    fn written(self) -> i64 {
+        self.thread.join().unwrap();
+        self.acknowledged.load(Ordering::SeqCst)
+    }
+}
+
+fn is_there(vdb: &Vdb, written: i64) -> Result<()> {
+    let rows = Database::connect(&vdb.uri)?.number("SELECT count(*) FROM written")?;
+    ensure!((written..=written + 1).contains(&rows), "{rows} rows of {written}");
+    Ok(())
+}
+
+fn planned(two: &Two) -> Result<String> {
+    let begun: JobAccepted = two.there.ask(["failover", "west", "--planned", "--detach"])?;
+    Ok(begun.job.to_string())
+}
+
+/// A VDB of the engine that sends.
+fn here(two: &Two, name: &str) -> Result<Vdb> {
+    two.here.engine.ask(["vdb", "show", name])
+}
+
+fn ended(engine: &Engine, job: &str) -> Job {
+    engine.ask(["job", "watch", job]).unwrap()
+}
+
+/// What the engine that has sent says of what was taken over.
+fn is_relieved(two: &Two) {
+    let dev = here(two, "dev").unwrap();
+    assert_eq!(dev.state, VdbState::Stopped, "{dev:?}");
+    assert!(
+        dev.error.as_ref().is_some_and(|error| error.message.contains("'east' has taken it over")),
+        "{dev:?}"
+    );
+    let shop = two.here.dsource("shop").unwrap();
+    assert_eq!(shop.state, DsourceState::Paused, "{shop:?}");
+    assert!(
+        shop.error.as_ref().is_some_and(|error| error.hint.contains("unlink shop")),
+        "{shop:?}"
+    );
+    assert_eq!(two.show("always").unwrap().state, ReplicationState::Paused);
+    assert_eq!(two.faults("always").unwrap(), [] as [String; 0]);
+}
+
+#[test]
+fn a_planned_failover_loses_nothing() {
+    let mut two = Two::start().unwrap();
+    let before = sent(&two);
+    two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
+    two.create("always", &["--include", "all", "--continuous"]).unwrap();
+    let both = two.there.command(["failover", "west", "--planned", "--force"]);
+    assert_eq!(both.unwrap_err().code, "invalid_input");
+    // Made after the last round: it goes along all the same.
+    let fresh = two.here.provision("fresh", "shop", &[]).unwrap();
+    let writers = [write_to(&here(&two, "dev").unwrap()).unwrap(), write_to(&fresh).unwrap()];
+    load(&two.here).unwrap();
+    let production = sums(&two.here.source.connect("postgres").unwrap()).unwrap();
+
+    let done = fail_over(&two, &["--planned"]).unwrap();
+    assert!(done.notes.iter().any(|note| note.contains("'west' has stopped")), "{done:?}");
+    for (name, writer) in ["dev", "fresh"].into_iter().zip(writers) {
+        wait_until("it is made again", PATIENCE, || {
+            Ok(two
+                .there
+                .ask::<Vdb, _>(["vdb", "show", name])
+                .is_ok_and(|vdb| vdb.state == VdbState::Running))
+        })
+        .unwrap();
+        let written = writer.written();
+        assert!(written > 0);
+        is_there(&two.there.ask(["vdb", "show", name]).unwrap(), written).unwrap();
+    }
+    let latest = two.open_there("latest", "shop", &["--latest"]).unwrap();
+    assert_eq!(sums(&latest).unwrap(), production);
+    wait_until("the run ends", PATIENCE, || {
+        Ok(two.show("always")?.state == ReplicationState::Paused)
+    })
+    .unwrap();
+    is_relieved(&two);
+    two.here.engine.kill().unwrap();
+    two.here.engine.restart().unwrap();
+    is_relieved(&two);
+    set_way(&two).unwrap();
+    goes_on(&two, &before);
+    // What was relieved can be used all the same.
+    two.here.engine.command(["vdb", "start", "dev"]).unwrap();
+    two.here.engine.command(["replication", "delete", "always"]).unwrap();
+    two.check().unwrap();
+}
+
+#[test]
+fn a_planned_failover_that_is_given_up_lets_all_go_on() {
+    let two = Two::start().unwrap();
+    sent(&two);
+    // Nobody has called yet.
+    let job = planned(&two).unwrap();
+    two.there.command(["job", "cancel", &job]).unwrap();
+    assert_eq!(ended(&two.there, &job).error.unwrap().code, ErrorKind::Cancelled);
+    two.run("nightly").unwrap();
+    assert_eq!(here(&two, "dev").unwrap().state, VdbState::Running);
+
+    // It cannot take over when all has stopped.
+    let job = planned(&two).unwrap();
+    two.there.command(["vdb", "provision", "shop", "--from", "west/shop"]).unwrap();
+    two.run("nightly").unwrap();
+    assert_eq!(ended(&two.there, &job).error.unwrap().code, ErrorKind::AlreadyExists);
+    let dev = here(&two, "dev").unwrap();
+    assert!(dev.state == VdbState::Running && dev.error.is_none(), "{dev:?}");
+    assert_eq!(Database::connect(&dev.uri).unwrap().number("SELECT n FROM mine").unwrap(), 7);
+    let shop = two.here.dsource("shop").unwrap();
+    assert!(shop.state == DsourceState::Active && shop.error.is_none(), "{shop:?}");
+    load(&two.here).unwrap();
+    two.run("nightly").unwrap();
+    two.check().unwrap();
+}
+
+#[test]
+fn a_planned_failover_survives_kills_of_both() {
+    let mut two = Two::start().unwrap();
+    sent(&two);
+    let writer = write_to(&here(&two, "dev").unwrap()).unwrap();
+    let job = planned(&two).unwrap();
+    // The one that takes over, while it waits.
+    two.there.kill_and_restart().unwrap();
+    two.here.engine.command(["replication", "run", "nightly", "--detach"]).unwrap();
+    wait_until("what was sent has stopped", PATIENCE, || {
+        Ok(here(&two, "dev")?.state == VdbState::Stopped)
+    })
+    .unwrap();
+    // The one that sends, in the middle; then both at once.
+    two.here.engine.kill_and_restart().unwrap();
+    two.there.kill().unwrap();
+    two.here.engine.kill().unwrap();
+    two.there.restart().unwrap();
+    two.here.engine.restart().unwrap();
+    let written = writer.written();
+    wait_until("it is over", PATIENCE, || {
+        let job: Job = two.there.ask(["job", "show", &job])?;
+        ensure!(job.error.is_none(), "{job:?}");
+        Ok(job.state.is_final())
+    })
+    .unwrap();
+    wait_until("the run ends", PATIENCE, || {
+        Ok(two.show("nightly")?.state == ReplicationState::Paused)
+    })
+    .unwrap();
+    let dev = here(&two, "dev").unwrap();
+    assert!(dev.state == VdbState::Stopped && dev.error.is_some(), "{dev:?}");
+    wait_until("it is made again", PATIENCE, || {
+        Ok(two
+            .there
+            .ask::<Vdb, _>(["vdb", "show", "dev"])
+            .is_ok_and(|vdb| vdb.state == VdbState::Running))
+    })
+    .unwrap();
+    is_there(&two.there.ask(["vdb", "show", "dev"]).unwrap(), written).unwrap();
+    two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
     two.check().unwrap();
 }

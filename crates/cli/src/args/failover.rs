@@ -5,17 +5,22 @@ use clap::Args;
 
 /// Go on without another engine: its copies become dSources of this engine
 ///
-/// For the engine that is sent to, when the one that sends is lost. dSources that are NAMESPACE/NAME become NAME, with their
+/// For the engine that is sent to, when the one that sends is lost, or is to be relieved (--planned). dSources that are NAMESPACE/NAME become NAME, with their
 /// histories, VDBs and bookmarks; nothing that the other engine sends is taken any more. Passwords do not travel: 'offshoot
 /// dsource set NAME --password-file FILE' then says how the source is reached, and the dSource goes on where its history ends, if the
 /// source still has the log. Of each copy of a VDB, which stays NAMESPACE/NAME, the VDB is made again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot failover west\n  \
+                        offshoot failover west --planned\n  \
                         offshoot failover west --force --rename shop=shop-west\n  \
                         offshoot dsource set shop --password-file production.password")]
 pub struct FailoverArgs {
     /// The name of the other engine, as its copies show it: NAMESPACE/NAME
     pub namespace: String,
+    /// Have the other engine stop first and send the last of what it has, so that nothing is lost; it is asked when it calls
+    /// next
+    #[arg(long, conflicts_with = "force")]
+    pub planned: bool,
     /// Do it although the other engine was heard a moment ago, or answers
     #[arg(long)]
     pub force: bool,

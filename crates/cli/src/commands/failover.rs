@@ -7,7 +7,7 @@ use offshoot_types::Failure;
 
 /// Runs the command.
 pub fn run(session: &Session, args: FailoverArgs) -> Result<(), Failure> {
-    let FailoverArgs { namespace, force, rename, yes, job } = args;
+    let FailoverArgs { namespace, planned, force, rename, yes, job } = args;
     if !yes && !session.output.json {
         removal::ask(
             &copies(session, &namespace)?,
@@ -15,7 +15,8 @@ pub fn run(session: &Session, args: FailoverArgs) -> Result<(), Failure> {
             &namespace,
         )?;
     }
-    let request = FailOver { name: namespace, force, rename: rename.into_iter().collect() };
+    let rename = rename.into_iter().collect();
+    let request = FailOver { name: namespace, planned, force, rename };
     let id = session.client.fail_over(&request)?;
     session.follow(id, job, |job| {
         let notes = job.notes.join("\n");

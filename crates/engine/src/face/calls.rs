@@ -5,8 +5,7 @@ use crate::face::peers::{Peers, admit, check_clock, sender};
 use crate::jobs::replica::pull;
 use crate::parts::{Call, Parts};
 use jiff::Timestamp;
-use offshoot_catalog::JobState;
-use offshoot_domain::{Dsource, Manifest, ObjectName, Owner, Peer, Replica};
+use offshoot_domain::{Awaited, Dsource, Manifest, ObjectName, Owner, Peer, Replica};
 use offshoot_replication::Error;
 use offshoot_replication::talk::{Hello, Message, Offer, Talk, VERSION, Welcome, Wire};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
@@ -14,8 +13,6 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two looks at whether a job has ended.
-const LOOK: Duration = Duration::from_millis(500);
 /// How long a peer waits for others who use what it renews.
 const BUSY_WAIT: Duration = Duration::from_secs(60);
 /// Between two tries.
@@ -85,6 +82,10 @@ impl Answering<'_> {
                     let peer = sender(self.parts, &hello, fingerprint)?;
                     self.take(&hello, &peer, &offer)?;
                 }
+                Ok(Message::HandOver) => {
+                    let peer = sender(self.parts, &hello, fingerprint)?;
+                    return self.take_over(&peer);
+                }
                 Ok(other) => return Err(confused(&other)),
                 Err(Error::HungUp | Error::Cancelled) => return Ok(()),
                 Err(error) => return Err(error.failure()),
@@ -98,7 +99,28 @@ impl Answering<'_> {
             engine: peers::own_engine(self.parts),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             name: peer.name.to_string(),
+            hand_over: peer.awaited.is_some(),
         }))
+    }
+
+    /// Whether a failover waits for the peer, now.
+    fn hand_over(&self, peer: &Peer) -> Result<bool, Failure> {
+        let peer = self.parts.catalog.find::<Peer>(peer.id)?;
+        Ok(peer.is_some_and(|peer| peer.awaited.is_some()))
+    }
+
+    /// The peer has stopped, and all of it is here: the failover that waits for that goes on.
+    fn take_over(&self, peer: &Peer) -> Result<(), Failure> {
+        let ready = |peer: &mut Peer| {
+            peer.awaited = peer.awaited.map(|awaited| Awaited { ready: true, ..awaited });
+        };
+        let peer = self.parts.catalog.update(peer.id, ready)?;
+        let awaited = peer.awaited.ok_or_else(|| {
+            let message = "no failover waits for it any more";
+            Failure::new(ErrorKind::WrongState, message, "what was stopped may start again")
+        })?;
+        self.parts.see_through(awaited.job, &mut || Ok(()))?;
+        self.say(&Message::TakenOver)
     }
 
     /// Takes an object in, unless it is here as it is offered.
@@ -110,7 +132,7 @@ impl Answering<'_> {
             self.parts.catalog.update(same, |replica: &mut Replica| {
                 replica.as_of = replica.as_of.max(as_of);
             })?;
-            return self.say(&Message::Same);
+            return self.say(&Message::Same { hand_over: self.hand_over(peer)? });
         }
         let resumed = pull::is_begun(self.parts, &name)?;
         self.say(&Message::Send { resumed })?;
@@ -124,8 +146,8 @@ impl Answering<'_> {
             return Err(Failure::new(ErrorKind::Forbidden, message, hint));
         }
         let job = self.begin(peer, &manifest, &states, &offer.digest)?;
-        self.see_through(job)?;
-        self.say(&Message::Taken)
+        self.parts.see_through(job, &mut || Ok(()))?;
+        self.say(&Message::Taken { hand_over: self.hand_over(peer)? })
     }
 
     /// The replica, if it is what is offered.
@@ -166,20 +188,6 @@ impl Answering<'_> {
                     self.parts.clock.sleep(BUSY_PAUSE);
                 }
                 other => return other,
-            }
-        }
-    }
-
-    fn see_through(&self, job: JobId) -> Result<(), Failure> {
-        let runner = self.parts.runner()?;
-        loop {
-            let job = runner.wait(job, LOOK)?;
-            if job.state.is_final() {
-                let failed = || Failure::internal(format!("{} ended without a reason", job.id));
-                return match job.state {
-                    JobState::Done => Ok(()),
-                    _ => Err(job.error.clone().unwrap_or_else(failed)),
-                };
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::core::peers;
 use crate::face::replication::Replication;
-use crate::jobs::failover::{self, Taken, base, copies};
-use offshoot_domain::{Dsource, ObjectName, Owner, Peer, Replica, format_duration};
+use crate::jobs::failover::{self, Copies, Input, base};
+use offshoot_domain::{ObjectName, Peer, format_duration};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +16,8 @@ const RECENT: Duration = Duration::from_secs(5 * 60);
 pub struct FailoverRequest {
     /// The namespace: the peer's name.
     pub namespace: String,
+    /// Whether the other engine is to stop first, and to send the last of what it has.
+    pub planned: bool,
     /// Whether to do it although the other engine seems to live.
     pub force: bool,
     /// Names that are given instead of those that the dSources and VDBs had there.
@@ -38,8 +40,8 @@ impl Replication<'_> {
                 "see how its dSources are: offshoot dsource list",
             ));
         }
-        let copies = copies(self.parts, &namespace)?;
-        if copies.is_empty() {
+        let copies = Copies::of(self.parts, &namespace, &request.rename)?;
+        if copies.all().next().is_none() {
             return Err(Failure::new(
                 ErrorKind::NotFound,
                 format!("there is no copy of another engine's in '{namespace}'"),
@@ -47,20 +49,21 @@ impl Replication<'_> {
             ));
         }
         check_renamed(&namespace, &copies, &request.rename)?;
-        let dsources = taken(&copies, &request.rename, |of| matches!(of, Owner::Dsource(_)))?;
-        let vdbs = taken(&copies, &request.rename, |of| matches!(of, Owner::Vdb(_)))?;
-        if dsources.is_empty() && peer.is_none() {
+        if copies.dsources.is_empty() && peer.is_none() {
             return Err(Failure::new(
                 ErrorKind::NotFound,
                 format!("only copies of VDBs are in '{namespace}'"),
                 "make VDBs of them: offshoot vdb provision NAME --from PEER/NAME",
             ));
         }
-        if let (Some(peer), false) = (&peer, request.force) {
-            self.check_gone(peer)?;
+        match (&peer, request.planned, request.force) {
+            (None, true, _) => return Err(no_peer(&namespace)),
+            (Some(peer), false, false) => self.check_gone(peer)?,
+            _ => {}
         }
-        let peer = peer.map(|peer| peer.id);
-        failover::submit(self.parts, &failover::Input { namespace, peer, dsources, vdbs })
+        let (peer, planned) = (peer.map(|peer| peer.id), request.planned);
+        let rename = request.rename.clone();
+        failover::submit(self.parts, &Input { namespace, peer, rename, planned, copies })
     }
 
     /// Refuses to take over from an engine that seems to live: two would go on with the same databases.
@@ -90,13 +93,21 @@ impl Replication<'_> {
     }
 }
 
+fn no_peer(namespace: &ObjectName) -> Failure {
+    Failure::new(
+        ErrorKind::WrongState,
+        format!("'{namespace}' is no engine that sends here: nobody can be asked to stop"),
+        "stop it yourself, import its last archive, and leave --planned out",
+    )
+}
+
 /// Refuses a new name for what is not there.
 fn check_renamed(
     namespace: &ObjectName,
-    copies: &[(Dsource, Replica)],
+    copies: &Copies,
     rename: &BTreeMap<String, String>,
 ) -> Result<(), Failure> {
-    let names: Vec<&str> = copies.iter().map(|(one, _)| base(&one.name)).collect();
+    let names: Vec<&str> = copies.all().map(|one| base(&one.from)).collect();
     let Some(unknown) = rename.keys().find(|name| !names.contains(&name.as_str())) else {
         return Ok(());
     };
@@ -105,19 +116,4 @@ fn check_renamed(
         format!("there is no '{unknown}' in '{namespace}' to be given another name"),
         format!("name one of these: {}", names.join(", ")),
     ))
-}
-
-/// The copies of one kind of object, with the names that they get.
-fn taken(
-    copies: &[(Dsource, Replica)],
-    rename: &BTreeMap<String, String>,
-    of_kind: impl Fn(Owner) -> bool,
-) -> Result<Vec<Taken>, Failure> {
-    let own = copies.iter().filter(|(_, replica)| of_kind(replica.origin));
-    let taken = |(one, _): &(Dsource, Replica)| {
-        let name = base(&one.name);
-        let to = rename.get(name).map_or(name, String::as_str).parse()?;
-        Ok(Taken { id: one.id, from: one.name.clone(), to })
-    };
-    own.map(taken).collect()
 }

@@ -163,6 +163,8 @@ impl Peers<'_> {
             created_at: now,
             seen_at: Some(now),
             taken_over_at: None,
+            awaited: None,
+            handed_over: None,
         };
         let peer = self.parts.catalog.transaction(|tx| merged(tx, fresh))?;
         self.view(peer)
@@ -286,6 +288,8 @@ pub(super) fn admit(
             created_at: now,
             seen_at: Some(now),
             taken_over_at: None,
+            awaited: None,
+            handed_over: None,
         };
         Ok(Ok(merged(tx, fresh)?))
     })?

@@ -1,11 +1,11 @@
 //! Failover: the copies of another engine's dSources become this engine's own.
 //!
 //! ```text
-//!  check ─┤ publish ──────────▶ open
-//!         │ one transaction:    logs under the new names,
-//!         │ names, states,      faults that say what to do next,
-//!         │ the peer's end      what had come in part goes,
-//!         │                     VDBs are provisioned from the copies of VDBs
+//!  wait ─▶ check ─┤ publish ──────────▶ open
+//!  (planned)      │ one transaction:    logs under the new names,
+//!                 │ names, states,      faults that say what to do next,
+//!                 │ the peer's end      what had come in part goes,
+//!                 │                     VDBs are provisioned from the copies of VDBs
 //! ```
 //! Passwords do not travel, so a dSource is [`Failed`](DsourceState::Failed) then, with a problem that says how it follows its
 //! source again: `dsource set` gives it what a replica lacks ([`way`](crate::jobs::way)).
@@ -13,6 +13,8 @@
 //! # Invariants
 //! 1. All of a namespace is taken over, or nothing; the transaction that does it also ends what the peer may send.
 //! 2. Nothing of a peer that was taken over is taken in: a job that takes in shares the peer, and looks.
+
+mod planned;
 
 use crate::core::job_kind::JobKind;
 use crate::core::topic::Topic;
@@ -26,8 +28,9 @@ use offshoot_domain::{
     Dsource, DsourceState, Incoming, ObjectName, Owner, Parent, Peer, Replica, Vdb,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, PeerId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,12 +46,29 @@ pub struct Input {
     pub namespace: ObjectName,
     /// The peer of that name.
     pub peer: Option<PeerId>,
-    /// The dSources of the namespace, but for those of VDBs.
+    /// Names that are given instead of those that the dSources and VDBs had there.
+    #[serde(default)]
+    pub rename: BTreeMap<String, String>,
+    /// Whether the peer is to stop first, and to send the last of what it has.
+    #[serde(default)]
+    pub planned: bool,
+    /// What is there when it is asked for.
+    #[serde(flatten)]
+    pub copies: Copies,
+}
+
+/// The copies of a namespace.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Copies {
+    /// Its dSources, but for those of VDBs.
     pub dsources: Vec<Taken>,
     /// The copies of VDBs, with the names of the VDBs that are made of them.
     #[serde(default)]
     pub vdbs: Vec<Taken>,
 }
+
+/// Key under which the job stores what it takes over.
+const COPIES: Key<Copies> = Key::new("copies");
 
 /// A copy that is taken over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -64,6 +84,7 @@ pub struct Taken {
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::Failover)
+        .step("wait", planned::wait, planned::wait_no_longer)
         .step_without_undo("check", check)
         .point_of_no_return()
         .step_without_undo("publish", publish)
@@ -75,13 +96,17 @@ pub fn workflow() -> Workflow<Parts> {
 /// # Errors
 /// `AlreadyExists` for a name, `Busy` for a dSource that others use.
 pub fn submit(parts: &Arc<Parts>, input: &Input) -> Result<JobId, Failure> {
-    check_names(parts, input)?;
+    check_names(parts, &input.copies)?;
     let mut submission = Submission::new(JobKind::Failover, &input.namespace, input)
         .exclusive(format!("namespace:{}", input.namespace));
+    if input.planned {
+        // It has all of it alone once the peer has stopped.
+        return parts.submit(submission);
+    }
     if let Some(peer) = input.peer {
         submission = submission.exclusive(peer);
     }
-    for one in &input.dsources {
+    for one in &input.copies.dsources {
         let names = [&one.from, &one.to].map(|name| format!("name:{name}"));
         submission = names.into_iter().fold(submission, Submission::exclusive).exclusive(one.id);
     }
@@ -122,9 +147,9 @@ pub fn intakes(parts: &Parts, peer: PeerId) -> Result<Vec<JobId>, Failure> {
 }
 
 /// Refuses names that others have, and names that two would get.
-fn check_names(parts: &Parts, input: &Input) -> Result<(), Failure> {
-    for (at, one) in input.dsources.iter().enumerate() {
-        let twice = input.dsources.iter().take(at).any(|other| other.to == one.to);
+fn check_names(parts: &Parts, copies: &Copies) -> Result<(), Failure> {
+    for (at, one) in copies.dsources.iter().enumerate() {
+        let twice = copies.dsources.iter().take(at).any(|other| other.to == one.to);
         let checked = match twice {
             true => Err(format!("two of them would be '{}'", one.to)),
             false => names::check_free(parts, &one.to).map_err(|taken| taken.message),
@@ -143,8 +168,39 @@ pub fn base(name: &ObjectName) -> &str {
     name.split_once('/').map_or(name.as_str(), |(_, base)| base)
 }
 
+impl Copies {
+    /// Those that are in a namespace now, with the names that they get.
+    ///
+    /// # Errors
+    /// Those of the catalog; `InvalidInput` for a name.
+    pub fn of(
+        parts: &Parts,
+        namespace: &ObjectName,
+        rename: &BTreeMap<String, String>,
+    ) -> Result<Copies, Failure> {
+        let taken = |one: &Dsource| -> Result<Taken, Failure> {
+            let name = base(&one.name);
+            let to = rename.get(name).map_or(name, String::as_str).parse()?;
+            Ok(Taken { id: one.id, from: one.name.clone(), to })
+        };
+        let mut copies = Copies { dsources: Vec::new(), vdbs: Vec::new() };
+        for (dsource, replica) in present(parts, namespace)? {
+            match replica.origin {
+                Owner::Dsource(_) => copies.dsources.push(taken(&dsource)?),
+                Owner::Vdb(_) => copies.vdbs.push(taken(&dsource)?),
+            }
+        }
+        Ok(copies)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Taken> {
+        self.dsources.iter().chain(&self.vdbs)
+    }
+}
+
 /// The copies that are in a namespace, with where they come from.
-pub fn copies(parts: &Parts, namespace: &ObjectName) -> Result<Vec<(Dsource, Replica)>, Failure> {
+fn present(parts: &Parts, namespace: &ObjectName) -> Result<Vec<(Dsource, Replica)>, Failure> {
     let mut copies = Vec::new();
     for dsource in parts.catalog.list::<Dsource>()? {
         let within = dsource.name.namespace() == Some(namespace.as_str());
@@ -159,13 +215,12 @@ pub fn copies(parts: &Parts, namespace: &ObjectName) -> Result<Vec<(Dsource, Rep
 /// Looks again, now that nobody else changes anything of it.
 fn check(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
-    check_names(parts, &input)?;
-    let present = copies(parts, &input.namespace)?;
-    let present = present.iter().filter(|(_, replica)| matches!(replica.origin, Owner::Dsource(_)));
-    let now: Vec<DsourceId> = present.map(|(dsource, _)| dsource.id).collect();
-    let asked: Vec<DsourceId> = input.dsources.iter().map(|one| one.id).collect();
-    if now == asked {
-        return Ok(());
+    let now = Copies::of(parts, &input.namespace, &input.rename)?;
+    check_names(parts, &now)?;
+    let ids = |copies: &Copies| copies.dsources.iter().map(|one| one.id).collect::<Vec<_>>();
+    // What came while it waited belongs to it.
+    if input.planned || ids(&now) == ids(&input.copies) {
+        return context.set(COPIES, &now);
     }
     Err(Failure::new(
         ErrorKind::WrongState,
@@ -176,16 +231,22 @@ fn check(context: &Context) -> Result<(), Failure> {
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
+    let copies = context.get(COPIES)?.unwrap_or_else(|| input.copies.clone());
     // They know themselves by their names.
-    for one in &input.dsources {
+    for one in &copies.dsources {
         replica::close_logs(parts, one.id)?;
     }
     let now = parts.now();
-    Ok(parts.catalog.transaction(|tx| take_over(tx, &input, now))?)
+    Ok(parts.catalog.transaction(|tx| take_over(tx, &input, &copies, now))?)
 }
 
-fn take_over(tx: &Transaction<'_>, input: &Input, now: Timestamp) -> Result<(), Error> {
-    for one in &input.dsources {
+fn take_over(
+    tx: &Transaction<'_>,
+    input: &Input,
+    copies: &Copies,
+    now: Timestamp,
+) -> Result<(), Error> {
+    for one in &copies.dsources {
         // None: it was done before.
         let Some(replica) = tx.find::<Replica>(one.id)? else { continue };
         let mut dsource: Dsource = tx.get(one.id)?;
@@ -204,6 +265,7 @@ fn take_over(tx: &Transaction<'_>, input: &Input, now: Timestamp) -> Result<(), 
     // It may have been removed since.
     if let Some(mut peer) = input.peer.map(|peer| tx.find::<Peer>(peer)).transpose()?.flatten() {
         peer.taken_over_at.get_or_insert(now);
+        peer.awaited = None;
         tx.put(&peer)?;
     }
     Ok(())
@@ -224,7 +286,8 @@ fn problem(namespace: &ObjectName, name: &ObjectName) -> Failure {
 
 fn open(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
-    for one in &input.dsources {
+    let copies = context.get(COPIES)?.unwrap_or_else(|| input.copies.clone());
+    for one in &copies.dsources {
         parts.clear_all(&one.from)?;
         // It may have been removed since.
         let Some(dsource) = parts.catalog.find::<Dsource>(one.id)? else { continue };
@@ -242,7 +305,7 @@ fn open(context: &Context) -> Result<(), Failure> {
             pull::give_up(parts, incoming.id)?;
         }
     }
-    input.vdbs.iter().try_for_each(|one| context.note(make_again(parts, one)))
+    copies.vdbs.iter().try_for_each(|one| context.note(make_again(parts, one)))
 }
 
 /// Has a VDB made again of its copy, by a job of its own; says what becomes of it. One that cannot be made keeps nobody

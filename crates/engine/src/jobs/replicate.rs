@@ -2,6 +2,7 @@
 //! lacks. A connection that ends is made again; the other engine knows what it has.
 
 mod course;
+mod handover;
 
 use crate::core::job_kind::JobKind;
 use crate::core::peers;
@@ -97,8 +98,11 @@ fn send(context: &Context) -> Result<(), Failure> {
     let mut sending = Sending { resumed, ..Sending::default() };
     loop {
         let (started_at, since) = (parts.now(), context.clock().elapsed());
-        let mut done = send_all(&mut course, &profile, &mut sending);
-        if done.is_ok() && profile.continuous {
+        let (mut done, over) = match send_round(&mut course, &profile, &mut sending) {
+            Ok(over) => (Ok(()), over),
+            Err(failure) => (Err(failure), false),
+        };
+        if done.is_ok() && profile.continuous && !over {
             record(context, &profile, sending, started_at, &Round::GoesOn)?;
             sending = Sending::default();
             match await_more(context, profile.id, since) {
@@ -118,6 +122,20 @@ fn send(context: &Context) -> Result<(), Failure> {
         record(context, &profile, sending, started_at, &Round::Ended(done.clone()))?;
         return done;
     }
+}
+
+/// Sends all of it, and hands over if the peer asks for that; whether the peer has taken over.
+fn send_round(
+    course: &mut Course<'_>,
+    profile: &Profile,
+    sending: &mut Sending,
+) -> Result<bool, Failure> {
+    let peer: Peer = course.context().app().catalog.get(course.peer().id)?;
+    if peer.handed_over.is_some() && handover::go_on(course, sending)? {
+        return Ok(true);
+    }
+    send_all(course, profile, sending)?;
+    Ok(course.is_asked_to_hand_over() && handover::hand_over(course, sending)?)
 }
 
 /// How a round has ended.

@@ -113,7 +113,7 @@ fn what_is_cut_goes_on_and_comes_whole() {
             let becomes = vec![Becomes::Snapshot; states.len()];
             let pulled = there.pull(&intake, &states, &becomes, &mut |_| Ok(()));
             if pulled.is_ok() {
-                there.say(&Message::Taken).unwrap();
+                there.say(&Message::Taken { hand_over: false }).unwrap();
             }
             drop(there);
             (giving.join().unwrap(), pulled)
@@ -144,7 +144,7 @@ fn what_is_cut_goes_on_and_comes_whole() {
             });
             let (_, states) = there.offered(&mut || Ok(())).unwrap();
             there.pull(&intake, &states, &[Becomes::Snapshot], &mut |_| Ok(())).unwrap();
-            there.say(&Message::Taken).unwrap();
+            there.say(&Message::Taken { hand_over: false }).unwrap();
             giving.join().unwrap()
         })
     };

@@ -63,6 +63,10 @@ impl<'a> Course<'a> {
         self.context
     }
 
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
     /// Sends what the peer lacks of an object; all connections together.
     ///
     /// # Errors
@@ -84,10 +88,7 @@ impl<'a> Course<'a> {
                     self.hang_up();
                     // What moved on is no reason to give up.
                     times = if all.blocks > before { 0 } else { times };
-                    let Some(pause) = PAUSES_MS.get(times) else { return Err(failure) };
-                    times += 1;
-                    tracing::info!(peer = %self.peer.name, %failure, "connecting again");
-                    rest(self.context, Duration::from_millis(*pause)).map_err(|it| it.failure())?;
+                    self.pause(&mut times, failure)?;
                 }
             }
         }
@@ -113,7 +114,7 @@ impl<'a> Course<'a> {
         let answered =
             talk.say(&Message::Offer(offer)).and_then(|()| talk.hear(&mut || go_on(context)));
         let given = match answered {
-            Ok(Message::Same) => Ok(()),
+            Ok(Message::Same { .. }) => Ok(()),
             Ok(Message::Send { resumed }) => {
                 sending.resumed |= resumed;
                 self.give(&mut talk, offered, all)
@@ -145,6 +146,48 @@ impl<'a> Course<'a> {
             pace.keep(context, done + all.stored_bytes)
         })?;
         Ok(())
+    }
+
+    /// Whether the peer waits for this engine to stop, as it said last.
+    pub fn is_asked_to_hand_over(&self) -> bool {
+        self.talk.as_ref().is_some_and(Talk::hand_over)
+    }
+
+    /// Asks the peer whether it waits for this engine to stop.
+    ///
+    /// # Errors
+    /// As those of `send`; `Forbidden` where it has taken over.
+    pub fn ask_whether_to_hand_over(&mut self) -> Result<bool, Failure> {
+        self.hang_up();
+        let mut times = 0;
+        loop {
+            match self.connect() {
+                Ok(talk) => {
+                    self.talk = Some(talk);
+                    return Ok(self.is_asked_to_hand_over());
+                }
+                Err(Broken::Final(failure)) => return Err(failure),
+                Err(Broken::Connection(failure)) => self.pause(&mut times, failure)?,
+            }
+        }
+    }
+
+    /// Says that this engine has stopped and sent all of it; whether the peer has taken over. It may not have where the
+    /// connection ends: ask again.
+    pub fn hand_over(&mut self) -> bool {
+        let context = self.context;
+        let Some(talk) = &mut self.talk else { return false };
+        let answered =
+            talk.say(&Message::HandOver).and_then(|()| talk.hear(&mut || go_on(context)));
+        matches!(answered, Ok(Message::TakenOver))
+    }
+
+    /// Waits before another connection, or gives up with why there is none.
+    fn pause(&self, times: &mut usize, failure: Failure) -> Result<(), Failure> {
+        let Some(pause) = PAUSES_MS.get(*times) else { return Err(failure) };
+        *times += 1;
+        tracing::info!(peer = %self.peer.name, %failure, "connecting again");
+        rest(self.context, Duration::from_millis(*pause)).map_err(|it| it.failure())
     }
 
     fn connect(&mut self) -> Result<Talk, Broken> {

@@ -130,6 +130,7 @@ fn failover(engine: &Engine, namespace: &str, renames: &[&str]) -> Result<JobId,
     let pair = |text: &&str| text.split_once('=').map(|(one, to)| (one.to_owned(), to.to_owned()));
     engine.replication().fail_over(&FailoverRequest {
         namespace: namespace.to_owned(),
+        planned: false,
         force: false,
         rename: renames.iter().filter_map(pair).collect(),
     })

@@ -1,0 +1,255 @@
+//! Planned failover, on the side that sends; `jobs::failover::planned` is the other one. What the peer has of this engine is
+//! stopped, the last of it is sent, and the peer is told that it may take over.
+//!
+//! # Invariants
+//! 1. The peer is told only when all has stopped and the peer has the last state of it.
+//! 2. What is stopped is noted before. It starts again only if the peer was not told, or says that it no longer waits.
+
+use super::course::{Course, Sending};
+use super::{included, send_all};
+use crate::jobs::snapshot::{self, catch_up_with};
+use crate::jobs::{dsource, vdb};
+use crate::parts::{Context, Parts};
+use offshoot_domain::{
+    Dsource, DsourceState, HandedOver, Owner, Peer, Profile, Readiness, Snapshot, SnapshotKind,
+    Vdb, VdbState,
+};
+use offshoot_types::{ErrorKind, Failure, JobId, PeerId, VdbId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Hands over, as the peer asks for it; whether the peer has taken over. Otherwise all goes on as before.
+///
+/// # Errors
+/// What keeps it from being stopped or sent: then it goes on as before. `EngineUnreachable` while it is not known whether the
+/// peer has taken over: then it stays stopped, and the next run asks.
+pub fn hand_over(course: &mut Course<'_>, sending: &mut Sending) -> Result<bool, Failure> {
+    let (context, peer) = (course.context(), course.peer().id);
+    if !claim(context, peer)? {
+        return Ok(false);
+    }
+    if let Err(failure) = stop_and_send(course, sending) {
+        take_back(context, peer)?;
+        return Err(failure);
+    }
+    note(context, peer, |begun| begun.told = true)?;
+    tell(course)
+}
+
+/// Goes on where a run before this one has ended in the middle of it.
+///
+/// # Errors
+/// As those of [`hand_over`].
+pub fn go_on(course: &mut Course<'_>, sending: &mut Sending) -> Result<bool, Failure> {
+    let (context, peer) = (course.context(), course.peer().id);
+    if !claim(context, peer)? {
+        return Ok(false);
+    }
+    let begun = context.app().catalog.get::<Peer>(peer)?.handed_over;
+    if begun.is_some_and(|begun| begun.told) {
+        return tell(course);
+    }
+    match course.ask_whether_to_hand_over() {
+        Ok(true) => hand_over(course, sending),
+        Ok(false) => take_back(context, peer).map(|()| false),
+        Err(failure) => {
+            take_back(context, peer)?;
+            Err(failure)
+        }
+    }
+}
+
+/// Whether it is this run that hands over: not where that of another profile is at it.
+fn claim(context: &Context, peer: PeerId) -> Result<bool, Failure> {
+    let (parts, by) = (context.app(), context.job_id());
+    let at_work: Vec<JobId> = parts.catalog.unsettled_jobs()?.iter().map(|job| job.id).collect();
+    let claim = |peer: &mut Peer| {
+        let fresh = HandedOver { by, stopped: Vec::new(), told: false };
+        let begun = peer.handed_over.get_or_insert(fresh);
+        if !at_work.contains(&begun.by) {
+            begun.by = by;
+        }
+    };
+    let peer = parts.catalog.update(peer, claim)?;
+    Ok(peer.handed_over.is_some_and(|begun| begun.by == by))
+}
+
+fn note(context: &Context, peer: PeerId, what: impl Fn(&mut HandedOver)) -> Result<(), Failure> {
+    context.app().catalog.update(peer, |peer: &mut Peer| {
+        if let Some(begun) = &mut peer.handed_over {
+            what(begun);
+        }
+    })?;
+    Ok(())
+}
+
+fn profiles(parts: &Parts, peer: PeerId) -> Result<Vec<Profile>, Failure> {
+    let mut all = parts.catalog.list::<Profile>()?;
+    all.retain(|profile| profile.peer == peer);
+    Ok(all)
+}
+
+fn stop_and_send(course: &mut Course<'_>, sending: &mut Sending) -> Result<(), Failure> {
+    let (context, peer) = (course.context(), course.peer());
+    let parts = context.app();
+    let profiles = profiles(parts, peer.id)?;
+    let mut owners = BTreeSet::new();
+    for profile in &profiles {
+        owners.extend(included(parts, profile)?);
+    }
+    context.note(format!(
+        "'{}' takes over: stopping what it has, to send the last of it",
+        peer.name
+    ))?;
+    let id = peer.id;
+    for owner in owners {
+        match owner {
+            Owner::Vdb(vdb) => stop_vdb(context, id, vdb)?,
+            Owner::Dsource(dsource) => stop_dsource(context, id, &parts.catalog.get(dsource)?)?,
+        }
+    }
+    profiles.iter().try_for_each(|profile| send_all(course, profile, sending))
+}
+
+/// Notes what is about to be stopped.
+fn note_stopped(context: &Context, peer: PeerId, owner: Owner) -> Result<(), Failure> {
+    note(context, peer, |begun| {
+        if !begun.stopped.contains(&owner) {
+            begun.stopped.push(owner);
+        }
+    })
+}
+
+fn stop_vdb(context: &Context, peer: PeerId, id: VdbId) -> Result<(), Failure> {
+    let parts = context.app();
+    let mut alive = || context.check_cancelled();
+    let found: Vdb = parts.catalog.get(id)?;
+    if found.state == VdbState::Running {
+        note_stopped(context, peer, id.into())?;
+        parts.see_through(vdb::submit_stop(parts, &found.name)?, &mut alive)?;
+    }
+    let taken = snapshot::submit_take(parts, id.into(), &found.name, SnapshotKind::Policy)?;
+    parts.see_through(taken, &mut alive)?;
+    loop {
+        alive()?;
+        let all: Vec<Snapshot> = parts.catalog.list_of(id)?;
+        match all.iter().max_by_key(|one| one.id).map(|one| &one.readiness) {
+            Some(Readiness::Pending) => context.clock().sleep(LOOK),
+            Some(Readiness::Failed { reason }) => {
+                let message = format!("the last state of '{}' does not open: {reason}", found.name);
+                let hint = format!("see its snapshots: offshoot snapshot list {}", found.name);
+                return Err(Failure::new(ErrorKind::DataDamaged, message, hint));
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn stop_dsource(context: &Context, peer: PeerId, found: &Dsource) -> Result<(), Failure> {
+    if found.state != DsourceState::Active {
+        return Ok(());
+    }
+    let parts = context.app();
+    note_stopped(context, peer, found.id.into())?;
+    // Whoever takes over asks the source for what is lacking.
+    if let Err(failure) = catch_up_with(context, &*parts.need_follower(found)?) {
+        context.check_cancelled()?;
+        context
+            .note(format!("'{}' is as of what was received: {}", found.name, failure.message))?;
+    }
+    let paused = dsource::submit_pause(parts, &found.name)?;
+    parts.see_through(paused, &mut || context.check_cancelled())
+}
+
+/// Tells the peer, until it is known whether it has taken over.
+fn tell(course: &mut Course<'_>) -> Result<bool, Failure> {
+    let (context, peer) = (course.context(), course.peer().id);
+    loop {
+        if course.is_asked_to_hand_over() && course.hand_over() {
+            return taken_over(context, peer).map(|()| true);
+        }
+        match course.ask_whether_to_hand_over() {
+            Ok(true) => context.clock().sleep(LOOK),
+            Ok(false) => return take_back(context, peer).map(|()| false),
+            // It takes nothing more.
+            Err(failure) if failure.code == ErrorKind::Forbidden => {
+                return taken_over(context, peer).map(|()| true);
+            }
+            Err(failure) => {
+                let message = format!(
+                    "it is not known whether '{}' has taken over, and what it has stays stopped: {}",
+                    course.peer().name,
+                    failure.message
+                );
+                let hint = "run it again when the other engine can be reached; if that is lost: offshoot vdb start, dsource resume";
+                return Err(Failure::new(failure.code, message, hint));
+            }
+        }
+    }
+}
+
+/// All that was stopped starts again. What does not is said, and keeps nothing else from it.
+fn take_back(context: &Context, peer: PeerId) -> Result<(), Failure> {
+    let parts = context.app();
+    let name = parts.catalog.get::<Peer>(peer)?.name;
+    for owner in stopped(parts, peer)? {
+        if let Err(failure) = start(parts, owner) {
+            context.note(format!("{owner} was not started again: {}", failure.message))?;
+        }
+    }
+    parts.catalog.update(peer, |peer: &mut Peer| peer.handed_over = None)?;
+    context.note(format!("'{name}' does not take over: what was stopped for it goes on here"))
+}
+
+fn stopped(parts: &Parts, peer: PeerId) -> Result<Vec<Owner>, Failure> {
+    let peer: Peer = parts.catalog.get(peer)?;
+    Ok(peer.handed_over.map(|HandedOver { stopped, .. }| stopped).unwrap_or_default())
+}
+
+fn start(parts: &Arc<Parts>, owner: Owner) -> Result<(), Failure> {
+    let job = match owner {
+        Owner::Vdb(id) => vdb::submit_start(parts, &parts.catalog.get::<Vdb>(id)?.name)?,
+        Owner::Dsource(id) => {
+            let dsource: Dsource = parts.catalog.get(id)?;
+            if dsource.state == DsourceState::Active {
+                return Ok(());
+            }
+            dsource::submit_resume(parts, &dsource.name)?
+        }
+    };
+    parts.see_through(job, &mut || Ok(()))
+}
+
+/// Each that was stopped says why.
+fn taken_over(context: &Context, peer: PeerId) -> Result<(), Failure> {
+    let parts = context.app();
+    let name = parts.catalog.get::<Peer>(peer)?.name;
+    let why = |hint: String| {
+        Some(Failure::new(ErrorKind::WrongState, format!("'{name}' has taken it over"), hint))
+    };
+    for owner in stopped(parts, peer)? {
+        match owner {
+            Owner::Vdb(id) => parts.catalog.update(id, |vdb: &mut Vdb| {
+                vdb.problem = why(format!(
+                    "use it there; to use this one all the same: offshoot vdb start {}",
+                    vdb.name
+                ));
+            }).map(drop)?,
+            Owner::Dsource(id) => parts.catalog.update(id, |dsource: &mut Dsource| {
+                dsource.problem = why(format!(
+                    "when it follows its source there: offshoot dsource unlink {}, as its slot keeps the source's log",
+                    dsource.name
+                ));
+            }).map(drop)?,
+        }
+    }
+    for profile in profiles(parts, peer)? {
+        parts.catalog.update(profile.id, |profile: &mut Profile| profile.paused = true)?;
+    }
+    parts.catalog.update(peer, |peer: &mut Peer| peer.handed_over = None)?;
+    context.note(format!("'{name}' has taken over: what it had is stopped here, and goes on there"))
+}
