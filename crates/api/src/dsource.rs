@@ -17,7 +17,7 @@ pub enum DsourceState {
     Active,
     /// The source cannot be reached at present; the engine keeps trying.
     Disconnected,
-    /// Paused by the user.
+    /// Paused by the user, or taken over by another engine: then `error` says so.
     Paused,
     /// Stopped by something only a user can fix; `error` says what.
     Failed,

@@ -101,7 +101,7 @@ pub struct Vdb {
     pub created_at: Timestamp,
     /// How long its last provision, refresh or rewind took.
     pub timings: ProvisionTimings,
-    /// Why it failed, where it did.
+    /// Why it failed, where it did; of one that is stopped, who has taken it over.
     #[schema(required)]
     pub error: Option<ErrorDetail>,
     /// What is not wrong, but should be known.

@@ -526,7 +526,7 @@ fn follow_state(state: FollowState) -> (api::DsourceState, Option<Failure>) {
         FollowState::Linking => (api::DsourceState::Linking, None),
         FollowState::Syncing => (api::DsourceState::Active, None),
         FollowState::Disconnected(why) => (api::DsourceState::Disconnected, Some(why)),
-        FollowState::Paused => (api::DsourceState::Paused, None),
+        FollowState::Paused(why) => (api::DsourceState::Paused, why),
         FollowState::Failed(why) => (api::DsourceState::Failed, Some(why)),
         FollowState::Masked => (api::DsourceState::Masked, None),
         FollowState::Replica => (api::DsourceState::Replica, None),

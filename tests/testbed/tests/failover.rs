@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{
-    Dsource, DsourceList, DsourceState, Job, JobAccepted, Peer, ReplicationState, Status,
+    Dsource, DsourceList, DsourceState, Job, JobAccepted, JobList, Peer, ReplicationState, Status,
     TimeflowList, Vdb, VdbState,
 };
 use offshoot_rig::{CommandError, Database, Engine};
@@ -314,7 +314,27 @@ fn here(two: &Two, name: &str) -> Result<Vdb> {
 }
 
 fn ended(engine: &Engine, job: &str) -> Job {
-    engine.ask(["job", "watch", job]).unwrap()
+    // It may have failed.
+    let _ = engine.command(["job", "watch", job]);
+    engine.ask(["job", "show", job]).unwrap()
+}
+
+/// Waits until a VDB runs on the engine that took over.
+fn made_again(two: &Two, name: &str) {
+    let runs = || match two.there.ask::<Vdb, _>(["vdb", "show", name]) {
+        Ok(vdb) => Ok(vdb.state == VdbState::Running),
+        Err(_) => Ok(false),
+    };
+    wait_until("it is made again", PATIENCE, runs).with_context(|| jobs(two)).unwrap();
+}
+
+/// What both have done.
+fn jobs(two: &Two) -> String {
+    let of = |engine: &Engine| match engine.ask::<JobList, _>(["job", "list"]) {
+        Ok(list) => list.jobs.iter().map(|job| format!("{job:?}\n")).collect(),
+        Err(error) => format!("{error:?}"),
+    };
+    format!("there: {}here: {}", of(&two.there), of(&two.here.engine))
 }
 
 /// What the engine that has sent says of what was taken over.
@@ -352,13 +372,7 @@ fn a_planned_failover_loses_nothing() {
     let done = fail_over(&two, &["--planned"]).unwrap();
     assert!(done.notes.iter().any(|note| note.contains("'west' has stopped")), "{done:?}");
     for (name, writer) in ["dev", "fresh"].into_iter().zip(writers) {
-        wait_until("it is made again", PATIENCE, || {
-            Ok(two
-                .there
-                .ask::<Vdb, _>(["vdb", "show", name])
-                .is_ok_and(|vdb| vdb.state == VdbState::Running))
-        })
-        .unwrap();
+        made_again(&two, name);
         let written = writer.written();
         assert!(written > 0);
         is_there(&two.there.ask(["vdb", "show", name]).unwrap(), written).unwrap();
@@ -407,46 +421,70 @@ fn a_planned_failover_that_is_given_up_lets_all_go_on() {
     two.check().unwrap();
 }
 
+/// Waits until the VDB `dev` has stopped on the engine that sends.
+fn stops(two: &Two) {
+    let stopped = || Ok(here(two, "dev")?.state == VdbState::Stopped);
+    wait_until("what was sent has stopped", PATIENCE, stopped).with_context(|| jobs(two)).unwrap();
+}
+
 #[test]
-fn a_planned_failover_survives_kills_of_both() {
+fn a_planned_failover_survives_kills_of_the_one_that_sends() {
     let mut two = Two::start().unwrap();
     sent(&two);
     let writer = write_to(&here(&two, "dev").unwrap()).unwrap();
     let job = planned(&two).unwrap();
-    // The one that takes over, while it waits.
-    two.there.kill_and_restart().unwrap();
     two.here.engine.command(["replication", "run", "nightly", "--detach"]).unwrap();
-    wait_until("what was sent has stopped", PATIENCE, || {
-        Ok(here(&two, "dev")?.state == VdbState::Stopped)
-    })
-    .unwrap();
-    // The one that sends, in the middle; then both at once.
+    stops(&two);
     two.here.engine.kill_and_restart().unwrap();
-    two.there.kill().unwrap();
-    two.here.engine.kill().unwrap();
-    two.there.restart().unwrap();
-    two.here.engine.restart().unwrap();
     let written = writer.written();
-    wait_until("it is over", PATIENCE, || {
-        let job: Job = two.there.ask(["job", "show", &job])?;
-        ensure!(job.error.is_none(), "{job:?}");
-        Ok(job.state.is_final())
-    })
-    .unwrap();
-    wait_until("the run ends", PATIENCE, || {
-        Ok(two.show("nightly")?.state == ReplicationState::Paused)
-    })
-    .unwrap();
+    let done = ended(&two.there, &job);
+    assert!(done.error.is_none(), "{}", jobs(&two));
+    made_again(&two, "dev");
+    is_there(&two.there.ask(["vdb", "show", "dev"]).unwrap(), written).unwrap();
+    let paused = || Ok(two.show("nightly")?.state == ReplicationState::Paused);
+    wait_until("the run ends", PATIENCE, paused).unwrap();
     let dev = here(&two, "dev").unwrap();
     assert!(dev.state == VdbState::Stopped && dev.error.is_some(), "{dev:?}");
-    wait_until("it is made again", PATIENCE, || {
-        Ok(two
-            .there
-            .ask::<Vdb, _>(["vdb", "show", "dev"])
-            .is_ok_and(|vdb| vdb.state == VdbState::Running))
-    })
-    .unwrap();
-    is_there(&two.there.ask(["vdb", "show", "dev"]).unwrap(), written).unwrap();
+    two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
+    two.check().unwrap();
+}
+
+/// An engine that is killed before it has taken over gives up, and never do both have it.
+#[test]
+fn a_planned_failover_that_is_killed_leaves_it_with_one_of_both() {
+    let mut two = Two::start().unwrap();
+    sent(&two);
+    let waiting = planned(&two).unwrap();
+    two.there.kill_and_restart().unwrap();
+    assert!(ended(&two.there, &waiting).error.is_some());
+    two.run("nightly").unwrap();
+    assert_eq!(here(&two, "dev").unwrap().state, VdbState::Running);
+
+    let writer = write_to(&here(&two, "dev").unwrap()).unwrap();
+    planned(&two).unwrap();
+    let run: JobAccepted =
+        two.here.engine.ask(["replication", "run", "nightly", "--detach"]).unwrap();
+    stops(&two);
+    two.there.kill().unwrap();
+    two.here.engine.kill().unwrap();
+    two.here.engine.restart().unwrap();
+    two.there.restart().unwrap();
+    let written = writer.written();
+    let ended = ended(&two.here.engine, &run.job.to_string());
+    assert!(ended.error.is_none(), "{}", jobs(&two));
+    let west: Peer = two.there.ask(["peer", "show", "west"]).unwrap();
+    let dev = here(&two, "dev").unwrap();
+    match west.taken_over_at {
+        Some(_) => {
+            assert!(dev.state == VdbState::Stopped && dev.error.is_some(), "{dev:?}");
+            made_again(&two, "dev");
+            is_there(&two.there.ask(["vdb", "show", "dev"]).unwrap(), written).unwrap();
+        }
+        None => {
+            assert_eq!(dev.state, VdbState::Running, "{}", jobs(&two));
+            is_there(&dev, written).unwrap();
+        }
+    }
     two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
     two.check().unwrap();
 }

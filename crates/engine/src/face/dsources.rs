@@ -44,8 +44,8 @@ pub enum FollowState {
     Syncing,
     /// It cannot be reached; the engine keeps trying.
     Disconnected(Failure),
-    /// Paused by the user.
-    Paused,
+    /// Paused by the user, or by what this says.
+    Paused(Option<Failure>),
     /// Only a user can fix it.
     Failed(Failure),
     /// Made by masking another dSource; it follows nothing.
@@ -234,7 +234,7 @@ fn view(
         (DsourceState::Masked, _, _) => FollowState::Masked,
         (DsourceState::Replica, _, _) => FollowState::Replica,
         (DsourceState::Unlinking, _, _) => FollowState::Unlinking,
-        (DsourceState::Paused, _, _) => FollowState::Paused,
+        (DsourceState::Paused, why, _) => FollowState::Paused(why.clone()),
         (DsourceState::Failed, Some(problem), _) => FollowState::Failed(problem.clone()),
         (_, _, Some(StreamState::Gap(failure))) => FollowState::Failed(failure.clone()),
         (_, _, Some(StreamState::Retrying(failure))) => FollowState::Disconnected(failure.clone()),

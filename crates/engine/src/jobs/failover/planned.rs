@@ -3,7 +3,8 @@
 //!
 //! # Invariants
 //! 1. Nothing is taken over before the peer has said that it has stopped.
-//! 2. Whoever gives up says so, by no longer waiting, before the peer can learn anything else: then it starts again.
+//! 2. One that gives up, as one that was killed does, no longer waits before anybody learns that it has ended: then the peer
+//!    starts again.
 
 use super::{Copies, Input, intakes};
 use crate::parts::Context;
@@ -34,7 +35,7 @@ pub fn wait(context: &Context) -> Result<(), Failure> {
     heard(context, peer)?;
     context.note(format!("'{name}' has stopped, and all of it is here"))?;
     context.have_alone(peer, Duration::ZERO)?;
-    for one in Copies::of(parts, &input.namespace, &input.rename)?.all() {
+    for one in Copies::of(parts, &input.namespace, &input.rename)?.dsources {
         context.have_alone(one.id, Duration::ZERO)?;
         for name in [&one.from, &one.to] {
             context.have_alone(format!("name:{name}"), Duration::ZERO)?;

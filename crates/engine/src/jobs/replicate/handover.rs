@@ -106,12 +106,17 @@ fn stop_and_send(course: &mut Course<'_>, sending: &mut Sending) -> Result<(), F
         peer.name
     ))?;
     let id = peer.id;
+    let mut vdbs = Vec::new();
     for owner in owners {
         match owner {
-            Owner::Vdb(vdb) => stop_vdb(context, id, vdb)?,
             Owner::Dsource(dsource) => stop_dsource(context, id, &parts.catalog.get(dsource)?)?,
+            Owner::Vdb(vdb) => {
+                stop_vdb(context, id, vdb)?;
+                vdbs.push(vdb);
+            }
         }
     }
+    vdbs.into_iter().try_for_each(|vdb| wait_ready(context, vdb))?;
     profiles.iter().try_for_each(|profile| send_all(course, profile, sending))
 }
 
@@ -133,9 +138,15 @@ fn stop_vdb(context: &Context, peer: PeerId, id: VdbId) -> Result<(), Failure> {
         parts.see_through(vdb::submit_stop(parts, &found.name)?, &mut alive)?;
     }
     let taken = snapshot::submit_take(parts, id.into(), &found.name, SnapshotKind::Policy)?;
-    parts.see_through(taken, &mut alive)?;
+    parts.see_through(taken, &mut alive)
+}
+
+/// Only what is ready is sent of a VDB.
+fn wait_ready(context: &Context, id: VdbId) -> Result<(), Failure> {
+    let parts = context.app();
+    let found: Vdb = parts.catalog.get(id)?;
     loop {
-        alive()?;
+        context.check_cancelled()?;
         let all: Vec<Snapshot> = parts.catalog.list_of(id)?;
         match all.iter().max_by_key(|one| one.id).map(|one| &one.readiness) {
             Some(Readiness::Pending) => context.clock().sleep(LOOK),
