@@ -33,6 +33,21 @@ pub struct Peer {
     /// What this engine has stopped so that it takes over.
     #[serde(default)]
     pub handed_over: Option<HandedOver>,
+    /// When what this engine had sent to it was stopped here, as it has taken over.
+    #[serde(default)]
+    pub relieved_at: Option<Timestamp>,
+}
+
+impl Peer {
+    /// Whether what it sends is taken. One that was taken over is let in again by a new code.
+    pub fn sends_here(&self) -> bool {
+        self.may_send && self.taken_over_at.is_none()
+    }
+
+    /// Whether this engine sends to it. One that has taken over is sent to again by a new code.
+    pub fn is_sent_to(&self) -> bool {
+        self.address.is_some() && self.relieved_at.is_none()
+    }
 }
 
 /// A planned failover that waits for the engine that sends.

@@ -1,6 +1,6 @@
 //! Copies of other engines' objects, and what is told of an object that is sent to another engine.
 
-use crate::{ConnectorState, LogRange, ObjectName, Owner, Position, Snapshot};
+use crate::{ConnectorState, LogRange, ObjectName, Owner, Policy, Position, Snapshot};
 use jiff::Timestamp;
 use offshoot_types::{DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub struct Replica {
     pub snapshots: BTreeMap<SnapshotId, SnapshotId>,
     /// Its timeflows: there, and here.
     pub timeflows: BTreeMap<TimeflowId, TimeflowId>,
+    /// Its policy there, which it gets here when it is taken over.
+    #[serde(default)]
+    pub policy: Option<Policy>,
 }
 
 /// What is told of an object that is sent. What is local to its engine, and every secret, stays there.
@@ -73,6 +76,25 @@ pub struct SentDsource {
     pub timeflows: Vec<SentTimeflow>,
     /// Its snapshots.
     pub snapshots: Vec<SentSnapshot>,
+    /// Its bookmarks, as far as their snapshots are sent.
+    #[serde(default)]
+    pub bookmarks: Vec<SentBookmark>,
+    /// How it is kept there, of a dSource.
+    #[serde(default)]
+    pub policy: Option<Policy>,
+}
+
+/// A bookmark that is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentBookmark {
+    /// Its name there.
+    pub name: ObjectName,
+    /// The snapshot that it names, by its id there.
+    pub snapshot: SnapshotId,
+    /// The point.
+    pub position: Position,
+    /// When it was set.
+    pub created_at: Timestamp,
 }
 
 /// A timeflow that is sent.
@@ -141,7 +163,8 @@ impl SentDsource {
         }
         let flows: BTreeSet<TimeflowId> = self.timeflows.iter().map(|one| one.id).collect();
         let ids: BTreeSet<SnapshotId> = self.snapshots.iter().map(|one| one.snapshot.id).collect();
-        let lost = self.snapshots.iter().any(|one| !flows.contains(&one.snapshot.timeflow));
+        let lost = self.snapshots.iter().any(|one| !flows.contains(&one.snapshot.timeflow))
+            || self.bookmarks.iter().any(|one| !ids.contains(&one.snapshot));
         if flows.len() != self.timeflows.len()
             || ids.len() != self.snapshots.len()
             || !flows.contains(&self.timeflow)

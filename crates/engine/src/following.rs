@@ -6,13 +6,19 @@ pub mod reservations;
 use crate::serving::Serving;
 use crate::space::losses;
 use follower::Follower;
-use offshoot_domain::{Dsource, Timeflow};
+use offshoot_domain::{Dsource, DsourceState, Timeflow};
 use offshoot_os::spawn_or_run;
 use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition, TimeflowId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the log of a replica may be away that is being renewed.
+const RENEWAL: Duration = Duration::from_secs(5);
+/// Between two looks.
+const RENEWAL_LOOK: Duration = Duration::from_millis(10);
 
 /// The followers of all dSources, on top of what they use.
 pub struct Following {
@@ -33,8 +39,14 @@ impl Following {
         self.followers.lock().get(&id).cloned()
     }
 
-    /// The follower of a dSource that must have one.
+    /// The follower of a dSource that must have one. That of a replica is away for a moment while it is renewed; nobody
+    /// who has the replica for himself meets that.
     pub fn need_follower(&self, dsource: &Dsource) -> Result<Arc<Follower>, Failure> {
+        let renewed = dsource.state == DsourceState::Replica && dsource.log_dataset.is_some();
+        let deadline = self.clock.elapsed() + if renewed { RENEWAL } else { Duration::ZERO };
+        while self.follower(dsource.id).is_none() && self.clock.elapsed() < deadline {
+            self.clock.sleep(RENEWAL_LOOK);
+        }
         self.follower(dsource.id).ok_or_else(|| {
             Failure::new(
                 ErrorKind::WrongState,

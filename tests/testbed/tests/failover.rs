@@ -3,8 +3,9 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{
-    Dsource, DsourceList, DsourceState, Job, JobAccepted, JobList, Peer, ReplicationState, Status,
-    TimeflowList, Vdb, VdbState,
+    BookmarkList, Dsource, DsourceList, DsourceState, Job, JobAccepted, JobList, Peer,
+    PeerInvitation, Policy, Replication, ReplicationState, SnapshotList, Status, TimeflowList, Vdb,
+    VdbState,
 };
 use offshoot_rig::{CommandError, Database, Engine};
 use offshoot_testbed::{PATIENCE, Two, load, make_noise, received_moment, sums, wait_until};
@@ -61,6 +62,9 @@ fn sent(two: &Two) -> (String, String) {
     let then = two.here.provision("then", "shop", &["--at", &moment]).unwrap();
     let then = sums(&Database::connect(&then.uri).unwrap()).unwrap();
     two.here.engine.command(["vdb", "delete", "then"]).unwrap();
+    let mark = ["bookmark", "create", "v1", "--on", "shop", "--at", &moment];
+    two.here.engine.command(mark).unwrap();
+    two.here.engine.command(["policy", "set", "shop", "--log", "30d"]).unwrap();
     load(&two.here).unwrap();
     two.here.provision("dev", "shop", &[]).unwrap();
     two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
@@ -70,6 +74,22 @@ fn sent(two: &Two) -> (String, String) {
     two.create("nightly", &["--include", "all"]).unwrap();
     two.run("nightly").unwrap();
     (moment, then)
+}
+
+/// They come and go with those of the engine that sends; those that were set there stay.
+fn bookmarks_follow(two: &Two) {
+    let names = || -> Vec<String> {
+        let list: BookmarkList = two.there.ask(["bookmark", "list"]).unwrap();
+        list.bookmarks.into_iter().map(|one| one.name).collect()
+    };
+    assert_eq!(names(), ["west/v1"]);
+    two.there.command(["bookmark", "create", "mine", "--on", "west/shop"]).unwrap();
+    two.here.engine.command(["bookmark", "create", "v2", "--on", "shop"]).unwrap();
+    two.run("nightly").unwrap();
+    assert_eq!(names(), ["mine", "west/v1", "west/v2"]);
+    two.here.engine.command(["bookmark", "delete", "v2"]).unwrap();
+    two.run("nightly").unwrap();
+    assert_eq!(names(), ["mine", "west/v1"]);
 }
 
 /// What is refused before anything has changed.
@@ -105,6 +125,10 @@ fn waits_for_its_way(two: &Two, (moment, then): &(String, String)) {
         assert!(refused.hint.contains(wanted), "{refused:?}");
     }
     assert_eq!(sums(&two.open_there("then", "shop", &["--at", moment]).unwrap()).unwrap(), *then);
+    let marked = two.open_there("marked", "shop", &["--bookmark", "v1"]).unwrap();
+    assert_eq!(sums(&marked).unwrap(), *then);
+    let policy: Policy = two.there.ask(["policy", "show", "shop"]).unwrap();
+    assert_eq!(policy.log_ms, 30 * 24 * 3600 * 1000);
     let dev: Vdb = two.there.ask(["vdb", "show", "dev"]).unwrap();
     assert_eq!(dev.parent, "west/dev");
     let dev = Database::connect(&dev.uri).unwrap();
@@ -116,6 +140,7 @@ fn what_was_taken_over_goes_on_with_production() {
     let mut two = Two::start().unwrap();
     let before = sent(&two);
     two.there.command(["vdb", "provision", "child", "--from", "west/shop"]).unwrap();
+    bookmarks_follow(&two);
     is_asked_for_with_care(&two);
 
     // The host of the first engine is lost, and production goes on without it.
@@ -156,6 +181,11 @@ fn what_was_taken_over_goes_on_with_production() {
         fault.object == "nightly" && fault.message.contains("taken over")
     };
     assert!(status.faults.iter().any(told), "{:?}", status.faults);
+    is_relieved(&two, "nightly");
+    // It was stopped once: who starts it again knows.
+    two.here.engine.command(["vdb", "start", "dev"]).unwrap();
+    assert_eq!(two.run("nightly").unwrap_err().code, "forbidden");
+    assert_eq!(here(&two, "dev").unwrap().state, VdbState::Running);
     assert_eq!(names(&two), ["shop", "west/dev"]);
     let west: Peer = two.there.ask(["peer", "show", "west"]).unwrap();
     assert!(west.taken_over_at.is_some(), "{west:?}");
@@ -330,15 +360,18 @@ fn made_again(two: &Two, name: &str) {
 
 /// What both have done.
 fn jobs(two: &Two) -> String {
+    let line = |Job { id, kind, object, error, notes, .. }: &Job| {
+        format!("{id} {kind} {object}: {error:?} {notes:?}\n")
+    };
     let of = |engine: &Engine| match engine.ask::<JobList, _>(["job", "list"]) {
-        Ok(list) => list.jobs.iter().map(|job| format!("{job:?}\n")).collect(),
+        Ok(list) => list.jobs.iter().map(line).collect(),
         Err(error) => format!("{error:?}"),
     };
     format!("there: {}here: {}", of(&two.there), of(&two.here.engine))
 }
 
 /// What the engine that has sent says of what was taken over.
-fn is_relieved(two: &Two) {
+fn is_relieved(two: &Two, profile: &str) {
     let dev = here(two, "dev").unwrap();
     assert_eq!(dev.state, VdbState::Stopped, "{dev:?}");
     assert!(
@@ -351,8 +384,7 @@ fn is_relieved(two: &Two) {
         shop.error.as_ref().is_some_and(|error| error.hint.contains("unlink shop")),
         "{shop:?}"
     );
-    assert_eq!(two.show("always").unwrap().state, ReplicationState::Paused);
-    assert_eq!(two.faults("always").unwrap(), [] as [String; 0]);
+    assert_eq!(two.show(profile).unwrap().state, ReplicationState::Paused);
 }
 
 #[test]
@@ -383,10 +415,11 @@ fn a_planned_failover_loses_nothing() {
         Ok(two.show("always")?.state == ReplicationState::Paused)
     })
     .unwrap();
-    is_relieved(&two);
+    is_relieved(&two, "always");
+    assert_eq!(two.faults("always").unwrap(), [] as [String; 0]);
     two.here.engine.kill().unwrap();
     two.here.engine.restart().unwrap();
-    is_relieved(&two);
+    is_relieved(&two, "always");
     set_way(&two).unwrap();
     goes_on(&two, &before);
     // What was relieved can be used all the same.
@@ -486,5 +519,89 @@ fn a_planned_failover_that_is_killed_leaves_it_with_one_of_both() {
         }
     }
     two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
+    two.check().unwrap();
+}
+
+/// A planned failover of what `nightly` sends.
+fn move_there(two: &Two) {
+    let job = planned(two).unwrap();
+    two.run("nightly").unwrap();
+    assert!(ended(&two.there, &job).error.is_none(), "{}", jobs(two));
+    made_again(two, "dev");
+}
+
+/// From here on other engines can call the one that has sent so far, which is `west` to the other one.
+fn listen_here(two: &mut Two) {
+    two.here.engine.options.listen = "0.0.0.0:0".into();
+    assert_eq!(two.here.engine.stop().unwrap(), 0);
+    two.here.engine.restart().unwrap();
+    let status: Status = two.here.engine.ask(["status"]).unwrap();
+    let (_, port) = status.listen.rsplit_once(':').unwrap();
+    let code: PeerInvitation = two.here.engine.ask(["peer", "invite", "--as", "east"]).unwrap();
+    let address = format!("127.0.0.1:{port}");
+    let words = ["peer", "add", "west", "--address", &address, "--code", &code.code];
+    two.there.command(words).unwrap();
+}
+
+#[test]
+fn it_goes_back_with_what_has_changed_alone() {
+    let mut two = Two::start().unwrap();
+    let source = two.here.source.connect("postgres").unwrap();
+    make_noise(&source, "bulk", 20_000).unwrap();
+    // So that no autovacuum changes each page of it later.
+    source.execute("VACUUM (FREEZE, ANALYZE)").unwrap();
+    sent(&two);
+    let whole = two.show("nightly").unwrap().changed_unique_bytes;
+    move_there(&two);
+    set_way(&two).unwrap();
+    source.execute("UPDATE bulk SET i = i + 1000000 WHERE i <= 200").unwrap();
+    two.there.command(["dsource", "sync", "shop"]).unwrap();
+    let dev: Vdb = two.there.ask(["vdb", "show", "dev"]).unwrap();
+    Database::connect(&dev.uri).unwrap().execute("UPDATE mine SET n = 8").unwrap();
+
+    listen_here(&mut two);
+    let words =
+        ["replication", "create", "back", "--to", "west", "--include", "dsource:shop,vdb:dev"];
+    two.there.command(["snapshot", "take", "dev"]).unwrap();
+    wait_until("the VDB's snapshot is ready", PATIENCE, || {
+        let dev: SnapshotList = two.there.ask(["snapshot", "list", "dev"])?;
+        Ok(!dev.snapshots.is_empty() && dev.snapshots.iter().all(|one| one.ready))
+    })
+    .unwrap();
+    two.there.command(words).unwrap();
+    two.there.command(["replication", "run", "back"]).unwrap();
+    let back: Replication = two.there.ask(["replication", "show", "back"]).unwrap();
+    let changed = back.changed_unique_bytes;
+    assert!(changed * 10 < whole, "{changed} of {whole}: {}", jobs(&two));
+
+    // What it had before makes way.
+    let engine = &two.here.engine;
+    let taken = engine.command(["failover", "east", "--planned"]).unwrap_err();
+    assert_eq!(taken.code, "already_exists", "{taken:?}");
+    engine.command(["vdb", "delete", "dev"]).unwrap();
+    engine.command(["dsource", "unlink", "shop"]).unwrap();
+    let job: JobAccepted = engine.ask(["failover", "east", "--planned", "--detach"]).unwrap();
+    two.there.command(["replication", "run", "back"]).unwrap();
+    assert!(ended(engine, &job.job.to_string()).error.is_none(), "{}", jobs(&two));
+    let runs = || Ok(here(&two, "dev").is_ok_and(|vdb| vdb.state == VdbState::Running));
+    wait_until("it is made again", PATIENCE, runs).with_context(|| jobs(&two)).unwrap();
+    let dev = here(&two, "dev").unwrap();
+    assert_eq!(Database::connect(&dev.uri).unwrap().number("SELECT n FROM mine").unwrap(), 8);
+    let file = password(&two, two.here.source.link_password());
+    engine.command(["dsource", "set", "shop", "--password-file", file.to_str().unwrap()]).unwrap();
+    source.execute("UPDATE bulk SET t = '' WHERE i = 1").unwrap();
+    engine.command(["dsource", "sync", "shop"]).unwrap();
+    let latest = two.here.provision("latest", "shop", &["--latest"]).unwrap();
+    let rows = "SELECT md5(string_agg(bulk::text, ',' ORDER BY i)) FROM bulk";
+    let latest = Database::connect(&latest.uri).unwrap().text(rows).unwrap();
+    assert_eq!(latest, source.text(rows).unwrap());
+
+    // And it is sent from here to there again.
+    let code: PeerInvitation = two.there.ask(["peer", "invite", "--as", "west"]).unwrap();
+    two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
+    two.add("east", &code.code).unwrap();
+    two.create("again", &["--include", "dsource:shop"]).unwrap();
+    let again = two.run("again").unwrap();
+    assert!(again.changed_unique_bytes * 10 < whole, "{again:?}");
     two.check().unwrap();
 }

@@ -36,6 +36,13 @@ fn manifest() -> Manifest {
             ended_at: None,
         }],
         snapshots: vec![SentSnapshot { snapshot, taken: 1, ready: Some(2) }],
+        bookmarks: vec![SentBookmark {
+            name: "v1".parse().unwrap(),
+            snapshot: SnapshotId(3),
+            position,
+            created_at: Timestamp::UNIX_EPOCH,
+        }],
+        policy: Some(Policy::default()),
     };
     Manifest::new("00112233445566778899aabbccddeeff".to_owned(), Timestamp::UNIX_EPOCH, dsource)
 }
@@ -51,12 +58,13 @@ fn what_is_told_is_understood() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let changes: [fn(&mut Manifest); 8] = [
+    let changes: [fn(&mut Manifest); 9] = [
         |one| one.version = 2,
         |one| one.engine = "../../etc".to_owned(),
         |one| one.dsource.snapshots[0].taken = 0,
         |one| one.dsource.snapshots[0].taken = 9,
         |one| one.dsource.timeflow = TimeflowId(2),
+        |one| one.dsource.bookmarks[0].snapshot = SnapshotId(9),
         |one| one.dsource.snapshots[0].snapshot.timeflow = TimeflowId(2),
         |one| one.dsource.timeflows.clear(),
         |one| one.dsource.name = "west/shop".to_owned().try_into().unwrap(),

@@ -73,6 +73,9 @@ impl Answering<'_> {
             return self.welcome(&peer);
         }
         let peer = sender(self.parts, &hello, fingerprint)?;
+        if peer.taken_over_at.is_some() {
+            return self.say(&Message::TakenOver);
+        }
         peers::seen(self.parts, peer.id)?;
         self.welcome(&peer)?;
         loop {
@@ -80,10 +83,12 @@ impl Answering<'_> {
                 // It may have been removed meanwhile.
                 Ok(Message::Offer(offer)) => {
                     let peer = sender(self.parts, &hello, fingerprint)?;
+                    peers::check_not_taken_over(&peer)?;
                     self.take(&hello, &peer, &offer)?;
                 }
                 Ok(Message::HandOver) => {
                     let peer = sender(self.parts, &hello, fingerprint)?;
+                    peers::check_not_taken_over(&peer)?;
                     return self.take_over(&peer);
                 }
                 Ok(other) => return Err(confused(&other)),

@@ -90,7 +90,7 @@ impl Peers<'_> {
         let name: Option<ObjectName> = request.name.as_deref().map(str::parse).transpose()?;
         if let Some(name) = &name
             && let Some(peer) = self.parts.catalog.find_named::<Peer>(name)?
-            && peer.may_send
+            && peer.sends_here()
         {
             return Err(taken(name));
         }
@@ -136,8 +136,7 @@ impl Peers<'_> {
         let name: ObjectName = request.name.parse()?;
         let code = Code::parse(&request.code)?;
         let known = self.parts.catalog.find_named::<Peer>(&name)?;
-        let known =
-            known.filter(|peer| peer.address.is_some() || peer.fingerprint != code.fingerprint);
+        let known = known.filter(|peer| peer.is_sent_to() || peer.fingerprint != code.fingerprint);
         if known.is_some() {
             return Err(taken(&name));
         }
@@ -165,6 +164,7 @@ impl Peers<'_> {
             taken_over_at: None,
             awaited: None,
             handed_over: None,
+            relieved_at: None,
         };
         let peer = self.parts.catalog.transaction(|tx| merged(tx, fresh))?;
         self.view(peer)
@@ -273,7 +273,7 @@ pub(super) fn admit(
             Err(failure) => return Ok(Err(failure)),
         };
         if let Some(present) = tx.find_named::<Peer>(&name)?
-            && (present.fingerprint != fingerprint || present.may_send)
+            && (present.fingerprint != fingerprint || present.sends_here())
         {
             return Ok(Err(taken(&name)));
         }
@@ -290,6 +290,7 @@ pub(super) fn admit(
             taken_over_at: None,
             awaited: None,
             handed_over: None,
+            relieved_at: None,
         };
         Ok(Ok(merged(tx, fresh)?))
     })?
@@ -302,6 +303,8 @@ fn merged(tx: &offshoot_catalog::Transaction<'_>, fresh: Peer) -> Result<Peer, E
             address: fresh.address.or(present.address),
             may_send: fresh.may_send || present.may_send,
             seen_at: fresh.seen_at,
+            taken_over_at: present.taken_over_at.filter(|_| !fresh.may_send),
+            relieved_at: present.relieved_at.filter(|_| fresh.may_send),
             ..present
         },
         _ => fresh,
@@ -315,15 +318,13 @@ pub(super) fn sender(parts: &Parts, hello: &Hello, fingerprint: &str) -> Result<
     let all = parts.catalog.all::<Peer>()?;
     let found = all.iter().find(|peer| peer.may_send && peer.fingerprint == fingerprint);
     let found = found.filter(|peer| peer.engine == hello.engine).cloned();
-    let found = found.ok_or_else(|| {
+    found.ok_or_else(|| {
         Failure::new(
             ErrorKind::Forbidden,
             "this engine is no peer there, or not any more",
             "let it in again: offshoot peer invite there, offshoot peer add here",
         )
-    })?;
-    peers::check_not_taken_over(&found)?;
-    Ok(found)
+    })
 }
 
 /// Whether the clocks of two engines are too far apart.

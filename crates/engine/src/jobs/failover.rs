@@ -25,7 +25,8 @@ use crate::parts::{Context, Parts};
 use jiff::Timestamp;
 use offshoot_catalog::{Error, Job, Transaction};
 use offshoot_domain::{
-    Dsource, DsourceState, Incoming, ObjectName, Owner, Parent, Peer, Replica, Vdb,
+    Bookmark, Dsource, DsourceState, Incoming, ObjectName, Owner, Parent, Peer, Policy, Replica,
+    Vdb,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, PeerId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -155,7 +156,10 @@ fn check_names(parts: &Parts, copies: &Copies) -> Result<(), Failure> {
             false => names::check_free(parts, &one.to).map_err(|taken| taken.message),
         };
         checked.map_err(|why| {
-            let hint = format!("give it another one: --rename {}=NAME", base(&one.from));
+            let hint = format!(
+                "remove what has the name, or give another one: --rename {}=NAME",
+                base(&one.from)
+            );
             let message = format!("'{}' cannot be taken over by that name: {why}", one.from);
             Failure::new(ErrorKind::AlreadyExists, message, hint)
         })?;
@@ -255,7 +259,20 @@ fn take_over(
             _ => (DsourceState::Failed, Some(problem(&input.namespace, &one.to))),
         };
         dsource.name = one.to.clone();
+        // One that was set here stays.
+        if let (Some(policy), true) = (replica.policy, dsource.policy == Policy::default()) {
+            dsource.policy = policy;
+        }
         tx.put(&dsource)?;
+        for mut bookmark in tx.list_of::<Bookmark>(one.id)? {
+            let own: Result<ObjectName, _> = base(&bookmark.name).parse();
+            if let Ok(own) = own
+                && tx.find_named::<Bookmark>(&own)?.is_none()
+            {
+                bookmark.name = own;
+                tx.put(&bookmark)?;
+            }
+        }
         tx.delete::<Replica>(one.id)?;
         for mut vdb in tx.list_of::<Vdb>(one.id)? {
             vdb.parent.name = one.to.clone();
@@ -291,9 +308,7 @@ fn open(context: &Context) -> Result<(), Failure> {
         parts.clear_all(&one.from)?;
         // It may have been removed since.
         let Some(dsource) = parts.catalog.find::<Dsource>(one.id)? else { continue };
-        if dsource.log_dataset.is_some() && parts.follower(one.id).is_none() {
-            parts.start(&dsource, false)?;
-        }
+        replica::open_log(parts, one.id)?;
         if let Some(problem) = &dsource.problem {
             parts.raise(&dsource.name, Topic::Source, problem);
         }

@@ -15,8 +15,8 @@ use crate::space::room;
 use offshoot_catalog::Transaction;
 use offshoot_dataset::{Becomes, Received};
 use offshoot_domain::{
-    Dsource, DsourceState, Manifest, ObjectName, Readiness, Replica, SentDsource, SentSnapshot,
-    Snapshot, Timeflow,
+    Bookmark, Dsource, DsourceState, Manifest, ObjectName, Owner, Readiness, Replica, SentBookmark,
+    SentDsource, SentSnapshot, Snapshot, Timeflow,
 };
 use offshoot_replication::archive::Tally;
 use offshoot_types::{
@@ -24,7 +24,7 @@ use offshoot_types::{
 };
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -239,6 +239,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
         let now = parts.now();
         let show = |tx: &Transaction<'_>| Showing { tx, input: &input, became: &became }.show(now);
         parts.catalog.transaction(show)?;
+        open_log(parts, input.dsource)?;
         let after = kept(parts, input.dsource)?;
         // What was renewed, and what came twice. A crash here leaves it to the next start.
         let superseded = before.into_iter().chain(became);
@@ -249,11 +250,8 @@ fn publish(context: &Context) -> Result<(), Failure> {
             }
         }
     }
-    let dsource: Dsource = parts.catalog.get(input.dsource)?;
-    if dsource.log_dataset.is_some() && parts.follower(dsource.id).is_none() {
-        parts.start(&dsource, false)?;
-    }
-    let snapshots: Vec<Snapshot> = parts.catalog.list_of(dsource.id)?;
+    open_log(parts, input.dsource)?;
+    let snapshots: Vec<Snapshot> = parts.catalog.list_of(input.dsource)?;
     match snapshots.iter().max_by_key(|one| (one.taken_at, one.id)) {
         Some(newest) => context.set(SNAPSHOT, &newest.id),
         None => Ok(()),
@@ -277,6 +275,15 @@ pub fn close_logs(parts: &Parts, id: DsourceId) -> Result<(), Failure> {
         parts.close_log(timeflow.id);
     }
     Ok(())
+}
+
+/// Opens its log, if it has one and nobody has opened it yet.
+pub fn open_log(parts: &Arc<Parts>, id: DsourceId) -> Result<(), Failure> {
+    let dsource: Dsource = parts.catalog.get(id)?;
+    match dsource.log_dataset.is_some() && parts.follower(id).is_none() {
+        true => parts.start(&dsource, false),
+        false => Ok(()),
+    }
 }
 
 /// What the catalog names of a replica in the store.
@@ -321,6 +328,7 @@ impl Showing<'_, '_> {
         let before = self.tx.find::<Replica>(id)?;
         let timeflows = self.show_timeflows(before.as_ref())?;
         let snapshots = self.show_snapshots(before.as_ref(), &timeflows)?;
+        self.show_bookmarks(&snapshots)?;
         let present = self.tx.find::<Dsource>(id)?;
         let created_at = present.as_ref().map_or(now, |one| one.created_at);
         let (policy, pace) = present.map(|one| (one.policy, one.pace)).unwrap_or_default();
@@ -354,7 +362,39 @@ impl Showing<'_, '_> {
             digest: self.input.sent.as_ref().map(|sent| sent.digest.clone()),
             snapshots,
             timeflows,
+            policy: sent.policy,
         })
+    }
+
+    /// They are in the namespace too. Those that users have set here are not.
+    fn show_bookmarks(
+        &self,
+        snapshots: &BTreeMap<SnapshotId, SnapshotId>,
+    ) -> Result<(), offshoot_catalog::Error> {
+        let owner = Owner::Dsource(self.input.dsource);
+        let namespace = self.input.name.namespace();
+        let within = |name: &ObjectName| ObjectName::within(&namespace?.parse().ok()?, name).ok();
+        let mut shown = BTreeSet::new();
+        for sent in &self.input.manifest.dsource.bookmarks {
+            let (Some(name), Some(snapshot)) =
+                (within(&sent.name), snapshots.get(&sent.snapshot).copied())
+            else {
+                tracing::warn!(bookmark = %sent.name, of = %self.input.name, "a bookmark has no place here");
+                continue;
+            };
+            let id = match self.tx.find_named::<Bookmark>(&name)? {
+                Some(present) => present.id,
+                None => self.tx.allocate::<Bookmark>()?,
+            };
+            let SentBookmark { position, created_at, .. } = *sent;
+            shown.insert(id);
+            self.tx.put(&Bookmark { id, name, owner, snapshot, position, created_at })?;
+        }
+        let gone = |one: &Bookmark| one.name.namespace() == namespace && !shown.contains(&one.id);
+        for bookmark in self.tx.list_of::<Bookmark>(owner)?.iter().filter(|one| gone(one)) {
+            self.tx.delete::<Bookmark>(bookmark.id)?;
+        }
+        Ok(())
     }
 
     fn show_timeflows(

@@ -114,14 +114,20 @@ fn send(context: &Context) -> Result<(), Failure> {
                 Err(failure) => done = Err(failure),
             }
         }
-        let by_end = |failure: &Failure| failure.code == ErrorKind::Cancelled;
-        if done.as_ref().is_err_and(by_end) && !parts.runner()?.job(job)?.cancel_requested {
-            // The engine ends, and the next one goes on.
+        if let Err(failure) = &done
+            && is_end_of_engine(context, failure)?
+        {
             return done;
         }
         record(context, &profile, sending, started_at, &Round::Ended(done.clone()))?;
         return done;
     }
+}
+
+/// Whether a run fails because the engine ends: the next one goes on.
+fn is_end_of_engine(context: &Context, failure: &Failure) -> Result<bool, Failure> {
+    let job = context.app().runner()?.job(context.job_id())?;
+    Ok(failure.code == ErrorKind::Cancelled && !job.cancel_requested)
 }
 
 /// Sends all of it, and hands over if the peer asks for that; whether the peer has taken over.
@@ -134,7 +140,11 @@ fn send_round(
     if peer.handed_over.is_some() && handover::go_on(course, sending)? {
         return Ok(true);
     }
-    send_all(course, profile, sending)?;
+    let sent = send_all(course, profile, sending);
+    if course.is_taken_over() {
+        handover::taken_over(course.context(), peer.id)?;
+    }
+    sent?;
     Ok(course.is_asked_to_hand_over() && handover::hand_over(course, sending)?)
 }
 
@@ -247,7 +257,7 @@ fn send_all(
             Err(failure) => {
                 let name = names::of(parts, owner)?;
                 context.note(format!("'{name}' was not sent: {}", failure.message))?;
-                let gone = failure.code == ErrorKind::EngineUnreachable;
+                let gone = failure.code == ErrorKind::EngineUnreachable || course.is_taken_over();
                 first.get_or_insert(failure);
                 if gone {
                     break;

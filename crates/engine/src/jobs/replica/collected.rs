@@ -4,8 +4,8 @@ use crate::core::kind::{Kind, source_of};
 use crate::parts::Parts;
 use offshoot_dataset::HeldState;
 use offshoot_domain::{
-    Dsource, DsourceState, Owner, Position, SentDsource, SentSnapshot, SentTimeflow, Snapshot,
-    SnapshotKind, Timeflow, Vdb, is_masked,
+    Bookmark, Dsource, DsourceState, Owner, Position, SentBookmark, SentDsource, SentSnapshot,
+    SentTimeflow, Snapshot, Timeflow, Vdb, is_masked,
 };
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 
@@ -30,6 +30,24 @@ fn check_state(dsource: &Dsource) -> Result<(), Failure> {
     Err(Failure::new(ErrorKind::WrongState, message, hint))
 }
 
+/// The bookmarks whose snapshots are sent.
+fn bookmarks(
+    parts: &Parts,
+    owner: Owner,
+    snapshots: &[SentSnapshot],
+) -> Result<Vec<SentBookmark>, Failure> {
+    let mut all: Vec<Bookmark> = parts.catalog.list_of(owner)?;
+    all.retain(|one| snapshots.iter().any(|sent| sent.snapshot.id == one.snapshot));
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    let sent = |Bookmark { name, snapshot, position, created_at, .. }| SentBookmark {
+        name,
+        snapshot,
+        position,
+        created_at,
+    };
+    Ok(all.into_iter().map(sent).collect())
+}
+
 /// What of a dSource is sent, with the states that hold it.
 struct Collected<'a> {
     parts: &'a Parts,
@@ -51,10 +69,10 @@ impl Collected<'_> {
         let follower = parts.follower(dsource.id);
         let synced_to = follower.map_or(dsource.synced_to, |follower| follower.indexed());
         let mut collected = Collected { parts, states: Vec::new() };
-        // Those of bookmarks go with them, and bookmarks stay.
-        let sendable = |one: &Snapshot| one.kind != SnapshotKind::Bookmark && !one.is_failed();
+        let sendable = |one: &Snapshot| !one.is_failed();
         let snapshots = collected.snapshots(dsource.id.into(), &sendable)?;
         let timeflows = collected.timeflows(dsource, synced_to)?;
+        let bookmarks = bookmarks(parts, dsource.id.into(), &snapshots)?;
         let sent = SentDsource {
             id: dsource.id.into(),
             name: dsource.name.clone(),
@@ -69,6 +87,8 @@ impl Collected<'_> {
             timeflow,
             timeflows,
             snapshots,
+            bookmarks,
+            policy: Some(dsource.policy),
         };
         Ok((sent, collected.states))
     }
@@ -113,7 +133,9 @@ impl Collected<'_> {
             synced_to: None,
             timeflow,
             timeflows: timeflows.into_iter().map(flow).collect(),
+            bookmarks: bookmarks(parts, vdb.id.into(), &snapshots)?,
             snapshots,
+            policy: None,
         };
         Ok((sent, collected.states))
     }

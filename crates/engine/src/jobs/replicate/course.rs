@@ -44,6 +44,8 @@ pub struct Course<'a> {
     context: &'a Context,
     peer: Peer,
     talk: Option<Talk>,
+    /// Whether the peer has said that it has taken over.
+    taken_over: bool,
     pace: Pace,
     /// Bytes of connections that have ended.
     sent_bytes: u64,
@@ -56,7 +58,16 @@ pub struct Course<'a> {
 impl<'a> Course<'a> {
     pub fn new(context: &'a Context, peer: Peer, bytes_per_second_max: Option<u64>) -> Course<'a> {
         let pace = Pace { bytes_per_second_max, since: None, bytes: 0 };
-        Course { context, peer, talk: None, pace, sent_bytes: 0, told_bytes: 0, done_bytes: 0 }
+        Course {
+            context,
+            peer,
+            talk: None,
+            taken_over: false,
+            pace,
+            sent_bytes: 0,
+            told_bytes: 0,
+            done_bytes: 0,
+        }
     }
 
     pub fn context(&self) -> &'a Context {
@@ -156,7 +167,7 @@ impl<'a> Course<'a> {
     /// Asks the peer whether it waits for this engine to stop.
     ///
     /// # Errors
-    /// As those of `send`; `Forbidden` where it has taken over.
+    /// As those of `send`; also where it [has taken over](Course::is_taken_over).
     pub fn ask_whether_to_hand_over(&mut self) -> Result<bool, Failure> {
         self.hang_up();
         let mut times = 0;
@@ -182,6 +193,11 @@ impl<'a> Course<'a> {
         matches!(answered, Ok(Message::TakenOver))
     }
 
+    /// Whether the peer has taken over what was sent to it.
+    pub fn is_taken_over(&self) -> bool {
+        self.taken_over
+    }
+
     /// Waits before another connection, or gives up with why there is none.
     fn pause(&self, times: &mut usize, failure: Failure) -> Result<(), Failure> {
         let Some(pause) = PAUSES_MS.get(*times) else { return Err(failure) };
@@ -204,6 +220,10 @@ impl<'a> Course<'a> {
         let mut talk = Talk::new(wire.map_err(Broken::of_failure)?);
         let welcome = introduce(&mut talk, self.context);
         let welcome = welcome.map_err(|error| self.broken(error))?;
+        let Some(welcome) = welcome else {
+            self.taken_over = true;
+            return Err(Broken::Final(taken_over(&self.peer)));
+        };
         if welcome.engine != self.peer.engine || welcome.version != VERSION {
             let message = format!("'{}' is another engine than before", self.peer.name);
             let hint = "remove the peer, and add it again with a new code";
@@ -245,10 +265,23 @@ impl<'a> Course<'a> {
     }
 }
 
-fn introduce(talk: &mut Talk, context: &Context) -> Result<Welcome, Error> {
+fn taken_over(peer: &Peer) -> Failure {
+    let name = &peer.name;
+    Failure::new(
+        ErrorKind::Forbidden,
+        format!("what was sent to '{name}' was taken over there, and goes on there"),
+        format!(
+            "use it there; to send to it again all the same: offshoot peer invite there, offshoot peer add {name} here"
+        ),
+    )
+}
+
+/// What the peer answers to who calls; none: it has taken over.
+fn introduce(talk: &mut Talk, context: &Context) -> Result<Option<Welcome>, Error> {
     talk.say(&Message::Hello(peers::hello(context.app(), None)))?;
     match talk.hear(&mut || go_on(context))? {
-        Message::Welcome(welcome) => Ok(welcome),
+        Message::Welcome(welcome) => Ok(Some(welcome)),
+        Message::TakenOver => Ok(None),
         other => Err(Error::Confused(format!("{other:?}"))),
     }
 }

@@ -1,12 +1,13 @@
-//! Planned failover, on the side that sends; `jobs::failover::planned` is the other one. What the peer has of this engine is
-//! stopped, the last of it is sent, and the peer is told that it may take over.
+//! Failover, on the side that sent. Planned (`jobs::failover::planned` is the other side): what the peer has of this engine is
+//! stopped, the last of it is sent, and the peer is told that it may take over. Otherwise the engine that comes back learns
+//! of it by its next call, and what was taken over stops.
 //!
 //! # Invariants
 //! 1. The peer is told only when all has stopped and the peer has the last state of it.
-//! 2. What is stopped is noted before. It starts again only if the peer was not told, or says that it no longer waits.
+//! 2. What is stopped is noted before. It starts again by itself only if the peer was not told, or says that it no longer waits.
 
 use super::course::{Course, Sending};
-use super::{included, send_all};
+use super::{included, is_end_of_engine, send_all};
 use crate::jobs::snapshot::{self, catch_up_with};
 use crate::jobs::{dsource, vdb};
 use crate::parts::{Context, Parts};
@@ -14,7 +15,7 @@ use offshoot_domain::{
     Dsource, DsourceState, HandedOver, Owner, Peer, Profile, Readiness, Snapshot, SnapshotKind,
     Vdb, VdbState,
 };
-use offshoot_types::{ErrorKind, Failure, JobId, PeerId, VdbId};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, PeerId, VdbId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +34,7 @@ pub fn hand_over(course: &mut Course<'_>, sending: &mut Sending) -> Result<bool,
         return Ok(false);
     }
     if let Err(failure) = stop_and_send(course, sending) {
-        take_back(context, peer)?;
-        return Err(failure);
+        return give_up(context, peer, failure);
     }
     note(context, peer, |begun| begun.told = true)?;
     tell(course)
@@ -56,11 +56,16 @@ pub fn go_on(course: &mut Course<'_>, sending: &mut Sending) -> Result<bool, Fai
     match course.ask_whether_to_hand_over() {
         Ok(true) => hand_over(course, sending),
         Ok(false) => take_back(context, peer).map(|()| false),
-        Err(failure) => {
-            take_back(context, peer)?;
-            Err(failure)
-        }
+        Err(failure) => give_up(context, peer, failure),
     }
+}
+
+/// The peer was not told: all goes on. Where the engine ends, the next one sees to it.
+fn give_up(context: &Context, peer: PeerId, failure: Failure) -> Result<bool, Failure> {
+    if !is_end_of_engine(context, &failure)? {
+        take_back(context, peer)?;
+    }
+    Err(failure)
 }
 
 /// Whether it is this run that hands over: not where that of another profile is at it.
@@ -186,8 +191,7 @@ fn tell(course: &mut Course<'_>) -> Result<bool, Failure> {
         match course.ask_whether_to_hand_over() {
             Ok(true) => context.clock().sleep(LOOK),
             Ok(false) => return take_back(context, peer).map(|()| false),
-            // It takes nothing more.
-            Err(failure) if failure.code == ErrorKind::Forbidden => {
+            Err(_) if course.is_taken_over() => {
                 return taken_over(context, peer).map(|()| true);
             }
             Err(failure) => {
@@ -235,32 +239,70 @@ fn start(parts: &Arc<Parts>, owner: Owner) -> Result<(), Failure> {
     parts.see_through(job, &mut || Ok(()))
 }
 
-/// Each that was stopped says why.
-fn taken_over(context: &Context, peer: PeerId) -> Result<(), Failure> {
+/// What the peer has taken over is stopped, once, and says so. Whoever starts it again knows.
+///
+/// # Errors
+/// What keeps it from being stopped: the next call tries it again.
+pub fn taken_over(context: &Context, id: PeerId) -> Result<(), Failure> {
     let parts = context.app();
-    let name = parts.catalog.get::<Peer>(peer)?.name;
-    let why = |hint: String| {
-        Some(Failure::new(ErrorKind::WrongState, format!("'{name}' has taken it over"), hint))
+    let peer: Peer = parts.catalog.get(id)?;
+    if peer.relieved_at.is_some() {
+        return Ok(());
+    }
+    let profiles = profiles(parts, id)?;
+    let owners: BTreeSet<Owner> = match &peer.handed_over {
+        Some(handed_over) => handed_over.stopped.iter().copied().collect(),
+        None => profiles.iter().flat_map(|profile| profile.sent.keys().copied()).collect(),
     };
-    for owner in stopped(parts, peer)? {
+    for owner in owners {
         match owner {
-            Owner::Vdb(id) => parts.catalog.update(id, |vdb: &mut Vdb| {
-                vdb.problem = why(format!(
-                    "use it there; to use this one all the same: offshoot vdb start {}",
-                    vdb.name
-                ));
-            }).map(drop)?,
-            Owner::Dsource(id) => parts.catalog.update(id, |dsource: &mut Dsource| {
-                dsource.problem = why(format!(
-                    "when it follows its source there: offshoot dsource unlink {}, as its slot keeps the source's log",
-                    dsource.name
-                ));
-            }).map(drop)?,
+            Owner::Vdb(id) => relieve_vdb(parts, id, &peer)?,
+            Owner::Dsource(id) => relieve_dsource(parts, id, &peer)?,
         }
     }
-    for profile in profiles(parts, peer)? {
+    for profile in profiles {
         parts.catalog.update(profile.id, |profile: &mut Profile| profile.paused = true)?;
     }
-    parts.catalog.update(peer, |peer: &mut Peer| peer.handed_over = None)?;
-    context.note(format!("'{name}' has taken over: what it had is stopped here, and goes on there"))
+    let now = parts.now();
+    parts.catalog.update(id, |peer: &mut Peer| {
+        (peer.handed_over, peer.relieved_at) = (None, Some(now));
+    })?;
+    context.note(format!(
+        "'{}' has taken over: what it has is stopped here, and goes on there",
+        peer.name
+    ))
+}
+
+fn relieve_vdb(parts: &Arc<Parts>, id: VdbId, peer: &Peer) -> Result<(), Failure> {
+    // It may have been deleted.
+    let Some(vdb) = parts.catalog.find::<Vdb>(id)? else { return Ok(()) };
+    if matches!(vdb.state, VdbState::Running | VdbState::Failed) {
+        parts.see_through(vdb::submit_stop(parts, &vdb.name)?, &mut || Ok(()))?;
+    }
+    let hint =
+        format!("use it there; to use this one all the same: offshoot vdb start {}", vdb.name);
+    parts.catalog.update(id, |vdb: &mut Vdb| vdb.problem = Some(has_it(peer, hint.clone())))?;
+    Ok(())
+}
+
+fn relieve_dsource(parts: &Arc<Parts>, id: DsourceId, peer: &Peer) -> Result<(), Failure> {
+    let Some(dsource) = parts.catalog.find::<Dsource>(id)? else { return Ok(()) };
+    match dsource.state {
+        DsourceState::Active => {
+            parts.see_through(dsource::submit_pause(parts, &dsource.name)?, &mut || Ok(()))?;
+        }
+        DsourceState::Paused => {}
+        _ => return Ok(()),
+    }
+    let hint = format!(
+        "when it follows its source there: offshoot dsource unlink {}, as its slot keeps the source's log",
+        dsource.name
+    );
+    let change = |dsource: &mut Dsource| dsource.problem = Some(has_it(peer, hint.clone()));
+    parts.catalog.update(id, change)?;
+    Ok(())
+}
+
+fn has_it(peer: &Peer, hint: String) -> Failure {
+    Failure::new(ErrorKind::WrongState, format!("'{}' has taken it over", peer.name), hint)
 }

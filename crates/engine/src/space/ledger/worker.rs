@@ -1,10 +1,10 @@
 //! Keeps the figures of the ledger up to date in the background.
 //!
-//! Figures that were never computed, or whose object now comprises something else, come first. The rest
-//! follows by age once it is old enough: soon for what shows a present state, as that changes, and for
+//! Figures that were never computed come first. The rest follows by age once it is old enough: soon for what
+//! comprises something else now, for what shows a present state, as that changes, and for
 //! snapshots whose neighbour in time came, went or is the present, as those share most with them; later for
 //! all others, since equal content written anywhere can affect anything. The work takes a bounded share of
-//! one core.
+//! one core, and what others wait for goes first.
 //!
 //! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So a
 //! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
@@ -40,6 +40,7 @@ const FAILED_PAUSE: Duration = Duration::from_secs(60);
 
 /// Works until told to stop.
 pub fn run(space: &Space, stopping: &Stopping) {
+    offshoot_os::lower_thread_priority();
     let mut worker =
         Worker { space, stopping, snapshots: BTreeMap::new(), suspect: BTreeSet::new() };
     while !stopping.is_told() {
@@ -104,19 +105,22 @@ impl Worker<'_> {
         let (version, now) = (self.space.store.version(), self.space.now());
         let known = self.space.ledger.known.lock();
         let due = objects.iter().enumerate().filter_map(|(index, object)| {
-            let Some(figures) = known.get(&object.key).filter(|known| known.is_of(object)) else {
-                return Some((None, index));
-            };
-            self.is_due(object.key, figures, version, now).then_some((Some(figures.as_of), index))
+            let Some(figures) = known.get(&object.key) else { return Some((None, index)) };
+            self.is_due(object, figures, version, now).then_some((Some(figures.as_of), index))
         });
         due.collect()
     }
 
-    fn is_due(&self, key: LedgerKey, known: &Known, version: BlockHash, now: Timestamp) -> bool {
+    fn is_due(&self, object: &Object, known: &Known, version: BlockHash, now: Timestamp) -> bool {
+        let (key, same) = (object.key, known.is_of(object));
         let other = matches!(key, LedgerKey::Snapshot(_)) && !self.suspect.contains(&key);
-        let (age, times) = if other { OTHER_AGE } else { STALE_AGE };
+        let (age, times) = match (same, other) {
+            (false, _) => (Duration::ZERO, STALE_AGE.1),
+            (true, true) => OTHER_AGE,
+            (true, false) => STALE_AGE,
+        };
         let old = now.duration_since(known.as_of).unsigned_abs() >= age.max(known.took * times);
-        old && known.version != version
+        old && !(same && known.version == version)
     }
 
     fn forget_gone(&self, objects: &[Object]) {
