@@ -4,7 +4,7 @@ use crate::{DataDir, LogTarget, ReceivedLog};
 use jiff::Timestamp;
 use offshoot_domain::{Exposure, Secret, TiesCut};
 use offshoot_os::process::ProcessId;
-use offshoot_types::{Failure, LogPosition, Remote};
+use offshoot_types::{Failure, LogPosition, Remote, Share};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,8 +30,8 @@ pub struct ServerSpec {
     pub log_file: PathBuf,
     /// Port on loopback; none: no TCP at all.
     pub tcp_port: Option<u16>,
-    /// Somebody waits for it: it goes before other servers where processors are short.
-    pub urgent: bool,
+    /// What it gets of the processors.
+    pub share: Share,
 }
 
 /// What a server is for.

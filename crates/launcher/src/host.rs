@@ -5,7 +5,7 @@ use crate::record::{self, Record};
 use offshoot_os::cgroup::Group;
 use offshoot_os::process::{Child, ProcessId, Signal, User};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_types::{ErrorKind, Failure};
+use offshoot_types::{ErrorKind, Failure, Share};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,6 @@ use std::time::Duration;
 
 /// How long processes may take to notice that their server is gone.
 const NOTICE: Duration = Duration::from_millis(200);
-/// The share of the processors of a server that somebody waits for, in percent of the usual one.
-const URGENT_SHARE: u64 = 1600;
 /// How long a killed process may take to end.
 const KILLED: Duration = Duration::from_secs(10);
 
@@ -76,7 +74,7 @@ impl Launcher for ThisHost {
             let _ = process.end(Signal::Quit, Signal::Kill, KILLED);
             return Err(failure);
         }
-        process.limit(&launch.name, (launch.memory_bytes, launch.processes_max), launch.urgent);
+        process.limit(&launch.name, (launch.memory_bytes, launch.processes_max), launch.share);
         Ok(Some(Box::new(process)))
     }
 
@@ -183,7 +181,7 @@ struct HostProcess {
 impl HostProcess {
     /// Puts the server under limits, as far as this host allows that. Otherwise only the sizes of its
     /// buffers follow the limit of memory, and nothing that of processes.
-    fn limit(&self, name: &str, (memory_bytes, processes_max): (Option<u64>, u64), urgent: bool) {
+    fn limit(&self, name: &str, (memory_bytes, processes_max): (Option<u64>, u64), share: Share) {
         let unlimited = |error: io::Error| match memory_bytes {
             Some(_) => {
                 tracing::warn!(server = name, %error, "its memory is not limited by a control group")
@@ -198,8 +196,7 @@ impl HostProcess {
         if let Err(error) = group.limit_processes(processes_max) {
             tracing::debug!(server = name, %error, "its processes are not limited");
         }
-        let share = if urgent { URGENT_SHARE } else { 100 };
-        if let Err(error) = group.weigh_processors(share) {
+        if let Err(error) = group.weigh_processors(share.percent()) {
             tracing::debug!(server = name, %error, "it may take more than its share of the processors");
         }
         let limited = memory_bytes.map_or(Ok(()), |max| group.limit_memory(max));

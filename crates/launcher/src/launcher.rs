@@ -2,7 +2,7 @@
 
 use crate::record;
 use offshoot_os::process::{ProcessId, Signal, Spec, User};
-use offshoot_types::{ErrorKind, Failure, Remote};
+use offshoot_types::{ErrorKind, Failure, Remote, Share};
 use std::fmt::Debug;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -49,8 +49,8 @@ pub struct Launch {
     /// How many processes and threads it may have with all its children. Held by a control group, or by a
     /// cell with a user namespace of its own.
     pub processes_max: u64,
-    /// Somebody waits for it: it goes before others where processors are short. Held by a control group.
-    pub urgent: bool,
+    /// What it gets of the processors. Held by a control group.
+    pub share: Share,
 }
 
 /// A server's processes.

@@ -1,6 +1,6 @@
 use super::*;
 use offshoot_os::process::{ProcessId, Signal, Sink, Spec};
-use offshoot_types::ErrorKind;
+use offshoot_types::{ErrorKind, Share};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn launch(dir: &Path) -> Launch {
         reaches: Vec::new(),
         memory_bytes: None,
         processes_max: 1000,
-        urgent: false,
+        share: Share::Usual,
     }
 }
 
@@ -128,7 +128,7 @@ mod needs_process_groups {
     fn a_server_that_somebody_waits_for_goes_first() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let host = ThisHost::as_ourselves();
-        let urgent = Launch { urgent: true, ..launch(one.path()) };
+        let urgent = Launch { share: Share::First, ..launch(one.path()) };
         let mut urgent = host.launch(urgent).unwrap().expect("it runs");
         let mut usual = launched(&host, two.path());
         let shares = |process: &dyn Process| group_of(process.id()).unwrap().processor_share();

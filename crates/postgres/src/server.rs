@@ -18,7 +18,7 @@ use offshoot_launcher::{Launcher, Mark, Process};
 use offshoot_os::bounded_log::LogPlace;
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_types::{ErrorKind, Failure, Remote};
+use offshoot_types::{ErrorKind, Failure, Remote, Share};
 use parking_lot::Mutex;
 
 use crate::engine_role::{ENGINE_ROLE, LOGINS};
@@ -59,8 +59,8 @@ pub struct ServerSpec {
     pub processes_max: u64,
     /// Port on 127.0.0.1; `None`: no TCP at all.
     pub tcp_port: Option<u16>,
-    /// Whether somebody waits for it.
-    pub urgent: bool,
+    /// What it gets of the processors.
+    pub share: Share,
     /// How other hosts reach it; none: not at all.
     pub exposure: Option<Exposure>,
     /// The ports of other hosts that it may connect to.

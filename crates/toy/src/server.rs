@@ -90,7 +90,7 @@ pub(crate) fn start(
         reaches: Vec::new(),
         memory_bytes: None,
         processes_max: 1000,
-        urgent: spec.urgent,
+        share: spec.share,
     })?;
     match launched {
         Some(process) => Ok(ToyServer::new(spec, process)),

@@ -5,6 +5,7 @@ mod error;
 mod ids;
 mod log_position;
 mod remote;
+mod share;
 
 pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
@@ -14,3 +15,4 @@ pub use ids::{
 };
 pub use log_position::LogPosition;
 pub use remote::Remote;
+pub use share::Share;

@@ -8,7 +8,7 @@ use offshoot_connector::{
     Replay, Replayed, Server, ServerSpec, Source, StreamRequest,
 };
 use offshoot_os::SystemClock;
-use offshoot_types::{Failure, LogPosition};
+use offshoot_types::{Failure, LogPosition, Share};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -280,7 +280,7 @@ impl<'a> Linked<'a> {
             runtime_dir: self.path("run").join(&image.name),
             log_file: self.path(&format!("{}.log", image.name)),
             tcp_port: None,
-            urgent: false,
+            share: Share::Usual,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use offshoot_connector::{Replay, Role, Server, ServerSpec, StopMode};
 use offshoot_domain::{Dsource, Owner};
-use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, SnapshotId, TimeflowId};
+use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, Share, SnapshotId, TimeflowId};
 use offshoot_workflow::Key;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +102,8 @@ impl Replaying<'_> {
     ) -> Result<Arc<dyn Server>, Failure> {
         let Replaying { key, kind, dataset, log: (dsource, timeflow), to, urgent } = *self;
         let spec = servers::spec(parts, key, format!("recovery {key}"), kind, dataset, None)?;
-        let spec = ServerSpec { urgent, ..spec };
+        let share = if urgent { Share::First } else { Share::Usual };
+        let spec = ServerSpec { share, ..spec };
         let _hurry = urgent.then(offshoot_os::hurry);
         let dsource: Dsource = parts.catalog.get(dsource)?;
         let follower = match timeflow {

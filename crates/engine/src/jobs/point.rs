@@ -13,9 +13,9 @@ use crate::jobs::snapshot::SNAPSHOT;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use crate::space::room;
-use offshoot_connector::{RecoveryPoint, Replay};
+use offshoot_connector::{RecoveryPoint, Replay, ServerSpec};
 use offshoot_domain::{Dsource, Readiness, Snapshot, SnapshotKind};
-use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, LogPosition};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, LogPosition, Share};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -107,6 +107,8 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
     let Some(maker) = kind.connector.point_maker() else { return Ok(None) };
     let key = job_key(context.job_id());
     let spec = servers::spec(parts, &key, format!("recovery {key}"), &kind, dataset, None)?;
+    // However busy the host is, moments open within the time that is promised.
+    let spec = ServerSpec { share: Share::Ahead, ..spec };
     let follower = parts.need_follower(&dsource)?;
     let started = parts.elapsed_ms();
     let replay = Replay {

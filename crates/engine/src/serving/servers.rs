@@ -6,7 +6,7 @@ use crate::serving::data_files::DataFiles;
 use offshoot_connector::{Registry, Server, ServerSpec, StopMode};
 use offshoot_os::cgroup::Group;
 use offshoot_os::spawn_or_run;
-use offshoot_types::{DatasetId, Failure};
+use offshoot_types::{DatasetId, Failure, Share};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
@@ -74,7 +74,7 @@ pub fn spec(
         runtime_dir: serving.paths.server(key),
         log_file: serving.paths.log(key),
         tcp_port,
-        urgent: false,
+        share: Share::Usual,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::serving::{Serving, exposure, servers};
 use offshoot_connector::{Grant, Granted, Layout, Role, Server, ServerSpec, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
-use offshoot_types::{DatasetId, ErrorKind, Failure};
+use offshoot_types::{DatasetId, ErrorKind, Failure, Share};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub fn open_vdb(
     let title = format!("vdb {}", vdb.name);
     let spec = servers::spec(serving, &key, title, &kind, dataset, Some(vdb.port))?;
     // Until it is ready.
-    let spec = ServerSpec { urgent: true, ..spec };
+    let spec = ServerSpec { share: Share::First, ..spec };
     favour_vital(&*serving.volumes.files(dataset)?, kind.connector.layout())?;
     let options = VdbOptions {
         settings: vdb.settings.clone(),

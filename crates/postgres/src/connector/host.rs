@@ -50,7 +50,7 @@ impl Postgres {
             launcher: self.launcher.clone(),
             memory_bytes: None,
             processes_max: config::PROCESSES_MAX,
-            urgent: spec.urgent,
+            share: spec.share,
             tcp_port: spec.tcp_port,
             exposure: None,
             reaches: Vec::new(),

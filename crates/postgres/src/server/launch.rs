@@ -39,7 +39,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         reaches: spec.reaches.clone(),
         memory_bytes: spec.memory_bytes,
         processes_max: spec.processes_max,
-        urgent: spec.urgent,
+        share: spec.share,
     })?;
     match launched {
         Some(process) => Ok(Server::new(process, log_start, spec)),

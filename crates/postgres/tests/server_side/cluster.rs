@@ -9,6 +9,7 @@ use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::{Output, Spec, User, run};
 use offshoot_postgres::control::{self, Control};
 use offshoot_postgres::server::{Server, ServerSpec, USER, stop_leftover};
+use offshoot_types::Share;
 
 /// The source's bootstrap superuser: not `postgres`, as nobody promised that.
 pub const BOSS: &str = "the boss";
@@ -104,7 +105,7 @@ impl Scratch {
             memory_bytes: None,
             processes_max: 1000,
             tcp_port: None,
-            urgent: false,
+            share: Share::Usual,
             exposure: None,
             reaches: Vec::new(),
             superusers: Vec::new(),
