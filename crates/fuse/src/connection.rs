@@ -1,6 +1,5 @@
 //! Ends a mount's connection to this process, wherever its file system is mounted.
 
-use crate::mount_table::Entry;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::fs::{File, OpenOptions};
@@ -11,9 +10,10 @@ use std::io::{self, Write};
 pub(crate) struct Connection(File);
 
 impl Connection {
-    /// None for an ordinary user without `/sys/fs/fuse/connections`, and where another user mounted.
-    pub(crate) fn of(entry: &Entry) -> Option<Connection> {
-        let control = format!("{}/abort", entry.minor);
+    /// That of the mount whose device has this minor number. None for an ordinary user without
+    /// `/sys/fs/fuse/connections`, and where another user mounted.
+    pub(crate) fn of(minor: u32) -> Option<Connection> {
+        let control = format!("{minor}/abort");
         let path = format!("/sys/fs/fuse/connections/{control}");
         let file = OpenOptions::new().write(true).open(path).or_else(|_| open_unmounted(&control));
         file.ok().map(Connection)

@@ -279,7 +279,7 @@ impl Mount {
     /// INVARIANT: ours, never that of the next mount at this path, which is not made before our session is over.
     fn connection(&self) -> Option<Connection> {
         let entry = mount_table::find(&self.path).ok().flatten()?;
-        Connection::of(&entry).filter(|_| !self.end.is_over())
+        Connection::of(entry.minor).filter(|_| !self.end.is_over())
     }
 
     fn force(&self) -> Result<(), MountError> {

@@ -182,7 +182,7 @@ pub(crate) fn abort(entry: &Entry) -> bool {
     if umount(&entry.path, libc::MNT_FORCE).is_ok() {
         return true;
     }
-    Connection::of(entry).is_some_and(Connection::abort)
+    Connection::of(entry.minor).is_some_and(Connection::abort)
 }
 
 /// Detaches the mount immediately; programs that use it keep what they have open.

@@ -13,7 +13,8 @@
 //!   hand_over                     ──▶                        where the target has said that it waits for it
 //!                                 ◀──      taken_over
 //! ```
-//! Instead of any answer comes `refused`, with why. A sender may offer one object after another.
+//! Instead of any answer comes `refused`, with why; instead of `welcome` also `taken_over`, if it was before. A sender may
+//! offer one object after another.
 
 use crate::exchange::{Giver, Pace, Taker};
 use crate::wire::{self, Frame, HEADER_LEN, Header, MANIFEST_MAX, MESSAGE_MAX, STATES_MAX};
