@@ -72,8 +72,7 @@ impl Replication<'_> {
             Failure::new(
                 ErrorKind::WrongState,
                 format!("'{}' {how}: it may still be at work", peer.name),
-                "stop it, and send what is new for the last time (offshoot replication run there); if it is lost, or must not \
-                 be waited for: --force",
+                "have it stop and send the last of what it has: --planned; if it is lost, or must not be waited for: --force",
             )
         };
         if let Some(intake) = failover::intakes(self.parts, peer.id)?.first() {

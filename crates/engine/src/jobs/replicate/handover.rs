@@ -106,6 +106,9 @@ fn stop_and_send(course: &mut Course<'_>, sending: &mut Sending) -> Result<(), F
     for profile in &profiles {
         owners.extend(included(parts, profile)?);
     }
+    for owner in &owners {
+        check_stops(parts, *owner)?;
+    }
     context.note(format!(
         "'{}' takes over: stopping what it has, to send the last of it",
         peer.name
@@ -123,6 +126,19 @@ fn stop_and_send(course: &mut Course<'_>, sending: &mut Sending) -> Result<(), F
     }
     vdbs.into_iter().try_for_each(|vdb| wait_ready(context, vdb))?;
     profiles.iter().try_for_each(|profile| send_all(course, profile, sending))
+}
+
+/// Refuses what has no last state, before anything is stopped.
+fn check_stops(parts: &Parts, owner: Owner) -> Result<(), Failure> {
+    let Owner::Vdb(id) = owner else { return Ok(()) };
+    let vdb: Vdb = parts.catalog.get(id)?;
+    if matches!(vdb.state, VdbState::Running | VdbState::Stopped) {
+        return Ok(());
+    }
+    let message =
+        format!("'{}' is {}: its last state cannot be sent", vdb.name, vdb.state.as_str());
+    let hint = format!("start it, or delete it: offshoot vdb start {}", vdb.name);
+    Err(Failure::new(ErrorKind::WrongState, message, hint))
 }
 
 /// Notes what is about to be stopped.
