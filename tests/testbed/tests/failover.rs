@@ -350,12 +350,11 @@ fn ended(engine: &Engine, job: &str) -> Job {
 }
 
 /// Waits until a VDB runs on the engine that took over.
-fn made_again(two: &Two, name: &str) {
-    let runs = || match two.there.ask::<Vdb, _>(["vdb", "show", name]) {
-        Ok(vdb) => Ok(vdb.state == VdbState::Running),
-        Err(_) => Ok(false),
-    };
+fn made_again(two: &Two, engine: &Engine, name: &str) -> Vdb {
+    let shown = || engine.ask::<Vdb, _>(["vdb", "show", name]);
+    let runs = || Ok(shown().is_ok_and(|vdb| vdb.state == VdbState::Running));
     wait_until("it is made again", PATIENCE, runs).with_context(|| jobs(two)).unwrap();
+    shown().unwrap()
 }
 
 /// What both have done.
@@ -404,10 +403,10 @@ fn a_planned_failover_loses_nothing() {
     let done = fail_over(&two, &["--planned"]).unwrap();
     assert!(done.notes.iter().any(|note| note.contains("'west' has stopped")), "{done:?}");
     for (name, writer) in ["dev", "fresh"].into_iter().zip(writers) {
-        made_again(&two, name);
+        let vdb = made_again(&two, &two.there, name);
         let written = writer.written();
         assert!(written > 0);
-        is_there(&two.there.ask(["vdb", "show", name]).unwrap(), written).unwrap();
+        is_there(&vdb, written).unwrap();
     }
     let latest = two.open_there("latest", "shop", &["--latest"]).unwrap();
     assert_eq!(sums(&latest).unwrap(), production);
@@ -472,8 +471,7 @@ fn a_planned_failover_survives_kills_of_the_one_that_sends() {
     let written = writer.written();
     let done = ended(&two.there, &job);
     assert!(done.error.is_none(), "{}", jobs(&two));
-    made_again(&two, "dev");
-    is_there(&two.there.ask(["vdb", "show", "dev"]).unwrap(), written).unwrap();
+    is_there(&made_again(&two, &two.there, "dev"), written).unwrap();
     let paused = || Ok(two.show("nightly")?.state == ReplicationState::Paused);
     wait_until("the run ends", PATIENCE, paused).unwrap();
     let dev = here(&two, "dev").unwrap();
@@ -510,8 +508,7 @@ fn a_planned_failover_that_is_killed_leaves_it_with_one_of_both() {
     match west.taken_over_at {
         Some(_) => {
             assert!(dev.state == VdbState::Stopped && dev.error.is_some(), "{dev:?}");
-            made_again(&two, "dev");
-            is_there(&two.there.ask(["vdb", "show", "dev"]).unwrap(), written).unwrap();
+            is_there(&made_again(&two, &two.there, "dev"), written).unwrap();
         }
         None => {
             assert_eq!(dev.state, VdbState::Running, "{}", jobs(&two));
@@ -527,7 +524,7 @@ fn move_there(two: &Two) {
     let job = planned(two).unwrap();
     two.run("nightly").unwrap();
     assert!(ended(&two.there, &job).error.is_none(), "{}", jobs(two));
-    made_again(two, "dev");
+    made_again(two, &two.there, "dev");
 }
 
 /// From here on other engines can call the one that has sent so far, which is `west` to the other one.
@@ -583,9 +580,7 @@ fn it_goes_back_with_what_has_changed_alone() {
     let job: JobAccepted = engine.ask(["failover", "east", "--planned", "--detach"]).unwrap();
     two.there.command(["replication", "run", "back"]).unwrap();
     assert!(ended(engine, &job.job.to_string()).error.is_none(), "{}", jobs(&two));
-    let runs = || Ok(here(&two, "dev").is_ok_and(|vdb| vdb.state == VdbState::Running));
-    wait_until("it is made again", PATIENCE, runs).with_context(|| jobs(&two)).unwrap();
-    let dev = here(&two, "dev").unwrap();
+    let dev = made_again(&two, engine, "dev");
     assert_eq!(Database::connect(&dev.uri).unwrap().number("SELECT n FROM mine").unwrap(), 8);
     let file = password(&two, two.here.source.link_password());
     engine.command(["dsource", "set", "shop", "--password-file", file.to_str().unwrap()]).unwrap();

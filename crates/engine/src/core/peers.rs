@@ -5,7 +5,7 @@ use crate::core::keys::PEER_KEY;
 use crate::core::{Core, missing};
 use crate::ground::network::PeerKey;
 use offshoot_catalog::Error;
-use offshoot_domain::{Peer, Secret};
+use offshoot_domain::{Peer, Profile, Secret};
 use offshoot_replication::talk::{Hello, VERSION};
 use offshoot_types::{ErrorKind, Failure, PeerId};
 
@@ -60,6 +60,13 @@ pub fn hello(core: &Core, join: Option<String>) -> Hello {
 pub fn find(core: &Core, name: &str) -> Result<Peer, Failure> {
     let found = core.catalog.find_named(name)?;
     found.ok_or_else(|| missing("peer", name, "list them: offshoot peer list"))
+}
+
+/// The profiles that send to a peer.
+pub fn profiles_to(core: &Core, id: PeerId) -> Result<Vec<Profile>, Failure> {
+    let mut all = core.catalog.list::<Profile>()?;
+    all.retain(|profile| profile.peer == id);
+    Ok(all)
 }
 
 /// Refuses what a peer sends whose objects have become this engine's own.

@@ -78,19 +78,15 @@ impl Answering<'_> {
         }
         peers::seen(self.parts, peer.id)?;
         self.welcome(&peer)?;
+        // It may have been removed or taken over meanwhile.
+        let still = || {
+            let peer = sender(self.parts, &hello, fingerprint)?;
+            peers::check_not_taken_over(&peer).map(|()| peer)
+        };
         loop {
             match self.hear() {
-                // It may have been removed meanwhile.
-                Ok(Message::Offer(offer)) => {
-                    let peer = sender(self.parts, &hello, fingerprint)?;
-                    peers::check_not_taken_over(&peer)?;
-                    self.take(&hello, &peer, &offer)?;
-                }
-                Ok(Message::HandOver) => {
-                    let peer = sender(self.parts, &hello, fingerprint)?;
-                    peers::check_not_taken_over(&peer)?;
-                    return self.take_over(&peer);
-                }
+                Ok(Message::Offer(offer)) => self.take(&hello, &still()?, &offer)?,
+                Ok(Message::HandOver) => return self.take_over(&still()?),
                 Ok(other) => return Err(confused(&other)),
                 Err(Error::HungUp | Error::Cancelled) => return Ok(()),
                 Err(error) => return Err(error.failure()),

@@ -6,7 +6,7 @@ use crate::jobs::replica::pull;
 use crate::parts::Parts;
 use jiff::Timestamp;
 use offshoot_catalog::Error;
-use offshoot_domain::{Incoming, Invitation, ObjectName, Peer, Profile};
+use offshoot_domain::{Incoming, Invitation, ObjectName, Peer};
 use offshoot_os::random_bytes;
 use offshoot_replication::code::{self, Code};
 use offshoot_replication::talk::{Hello, Message, Talk, VERSION, Welcome};
@@ -212,9 +212,8 @@ impl Peers<'_> {
     }
 
     fn view(&self, peer: Peer) -> Result<PeerView, Failure> {
-        let all = self.parts.catalog.all::<Profile>()?;
-        let to_it = all.iter().filter(|profile| profile.peer == peer.id);
-        let profiles = to_it.map(|profile| profile.name.to_string()).collect();
+        let to_it = peers::profiles_to(self.parts, peer.id)?;
+        let profiles = to_it.iter().map(|profile| profile.name.to_string()).collect();
         Ok(PeerView { peer, profiles })
     }
 }

@@ -233,24 +233,26 @@ fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     context.have_alone(input.dsource, OTHERS_BEGIN)?;
     let became = context.need(BECAME)?;
+    let mut superseded = Vec::new();
     if !is_here(parts, &input)? {
         close_logs(parts, input.dsource)?;
         let before = kept(parts, input.dsource)?;
         let now = parts.now();
         let show = |tx: &Transaction<'_>| Showing { tx, input: &input, became: &became }.show(now);
         parts.catalog.transaction(show)?;
-        open_log(parts, input.dsource)?;
         let after = kept(parts, input.dsource)?;
         // What was renewed, and what came twice. A crash here leaves it to the next start.
-        let superseded = before.into_iter().chain(became);
-        for one in superseded.filter(|one| !after.iter().any(|kept| kept.is(one))) {
-            match one {
-                Became::Snapshot(id) => parts.delete_image(id)?,
-                Became::Dataset(id) => parts.delete_dataset(id)?,
-            }
+        superseded.extend(before.into_iter().chain(became));
+        superseded.retain(|one| !after.iter().any(|kept| kept.is(one)));
+    }
+    // Users wait for it.
+    open_log(parts, input.dsource)?;
+    for one in superseded {
+        match one {
+            Became::Snapshot(id) => parts.delete_image(id)?,
+            Became::Dataset(id) => parts.delete_dataset(id)?,
         }
     }
-    open_log(parts, input.dsource)?;
     let snapshots: Vec<Snapshot> = parts.catalog.list_of(input.dsource)?;
     match snapshots.iter().max_by_key(|one| (one.taken_at, one.id)) {
         Some(newest) => context.set(SNAPSHOT, &newest.id),

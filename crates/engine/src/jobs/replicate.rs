@@ -98,11 +98,8 @@ fn send(context: &Context) -> Result<(), Failure> {
     let mut sending = Sending { resumed, ..Sending::default() };
     loop {
         let (started_at, since) = (parts.now(), context.clock().elapsed());
-        let (mut done, over) = match send_round(&mut course, &profile, &mut sending) {
-            Ok(over) => (Ok(()), over),
-            Err(failure) => (Err(failure), false),
-        };
-        if done.is_ok() && profile.continuous && !over {
+        let mut done = send_round(&mut course, &profile, &mut sending);
+        if done.is_ok() && profile.continuous {
             record(context, &profile, sending, started_at, &Round::GoesOn)?;
             sending = Sending::default();
             match await_more(context, profile.id, since) {
@@ -130,22 +127,25 @@ fn is_end_of_engine(context: &Context, failure: &Failure) -> Result<bool, Failur
     Ok(failure.code == ErrorKind::Cancelled && !job.cancel_requested)
 }
 
-/// Sends all of it, and hands over if the peer asks for that; whether the peer has taken over.
+/// Sends all of it, and hands over if the peer asks for that; the profile is paused where the peer has taken over.
 fn send_round(
     course: &mut Course<'_>,
     profile: &Profile,
     sending: &mut Sending,
-) -> Result<bool, Failure> {
+) -> Result<(), Failure> {
     let peer: Peer = course.context().app().catalog.get(course.peer().id)?;
     if peer.handed_over.is_some() && handover::go_on(course, sending)? {
-        return Ok(true);
+        return Ok(());
     }
     let sent = send_all(course, profile, sending);
     if course.is_taken_over() {
         handover::taken_over(course.context(), peer.id)?;
     }
     sent?;
-    Ok(course.is_asked_to_hand_over() && handover::hand_over(course, sending)?)
+    if course.is_asked_to_hand_over() {
+        handover::hand_over(course, sending)?;
+    }
+    Ok(())
 }
 
 /// How a round has ended.

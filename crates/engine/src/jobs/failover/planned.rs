@@ -53,8 +53,7 @@ fn heard(context: &Context, id: PeerId) -> Result<(), Failure> {
         if peer.awaited.is_some_and(|awaited| awaited.ready) {
             return Ok(());
         }
-        let sends = !intakes(parts, id)?.is_empty();
-        if sends {
+        if !intakes(parts, id)?.is_empty() {
             since = clock.elapsed();
         }
         if clock.elapsed().saturating_sub(since) > SILENT {

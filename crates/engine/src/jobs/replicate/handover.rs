@@ -8,6 +8,7 @@
 
 use super::course::{Course, Sending};
 use super::{included, is_end_of_engine, send_all};
+use crate::core::peers;
 use crate::jobs::snapshot::{self, catch_up_with};
 use crate::jobs::{dsource, vdb};
 use crate::parts::{Context, Parts};
@@ -92,16 +93,10 @@ fn note(context: &Context, peer: PeerId, what: impl Fn(&mut HandedOver)) -> Resu
     Ok(())
 }
 
-fn profiles(parts: &Parts, peer: PeerId) -> Result<Vec<Profile>, Failure> {
-    let mut all = parts.catalog.list::<Profile>()?;
-    all.retain(|profile| profile.peer == peer);
-    Ok(all)
-}
-
 fn stop_and_send(course: &mut Course<'_>, sending: &mut Sending) -> Result<(), Failure> {
     let (context, peer) = (course.context(), course.peer());
     let parts = context.app();
-    let profiles = profiles(parts, peer.id)?;
+    let profiles = peers::profiles_to(parts, peer.id)?;
     let mut owners = BTreeSet::new();
     for profile in &profiles {
         owners.extend(included(parts, profile)?);
@@ -265,7 +260,7 @@ pub fn taken_over(context: &Context, id: PeerId) -> Result<(), Failure> {
     if peer.relieved_at.is_some() {
         return Ok(());
     }
-    let profiles = profiles(parts, id)?;
+    let profiles = peers::profiles_to(parts, id)?;
     let owners: BTreeSet<Owner> = match &peer.handed_over {
         Some(handed_over) => handed_over.stopped.iter().copied().collect(),
         None => profiles.iter().flat_map(|profile| profile.sent.keys().copied()).collect(),
