@@ -24,7 +24,7 @@ pub use clock::{Clock, SystemClock};
 pub use exec::replace_process;
 pub use kernel::kernel_version;
 pub use port::unused_port;
-pub use priority::{Hurry, hurry, lower_thread_priority};
+pub use priority::{Hurry, hurry, lower_thread_priority, processor_wait};
 pub use random::random_bytes;
 pub use scoped::spawn_or_run;
 pub use shared_memory::{SharedMemory, redirect};

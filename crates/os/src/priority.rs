@@ -1,6 +1,7 @@
 //! How urgent a thread is to the system.
 
 use parking_lot::Mutex;
+use std::time::Duration;
 
 /// How far back in line, of 19.
 const NICE: i32 = 10;
@@ -80,6 +81,15 @@ pub fn lower_thread_priority() {
         libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
         libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IO_PRIORITY);
     }
+}
+
+/// How long the calling thread has waited for a processor since it began: what it took without that is what its work
+/// costs. Nothing where the system does not tell.
+pub fn processor_wait() -> Duration {
+    // Time on a processor, time in line for one, and turns; the first two in nanoseconds.
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let waited = told.split_ascii_whitespace().nth(1).and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(waited.unwrap_or_default())
 }
 
 #[cfg(test)]

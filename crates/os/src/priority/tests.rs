@@ -48,3 +48,26 @@ fn all_threads_go_ahead_while_one_hurries() {
     drop(ask);
     other.join().unwrap();
 }
+
+#[test]
+fn time_in_line_for_a_processor_is_told() {
+    let both_on_one = || {
+        // SAFETY: plain system calls about the calling thread; the set is a plain value.
+        unsafe {
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(libc::sched_getcpu().unsigned_abs() as usize, &mut one);
+            libc::sched_setaffinity(0, size_of_val(&one), &one);
+        }
+    };
+    std::thread::spawn(move || {
+        both_on_one();
+        // A thread inherits where it may run.
+        let other = std::thread::spawn(|| while processor_wait() < Duration::from_millis(20) {});
+        let before = processor_wait();
+        while !other.is_finished() {}
+        let waited = processor_wait() - before;
+        assert!(waited >= Duration::from_millis(5), "{waited:?} beside one that works");
+    })
+    .join()
+    .unwrap();
+}

@@ -78,11 +78,10 @@ impl Worker<'_> {
         let mut stored = self.space.store.stored_bytes();
         for (as_of, index) in due.into_iter().take(BATCH) {
             let object = &objects[index];
-            let begun = self.space.clock.elapsed();
-            self.space.ledger.work_out(self.space, object, &mut stored)?;
+            let took = self.space.ledger.work_out(self.space, object, &mut stored)?;
             self.suspect.remove(&object.key);
             let pauses = if as_of.is_none() { PAUSES_MISSING } else { PAUSES_STALE };
-            let pause = (self.space.clock.elapsed() - begun) * pauses;
+            let pause = took * pauses;
             if self.lets_go(object.key, pause) {
                 stored = self.space.store.stored_bytes();
             }
