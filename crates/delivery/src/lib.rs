@@ -141,6 +141,14 @@ pub trait Delivery: Debug + Send + Sync {
     /// # Errors
     /// What could not be removed; a missing directory is no error.
     fn clean_stale(&self, dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, Failure>;
+
+    /// Lets every request fail that waits at deliveries under a directory, and every later one, except the paths in `kept`.
+    /// Returns the paths. An engine that was killed ends only then, if one of its threads waits for an answer that it would
+    /// have given itself.
+    ///
+    /// # Errors
+    /// When the deliveries cannot be listed.
+    fn fail_waiting(&self, dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, Failure>;
 }
 
 /// Puts what clients have written into the dataset. They MUST have closed what they wrote: it waits for that a while, and

@@ -1,7 +1,7 @@
 //! FUSE as a way to deliver datasets.
 
 use crate::mount::{Mount, check_host};
-use crate::mount_table::clean_stale_mounts;
+use crate::mount_table::{abort_mounts, clean_stale_mounts};
 use crate::options::{FuseOptions, MountOptions};
 use offshoot_delivery::{Delivered, Delivery, Ended, Flusher, Location, Spec};
 use offshoot_fs::{FileSystem, VolatileLog};
@@ -61,6 +61,10 @@ impl Delivery for Fuse {
 
     fn clean_stale(&self, dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         Ok(clean_stale_mounts(dir, kept)?)
+    }
+
+    fn fail_waiting(&self, dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+        Ok(abort_mounts(dir, kept)?)
     }
 }
 

@@ -115,16 +115,29 @@ pub(crate) fn clean_stale_mounts(
     kept: &[PathBuf],
 ) -> Result<Vec<PathBuf>, MountError> {
     // Only the parent is resolved by the file system: `dir` itself may be a dead mount.
-    let dir = canonical(dir.as_ref());
+    let stale = ours_under(&canonical(dir.as_ref()), kept)?;
+    stale.iter().try_for_each(|entry| detach(&entry.path))?;
+    Ok(stale.into_iter().map(|entry| entry.path).collect())
+}
+
+/// Aborts the dataset mounts under `dir` except those in `kept`; they stay in the table. Returns the mount points of those
+/// whose connection the kernel has ended. Nothing that is mounted is touched: it may answer nobody.
+///
+/// # Errors
+/// [`MountError::MountTable`].
+pub(crate) fn abort_mounts(dir: &Path, kept: &[PathBuf]) -> Result<Vec<PathBuf>, MountError> {
+    let mut found = ours_under(&canonical_beside(dir), kept)?;
+    found.retain(|entry| Connection::of(entry.minor).is_some_and(Connection::abort));
+    Ok(found.into_iter().map(|entry| entry.path).collect())
+}
+
+/// Dataset mounts under a directory that is absolute and without symbolic links, the newest first.
+fn ours_under(dir: &Path, kept: &[PathBuf]) -> Result<Vec<Entry>, MountError> {
     let kept: Vec<PathBuf> = kept.iter().map(|path| canonical_beside(path)).collect();
-    let mut cleaned = Vec::new();
-    for entry in read()?.into_iter().rev() {
-        if entry.is_ours() && entry.path.starts_with(&dir) && !kept.contains(&entry.path) {
-            detach(&entry.path)?;
-            cleaned.push(entry.path);
-        }
-    }
-    Ok(cleaned)
+    let mut found = read()?;
+    found.reverse();
+    found.retain(|one| one.is_ours() && one.path.starts_with(dir) && !kept.contains(&one.path));
+    Ok(found)
 }
 
 /// The absolute path without symbolic links, even if the last component is a dead mount.

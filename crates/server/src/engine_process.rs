@@ -38,7 +38,8 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     if options.takeover {
         offshoot_engine::displace(&options.pool)?;
     }
-    offshoot_engine::outlast_killed(&options.pool);
+    let delivery = Arc::new(Fuse::default());
+    offshoot_engine::outlast_killed(&options.pool, &*delivery);
     // A taken port is reported before anything is started.
     let by_tls = options.tls_files.is_some() || !options.listen.ip().is_loopback();
     drop(crate::listen::bind_tcp(options.listen, by_tls)?);
@@ -62,7 +63,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         forget_secrets: options.forget_secrets,
         encrypt: options.encrypt,
         connectors: Registry::new(vec![Arc::new(postgres)]),
-        delivery: Arc::new(Fuse::default()),
+        delivery,
         network: Arc::new(PeerNetwork),
         keeper: std::env::current_exe().ok(),
     })?;

@@ -1,4 +1,8 @@
 use super::*;
+use offshoot_os::process::{Child, ProcessId, Spec};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 
 #[test]
 fn reads_a_line_with_escapes_and_optional_fields() {
@@ -39,4 +43,83 @@ fn reads_the_table_of_this_host() {
 fn a_missing_directory_has_nothing_to_clean() {
     let dir = tempfile::tempdir().unwrap();
     assert!(clean_stale_mounts(dir.path().join("missing/deeper"), &[]).unwrap().is_empty());
+}
+
+/// Set for a process that mounts there, and waits for itself.
+const WAITS_AT: &str = "OFFSHOOT_TEST_WAITS_AT";
+
+/// Says that it waits.
+fn mark(mountpoint: &Path) -> PathBuf {
+    mountpoint.with_extension("waits")
+}
+
+#[test]
+fn who_was_killed_while_it_waited_for_itself_ends_once_its_mount_fails() {
+    if let Some(mountpoint) = std::env::var_os(WAITS_AT) {
+        wait_for_oneself(Path::new(&mountpoint));
+    }
+    // SAFETY: a plain system call.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mountpoint = dir.path().join("m");
+    std::fs::create_dir(&mountpoint).unwrap();
+    let name =
+        "mount_table::tests::who_was_killed_while_it_waited_for_itself_ends_once_its_mount_fails";
+    let spec = Spec::new(std::env::current_exe().unwrap()).args(["--exact", name]);
+    let mut child: Child = spec.env(WAITS_AT, &mountpoint).spawn().unwrap();
+    let within = |what: &str, holds: &mut dyn FnMut() -> bool| {
+        let deadline = std::iter::repeat_n(Duration::from_millis(20), 1500);
+        assert!(
+            deadline.into_iter().any(|pause| holds() || {
+                std::thread::sleep(pause);
+                false
+            }),
+            "{what}"
+        );
+    };
+    within("it waits", &mut || mark(&mountpoint).exists());
+    let id = ProcessId::of(child.pid()).unwrap();
+    id.kill_group().unwrap();
+    assert!(!id.wait_end(Duration::from_millis(500)), "it waits for an answer that nobody gives");
+    assert!(id.is_dying());
+    assert_eq!(abort_mounts(dir.path(), &[mountpoint.clone()]).unwrap(), Vec::<PathBuf>::new());
+    assert!(!id.wait_end(Duration::from_millis(200)), "its mount was to be kept");
+    let canonical = dir.path().canonicalize().unwrap();
+    assert_eq!(abort_mounts(dir.path(), &[]).unwrap(), [canonical.join("m")]);
+    assert!(id.wait_end(Duration::from_secs(30)), "it got an error, and could end");
+    detach(&mountpoint).unwrap();
+    child.kill_group();
+}
+
+/// Mounts, and answers nothing but the greeting; another thread asks it something.
+fn wait_for_oneself(mountpoint: &Path) -> ! {
+    let mut device = File::options().read(true).write(true).open("/dev/fuse").unwrap();
+    let data = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
+    let text = |text: &[u8]| CString::new(text).unwrap();
+    let (source, target) = (text(SOURCE.as_bytes()), text(mountpoint.as_os_str().as_bytes()));
+    let (kind, data) = (text(b"fuse"), text(data.as_bytes()));
+    // SAFETY: valid C strings for the whole call.
+    let mounted = unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, data.as_ptr().cast())
+    };
+    assert_eq!(mounted, 0, "{}", io::Error::last_os_error());
+    let asked = mountpoint.to_owned();
+    std::thread::spawn(move || std::fs::metadata(asked));
+    let mut request = vec![0; 1 << 20];
+    device.read(&mut request).unwrap();
+    // fuse_out_header with the request's number, then fuse_init_out of version 7.31.
+    let mut answer = [0u8; 80];
+    answer[..4].copy_from_slice(&80u32.to_le_bytes());
+    answer[8..16].copy_from_slice(&request[8..16]);
+    answer[16..20].copy_from_slice(&7u32.to_le_bytes());
+    answer[20..24].copy_from_slice(&31u32.to_le_bytes());
+    answer[36..40].copy_from_slice(&4096u32.to_le_bytes());
+    device.write_all(&answer).unwrap();
+    device.read(&mut request).unwrap();
+    File::create(mark(mountpoint)).unwrap();
+    loop {
+        std::thread::park();
+    }
 }
