@@ -31,9 +31,11 @@ pub struct Replication {
     pub name: String,
     /// The peer that it sends to.
     pub peer: String,
-    /// The dSources and VDBs that are sent; null: all.
+    /// The dSources and VDBs that are sent; null: all of this engine's own.
     #[schema(required)]
     pub include: Option<Vec<String>>,
+    /// Whether copies of other engines' are sent on besides, but to none that they have passed.
+    pub replicas: bool,
     /// Whether only what is masked may be sent.
     pub masked_only: bool,
     /// How often it runs by itself; null: it does not.
@@ -96,9 +98,12 @@ pub struct CreateReplication {
     pub name: String,
     /// The name of the peer.
     pub to: String,
-    /// The dSources and VDBs that are sent: `NAME`, `dsource:NAME`, `vdb:NAME`; all where absent.
+    /// The dSources and VDBs that are sent: `NAME`, `dsource:NAME`, `vdb:NAME`; all of this engine's own where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<String>>,
+    /// Whether copies of other engines' are sent on besides, but to none that they have passed.
+    #[serde(default)]
+    pub replicas: bool,
     /// Whether only what is masked may be sent.
     #[serde(default)]
     pub masked_only: bool,

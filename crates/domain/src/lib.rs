@@ -59,7 +59,7 @@ pub use planner::{
 };
 pub use policy::{KeptLog, Policy, PolicyChange, Retention, SnapshotPolicy};
 pub use profile::{Included, Profile, ProfileRun, SentMark};
-pub use replica::{Manifest, Replica, SentBookmark, SentDsource, SentSnapshot, SentTimeflow};
+pub use replica::{Hop, Manifest, Replica, SentBookmark, SentDsource, SentSnapshot, SentTimeflow};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};

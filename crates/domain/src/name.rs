@@ -9,8 +9,9 @@ use std::{fmt, ops::Deref, str::FromStr};
 /// It is safe in paths, URLs and shell words as it is. Ids (`vdb-3`) are refused as names, so that
 /// one argument can take either.
 ///
-/// A copy of another engine's object has two of them, `west/shop`: its namespace and its name there. No user can give
-/// such a name ([`FromStr`] refuses it), so nothing else is ever in a namespace.
+/// A copy of another engine's object has more of them, `west/shop`: its namespace and its name there, which is of the same
+/// form where that is a copy too, `south/west/shop`. No user can give such a name ([`FromStr`] refuses it), so nothing else
+/// is ever in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ObjectName(String);
@@ -19,17 +20,30 @@ impl ObjectName {
     /// The longest name, in bytes.
     pub const LENGTH_MAX: usize = 63;
 
+    /// The most names that one consists of.
+    const PARTS_MAX: usize = 8;
+
     /// A name in a namespace.
     ///
     /// # Errors
-    /// `InvalidInput` when it is in one already.
+    /// `InvalidInput` when it is in too many already.
     pub fn within(namespace: &ObjectName, name: &ObjectName) -> Result<ObjectName, Failure> {
         format!("{namespace}/{name}").try_into()
     }
 
     /// The namespace it is in.
-    pub fn namespace(&self) -> Option<&str> {
-        self.0.split_once('/').map(|(namespace, _)| namespace)
+    pub fn namespace(&self) -> Option<ObjectName> {
+        self.0.rsplit_once('/').map(|(namespace, _)| ObjectName(namespace.to_owned()))
+    }
+
+    /// The name without its namespace.
+    pub fn base(&self) -> ObjectName {
+        ObjectName(self.0.rsplit_once('/').map_or(&self.0[..], |(_, base)| base).to_owned())
+    }
+
+    /// Of a name in namespaces the first one: that of the engine that has sent it here.
+    pub fn outermost(&self) -> ObjectName {
+        ObjectName(self.0.split_once('/').map_or(&self.0[..], |(first, _)| first).to_owned())
     }
 
     /// The name as text.
@@ -79,13 +93,20 @@ fn looks_like_id(text: &str) -> bool {
     })
 }
 
-/// As it is stored: with or without a namespace.
+/// As it is stored: with or without namespaces.
 impl TryFrom<String> for ObjectName {
     type Error = Failure;
     fn try_from(text: String) -> Result<Self, Failure> {
-        let Some((namespace, name)) = text.split_once('/') else { return text.parse() };
-        ObjectName::from_str(namespace)?;
-        ObjectName::from_str(name)?;
+        for (at, part) in text.split('/').enumerate() {
+            ObjectName::from_str(part)?;
+            if at == ObjectName::PARTS_MAX {
+                return Err(Failure::new(
+                    ErrorKind::InvalidInput,
+                    format!("'{part}' would be in more than {at} namespaces"),
+                    "replicate it from an engine that is nearer to where it comes from",
+                ));
+            }
+        }
         Ok(ObjectName(text))
     }
 }

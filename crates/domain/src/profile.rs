@@ -23,6 +23,9 @@ pub struct Profile {
     pub peer: PeerId,
     /// What is sent.
     pub include: Included,
+    /// Whether copies of others' are sent on besides, also those that come later, but not to where they have been.
+    #[serde(default)]
+    pub replicas: bool,
     /// Whether only what is masked may be sent.
     pub masked_only: bool,
     /// How often it runs by itself, in milliseconds; none: when it is told to.

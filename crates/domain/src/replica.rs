@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of [`Manifest`].
 const VERSION: u32 = 1;
+/// The most engines that a copy has passed.
+const VIA_MAX: usize = 8;
 
 /// Where a replica comes from. Ids are those of the engine that it comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,9 +34,29 @@ pub struct Replica {
     /// Its policy there, which it gets here when it is taken over.
     #[serde(default)]
     pub policy: Option<Policy>,
+    /// The engines that it has passed on its way, from the one that it comes from to the one that has sent it here.
+    #[serde(default)]
+    pub via: Vec<Hop>,
 }
 
-/// What is told of an object that is sent. What is local to its engine, and every secret, stays there.
+/// An engine that a replica has passed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The engine, by the id of its pool.
+    pub engine: String,
+    /// What the next one calls it.
+    pub name: ObjectName,
+}
+
+impl Replica {
+    /// Whether it comes from an engine, or has passed it: sent there, it would go round.
+    pub fn has_passed(&self, engine: &str) -> bool {
+        self.engine == engine || self.via.iter().any(|hop| hop.engine == engine)
+    }
+}
+
+/// What is told of an object that is sent, in the words of the engine that it comes from, whoever sends it on: ids are
+/// those of that one. What is local to its engine, and every secret, stays there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of this record.
@@ -45,6 +67,12 @@ pub struct Manifest {
     pub as_of: Timestamp,
     /// The object.
     pub dsource: SentDsource,
+    /// Of a copy that is sent on, the engines that it had passed before it came to the one that sends it.
+    #[serde(default)]
+    pub via: Vec<Hop>,
+    /// Of a copy, who sends it on, by the id of its pool.
+    #[serde(default)]
+    pub sender: Option<String>,
 }
 
 /// A dSource that is sent; or a VDB, of which what is ready is sent, as a dSource without log.
@@ -126,7 +154,25 @@ pub struct SentSnapshot {
 impl Manifest {
     /// What is told of a dSource.
     pub fn new(engine: String, as_of: Timestamp, dsource: SentDsource) -> Manifest {
-        Manifest { version: VERSION, engine, as_of, dsource }
+        Manifest { version: VERSION, engine, as_of, dsource, via: Vec::new(), sender: None }
+    }
+
+    /// What is told of a copy by an engine that sends it on.
+    pub fn of_copy(sender: String, replica: &Replica, dsource: SentDsource) -> Manifest {
+        let Replica { engine, as_of, via, .. } = replica;
+        let told = Manifest::new(engine.clone(), *as_of, dsource);
+        Manifest { via: via.clone(), sender: Some(sender), ..told }
+    }
+
+    /// Who sends it.
+    pub fn sender(&self) -> &str {
+        self.sender.as_ref().unwrap_or(&self.engine)
+    }
+
+    /// The way that it has taken when it has come from its sender, which is called that here.
+    pub fn way(&self, sender: &ObjectName) -> Vec<Hop> {
+        let last = Hop { engine: self.sender().to_owned(), name: sender.clone() };
+        self.via.iter().cloned().chain([last]).collect()
     }
 
     /// Reads what another engine has told, and believes nothing of it: each of `states` is claimed once, and nothing refers
@@ -140,8 +186,19 @@ impl Manifest {
         if manifest.version != VERSION {
             return Err(wrong(format!("it has version {}", manifest.version)));
         }
-        if manifest.engine.len() != 32 || !manifest.engine.bytes().all(|b| b.is_ascii_hexdigit()) {
+        let is_engine = |id: &str| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+        let passed = manifest.via.iter().map(|hop| &hop.engine).chain(&manifest.sender);
+        if !passed.chain([&manifest.engine]).all(|id| is_engine(id)) {
             return Err(wrong("it names no engine"));
+        }
+        let is_copy = manifest.sender.is_some();
+        if manifest.dsource.name.namespace().is_some() != is_copy
+            || manifest.via.is_empty() == is_copy
+        {
+            return Err(wrong("it is a copy that does not say where it has been, or the opposite"));
+        }
+        if manifest.via.len() > VIA_MAX {
+            return Err(wrong("it has passed too many engines"));
         }
         manifest.dsource.check(states)?;
         Ok(manifest)
@@ -150,9 +207,6 @@ impl Manifest {
 
 impl SentDsource {
     fn check(&self, states: usize) -> Result<(), Failure> {
-        if self.name.namespace().is_some() {
-            return Err(wrong("it is a copy of another engine's: export it there"));
-        }
         let logs = self.timeflows.iter().filter_map(|one| one.state);
         let images = self.snapshots.iter().flat_map(|one| [Some(one.taken), one.ready]);
         let claimed: Vec<usize> = logs.chain(images.flatten()).collect();

@@ -128,6 +128,9 @@ pub struct Offer {
     pub name: String,
     /// Its id there.
     pub origin: String,
+    /// Of a copy that is sent on, the engine that it comes from; "there" is that one then, but for the name.
+    #[serde(default)]
+    pub engine: Option<String>,
     /// Of all that it is.
     pub digest: String,
     /// As of when.

@@ -23,6 +23,25 @@ fn options(listen: &str) -> EngineOptions {
     options
 }
 
+/// An engine beside a testbed's, that others can send to.
+fn other(bed: &Testbed, name: &str) -> Result<Engine> {
+    let mut engine = Engine::prepare(bed.scratch.path().join(name), options("0.0.0.0:0"));
+    engine.restart()?;
+    let status: Status = engine.ask(["status"])?;
+    let port = status.listen.rsplit_once(':').context("a port")?.1;
+    // It is found again after it was killed.
+    engine.options.listen = format!("0.0.0.0:{port}");
+    Ok(engine)
+}
+
+/// One more engine that others can send to.
+///
+/// # Errors
+/// When it does not start.
+pub fn third(bed: &Testbed) -> Result<Engine> {
+    other(bed, "third")
+}
+
 impl Two {
     /// Both run; they do not know each other.
     ///
@@ -41,13 +60,9 @@ impl Two {
         let settings = settings.collect();
         let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings };
         let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
-        let mut there = Engine::prepare(here.scratch.path().join("there"), options("0.0.0.0:0"));
-        there.restart()?;
-        let status: Status = there.ask(["status"])?;
-        let port = status.listen.rsplit_once(':').context("a port")?.1.to_owned();
-        // It is found again after it was killed.
-        there.options.listen = format!("0.0.0.0:{port}");
-        Ok(Two { here, there, address: format!("127.0.0.1:{port}") })
+        let there = other(&here, "there")?;
+        let address = there.options.listen.replace("0.0.0.0", "127.0.0.1");
+        Ok(Two { here, there, address })
     }
 
     /// A code of the one that is sent to.

@@ -11,6 +11,7 @@ fn profile() -> Profile {
         name: "nightly".parse().unwrap(),
         peer: PeerId(1),
         include: Included::All,
+        replicas: false,
         masked_only: false,
         every_ms: None,
         continuous: false,

@@ -58,7 +58,7 @@ fn what_is_told_is_understood() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let changes: [fn(&mut Manifest); 9] = [
+    let changes: [fn(&mut Manifest); 11] = [
         |one| one.version = 2,
         |one| one.engine = "../../etc".to_owned(),
         |one| one.dsource.snapshots[0].taken = 0,
@@ -68,6 +68,8 @@ fn what_does_not_fit_is_refused() {
         |one| one.dsource.snapshots[0].snapshot.timeflow = TimeflowId(2),
         |one| one.dsource.timeflows.clear(),
         |one| one.dsource.name = "west/shop".to_owned().try_into().unwrap(),
+        |one| one.sender = Some("f".repeat(32)),
+        |one| one.via = vec![Hop { engine: "f".repeat(32), name: "west".parse().unwrap() }],
     ];
     for (index, change) in changes.into_iter().enumerate() {
         let mut wrong = manifest();
@@ -76,4 +78,36 @@ fn what_does_not_fit_is_refused() {
     }
     assert!(read(&manifest(), 4).is_err(), "a state that nothing claims");
     assert!(Manifest::read(b"{\"version\":1}", 0).is_err());
+}
+
+#[test]
+fn a_copy_says_which_engines_it_has_passed() {
+    let direct = manifest();
+    let replica = Replica {
+        id: DsourceId(9),
+        engine: direct.engine.clone(),
+        origin: direct.dsource.id,
+        as_of: Timestamp::UNIX_EPOCH,
+        masked: false,
+        digest: None,
+        snapshots: BTreeMap::new(),
+        timeflows: BTreeMap::new(),
+        policy: None,
+        via: direct.way(&"west".parse().unwrap()),
+    };
+    let mut sent = direct.dsource.clone();
+    sent.name = "west/shop".to_owned().try_into().unwrap();
+    let middle = "a".repeat(32);
+    let copy = Manifest::of_copy(middle.clone(), &replica, sent);
+    assert_eq!(read(&copy, 3).unwrap(), copy);
+    assert_eq!((copy.engine.as_str(), copy.sender()), (direct.engine.as_str(), middle.as_str()));
+    let way = copy.way(&"south".parse().unwrap());
+    let names: Vec<&str> = way.iter().map(|hop| hop.name.as_str()).collect();
+    assert_eq!(names, ["west", "south"]);
+    let far = Replica { via: way, ..replica };
+    assert!(
+        far.has_passed(&middle)
+            && far.has_passed(&direct.engine)
+            && !far.has_passed(&"b".repeat(32))
+    );
 }

@@ -126,10 +126,12 @@ impl Answering<'_> {
 
     /// Takes an object in, unless it is here as it is offered.
     fn take(&self, hello: &Hello, peer: &Peer, offer: &Offer) -> Result<(), Failure> {
-        let name: ObjectName = offer.name.parse()?;
+        // A copy that is sent on has a namespace there.
+        let name: ObjectName = offer.name.clone().try_into()?;
         let name = ObjectName::within(&peer.name, &name)?;
         let (origin, as_of) = understood(offer)?;
-        if let Some(same) = self.same(&name, hello, origin, &offer.digest)? {
+        let engine = offer.engine.as_ref().unwrap_or(&hello.engine);
+        if let Some(same) = self.same(&name, engine, origin, &offer.digest)? {
             self.parts.catalog.update(same, |replica: &mut Replica| {
                 replica.as_of = replica.as_of.max(as_of);
             })?;
@@ -141,7 +143,8 @@ impl Answering<'_> {
         let (manifest, states) = offered.map_err(|error| error.failure())?;
         let manifest = Manifest::read(&manifest, states.len())?;
         let sent = &manifest.dsource;
-        if manifest.engine != hello.engine || sent.id != origin || *sent.name != *offer.name {
+        let offered = (engine, &hello.engine[..], origin, &offer.name[..]);
+        if (&manifest.engine, manifest.sender(), sent.id, sent.name.as_str()) != offered {
             let message = "what is sent is not what was offered";
             let hint = "upgrade the older one of the two engines";
             return Err(Failure::new(ErrorKind::Forbidden, message, hint));
@@ -155,14 +158,14 @@ impl Answering<'_> {
     fn same(
         &self,
         name: &ObjectName,
-        hello: &Hello,
+        engine: &str,
         origin: Owner,
         digest: &str,
     ) -> Result<Option<DsourceId>, Failure> {
         let catalog = &self.parts.catalog;
         let Some(dsource) = catalog.find_named::<Dsource>(name)? else { return Ok(None) };
         let replica = catalog.find::<Replica>(dsource.id)?.filter(|replica| {
-            replica.engine == hello.engine
+            replica.engine == engine
                 && replica.origin == origin
                 && replica.digest.as_deref() == Some(digest)
         });

@@ -2,7 +2,7 @@
 
 use crate::core::peers;
 use crate::face::replication::Replication;
-use crate::jobs::failover::{self, Copies, Input, base};
+use crate::jobs::failover::{self, Copies, Input};
 use offshoot_domain::{ObjectName, Peer, format_duration};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const RECENT: Duration = Duration::from_secs(5 * 60);
 /// What to take over.
 #[derive(Debug, Clone, Default)]
 pub struct FailoverRequest {
-    /// The namespace: the peer's name.
+    /// The namespace: the peer's name; or `PEER/NAME`, of what a peer sends on.
     pub namespace: String,
     /// Whether the other engine is to stop first, and to send the last of what it has.
     pub planned: bool,
@@ -31,7 +31,7 @@ impl Replication<'_> {
     /// `NotFound` where there is none; `WrongState` if it was done before, or the other engine seems to live; `AlreadyExists`
     /// for a name; `Busy`.
     pub fn fail_over(&self, request: &FailoverRequest) -> Result<JobId, Failure> {
-        let namespace: ObjectName = request.namespace.parse()?;
+        let namespace: ObjectName = request.namespace.clone().try_into()?;
         let peer = self.parts.catalog.find_named::<Peer>(&namespace)?;
         if let Some(at) = peer.as_ref().and_then(|peer| peer.taken_over_at) {
             return Err(Failure::new(
@@ -56,9 +56,15 @@ impl Replication<'_> {
                 "make VDBs of them: offshoot vdb provision NAME --from PEER/NAME",
             ));
         }
-        match (&peer, request.planned, request.force) {
-            (None, true, _) => return Err(no_peer(&namespace)),
-            (Some(peer), false, false) => self.check_gone(peer)?,
+        let sender = match &peer {
+            // It comes by another engine.
+            None => self.parts.catalog.find_named::<Peer>(&namespace.outermost())?,
+            peer => peer.clone(),
+        };
+        let sender = sender.filter(Peer::sends_here);
+        match (&peer, request.planned, sender, request.force) {
+            (None, true, ..) => return Err(no_peer(&namespace)),
+            (_, false, Some(sender), false) => self.check_gone(&sender)?,
             _ => {}
         }
         let (peer, planned) = (peer.map(|peer| peer.id), request.planned);
@@ -106,13 +112,15 @@ fn check_renamed(
     copies: &Copies,
     rename: &BTreeMap<String, String>,
 ) -> Result<(), Failure> {
-    let names: Vec<&str> = copies.all().map(|one| base(&one.from)).collect();
-    let Some(unknown) = rename.keys().find(|name| !names.contains(&name.as_str())) else {
-        return Ok(());
-    };
+    let names: Vec<ObjectName> = copies.all().map(|one| one.from.base()).collect();
+    let is_there = |renamed: &&String| names.iter().any(|name| name.as_str() == renamed.as_str());
+    let Some(unknown) = rename.keys().find(|renamed| !is_there(renamed)) else { return Ok(()) };
     Err(Failure::new(
         ErrorKind::NotFound,
         format!("there is no '{unknown}' in '{namespace}' to be given another name"),
-        format!("name one of these: {}", names.join(", ")),
+        format!(
+            "name one of these: {}",
+            names.iter().map(ObjectName::as_str).collect::<Vec<_>>().join(", ")
+        ),
     ))
 }

@@ -8,9 +8,9 @@ use crate::jobs::replicate;
 use crate::parts::Parts;
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, DsourceState, Included, ObjectName, Owner, Peer, Profile, ProfileRun, Vdb, is_masked,
+    Dsource, Included, ObjectName, Owner, Peer, Profile, ProfileRun, Replica, Vdb, is_masked,
 };
-use offshoot_types::{ErrorKind, Failure, JobId};
+use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct ProfileRequest {
     pub to: String,
     /// The names of dSources and VDBs; none: all.
     pub include: Option<Vec<String>>,
+    /// Whether copies of others' are sent on besides.
+    pub replicas: bool,
     /// Whether only what is masked may be sent.
     pub masked_only: bool,
     /// How often, in milliseconds.
@@ -86,7 +88,8 @@ impl Profiles<'_> {
     /// Makes a profile.
     ///
     /// # Errors
-    /// `NotFound` for the peer or an object; `WrongState` for a peer that nothing is sent to, or a replica; `Forbidden` for
+    /// `NotFound` for the peer or an object; `WrongState` for a peer that nothing is sent to, or a copy that has passed it;
+    /// `Forbidden` for
     /// what is not masked; `AlreadyExists`.
     pub fn create(&self, request: &ProfileRequest) -> Result<ProfileView, Failure> {
         let name: ObjectName = request.name.parse()?;
@@ -100,7 +103,7 @@ impl Profiles<'_> {
         }
         let include = match &request.include {
             None => Included::All,
-            Some(named) => Included::Objects(self.objects(named, request.masked_only)?),
+            Some(named) => Included::Objects(self.objects(named, &peer, request)?),
         };
         check(request)?;
         let catalog = &self.parts.catalog;
@@ -109,6 +112,7 @@ impl Profiles<'_> {
             name,
             peer: peer.id,
             include,
+            replicas: request.replicas,
             masked_only: request.masked_only,
             every_ms: request.every_ms,
             continuous: request.continuous,
@@ -129,25 +133,23 @@ impl Profiles<'_> {
         self.view(profile)
     }
 
-    fn objects(&self, named: &[String], masked_only: bool) -> Result<Vec<Owner>, Failure> {
+    fn objects(
+        &self,
+        named: &[String],
+        peer: &Peer,
+        request: &ProfileRequest,
+    ) -> Result<Vec<Owner>, Failure> {
         let mut owners = Vec::with_capacity(named.len());
         for name in named {
             let owner = self.object(name)?;
-            let (identity, replica) = match owner {
+            let identity = match owner {
                 Owner::Dsource(id) => {
-                    let dsource: Dsource = self.parts.catalog.get(id)?;
-                    (dsource.identity, dsource.state == DsourceState::Replica)
+                    self.check_way(id, name, peer)?;
+                    self.parts.catalog.get::<Dsource>(id)?.identity
                 }
-                Owner::Vdb(id) => (self.parts.catalog.get::<Vdb>(id)?.source_identity, false),
+                Owner::Vdb(id) => self.parts.catalog.get::<Vdb>(id)?.source_identity,
             };
-            if replica {
-                return Err(Failure::new(
-                    ErrorKind::WrongState,
-                    format!("'{name}' is another engine's"),
-                    "replicate it from the engine that it comes from",
-                ));
-            }
-            if masked_only && !is_masked(&identity) {
+            if request.masked_only && !is_masked(&identity) {
                 return Err(Failure::new(
                     ErrorKind::Forbidden,
                     format!("'{name}' is not masked, and only what is may be sent"),
@@ -158,11 +160,27 @@ impl Profiles<'_> {
                 owners.push(owner);
             }
         }
-        if owners.is_empty() {
+        if owners.is_empty() && !request.replicas {
             let hint = "name some: --include dsource:shop,vdb:dev, or all";
             return Err(Failure::new(ErrorKind::InvalidInput, "nothing is included", hint));
         }
         Ok(owners)
+    }
+
+    /// Refuses a copy that has passed the peer: it would go round for ever.
+    fn check_way(&self, id: DsourceId, name: &str, peer: &Peer) -> Result<(), Failure> {
+        let replica = self.parts.catalog.find::<Replica>(id)?;
+        let Some(replica) = replica.filter(|one| one.has_passed(&peer.engine)) else {
+            return Ok(());
+        };
+        let passed = replica.via.iter().map(|hop| hop.name.as_str());
+        let way: Vec<&str> = passed.chain(["this engine", &peer.name]).collect();
+        let way = way.join(" → ");
+        Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("'{name}' would go round: {way}"),
+            "make the profile without it",
+        ))
     }
 
     /// `dsource:NAME`, `vdb:NAME`, or `NAME`.

@@ -1,11 +1,10 @@
 //! What is passed between engines.
 
-use crate::core::peers;
 use crate::history::names;
 use crate::jobs::replica::{self, collected};
 use crate::parts::Parts;
 use offshoot_dataset::HeldState;
-use offshoot_domain::{Manifest, ObjectName};
+use offshoot_domain::ObjectName;
 use offshoot_replication::archive::{self, Archive, Tally};
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::io::{Read, Write};
@@ -45,8 +44,7 @@ impl Replication<'_> {
                 "export it with --plain, and keep the archive where only those can read it who may",
             ));
         }
-        let (sent, states) = collected::collect(self.parts, owner)?;
-        let manifest = Manifest::new(peers::own_engine(self.parts), self.parts.now(), sent);
+        let (manifest, states) = collected::collect(self.parts, owner)?;
         let manifest = serde_json::to_vec(&manifest)
             .map_err(|error| Failure::internal(format!("a manifest cannot be written: {error}")))?;
         Ok(Export { manifest, states })

@@ -158,18 +158,13 @@ fn check_names(parts: &Parts, copies: &Copies) -> Result<(), Failure> {
         checked.map_err(|why| {
             let hint = format!(
                 "remove what has the name, or give another one: --rename {}=NAME",
-                base(&one.from)
+                one.from.base()
             );
             let message = format!("'{}' cannot be taken over by that name: {why}", one.from);
             Failure::new(ErrorKind::AlreadyExists, message, hint)
         })?;
     }
     Ok(())
-}
-
-/// A name without its namespace.
-pub fn base(name: &ObjectName) -> &str {
-    name.split_once('/').map_or(name.as_str(), |(_, base)| base)
 }
 
 impl Copies {
@@ -183,8 +178,8 @@ impl Copies {
         rename: &BTreeMap<String, String>,
     ) -> Result<Copies, Failure> {
         let taken = |one: &Dsource| -> Result<Taken, Failure> {
-            let name = base(&one.name);
-            let to = rename.get(name).map_or(name, String::as_str).parse()?;
+            let name = one.name.base();
+            let to = rename.get(name.as_str()).map_or(Ok(name), |given| given.parse())?;
             Ok(Taken { id: one.id, from: one.name.clone(), to })
         };
         let mut copies = Copies { dsources: Vec::new(), vdbs: Vec::new() };
@@ -207,7 +202,7 @@ impl Copies {
 fn present(parts: &Parts, namespace: &ObjectName) -> Result<Vec<(Dsource, Replica)>, Failure> {
     let mut copies = Vec::new();
     for dsource in parts.catalog.list::<Dsource>()? {
-        let within = dsource.name.namespace() == Some(namespace.as_str());
+        let within = dsource.name.namespace().as_ref() == Some(namespace);
         if within && let Some(replica) = parts.catalog.find::<Replica>(dsource.id)? {
             copies.push((dsource, replica));
         }
@@ -265,10 +260,8 @@ fn take_over(
         }
         tx.put(&dsource)?;
         for mut bookmark in tx.list_of::<Bookmark>(one.id)? {
-            let own: Result<ObjectName, _> = base(&bookmark.name).parse();
-            if let Ok(own) = own
-                && tx.find_named::<Bookmark>(&own)?.is_none()
-            {
+            let own = bookmark.name.base();
+            if tx.find_named::<Bookmark>(&own)?.is_none() {
                 bookmark.name = own;
                 tx.put(&bookmark)?;
             }

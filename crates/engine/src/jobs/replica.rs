@@ -365,6 +365,7 @@ impl Showing<'_, '_> {
             snapshots,
             timeflows,
             policy: sent.policy,
+            via: self.input.manifest.way(&self.input.name.outermost()),
         })
     }
 
@@ -375,7 +376,7 @@ impl Showing<'_, '_> {
     ) -> Result<(), offshoot_catalog::Error> {
         let owner = Owner::Dsource(self.input.dsource);
         let namespace = self.input.name.namespace();
-        let within = |name: &ObjectName| ObjectName::within(&namespace?.parse().ok()?, name).ok();
+        let within = |name: &ObjectName| ObjectName::within(namespace.as_ref()?, name).ok();
         let mut shown = BTreeSet::new();
         for sent in &self.input.manifest.dsource.bookmarks {
             let (Some(name), Some(snapshot)) =

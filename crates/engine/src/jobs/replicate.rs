@@ -5,7 +5,6 @@ mod course;
 mod handover;
 
 use crate::core::job_kind::JobKind;
-use crate::core::peers;
 use crate::core::topic::Topic;
 use crate::history::names;
 use crate::jobs::replica::collected::collect;
@@ -14,7 +13,7 @@ use crate::parts::{Context, Parts};
 use course::{Course, Sending};
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, DsourceState, Included, Manifest, Owner, Peer, Profile, ProfileRun, SentMark, Vdb,
+    Dsource, DsourceState, Included, Owner, Peer, Profile, ProfileRun, Replica, SentMark, Vdb,
     is_masked,
 };
 use offshoot_replication::code;
@@ -60,7 +59,18 @@ pub fn submit(parts: &Arc<Parts>, profile: &Profile, of_engine: bool) -> Result<
 /// # Errors
 /// The catalog's.
 pub fn included(parts: &Parts, profile: &Profile) -> Result<Vec<Owner>, Failure> {
-    let Included::Objects(objects) = &profile.include else { return all(parts, profile) };
+    let mut all = match &profile.include {
+        Included::All => all(parts, profile)?,
+        Included::Objects(objects) => there(parts, objects)?,
+    };
+    if profile.replicas {
+        let more = replicas(parts, profile)?;
+        all.extend(more.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>());
+    }
+    Ok(all)
+}
+
+fn there(parts: &Parts, objects: &[Owner]) -> Result<Vec<Owner>, Failure> {
     let mut there = Vec::with_capacity(objects.len());
     for owner in objects {
         let found = match owner {
@@ -70,6 +80,15 @@ pub fn included(parts: &Parts, profile: &Profile) -> Result<Vec<Owner>, Failure>
         there.extend(found.then_some(*owner));
     }
     Ok(there)
+}
+
+/// The copies of others' that may be sent on: those that have not passed the peer.
+fn replicas(parts: &Parts, profile: &Profile) -> Result<Vec<Owner>, Failure> {
+    let Some(peer) = parts.catalog.find::<Peer>(profile.peer)? else { return Ok(Vec::new()) };
+    let replicas = parts.catalog.list::<Replica>()?.into_iter();
+    let sent = replicas
+        .filter(|one| !one.has_passed(&peer.engine) && (one.masked || !profile.masked_only));
+    Ok(sent.map(|one| one.id.into()).collect())
 }
 
 fn all(parts: &Parts, profile: &Profile) -> Result<Vec<Owner>, Failure> {
@@ -277,8 +296,7 @@ fn send_one(
 ) -> Result<(), Failure> {
     let context = course.context();
     let parts = context.app();
-    let as_of = parts.now();
-    let (sent, states) = match collect(parts, owner) {
+    let (manifest, states) = match collect(parts, owner) {
         Ok(collected) => collected,
         // Of everything what there is.
         Err(failure)
@@ -288,6 +306,7 @@ fn send_one(
         }
         Err(failure) => return Err(failure),
     };
+    let sent = &manifest.dsource;
     if profile.masked_only && !sent.masked {
         return Err(Failure::new(
             ErrorKind::Forbidden,
@@ -295,17 +314,15 @@ fn send_one(
             "make a profile without it, or without --masked-only",
         ));
     }
-    let mark = SentMark { synced_to: sent.synced_to, as_of };
+    let mark = SentMark { synced_to: sent.synced_to, as_of: manifest.as_of };
     let describe = |error: serde_json::Error| {
         Failure::internal(format!("a manifest cannot be written: {error}"))
     };
     let giver = Giver::new(states);
     let trees = giver.states();
-    let digest = code::digest(&serde_json::to_vec(&sent).map_err(describe)?, &trees);
-    let name = sent.name.to_string();
-    let manifest = Manifest::new(peers::own_engine(parts), as_of, sent);
-    let manifest = serde_json::to_vec(&manifest).map_err(describe)?;
-    let offer = course::Offered { name, owner, digest, as_of, manifest, giver };
+    let digest = code::digest(&serde_json::to_vec(sent).map_err(describe)?, &trees);
+    let told = serde_json::to_vec(&manifest).map_err(describe)?;
+    let offer = course::Offered { manifest, told, digest, giver };
     let passed = course.send(&offer, sending)?;
     let blocks = trees.iter().fold(0u64, |sum, tree| sum.saturating_add(tree.blocks));
     let whole = blocks.saturating_mul(offshoot_types::BLOCK_SIZE as u64);

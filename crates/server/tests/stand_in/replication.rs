@@ -49,6 +49,7 @@ fn profile() -> Replication {
         name: PROFILE.to_owned(),
         peer: PEER.to_owned(),
         include: None,
+        replicas: false,
         masked_only: false,
         every_ms: Some(300_000),
         continuous: false,

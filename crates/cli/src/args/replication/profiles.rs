@@ -10,6 +10,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  offshoot replication create nightly --to east --include all\n  \
+                  offshoot replication create onward --to east --include all,replicas\n  \
                   offshoot replication create shop --to east --include dsource:shop,vdb:dev --schedule 'every 5min'\n  \
                   offshoot replication create shop --to east --include dsource:shop --continuous --rpo 1min\n  \
                   offshoot replication create safe --to test --include all --masked-only --limit 50MB/s"
@@ -20,8 +21,9 @@ pub struct CreateArgs {
     /// The peer
     #[arg(long, value_name = "PEER")]
     pub to: String,
-    /// dSources and VDBs, as dsource:NAME, vdb:NAME or NAME; or all, also those that are made later
-    #[arg(long, value_name = "all|OBJECT,…", value_delimiter = ',', required = true)]
+    /// dSources and VDBs, as dsource:NAME, vdb:NAME or NAME; or all, also those that are made later. Copies of other engines'
+    /// are sent on by their names, as dsource:PEER/NAME, or all of them: replicas
+    #[arg(long, value_name = "all|replicas|OBJECT,…", value_delimiter = ',', required = true)]
     pub include: Vec<String>,
     /// Send only what is masked
     #[arg(long)]

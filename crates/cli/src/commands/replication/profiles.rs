@@ -7,14 +7,18 @@ use offshoot_api::{CreateReplication, Job, Replication, ReplicationRun};
 use offshoot_types::Failure;
 
 const ALL: &str = "all";
+const REPLICAS: &str = "replicas";
 
 pub fn create(session: &Session, args: ReplicationCreateArgs) -> Result<(), Failure> {
     let ReplicationCreateArgs { name, to, include, masked_only, .. } = args;
-    let all = include.iter().any(|one| one == ALL);
+    let (all, replicas) =
+        (include.iter().any(|one| one == ALL), include.iter().any(|one| one == REPLICAS));
+    let named = include.into_iter().filter(|one| one != REPLICAS).collect();
     let made = session.client.create_replication(&CreateReplication {
         name,
         to,
-        include: Some(include).filter(|_| !all),
+        include: Some(named).filter(|_| !all),
+        replicas,
         masked_only,
         every_ms: args.schedule,
         continuous: args.continuous,
@@ -51,7 +55,9 @@ pub fn ran(session: &Session, job: &Job, name: &str) -> Result<(), Failure> {
 }
 
 fn include(replication: &Replication) -> String {
-    replication.include.as_ref().map_or(ALL.to_owned(), |names| names.join(", "))
+    let mut named = replication.include.clone().unwrap_or_else(|| vec![ALL.to_owned()]);
+    named.extend(replication.replicas.then(|| REPLICAS.to_owned()));
+    named.join(", ")
 }
 
 /// When it runs by itself.

@@ -1,33 +1,84 @@
 //! What of an object is sent, with the states that hold it.
 
 use crate::core::kind::{Kind, source_of};
+use crate::core::peers;
 use crate::parts::Parts;
 use offshoot_dataset::HeldState;
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, Owner, Position, SentBookmark, SentDsource, SentSnapshot,
-    SentTimeflow, Snapshot, Timeflow, Vdb, is_masked,
+    Bookmark, Dsource, DsourceState, Manifest, Owner, Position, Replica, SentBookmark, SentDsource,
+    SentSnapshot, SentTimeflow, Snapshot, Timeflow, Vdb, is_masked,
 };
-use offshoot_types::{DatasetId, ErrorKind, Failure};
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
+use std::collections::BTreeMap;
+
+/// How often a copy is read again that was renewed meanwhile.
+const TIMES: usize = 10;
 
 /// What is sent of an object, as it is now. The states stay in the pool until they are dropped.
 ///
 /// # Errors
-/// `WrongState` if there is nothing yet, or it is another engine's.
-pub fn collect(parts: &Parts, owner: Owner) -> Result<(SentDsource, Vec<HeldState>), Failure> {
-    match owner {
-        Owner::Dsource(id) => Collected::of_dsource(parts, &parts.catalog.get(id)?),
-        Owner::Vdb(id) => Collected::of_vdb(parts, &parts.catalog.get(id)?),
+/// `WrongState` if there is nothing yet.
+pub fn collect(parts: &Parts, owner: Owner) -> Result<(Manifest, Vec<HeldState>), Failure> {
+    let as_of = parts.now();
+    let (sent, states) = match owner {
+        Owner::Dsource(id) => {
+            let dsource: Dsource = parts.catalog.get(id)?;
+            if dsource.state == DsourceState::Replica {
+                return of_replica(parts, id);
+            }
+            Collected::of_dsource(parts, &dsource, None)?
+        }
+        Owner::Vdb(id) => Collected::of_vdb(parts, &parts.catalog.get(id)?)?,
+    };
+    Ok((Manifest::new(peers::own_engine(parts), as_of, sent), states))
+}
+
+/// What is sent on of a copy. It may be renewed in the middle of it: then it is read again.
+fn of_replica(parts: &Parts, id: DsourceId) -> Result<(Manifest, Vec<HeldState>), Failure> {
+    for _ in 0..TIMES {
+        let replica: Replica = parts.catalog.get(id)?;
+        let collected = Collected::of_dsource(parts, &parts.catalog.get(id)?, Some(&replica));
+        if parts.catalog.find::<Replica>(id)?.as_ref() == Some(&replica) {
+            let (mut sent, states) = collected?;
+            say_as_it_came(&mut sent, &replica);
+            return Ok((Manifest::of_copy(peers::own_engine(parts), &replica, sent), states));
+        }
     }
+    let message = format!("{id} is being renewed all the time");
+    Err(Failure::new(ErrorKind::Busy, message, "try again"))
+}
+
+/// Gives a copy the ids that it has on the engine that it comes from.
+fn say_as_it_came(sent: &mut SentDsource, replica: &Replica) {
+    let snapshots: BTreeMap<SnapshotId, SnapshotId> =
+        replica.snapshots.iter().map(|(there, here)| (*here, *there)).collect();
+    let timeflows: BTreeMap<TimeflowId, TimeflowId> =
+        replica.timeflows.iter().map(|(there, here)| (*here, *there)).collect();
+    let snapshot = |id: SnapshotId| snapshots.get(&id).copied().unwrap_or(id);
+    let timeflow = |id: TimeflowId| timeflows.get(&id).copied().unwrap_or(id);
+    for SentSnapshot { snapshot: one, .. } in &mut sent.snapshots {
+        (one.id, one.timeflow) = (snapshot(one.id), timeflow(one.timeflow));
+        one.owner = replica.origin;
+    }
+    for one in &mut sent.timeflows {
+        one.id = timeflow(one.id);
+    }
+    // Those that users have set here are not in its namespace.
+    sent.bookmarks.retain(|one| one.name.namespace() == sent.name.namespace());
+    for one in &mut sent.bookmarks {
+        one.snapshot = snapshot(one.snapshot);
+        one.name = one.name.base();
+    }
+    (sent.id, sent.timeflow) = (replica.origin, timeflow(sent.timeflow));
+    (sent.masked, sent.policy) = (replica.masked, replica.policy);
 }
 
 fn check_state(dsource: &Dsource) -> Result<(), Failure> {
-    let hint = match dsource.state {
-        DsourceState::Linking | DsourceState::Unlinking => "wait: offshoot job list",
-        DsourceState::Replica => "export it on the engine that it comes from",
-        _ => return Ok(()),
-    };
+    if !matches!(dsource.state, DsourceState::Linking | DsourceState::Unlinking) {
+        return Ok(());
+    }
     let message = format!("'{}' is {}", dsource.name, dsource.state.as_str());
-    Err(Failure::new(ErrorKind::WrongState, message, hint))
+    Err(Failure::new(ErrorKind::WrongState, message, "wait: offshoot job list"))
 }
 
 /// The bookmarks whose snapshots are sent.
@@ -55,9 +106,11 @@ struct Collected<'a> {
 }
 
 impl Collected<'_> {
+    /// Of a copy without what was added here.
     fn of_dsource(
         parts: &Parts,
         dsource: &Dsource,
+        replica: Option<&Replica>,
     ) -> Result<(SentDsource, Vec<HeldState>), Failure> {
         check_state(dsource)?;
         let timeflow = dsource.timeflow.ok_or_else(|| {
@@ -69,9 +122,15 @@ impl Collected<'_> {
         let follower = parts.follower(dsource.id);
         let synced_to = follower.map_or(dsource.synced_to, |follower| follower.indexed());
         let mut collected = Collected { parts, states: Vec::new() };
-        let sendable = |one: &Snapshot| !one.is_failed();
+        let came = |one: &Snapshot| {
+            replica.is_none_or(|replica| {
+                replica.snapshots.values().any(|id| *id == one.id)
+                    && replica.timeflows.values().any(|id| *id == one.timeflow)
+            })
+        };
+        let sendable = |one: &Snapshot| !one.is_failed() && came(one);
         let snapshots = collected.snapshots(dsource.id.into(), &sendable)?;
-        let timeflows = collected.timeflows(dsource, synced_to)?;
+        let timeflows = collected.timeflows(dsource, replica, synced_to)?;
         let bookmarks = bookmarks(parts, dsource.id.into(), &snapshots)?;
         let sent = SentDsource {
             id: dsource.id.into(),
@@ -165,9 +224,13 @@ impl Collected<'_> {
     fn timeflows(
         &mut self,
         dsource: &Dsource,
+        replica: Option<&Replica>,
         synced_to: Option<Position>,
     ) -> Result<Vec<SentTimeflow>, Failure> {
         let mut all: Vec<Timeflow> = self.parts.catalog.list_of(dsource.id)?;
+        all.retain(|one| {
+            replica.is_none_or(|replica| replica.timeflows.values().any(|id| *id == one.id))
+        });
         all.sort_by_key(|one| one.id);
         let mut sent = Vec::with_capacity(all.len());
         for timeflow in all {

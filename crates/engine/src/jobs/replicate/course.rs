@@ -3,8 +3,7 @@
 use crate::core::peers;
 use crate::jobs::replica::go_on;
 use crate::parts::Context;
-use jiff::Timestamp;
-use offshoot_domain::{Owner, Peer, SentMark};
+use offshoot_domain::{Manifest, Owner, Peer, SentMark};
 use offshoot_replication::Error;
 use offshoot_replication::exchange::Giver;
 use offshoot_replication::talk::{Message, Offer, Sent, Talk, VERSION, Welcome};
@@ -31,11 +30,10 @@ pub struct Sending {
 
 /// What is offered of an object.
 pub struct Offered {
-    pub name: String,
-    pub owner: Owner,
+    pub manifest: Manifest,
+    /// The manifest, as it is sent.
+    pub told: Vec<u8>,
     pub digest: String,
-    pub as_of: Timestamp,
-    pub manifest: Vec<u8>,
     pub giver: Giver,
 }
 
@@ -116,11 +114,13 @@ impl<'a> Course<'a> {
             Some(talk) => talk,
             None => self.connect()?,
         };
+        let manifest = &offered.manifest;
         let offer = Offer {
-            name: offered.name.clone(),
-            origin: offered.owner.to_string(),
+            name: manifest.dsource.name.to_string(),
+            origin: manifest.dsource.id.to_string(),
+            engine: manifest.sender.is_some().then(|| manifest.engine.clone()),
             digest: offered.digest.clone(),
-            as_of: offered.as_of.to_string(),
+            as_of: manifest.as_of.to_string(),
         };
         let answered =
             talk.say(&Message::Offer(offer)).and_then(|()| talk.hear(&mut || go_on(context)));
@@ -145,7 +145,7 @@ impl<'a> Course<'a> {
         let (context, before, done) = (self.context, *all, self.done_bytes);
         let pace = &mut self.pace;
         let mut told = 0;
-        talk.give(&offered.manifest, &offered.giver, &mut |sent| {
+        talk.give(&offered.told, &offered.giver, &mut |sent| {
             all.blocks = before.blocks + sent.blocks;
             all.stored_bytes = before.stored_bytes + sent.stored_bytes;
             all.raw_bytes = before.raw_bytes + sent.raw_bytes;

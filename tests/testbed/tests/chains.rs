@@ -1,0 +1,138 @@
+//! Three engines in a row: what the first one sends the second one sends on.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::Result;
+use offshoot_api::{
+    BookmarkList, Dsource, DsourceList, DsourceState, PeerInvitation, Replication, Vdb,
+};
+use offshoot_rig::{Database, Engine};
+use offshoot_testbed::{
+    PATIENCE, Two, load, received_moment, stop_and_check, sums, third, wait_until,
+};
+
+/// What is sent on comes from `west` and passes `middle`.
+const SHOP: &str = "middle/west/shop";
+const DEV: &str = "middle/west/dev";
+
+fn run(engine: &Engine, profile: &str) -> Replication {
+    engine.command(["replication", "run", profile]).unwrap();
+    engine.ask(["replication", "show", profile]).unwrap()
+}
+
+fn open(engine: &Engine, name: &str, from: &str, moment: &[&str]) -> Database {
+    let words = ["vdb", "provision", name, "--from", from];
+    let vdb: Vdb = engine.ask([&words[..], moment].concat()).unwrap();
+    Database::connect(&vdb.uri).unwrap()
+}
+
+/// Lets one engine send to another.
+fn introduce(from: &Engine, its_name: &str, to: &Engine, called: &str) {
+    let invited: PeerInvitation = to.ask(["peer", "invite", "--as", its_name]).unwrap();
+    let address = to.options.listen.replace("0.0.0.0", "127.0.0.1");
+    from.command(["peer", "add", called, "--address", &address, "--code", &invited.code]).unwrap();
+}
+
+/// `shop` with a bookmark and the VDB `dev` were sent to the second engine; a moment, and what it holds.
+fn sent_once(two: &Two) -> (String, String) {
+    two.here.link("shop").unwrap();
+    load(&two.here).unwrap();
+    let moment = received_moment(&two.here).unwrap();
+    two.here.engine.command(["bookmark", "create", "v1", "--on", "shop", "--at", &moment]).unwrap();
+    let then = two.here.provision("then", "shop", &["--at", &moment]).unwrap();
+    let then = sums(&Database::connect(&then.uri).unwrap()).unwrap();
+    two.here.engine.command(["vdb", "delete", "then"]).unwrap();
+    two.here.provision("dev", "shop", &[]).unwrap();
+    two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
+    two.here.wait_ready(&two.here.snapshot("dev").unwrap()).unwrap();
+    two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
+    two.know().unwrap();
+    two.create("nightly", &["--include", "all"]).unwrap();
+    two.run("nightly").unwrap();
+    (moment, then)
+}
+
+#[test]
+fn what_comes_is_sent_on_and_never_round() {
+    let two = Two::start().unwrap();
+    let (moment, then) = sent_once(&two);
+    let mut far = third(&two.here).unwrap();
+    introduce(&two.there, "middle", &far, "far");
+    two.there
+        .command(["replication", "create", "onward", "--to", "far", "--include", "replicas"])
+        .unwrap();
+    let first = run(&two.there, "onward");
+    assert!(first.replicas && first.include == Some(Vec::new()), "{first:?}");
+
+    // All of it is there as it was, with its moments and bookmarks.
+    let list: DsourceList = far.ask(["dsource", "list"]).unwrap();
+    let mut names: Vec<String> = list.dsources.into_iter().map(|one| one.name).collect();
+    names.sort();
+    assert_eq!(names, [DEV, SHOP]);
+    let marks: BookmarkList = far.ask(["bookmark", "list"]).unwrap();
+    let marks: Vec<&str> = marks.bookmarks.iter().map(|mark| mark.name.as_str()).collect();
+    assert_eq!(marks, ["middle/west/v1"]);
+    assert_eq!(sums(&open(&far, "then", SHOP, &["--at", &moment])).unwrap(), then);
+    assert_eq!(sums(&open(&far, "marked", SHOP, &["--bookmark", "middle/west/v1"])).unwrap(), then);
+    assert_eq!(open(&far, "copy", DEV, &[]).number("SELECT n FROM mine").unwrap(), 7);
+
+    what_changes_goes_on(&two, &far, &first).unwrap();
+    nothing_goes_round(&two, &far);
+
+    // The first engine may send there itself too: hardly anything of it is lacking.
+    introduce(&two.here.engine, "west", &far, "beyond");
+    let words = ["replication", "create", "direct", "--to", "beyond", "--include", "all"];
+    two.here.engine.command(words).unwrap();
+    let direct = run(&two.here.engine, "direct");
+    assert!(direct.changed_unique_bytes < first.changed_unique_bytes / 4, "{direct:?} {first:?}");
+
+    // Both engines before it are lost.
+    let lives = far.command(["failover", "middle/west"]).unwrap_err();
+    assert!(lives.message.contains("'middle' called"), "{lives:?}");
+    far.command(["failover", "middle/west", "--force"]).unwrap();
+    let shop: Dsource = far.ask(["dsource", "show", "shop"]).unwrap();
+    assert_eq!(shop.state, DsourceState::Failed, "it waits for its password");
+    wait_until("the VDB is made again", PATIENCE, || {
+        let vdb: Vdb = far.ask(["vdb", "show", "dev"])?;
+        Ok(Database::connect(&vdb.uri)?.number("SELECT n FROM mine")? == 7)
+    })
+    .unwrap();
+    assert_eq!(sums(&open(&far, "still", "shop", &["--bookmark", "v1"])).unwrap(), then);
+    stop_and_check(&mut far).unwrap();
+    two.check().unwrap();
+}
+
+/// A renewal follows through both, and costs what has changed; then nothing.
+fn what_changes_goes_on(two: &Two, far: &Engine, first: &Replication) -> Result<()> {
+    load(&two.here)?;
+    let later = received_moment(&two.here)?;
+    let here = two.here.provision("later", "shop", &["--at", &later])?;
+    let here = sums(&Database::connect(&here.uri)?)?;
+    two.here.engine.command(["vdb", "delete", "later"])?;
+    two.run("nightly")?;
+    let second = run(&two.there, "onward");
+    assert!(second.sent_bytes < first.sent_bytes / 2, "{second:?} {first:?}");
+    assert_eq!(sums(&open(far, "later", SHOP, &["--at", &later]))?, here);
+    let third = run(&two.there, "onward");
+    assert!(third.sent_bytes < 10_000 && third.changed_unique_bytes == 0, "{third:?}");
+    Ok(())
+}
+
+/// What has passed an engine is not sent to it again: refused by name, left out otherwise.
+fn nothing_goes_round(two: &Two, far: &Engine) {
+    introduce(far, "beyond", &two.there, "back");
+    let named = format!("dsource:{SHOP}");
+    let words = ["replication", "create", "round", "--to", "back", "--include", &named];
+    let round = far.command(words).unwrap_err();
+    assert_eq!(round.code, "wrong_state", "{round:?}");
+    assert!(round.message.contains("west → middle → this engine → back"), "{round:?}");
+    let words = ["replication", "create", "rest", "--to", "back", "--include", "all,replicas"];
+    far.command(words).unwrap();
+    run(far, "rest");
+    let list: DsourceList = two.there.ask(["dsource", "list"]).unwrap();
+    assert!(
+        !list
+            .dsources
+            .iter()
+            .any(|one| one.name.contains("west/shop") && one.name.contains("beyond"))
+    );
+}
