@@ -14,13 +14,14 @@
 //! 2. A taker stores only blocks that it asked for: it compares names.
 //! 3. Subtrees that the target has are never entered.
 
+use crate::lacking::{Estimate, Lacking};
 use crate::wire::{PATH_MAX, Want};
 use crate::{Error, Result};
 use offshoot_dataset::{Becomes, BlockKind, HeldState, Intake, PassingBlock, Received};
 use offshoot_format::directory::TreeState;
 use offshoot_format::links::links;
 use offshoot_types::BlockHash;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Blocks that may be on their way: with 1 KiB each they fill a link of 400 Mbit/s with a round trip of 80 ms.
@@ -98,10 +99,14 @@ pub struct Taker<'a> {
     states: Vec<TreeState>,
     /// Nodes that are here, below which something may be missing.
     open: Vec<(Path, BlockHash)>,
+    /// Nodes below which was looked: states share most of theirs.
+    entered: HashSet<BlockHash>,
     asked: HashMap<BlockHash, Asked>,
     /// The next root to look at.
     next: usize,
     pace: Pace,
+    /// What is lacking, where only that is asked.
+    lacking: Option<Lacking>,
 }
 
 /// How much may come twice.
@@ -122,13 +127,31 @@ impl Default for Pace {
 impl<'a> Taker<'a> {
     /// Takes the states in that were offered, or goes on with it.
     pub fn new(intake: &'a Intake, states: Vec<TreeState>, pace: Pace) -> Taker<'a> {
-        Taker { intake, states, open: Vec::new(), asked: HashMap::new(), next: 0, pace }
+        let (open, entered, asked) = Default::default();
+        Taker { intake, states, open, entered, asked, next: 0, pace, lacking: None }
+    }
+
+    /// Only finds out how much is lacking: nodes come, and a few of the data blocks. What came need not come again. It does
+    /// not look for all of it where that is far more than `room` bytes.
+    pub fn estimating(
+        intake: &'a Intake,
+        states: Vec<TreeState>,
+        pace: Pace,
+        room: u64,
+    ) -> Taker<'a> {
+        Taker { lacking: Some(Lacking::new(room)), ..Taker::new(intake, states, pace) }
+    }
+
+    /// How much is lacking, once [all that was asked for](Taker::is_done) has come.
+    pub fn estimate(&self) -> Estimate {
+        let bytes = self.lacking.as_ref().map_or(0, Lacking::bytes);
+        Estimate { bytes, whole: self.has_seen_all() }
     }
 
     /// What to ask for now; nothing while enough is on its way.
     pub fn wants(&mut self) -> Result<Vec<Want>> {
         let mut wants = Vec::new();
-        while self.asked.len() < self.pace.window {
+        while self.asked.len() < self.pace.window && !self.is_enough() {
             if let Some((path, name)) = self.open.pop() {
                 wants.extend(self.look_below(path, &name)?);
             } else if let Some(tree) = self.states.get(self.next) {
@@ -174,6 +197,9 @@ impl<'a> Taker<'a> {
         };
         // A node that is none would be asked for again and again.
         self.intake.put(&opened)?;
+        if let Some(lacking) = &mut self.lacking {
+            lacking.came(block.kind, &name, block.stored.len());
+        }
         if block.kind == BlockKind::Node {
             let path = match &asked.from {
                 Some((path, index)) => path.below(*index)?,
@@ -190,7 +216,15 @@ impl<'a> Taker<'a> {
 
     /// Whether all of it came.
     pub fn is_done(&self) -> bool {
-        self.asked.is_empty() && self.open.is_empty() && self.next == self.states.len()
+        self.asked.is_empty() && (self.has_seen_all() || self.is_enough())
+    }
+
+    fn has_seen_all(&self) -> bool {
+        self.open.is_empty() && self.next == self.states.len()
+    }
+
+    fn is_enough(&self) -> bool {
+        self.lacking.as_ref().is_some_and(Lacking::is_enough)
     }
 
     /// Shows the states, once all of them came.
@@ -216,8 +250,14 @@ impl<'a> Taker<'a> {
     }
 
     fn look_below(&mut self, path: Path, name: &BlockHash) -> Result<Option<Want>> {
+        if !self.entered.insert(*name) {
+            return Ok(None);
+        }
         let content = self.intake.node(name)?.ok_or(Error::NotOffered)?;
         let links = links(&content).map_err(offshoot_dataset::Error::from)?;
+        if let Some(lacking) = &mut self.lacking {
+            lacking.enter(content.len());
+        }
         let path = Arc::new(path);
         let mut children = Vec::new();
         for (index, (child, kind)) in (0..).zip(links) {
@@ -226,6 +266,12 @@ impl<'a> Taker<'a> {
             }
             if kind == BlockKind::Node && self.intake.node(&child)?.is_some() {
                 self.open.push((path.below(index)?, child));
+                continue;
+            }
+            if kind == BlockKind::Data
+                && let Some(lacking) = &mut self.lacking
+                && !lacking.wants(&child)
+            {
                 continue;
             }
             let from = Some((Arc::clone(&path), index));

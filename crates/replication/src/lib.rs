@@ -7,6 +7,7 @@
 //!
 //! - [`archive`]: all of it in one direction, into a file or a stream;
 //! - [`exchange`]: by question and answer, so that only what the target lacks is sent, and a cut costs little;
+//! - [`lacking`]: how much would come, before it does;
 //! - [`talk`]: an exchange by a connection, and what two engines say to each other before it;
 //! - [`code`]: what lets an engine in that is not known yet.
 
@@ -14,6 +15,7 @@ pub mod archive;
 pub mod code;
 mod error;
 pub mod exchange;
+pub mod lacking;
 pub mod talk;
 pub mod walk;
 pub mod wire;

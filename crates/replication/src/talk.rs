@@ -17,6 +17,7 @@
 //! offer one object after another.
 
 use crate::exchange::{Giver, Pace, Taker};
+use crate::lacking::Estimate;
 use crate::wire::{self, Frame, HEADER_LEN, Header, MANIFEST_MAX, MESSAGE_MAX, STATES_MAX};
 use crate::{Error, Result};
 use offshoot_dataset::{Becomes, Intake, Received};
@@ -35,6 +36,8 @@ const WORKING_SECONDS: u64 = 3600;
 const COLLECTED: usize = 128 << 10;
 /// The most states of an object.
 const ALL_STATES_MAX: usize = 1 << 20;
+/// How a transfer is looked through before it comes: what is on its way then comes even if it is refused.
+const LOOKING: Pace = Pace { window: 256, checkpoint_bytes: 16 << 20 };
 /// How often a transfer begins again that lost what was here already.
 const TAKEN_TIMES: usize = 5;
 
@@ -371,6 +374,25 @@ impl Talk {
                 other => return Err(unexpected(&other)),
             }
         }
+    }
+
+    /// How much is lacking of what was offered. Nodes come for that, and a few of the data blocks; they are durable then. Far
+    /// more than `room` bytes are not looked through.
+    ///
+    /// # Errors
+    /// Those of the connection, of the store and of `tick`.
+    pub fn estimate(
+        &mut self,
+        intake: &Intake,
+        states: &[TreeState],
+        room: u64,
+        tick: Tick<'_>,
+    ) -> Result<(Estimate, Sent)> {
+        let mut sent = Sent::default();
+        let mut taker = Taker::estimating(intake, states.to_vec(), LOOKING, room);
+        let taken = self.take_all(&mut taker, &mut sent, tick);
+        intake.checkpoint()?;
+        taken.map(|()| (taker.estimate(), sent))
     }
 
     /// Takes in what was offered. What came before an error is durable.

@@ -252,6 +252,57 @@ fn what_is_there_is_used_while_more_arrives() {
     two.check().unwrap();
 }
 
+#[test]
+fn what_there_is_no_room_for_is_refused_before_it_comes() {
+    let mut two = Two::start().unwrap();
+    let give = |two: &mut Two, capacity: String| {
+        two.there.stop().unwrap();
+        two.there.options.arguments = vec!["--capacity".into(), capacity];
+        two.there.restart().unwrap();
+    };
+    give(&mut two, "128MiB".into());
+    two.here.link("small").unwrap();
+    two.here.engine.command(["dsource", "pause", "small"]).unwrap();
+    let database = two.here.source.connect("postgres").unwrap();
+    make_noise(&database, "noise", 100_000).unwrap();
+    two.here.link("shop").unwrap();
+    received_moment(&two.here).unwrap();
+    two.know().unwrap();
+    two.create("nightly", &["--include", "all"]).unwrap();
+    let refused = two.run("nightly").unwrap_err();
+    println!("{refused:?}");
+    assert_eq!(refused.code, "pool_full", "{refused:?}");
+    assert!(refused.message.contains("'west/shop' takes about"), "{refused:?}");
+    assert!(refused.hint.contains("more room"), "{refused:?}");
+    // The other one came, and of this one hardly anything.
+    let there: Dsource = two.there.ask(["dsource", "show", "west/small"]).unwrap();
+    assert_eq!(there.name, "west/small");
+    let unknown = two.there.command(["dsource", "show", "west/shop"]).unwrap_err();
+    assert_eq!(unknown.code, "not_found", "{unknown:?}");
+    let run = two.show("nightly").unwrap();
+    assert!(run.sent_bytes < 32 << 20, "{run:?}");
+
+    give(&mut two, "1GiB".into());
+    let run = two.run("nightly").unwrap();
+    println!("{run:?}");
+    assert!(run.changed_unique_bytes > 64 << 20, "{run:?}");
+    let open = two.open_there("open", "west/shop", &[]).unwrap();
+    assert_eq!(open.number("SELECT count(*) FROM noise").unwrap(), 100_000);
+    drop(open);
+    two.there.command(["vdb", "delete", "open"]).unwrap();
+
+    // What is there already fits whatever its size.
+    two.here.provision("dev", "shop", &[]).unwrap();
+    two.here.wait_ready(&two.here.snapshot("dev").unwrap()).unwrap();
+    let pool: PoolStatus = two.there.ask(["pool", "status"]).unwrap();
+    let reserve = pool.capacity_bytes - pool.used_bytes - pool.free_bytes;
+    give(&mut two, format!("{}B", pool.used_bytes + reserve + (40 << 20)));
+    two.run("nightly").unwrap();
+    let there: Dsource = two.there.ask(["dsource", "show", "west/dev"]).unwrap();
+    assert_eq!(there.name, "west/dev");
+    two.check().unwrap();
+}
+
 /// Ends with the test.
 struct Stranger(Child);
 

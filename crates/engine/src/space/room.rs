@@ -20,6 +20,7 @@ use offshoot_catalog::{Fault, Subject};
 use offshoot_dataset::{Purpose, Store};
 use offshoot_domain::{Dsource, ObjectName, Owner, Timeflow, Vdb};
 use offshoot_os::bounded_log;
+use offshoot_replication::lacking::Estimate;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -82,6 +83,29 @@ fn full(core: &Core, consequence: &str) -> Failure {
         "the pool is full: {left} MiB are left, of which {reserve} MiB are its reserve; {consequence}"
     );
     Failure::new(ErrorKind::PoolFull, message, MEND)
+}
+
+/// Bytes that what is new may take, once what was deleted is given back.
+pub fn left(core: &Core) -> u64 {
+    let pool = core.store.stats();
+    pool.capacity.saturating_sub(pool.reserve.saturating_add(pool.live))
+}
+
+/// Refuses what another engine sends and there is no room for. `room` is what there was before any of it came.
+pub fn check_fits(name: &str, lacking: Estimate, room: u64) -> Result<(), Failure> {
+    if !lacking.exceeds(room) {
+        return Ok(());
+    }
+    let how = if lacking.whole { "about" } else { "at least" };
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let message = format!(
+        "'{name}' takes {how} {} MiB more there, and there is room for {} MiB",
+        mib(lacking.bytes),
+        room >> 20
+    );
+    let hint = "there, delete what is no longer needed (offshoot pool ledger), or give the pool more room; \
+                the next run then goes on";
+    Err(Failure::new(ErrorKind::PoolFull, message, hint))
 }
 
 /// Whether files of servers can grow, with some margin.

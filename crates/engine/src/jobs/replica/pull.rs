@@ -5,9 +5,11 @@ use super::{Input, SentBy, admit, becomes, discard, go_on, publish, remember, su
 use crate::core::job_kind::JobKind;
 use crate::core::peers;
 use crate::parts::{Call, Context, Parts};
+use crate::space::room;
+use offshoot_dataset::Intake;
 use offshoot_domain::{Dsource, Incoming, Manifest, ObjectName, Peer};
 use offshoot_replication::talk::Sent;
-use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, PeerId};
+use offshoot_types::{BLOCK_SIZE, DatasetId, DsourceId, ErrorKind, Failure, JobId, PeerId};
 use offshoot_workflow::Workflow;
 use std::sync::Arc;
 
@@ -107,17 +109,42 @@ fn pull(context: &Context) -> Result<(), Failure> {
     let dataset = begun(parts, &input, sent.peer)?;
     let intake = parts.store.intake(dataset).map_err(|error| error.failure())?;
     let becomes = becomes(&input.manifest, call.states.len());
+    let (looked, total) = check_room(context, &input.name, &call, &intake)?;
     let mut tick = |sent: &Sent| {
         if sent.blocks.is_multiple_of(TOLD_BLOCKS) {
-            context.progress(sent.stored_bytes, 0, "bytes");
+            let done = looked.stored_bytes + sent.stored_bytes;
+            context.progress(done, if total == 0 { 0 } else { total.max(done) }, "bytes");
         }
         go_on(context)
     };
     let pulled = call.talk.lock().pull(&intake, &call.states, &becomes, &mut tick);
     let (received, sent) = pulled.map_err(|error| error.failure())?;
-    context.progress(sent.stored_bytes, sent.stored_bytes, "bytes");
-    context.note(format!("{} blocks came, the rest was here already", sent.blocks))?;
+    let bytes = looked.stored_bytes + sent.stored_bytes;
+    context.progress(bytes, bytes, "bytes");
+    let blocks = looked.blocks + sent.blocks;
+    context.note(format!("{blocks} blocks came, the rest was here already"))?;
     remember(context, &received)?;
     parts.catalog.delete::<Incoming>(input.dsource)?;
     Ok(())
+}
+
+/// Refuses what there is no room for, before it comes: what came for that, and how much is lacking in all. Where there is room
+/// for all of it, nobody looks.
+fn check_room(
+    context: &Context,
+    name: &ObjectName,
+    call: &Call,
+    intake: &Intake,
+) -> Result<(Sent, u64), Failure> {
+    let room = room::left(context.app());
+    let blocks = call.states.iter().fold(0u64, |sum, tree| sum.saturating_add(tree.blocks));
+    // Half as much again: the nodes, and whatever does not compress.
+    if blocks.saturating_mul(BLOCK_SIZE as u64 / 2 * 3) <= room {
+        return Ok((Sent::default(), 0));
+    }
+    let mut tick = |_: &Sent| go_on(context);
+    let estimated = call.talk.lock().estimate(intake, &call.states, room, &mut tick);
+    let (lacking, sent) = estimated.map_err(|error| error.failure())?;
+    room::check_fits(name, lacking, room)?;
+    Ok((sent, lacking.bytes))
 }
