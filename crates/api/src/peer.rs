@@ -32,6 +32,8 @@ pub struct Peer {
     /// When what it had sent became this engine's own; nothing of it is taken any more. Null: it did not.
     #[schema(required, value_type = Option<String>, format = DateTime)]
     pub taken_over_at: Option<Timestamp>,
+    /// Whether it knows this engine only by the key before the last rotation; it is told by the next connection.
+    pub rotation_pending: bool,
     /// The profiles that send to it.
     pub profiles: Vec<String>,
 }
@@ -77,6 +79,16 @@ impl std::fmt::Debug for PeerInvitation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PeerInvitation").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// This engine's new key for peers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PeerKeyRotation {
+    /// Of the certificate that this engine goes on with.
+    #[schema(example = "sha256:1f0c…")]
+    pub fingerprint: String,
+    /// The names of peers that are still to be told.
+    pub pending: Vec<String>,
 }
 
 /// Adds an engine to send to.

@@ -158,6 +158,8 @@ pub const FAILOVERS: &str = "/api/v1/replication/failovers";
 pub const PEERS: &str = "/api/v1/peers";
 /// POST: make a code that lets another engine in.
 pub const PEER_INVITATIONS: &str = "/api/v1/peer-invitations";
+/// POST: make another key that this engine proves itself with to them.
+pub const PEER_KEY_ROTATE: &str = "/api/v1/peer-key/rotate";
 /// GET: one of them; DELETE: forget it.
 pub const PEER: &str = "/api/v1/peers/{name}";
 /// GET: what the pool holds.

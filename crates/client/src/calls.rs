@@ -6,13 +6,13 @@ use offshoot_api::{
     ConsoleCode, CreateBookmark, CreateDiff, CreateGroup, CreateReplication, CreateToken,
     CreatedToken, Diff, DiscoverMask, Discovery, Dsource, DsourceList, FailOver, Group, GroupList,
     InvitePeer, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskKey, MaskKeyList,
-    MaskList, MaskPreview, MaskReportFormat, MaskReportKey, Peer, PeerInvitation, PeerList, Policy,
-    PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb,
-    RefreshVdbGroup, ReparentVdb, Replication, ReplicationHistory, ReplicationList, RewindVdb,
-    RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb,
-    SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot, TimeflowList,
-    Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList, VdbHooks, VdbList, VdbLog,
-    routes,
+    MaskList, MaskPreview, MaskReportFormat, MaskReportKey, Peer, PeerInvitation, PeerKeyRotation,
+    PeerList, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
+    RefreshVdb, RefreshVdbGroup, ReparentVdb, Replication, ReplicationHistory, ReplicationList,
+    RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource,
+    SetPolicy, SetVdb, SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status,
+    TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList,
+    VdbHooks, VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -124,6 +124,11 @@ impl Client {
     /// One peer.
     pub fn show_peer(&self, name: &str) -> Result<Peer, Failure> {
         self.get(&routes::fill(routes::PEER, name))
+    }
+
+    /// Makes another key that this engine proves itself with to peers.
+    pub fn rotate_peer_key(&self) -> Result<PeerKeyRotation, Failure> {
+        self.post(routes::PEER_KEY_ROTATE)
     }
 
     /// Forgets a peer.

@@ -16,6 +16,12 @@ pub struct Peer {
     pub engine: String,
     /// Of the certificate that it proves itself with.
     pub fingerprint: String,
+    /// Of the certificate that it goes on with, as it has said; until it shows that, the one before holds as well.
+    #[serde(default)]
+    pub next_fingerprint: Option<String>,
+    /// Whether it knows this engine only by the key before the last one: it was not told yet.
+    #[serde(default)]
+    pub knows_old_key: bool,
     /// Where it is called to be sent something; none: nothing is sent to it.
     pub address: Option<String>,
     /// Whether it may send into its namespace.
@@ -39,6 +45,36 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// Whether it is known by a certificate of this fingerprint.
+    pub fn is_known_by(&self, fingerprint: &str) -> bool {
+        self.fingerprint == fingerprint || self.next_fingerprint.as_deref() == Some(fingerprint)
+    }
+
+    /// Of all certificates that it is known by, the newest one first.
+    pub fn fingerprints(&self) -> Vec<&str> {
+        self.next_fingerprint.iter().chain([&self.fingerprint]).map(String::as_str).collect()
+    }
+
+    /// What both sides know each other by; another value as soon as either has learned of another key.
+    pub fn keys(&self) -> (&str, Option<&str>, bool) {
+        (&self.fingerprint, self.next_fingerprint.as_deref(), self.knows_old_key)
+    }
+
+    /// It has proved to have the key of a certificate. Those before that hold no more.
+    pub fn has_shown(&mut self, fingerprint: &str) {
+        if self.next_fingerprint.as_deref() == Some(fingerprint) {
+            self.fingerprint = fingerprint.to_owned();
+            self.next_fingerprint = None;
+        }
+    }
+
+    /// It goes on with another certificate, as it says.
+    pub fn goes_on_with(&mut self, fingerprint: &str) {
+        if self.fingerprint != fingerprint {
+            self.next_fingerprint = Some(fingerprint.to_owned());
+        }
+    }
+
     /// Whether what it sends is taken. One that was taken over is let in again by a new code.
     pub fn sends_here(&self) -> bool {
         self.may_send && self.taken_over_at.is_none()

@@ -65,7 +65,7 @@ pub use face::timeflows::{HistoryView, OpenRange, ShownRange, TimeflowView, Time
 pub use face::users::{UserRequest, UserView, Users};
 pub use face::vdbs::{KeptHook, ProvisionRequest, VdbView, Vdbs};
 pub use ground::custody::Survival;
-pub use ground::network::{Network, NoNetwork, PeerKey};
+pub use ground::network::{Network, NoNetwork, PeerKey, Reached};
 pub use history::bookmarks::BookmarkView;
 pub use history::names::ObjectKind;
 pub use housekeeping::takeover::{displace, outlast_killed};

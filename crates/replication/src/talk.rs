@@ -106,6 +106,9 @@ pub struct Hello {
     /// The secret of a code, of one that is not known yet.
     #[serde(default)]
     pub join: Option<String>,
+    /// Of the certificate that it goes on with, if it is another one than the target knows.
+    #[serde(default)]
+    pub next_key: Option<String>,
 }
 
 /// Who answers.
@@ -119,6 +122,12 @@ pub struct Welcome {
     pub release: String,
     /// The namespace of the caller.
     pub name: String,
+    /// Of the certificate that it goes on with, if it is another one than the caller knows.
+    #[serde(default)]
+    pub next_key: Option<String>,
+    /// The `next_key` of the caller, which is known from now on.
+    #[serde(default)]
+    pub knows_key: Option<String>,
     /// Whether the target waits for the sender to stop, so that it can take over.
     #[serde(default)]
     pub hand_over: bool,

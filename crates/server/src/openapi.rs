@@ -80,6 +80,7 @@ use utoipa::{Modify, OpenApi};
         peer::list_peers,
         peer::show_peer,
         peer::remove_peer,
+        peer::rotate_peer_key,
         profiles::create_replication,
         profiles::list_replications,
         profiles::show_replication,

@@ -11,7 +11,7 @@ use crate::engine_service::LocalEngine;
 use crate::listen::Place;
 use certificates::{AnyPeer, OtherCertificate, Pinned};
 use offshoot_api::digest::fingerprint;
-use offshoot_engine::{Network, PeerKey, Wire};
+use offshoot_engine::{Network, PeerKey, Reached, Wire};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use rustls::crypto::aws_lc_rs;
@@ -29,6 +29,10 @@ use wire::{Counted, TlsWire};
 
 /// What callers ask for by ALPN: the talk of engines, and its version.
 pub(crate) const ALPN: &[u8] = b"offshoot-peer/1";
+/// How callers name by ALPN which certificate they know, by the digits of its fingerprint: an engine may have two for some time.
+const KEY_ASKED: &str = "offshoot-key/";
+/// How a fingerprint begins.
+const FINGERPRINT: &str = "sha256:";
 /// How long a connection may take to be made.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// The name that callers ask for; nobody looks at it.
@@ -66,29 +70,31 @@ impl Network for PeerNetwork {
     fn call(
         &self,
         address: &str,
-        fingerprint: &str,
+        fingerprints: &[&str],
         own: &PeerKey,
-    ) -> Result<Box<dyn Wire>, Failure> {
-        let config = Arc::new(calling(fingerprint, own)?);
+    ) -> Result<Reached, Failure> {
+        let config = Arc::new(calling(fingerprints, own)?);
         let connected = connect(address).and_then(|stream| handshake(config, stream));
         match connected {
-            Ok(wire) => Ok(Box::new(wire)),
+            Ok(reached) => Ok(reached),
             Err(error) => Err(not_reached(address, &error)),
         }
     }
 }
 
-fn calling(fingerprint: &str, own: &PeerKey) -> Result<ClientConfig, Failure> {
+fn calling(fingerprints: &[&str], own: &PeerKey) -> Result<ClientConfig, Failure> {
     let (certificate, key) = read(own)?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])
         .map_err(unusable)?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Pinned::new(fingerprint, provider)))
+        .with_custom_certificate_verifier(Arc::new(Pinned::new(fingerprints, provider)))
         .with_client_auth_cert(vec![certificate], key)
         .map_err(unusable)?;
     config.alpn_protocols = vec![ALPN.to_vec()];
+    let digits = fingerprints.first().map(|one| one.trim_start_matches(FINGERPRINT));
+    config.alpn_protocols.extend(digits.map(|digits| format!("{KEY_ASKED}{digits}").into_bytes()));
     config.enable_sni = false;
     Ok(config)
 }
@@ -104,10 +110,14 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn handshake(
-    config: Arc<ClientConfig>,
-    stream: TcpStream,
-) -> io::Result<TlsWire<ClientConnection>> {
+/// The fingerprint of the certificate that a caller asks for by ALPN.
+pub(crate) fn asked_for<'a>(protocols: impl Iterator<Item = &'a [u8]>) -> Option<String> {
+    let mut keys = protocols.filter_map(|one| one.strip_prefix(KEY_ASKED.as_bytes()));
+    let digits = std::str::from_utf8(keys.next()?).ok()?;
+    Some(format!("{FINGERPRINT}{digits}"))
+}
+
+fn handshake(config: Arc<ClientConfig>, stream: TcpStream) -> io::Result<Reached> {
     let name = ServerName::try_from(HOST).map_err(io::Error::other)?;
     let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
     stream.set_read_timeout(Some(CONNECT_WITHIN))?;
@@ -119,7 +129,10 @@ fn handshake(
     if connection.alpn_protocol() != Some(ALPN) {
         return Err(io::Error::other("it does not speak with engines"));
     }
-    TlsWire::new(connection, stream)
+    let shown = connection.peer_certificates().and_then(<[_]>::first);
+    let shown = shown.map(|one| fingerprint(one));
+    let fingerprint = shown.ok_or_else(|| io::Error::other("it shows no certificate"))?;
+    Ok(Reached { wire: Box::new(TlsWire::new(connection, stream)?), fingerprint })
 }
 
 fn not_reached(address: &str, error: &io::Error) -> Failure {
@@ -151,6 +164,13 @@ pub(crate) struct Door {
     peers: Arc<Room>,
     strangers: Arc<Room>,
     ending: AtomicBool,
+}
+
+/// What a caller is shown.
+pub(crate) struct Shown {
+    pub(crate) config: Arc<ServerConfig>,
+    /// The fingerprint of the certificate.
+    pub(crate) own: String,
 }
 
 /// A place for some, and no more.
@@ -190,9 +210,10 @@ impl Door {
         self.ending.store(true, Ordering::Relaxed);
     }
 
-    /// What callers are shown, and what they have to show. Reads the catalog.
-    pub(crate) fn config(&self) -> Result<Arc<ServerConfig>, Failure> {
-        let (certificate, key) = read(&self.engine.engine().peers().own_key()?)?;
+    /// What a caller is shown who asks for the certificate of a fingerprint, and what he has to show. Reads the catalog.
+    pub(crate) fn config(&self, asked: Option<&str>) -> Result<Shown, Failure> {
+        let (certificate, key) = read(&self.engine.engine().peers().key_to_show(asked)?)?;
+        let own = fingerprint(&certificate);
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
@@ -201,7 +222,7 @@ impl Door {
             .with_single_cert(vec![certificate], key)
             .map_err(unusable)?;
         config.alpn_protocols = vec![ALPN.to_vec()];
-        Ok(Arc::new(config))
+        Ok(Shown { config: Arc::new(config), own })
     }
 
     /// Speaks with an engine on a thread of its own, until it has said all.
@@ -209,6 +230,7 @@ impl Door {
         self: &Arc<Self>,
         stream: TlsStream<tokio::net::TcpStream>,
         place: Place,
+        own: String,
     ) -> io::Result<()> {
         let (stream, connection) = stream.into_inner();
         let shown = connection.peer_certificates().and_then(<[_]>::first);
@@ -219,14 +241,14 @@ impl Door {
         let wire = TlsWire::new(connection, Counted::new(stream, Some(place)))?;
         let door = Arc::clone(self);
         let talk = move || {
-            if let Err(failure) = door.talk(wire, &shown) {
+            if let Err(failure) = door.talk(wire, &shown, &own) {
                 tracing::warn!(fingerprint = shown, %failure, "another engine was not let in");
             }
         };
         std::thread::Builder::new().name("peer".to_owned()).spawn(talk).map(drop)
     }
 
-    fn talk(&self, wire: impl Wire + 'static, shown: &str) -> Result<(), Failure> {
+    fn talk(&self, wire: impl Wire + 'static, shown: &str, own: &str) -> Result<(), Failure> {
         let engine = self.engine.engine();
         let known = engine.peers().knows(shown)?;
         let room = if known { &self.peers } else { &self.strangers };
@@ -238,7 +260,7 @@ impl Door {
         let until = SystemClock.elapsed() + STRANGERS_WITHIN;
         let in_time = || known || SystemClock.elapsed() < until;
         let alive = || in_time() && !self.ending.load(Ordering::Relaxed);
-        engine.peers().answer(Box::new(wire), shown, &alive);
+        engine.peers().answer(Box::new(wire), shown, own, &alive);
         Ok(())
     }
 }

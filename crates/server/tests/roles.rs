@@ -117,6 +117,7 @@ const MAY: &[(&str, &str)] = &[
     ("get peers", "aou"),
     ("post peers", "a"),
     ("post peer-invitations", "a"),
+    ("post peer-key/rotate", "a"),
     ("get peers/{name}", "aou"),
     ("delete peers/{name}", "a"),
     ("get replication/profiles", "aou"),

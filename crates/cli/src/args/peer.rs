@@ -13,6 +13,13 @@ pub enum PeerCommand {
     /// Show one of them
     #[command(after_help = "Example:\n  offshoot peer show east")]
     Show(NameArgs),
+    /// Make another key that this engine proves itself with to other engines
+    ///
+    /// Each peer is told of it by the next connection, which the key before proves; until then it is shown that one: 'peer
+    /// list' says who is still to be told. No new codes are needed, but those that were given out and not used are no good any more.
+    /// Refused while a peer was not told of the last one.
+    #[command(after_help = "Example:\n  offshoot peer rotate")]
+    Rotate,
     /// Forget one of them; what it has sent stays
     ///
     /// Refused while profiles send to it. To let it in again takes a new code.

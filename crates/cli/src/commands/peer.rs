@@ -37,6 +37,16 @@ pub fn run(session: &Session, command: PeerCommand) -> Result<(), Failure> {
         }
         PeerCommand::List => output.print(&client.list_peers()?, |list| text(&list.peers)),
         PeerCommand::Show(args) => output.print(&client.show_peer(&args.name)?, one),
+        PeerCommand::Rotate => {
+            let rotated = client.rotate_peer_key()?;
+            output.print(&rotated, |rotated| match &rotated.pending[..] {
+                [] => "there is another key; there is no peer to tell".to_owned(),
+                pending => format!(
+                    "there is another key; told of it by the next connection: {}",
+                    pending.join(", ")
+                ),
+            });
+        }
         PeerCommand::Remove(args) => {
             let removed = client.remove_peer(&args.name)?;
             output.print(&removed, |peer| format!("{} is removed", peer.name));
@@ -64,6 +74,11 @@ fn ways(peer: &Peer) -> &'static str {
     }
 }
 
+/// Whether it is still to be told of this engine's new key.
+fn rotation(peer: &Peer) -> Option<String> {
+    peer.rotation_pending.then(|| "pending".to_owned())
+}
+
 fn one(peer: &Peer) -> String {
     let profiles = Some(peer.profiles.join(", ")).filter(|names| !names.is_empty());
     Fields::default()
@@ -75,6 +90,7 @@ fn one(peer: &Peer) -> String {
         .add_some("profiles", profiles)
         .add_some("last seen at", peer.last_seen_at)
         .add_some("taken over at", peer.taken_over_at)
+        .add_some("rotation", rotation(peer))
         .add("id", peer.id)
         .add("created at", peer.created_at)
         .text()
@@ -88,8 +104,9 @@ fn text(peers: &[Peer]) -> String {
         let seen = peer.last_seen_at.map(seconds);
         let address = or_dash(peer.address.clone());
         let fingerprint = peer.fingerprint.clone();
-        vec![peer.name.clone(), ways(peer).to_owned(), address, or_dash(seen), fingerprint]
+        let (name, seen, rotation) = (peer.name.clone(), or_dash(seen), or_dash(rotation(peer)));
+        vec![name, ways(peer).to_owned(), address, seen, rotation, fingerprint]
     };
-    let heads = ["peer", "role", "address", "last seen at", "fingerprint"];
+    let heads = ["peer", "role", "address", "last seen at", "rotation", "fingerprint"];
     table(&heads, peers.iter().map(row).collect())
 }

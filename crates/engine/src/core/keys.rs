@@ -58,6 +58,9 @@ pub const REPORT_KEY: &str = "mask-report/signing-key";
 /// What the engine proves itself with to other engines: certificate and key.
 pub const PEER_KEY: &str = "peer/key";
 
+/// The same of before the last rotation, while a peer knows only that.
+pub const OLD_PEER_KEY: &str = "peer/old-key";
+
 /// The key of the name of the database that a VDB's URI opens.
 pub fn database_key(id: VdbId) -> String {
     format!("{id}/database")

@@ -1,7 +1,7 @@
 //! Answers other engines that call.
 
-use crate::core::peers;
-use crate::face::peers::{Peers, admit, check_clock, sender};
+use crate::core::peers::{self, Learned};
+use crate::face::peers::{Peers, admit, check_clock, no_peer, sender};
 use crate::jobs::replica::pull;
 use crate::parts::{Call, Parts};
 use jiff::Timestamp;
@@ -20,10 +20,16 @@ const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
 impl Peers<'_> {
     /// Speaks with an engine that called and has proved to have the key of the certificate of this fingerprint; until it has
-    /// said all, or `alive` says no.
-    pub fn answer(&self, wire: Box<dyn Wire>, fingerprint: &str, alive: &dyn Fn() -> bool) {
+    /// said all, or `alive` says no. `own` is that of the certificate that it was shown.
+    pub fn answer(
+        &self,
+        wire: Box<dyn Wire>,
+        fingerprint: &str,
+        own: &str,
+        alive: &dyn Fn() -> bool,
+    ) {
         let talk = Arc::new(Mutex::new(Talk::new(wire)));
-        let answering = Answering { parts: self.parts, talk: &talk, alive };
+        let answering = Answering { parts: self.parts, talk: &talk, own, alive };
         if let Err(failure) = answering.all(fingerprint) {
             tracing::warn!(fingerprint, %failure, "another engine called");
             talk.lock().refuse(&failure);
@@ -34,6 +40,7 @@ impl Peers<'_> {
 struct Answering<'a> {
     parts: &'a Arc<Parts>,
     talk: &'a Arc<Mutex<Talk>>,
+    own: &'a str,
     alive: &'a dyn Fn() -> bool,
 }
 
@@ -70,21 +77,32 @@ impl Answering<'_> {
         if let Some(secret) = &hello.join {
             let peer = admit(self.parts, secret, &hello.engine, fingerprint)?;
             tracing::info!(peer = %peer.name, fingerprint, "another engine was let in");
-            return self.welcome(&peer);
+            return self.welcome(&peer, None);
         }
         let peer = sender(self.parts, &hello, fingerprint)?;
         if peer.taken_over_at.is_some() {
             return self.say(&Message::TakenOver);
         }
-        peers::seen(self.parts, peer.id)?;
-        self.welcome(&peer)?;
-        // It may have been removed or taken over meanwhile.
+        let learned = Learned {
+            shown: fingerprint,
+            next: hello.next_key.as_deref(),
+            knows_key: self.own == peers::own_fingerprint(self.parts)?,
+        };
+        // Durable before it is told: it goes on with that key then.
+        let peer = peers::met(self.parts, peer.id, &learned)?;
+        self.welcome(&peer, hello.next_key.clone())?;
+        // It may have been removed or taken over meanwhile; another key is no reason to send it away.
         let still = || {
-            let peer = sender(self.parts, &hello, fingerprint)?;
+            let found = self.parts.catalog.find::<Peer>(peer.id)?.filter(|peer| peer.may_send);
+            let peer = found.ok_or_else(no_peer)?;
             peers::check_not_taken_over(&peer).map(|()| peer)
         };
         loop {
             match self.hear() {
+                // This engine has another key since: the peer is told when it calls again.
+                Ok(Message::Offer(_)) if still()?.knows_old_key && !peer.knows_old_key => {
+                    return Ok(());
+                }
                 Ok(Message::Offer(offer)) => self.take(&hello, &still()?, &offer)?,
                 Ok(Message::HandOver) => return self.take_over(&still()?),
                 Ok(other) => return Err(confused(&other)),
@@ -94,12 +112,16 @@ impl Answering<'_> {
         }
     }
 
-    fn welcome(&self, peer: &Peer) -> Result<(), Failure> {
+    fn welcome(&self, peer: &Peer, knows_key: Option<String>) -> Result<(), Failure> {
+        let not_told = peer.knows_old_key;
+        let next_key = not_told.then(|| peers::own_fingerprint(self.parts)).transpose()?;
         self.say(&Message::Welcome(Welcome {
             version: VERSION,
             engine: peers::own_engine(self.parts),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             name: peer.name.to_string(),
+            next_key,
+            knows_key,
             hand_over: peer.awaited.is_some(),
         }))
     }

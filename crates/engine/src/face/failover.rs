@@ -90,8 +90,8 @@ impl Replication<'_> {
             return Err(alive(format!("called {} ago", format_duration(ago))));
         }
         let Some(address) = &peer.address else { return Ok(()) };
-        let own = peers::own_key(self.parts)?;
-        match self.parts.network.call(address, &peer.fingerprint, &own) {
+        let own = peers::key_for(self.parts, peer)?;
+        match self.parts.network.call(address, &peer.fingerprints(), &own) {
             Ok(_) => Err(alive(format!("answers at {address}"))),
             Err(_) => Ok(()),
         }

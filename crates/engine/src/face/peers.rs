@@ -61,16 +61,24 @@ impl Peers<'_> {
     /// # Errors
     /// The catalog's.
     pub fn own_fingerprint(&self) -> Result<String, Failure> {
-        let own = peers::own_key(self.parts)?;
-        self.parts.network.fingerprint(&own.certificate)
+        peers::own_fingerprint(self.parts)
     }
 
-    /// What this engine proves itself with to peers.
+    /// What this engine proves itself with to a caller who asks for the certificate of a fingerprint, or for none.
     ///
     /// # Errors
     /// The catalog's.
-    pub fn own_key(&self) -> Result<PeerKey, Failure> {
-        peers::own_key(self.parts)
+    pub fn key_to_show(&self, asked: Option<&str>) -> Result<PeerKey, Failure> {
+        peers::key_to_show(self.parts, asked)
+    }
+
+    /// Makes another key for peers. Each is told of it by the next connection, and knows the one before until then. Codes
+    /// that were given out are no good any more.
+    ///
+    /// # Errors
+    /// `WrongState` while a peer does not know the last one.
+    pub fn rotate_key(&self) -> Result<(), Failure> {
+        peers::rotate(self.parts)
     }
 
     /// Whether an engine that shows a certificate of this fingerprint is a peer that may send.
@@ -79,7 +87,7 @@ impl Peers<'_> {
     /// The catalog's.
     pub fn knows(&self, fingerprint: &str) -> Result<bool, Failure> {
         let all = self.parts.catalog.all::<Peer>()?;
-        Ok(all.iter().any(|peer| peer.may_send && peer.fingerprint == fingerprint))
+        Ok(all.iter().any(|peer| peer.may_send && peer.is_known_by(fingerprint)))
     }
 
     /// Makes a code that lets one engine in, once: it may send into its namespace here.
@@ -136,14 +144,15 @@ impl Peers<'_> {
         let name: ObjectName = request.name.parse()?;
         let code = Code::parse(&request.code)?;
         let known = self.parts.catalog.find_named::<Peer>(&name)?;
-        let known = known.filter(|peer| peer.is_sent_to() || peer.fingerprint != code.fingerprint);
-        if known.is_some() {
-            return Err(taken(&name));
-        }
-        let own = peers::own_key(self.parts)?;
-        let wire = self.parts.network.call(&request.address, &code.fingerprint, &own)?;
-        let mut talk = Talk::new(wire);
-        let welcome = join(&mut talk, peers::hello(self.parts, Some(code.secret)))?;
+        let is_other = |peer: &Peer| peer.is_sent_to() || !peer.is_known_by(&code.fingerprint);
+        let own = match &known {
+            Some(peer) if is_other(peer) => return Err(taken(&name)),
+            Some(peer) => peers::key_for(self.parts, peer)?,
+            None => peers::own_key(self.parts)?,
+        };
+        let reached = self.parts.network.call(&request.address, &[&code.fingerprint], &own)?;
+        let mut talk = Talk::new(reached.wire);
+        let welcome = join(&mut talk, peers::hello(self.parts, None, Some(code.secret))?)?;
         if welcome.engine == peers::own_engine(self.parts) {
             return Err(Failure::new(
                 ErrorKind::InvalidInput,
@@ -157,6 +166,8 @@ impl Peers<'_> {
             name,
             engine: welcome.engine,
             fingerprint: code.fingerprint,
+            next_fingerprint: None,
+            knows_old_key: false,
             address: Some(request.address.clone()),
             may_send: false,
             created_at: now,
@@ -201,7 +212,10 @@ impl Peers<'_> {
                 format!("delete it first: offshoot replication delete {profile}"),
             ));
         }
-        self.parts.catalog.delete::<Peer>(view.peer.id)?;
+        self.parts.catalog.transaction(|tx| {
+            tx.delete::<Peer>(view.peer.id)?;
+            peers::drop_old_key(tx)
+        })?;
         for incoming in self.parts.catalog.list::<Incoming>()? {
             let busy = self.parts.runner()?.is_busy(incoming.id);
             if incoming.peer == view.peer.id && !busy {
@@ -272,7 +286,7 @@ pub(super) fn admit(
             Err(failure) => return Ok(Err(failure)),
         };
         if let Some(present) = tx.find_named::<Peer>(&name)?
-            && (present.fingerprint != fingerprint || present.sends_here())
+            && (!present.is_known_by(fingerprint) || present.sends_here())
         {
             return Ok(Err(taken(&name)));
         }
@@ -282,6 +296,8 @@ pub(super) fn admit(
             name,
             engine: engine.to_owned(),
             fingerprint: fingerprint.to_owned(),
+            next_fingerprint: None,
+            knows_old_key: false,
             address: None,
             may_send: true,
             created_at: now,
@@ -298,7 +314,7 @@ pub(super) fn admit(
 /// Adds what is known of a peer; one of the same name and certificate is the same one, and sends in both directions.
 fn merged(tx: &offshoot_catalog::Transaction<'_>, fresh: Peer) -> Result<Peer, Error> {
     let peer = match tx.find_named::<Peer>(&fresh.name)? {
-        Some(present) if present.fingerprint == fresh.fingerprint => Peer {
+        Some(present) if present.is_known_by(&fresh.fingerprint) => Peer {
             address: fresh.address.or(present.address),
             may_send: fresh.may_send || present.may_send,
             seen_at: fresh.seen_at,
@@ -315,15 +331,18 @@ fn merged(tx: &offshoot_catalog::Transaction<'_>, fresh: Peer) -> Result<Peer, E
 /// Who may send and has this certificate.
 pub(super) fn sender(parts: &Parts, hello: &Hello, fingerprint: &str) -> Result<Peer, Failure> {
     let all = parts.catalog.all::<Peer>()?;
-    let found = all.iter().find(|peer| peer.may_send && peer.fingerprint == fingerprint);
+    let found = all.iter().find(|peer| peer.may_send && peer.is_known_by(fingerprint));
     let found = found.filter(|peer| peer.engine == hello.engine).cloned();
-    found.ok_or_else(|| {
-        Failure::new(
-            ErrorKind::Forbidden,
-            "this engine is no peer there, or not any more",
-            "let it in again: offshoot peer invite there, offshoot peer add here",
-        )
-    })
+    found.ok_or_else(no_peer)
+}
+
+/// Who calls is nobody who may send.
+pub(super) fn no_peer() -> Failure {
+    Failure::new(
+        ErrorKind::Forbidden,
+        "this engine is no peer there, or not any more",
+        "let it in again: offshoot peer invite there, offshoot peer add here",
+    )
 }
 
 /// Whether the clocks of two engines are too far apart.

@@ -13,6 +13,14 @@ pub struct PeerKey {
     pub key: Secret,
 }
 
+/// An engine that was called.
+pub struct Reached {
+    /// The connection.
+    pub wire: Box<dyn Wire>,
+    /// Of the certificate that it has shown.
+    pub fingerprint: String,
+}
+
 /// The way to other engines.
 pub trait Network: Send + Sync {
     /// What others pin of a certificate: `sha256:` and 64 hexadecimal digits.
@@ -21,17 +29,13 @@ pub trait Network: Send + Sync {
     /// `Internal` if it is none.
     fn fingerprint(&self, certificate: &str) -> Result<String, Failure>;
 
-    /// Calls the engine at an address, `HOST:PORT`. What is there proved to have the key of the certificate of this
-    /// fingerprint, and was shown ours.
+    /// Calls the engine at an address, `HOST:PORT`. What is there proved to have the key of a certificate of one of these
+    /// fingerprints, of which it is asked for the first one, and was shown ours.
     ///
     /// # Errors
     /// `EngineUnreachable`; `Forbidden` if something else answers.
-    fn call(
-        &self,
-        address: &str,
-        fingerprint: &str,
-        own: &PeerKey,
-    ) -> Result<Box<dyn Wire>, Failure>;
+    fn call(&self, address: &str, fingerprints: &[&str], own: &PeerKey)
+    -> Result<Reached, Failure>;
 }
 
 /// No network: there is no other engine.
@@ -42,7 +46,7 @@ impl Network for NoNetwork {
         Err(absent())
     }
 
-    fn call(&self, _: &str, _: &str, _: &PeerKey) -> Result<Box<dyn Wire>, Failure> {
+    fn call(&self, _: &str, _: &[&str], _: &PeerKey) -> Result<Reached, Failure> {
         Err(absent())
     }
 }

@@ -153,6 +153,10 @@ fn send_round(
     sending: &mut Sending,
 ) -> Result<(), Failure> {
     let peer: Peer = course.context().app().catalog.get(course.peer().id)?;
+    if peer.knows_old_key {
+        // It is told by the next connection.
+        course.hang_up();
+    }
     if peer.handed_over.is_some() && handover::go_on(course, sending)? {
         return Ok(());
     }

@@ -3,7 +3,9 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Answer, answer};
-use offshoot_api::{AddPeer, ErrorBody, InvitePeer, Peer, PeerInvitation, PeerList, routes};
+use offshoot_api::{
+    AddPeer, ErrorBody, InvitePeer, Peer, PeerInvitation, PeerKeyRotation, PeerList, routes,
+};
 
 /// Makes a code that lets one engine in, once: it may then send into its namespace here, and nothing else. The code is shown this
 /// once; the engine keeps only its hash.
@@ -58,6 +60,19 @@ pub(crate) async fn list_peers(Service(service): Service) -> Answer<PeerList> {
 )]
 pub(crate) async fn show_peer(Service(service): Service, Name(name): Name) -> Answer<Peer> {
     answer(service, move |service| service.replicator().show_peer(&name)).await
+}
+
+/// Makes another key and certificate that this engine proves itself with to peers. Each peer is told of it by the next connection,
+/// and is shown the one before until then. Codes that were given out before are no good any more. Refused while a peer was not told
+/// of the last one.
+#[utoipa::path(
+    post,
+    path = routes::PEER_KEY_ROTATE,
+    tag = "peers",
+    responses((status = 200, body = PeerKeyRotation, description = "The new certificate, and who is still to be told"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn rotate_peer_key(Service(service): Service) -> Answer<PeerKeyRotation> {
+    answer(service, |service| service.replicator().rotate_peer_key()).await
 }
 
 /// Forgets a peer. What it has sent stays.

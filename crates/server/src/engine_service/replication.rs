@@ -44,6 +44,16 @@ impl Replicator for LocalEngine {
         self.engine().peers().show(name).map(peer)
     }
 
+    fn rotate_peer_key(&self) -> Result<api::PeerKeyRotation, Failure> {
+        let peers = self.engine().peers();
+        peers.rotate_key()?;
+        let fingerprint = peers.own_fingerprint()?;
+        tracing::info!(fingerprint, "another key for peers");
+        let pending = peers.list()?.into_iter().filter(|view| view.peer.knows_old_key);
+        let pending = pending.map(|view| view.peer.name.to_string()).collect();
+        Ok(api::PeerKeyRotation { fingerprint, pending })
+    }
+
     fn remove_peer(&self, name: &str) -> Result<api::Peer, Failure> {
         self.engine().peers().remove(name).map(peer)
     }
@@ -99,6 +109,7 @@ fn peer(view: PeerView) -> api::Peer {
         created_at: peer.created_at,
         last_seen_at: peer.seen_at,
         taken_over_at: peer.taken_over_at,
+        rotation_pending: peer.knows_old_key,
         profiles,
     }
 }

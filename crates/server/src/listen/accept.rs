@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::peer::Peer;
 use super::places::{Place, Places};
-use crate::peers::{ALPN, Door};
+use crate::peers::{self, ALPN, Door, Shown};
 use crate::tls::Identity;
 use axum::Router;
 use axum::extract::Request;
@@ -175,15 +175,17 @@ async fn speak_by_tls(
 /// Hands another engine's connection on.
 async fn let_in(door: Arc<Door>, begun: StartHandshake<TcpStream>, peer: Peer, place: Place) {
     let reading = door.clone();
+    let asked = begun.client_hello().alpn().and_then(peers::asked_for);
     // The key is in the catalog.
-    let config = match tokio::task::spawn_blocking(move || reading.config()).await {
-        Ok(Ok(config)) => config,
+    let config = move || reading.config(asked.as_deref());
+    let Shown { config, own } = match tokio::task::spawn_blocking(config).await {
+        Ok(Ok(shown)) => shown,
         Ok(Err(failure)) => return tracing::error!(%peer, %failure, "no key for peers"),
         Err(error) => return tracing::error!(%peer, %error, "no key for peers"),
     };
     match tokio::time::timeout(HEADERS_WITHIN, begun.into_stream(config)).await {
         Ok(Ok(stream)) => {
-            if let Err(error) = door.let_in(stream, place) {
+            if let Err(error) = door.let_in(stream, place, own) {
                 tracing::warn!(%peer, %error, "another engine was not let in");
             }
         }

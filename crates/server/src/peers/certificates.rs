@@ -54,16 +54,17 @@ fn not_offered() -> Error {
     Error::PeerIncompatible(PeerIncompatible::Tls12NotOffered)
 }
 
-/// Takes the one certificate that an engine is known by.
+/// Takes the certificates that an engine is known by.
 #[derive(Debug)]
 pub(crate) struct Pinned {
-    fingerprint: String,
+    fingerprints: Vec<String>,
     provider: Arc<CryptoProvider>,
 }
 
 impl Pinned {
-    pub(crate) fn new(fingerprint: &str, provider: Arc<CryptoProvider>) -> Pinned {
-        Pinned { fingerprint: fingerprint.to_lowercase(), provider }
+    pub(crate) fn new(fingerprints: &[&str], provider: Arc<CryptoProvider>) -> Pinned {
+        let fingerprints = fingerprints.iter().map(|one| one.to_lowercase()).collect();
+        Pinned { fingerprints, provider }
     }
 }
 
@@ -77,7 +78,7 @@ impl ServerCertVerifier for Pinned {
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let shown = fingerprint(certificate);
-        if shown == self.fingerprint {
+        if self.fingerprints.contains(&shown) {
             return Ok(ServerCertVerified::assertion());
         }
         let why = OtherError(Arc::new(OtherCertificate { shown }));

@@ -40,7 +40,7 @@ fn the_engine_of_the_fingerprint_is_spoken_with_and_nobody_else() {
     let (own, theirs) = (key(), key());
     let fingerprint = PeerNetwork.fingerprint(&theirs.certificate).unwrap();
     let (address, answered) = answering(&theirs);
-    let mut wire = PeerNetwork.call(&address, &fingerprint, &own).unwrap();
+    let mut wire = PeerNetwork.call(&address, &[&fingerprint], &own).unwrap().wire;
     wire.write_all(b"hello").unwrap();
     wire.flush().unwrap();
     let mut heard = [0; 5];
@@ -58,10 +58,31 @@ fn the_engine_of_the_fingerprint_is_spoken_with_and_nobody_else() {
 
     // Somebody in between has another certificate: it is told nothing.
     let (address, answered) = answering(&key());
-    let refused = PeerNetwork.call(&address, &fingerprint, &own).err().unwrap();
+    let refused = PeerNetwork.call(&address, &[&fingerprint], &own).err().unwrap();
     assert_eq!(refused.code, ErrorKind::Forbidden, "{refused:?}");
     assert!(refused.message.contains("sha256:"), "{refused:?}");
     assert!(answered.join().unwrap().is_err());
+}
+
+#[test]
+fn an_engine_is_known_by_two_certificates_while_it_changes_them() {
+    let (own, new, old) = (key(), key(), key());
+    let of = |key: &PeerKey| PeerNetwork.fingerprint(&key.certificate).unwrap();
+    for shown in [&new, &old] {
+        let (address, answered) = answering(shown);
+        let reached = PeerNetwork.call(&address, &[&of(&new), &of(&old)], &own).unwrap();
+        assert_eq!(reached.fingerprint, of(shown));
+        let mut wire = reached.wire;
+        wire.write_all(b"hello").unwrap();
+        wire.flush().unwrap();
+        assert_eq!(answered.join().unwrap().unwrap(), 5);
+    }
+    // The one that is asked for is named to it.
+    let digits = of(&new).trim_start_matches(FINGERPRINT).to_owned();
+    let config = calling(&[&of(&new), &of(&old)], &own).unwrap();
+    let protocols = config.alpn_protocols.iter().map(Vec::as_slice);
+    assert_eq!(asked_for(protocols), Some(format!("{FINGERPRINT}{digits}")));
+    assert_eq!(asked_for([ALPN].into_iter()), None);
 }
 
 #[test]
@@ -74,15 +95,15 @@ fn what_does_not_answer_as_an_engine_is_said_to() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
         let _ = stream.read(&mut [0; 1024]);
     });
-    let refused = PeerNetwork.call(&address, "sha256:00", &own).err().unwrap();
+    let refused = PeerNetwork.call(&address, &["sha256:00"], &own).err().unwrap();
     assert_eq!(refused.code, ErrorKind::EngineUnreachable);
     assert!(refused.hint.contains("--listen"), "{refused:?}");
     answered.join().unwrap();
     // Nobody is there any more.
-    let refused = PeerNetwork.call(&address, "sha256:00", &own).err().unwrap();
+    let refused = PeerNetwork.call(&address, &["sha256:00"], &own).err().unwrap();
     assert_eq!(refused.code, ErrorKind::EngineUnreachable);
     for wrong in ["", "nowhere", "127.0.0.1", "127.0.0.1:port"] {
-        let refused = PeerNetwork.call(wrong, "sha256:00", &own).err().unwrap();
+        let refused = PeerNetwork.call(wrong, &["sha256:00"], &own).err().unwrap();
         assert_eq!(refused.code, ErrorKind::EngineUnreachable, "{wrong}");
     }
 }

@@ -1,7 +1,8 @@
 //! What the HTTP layer asks about other engines.
 
 use offshoot_api::{
-    AddPeer, CreateReplication, InvitePeer, Peer, PeerInvitation, Replication, ReplicationRun,
+    AddPeer, CreateReplication, InvitePeer, Peer, PeerInvitation, PeerKeyRotation, Replication,
+    ReplicationRun,
 };
 use offshoot_types::Failure;
 
@@ -15,6 +16,8 @@ pub trait Replicator: Send + Sync {
     fn list_peers(&self) -> Result<Vec<Peer>, Failure>;
     /// One peer.
     fn show_peer(&self, name: &str) -> Result<Peer, Failure>;
+    /// Makes another key for peers.
+    fn rotate_peer_key(&self) -> Result<PeerKeyRotation, Failure>;
     /// Forgets a peer; returns what it was.
     fn remove_peer(&self, name: &str) -> Result<Peer, Failure>;
 

@@ -39,6 +39,7 @@ fn peer() -> Peer {
         created_at: time(),
         last_seen_at: None,
         taken_over_at: None,
+        rotation_pending: true,
         profiles: vec![PROFILE.to_owned()],
     }
 }
@@ -96,6 +97,10 @@ impl Replicator for StandIn {
 
     fn show_peer(&self, name: &str) -> Result<Peer, Failure> {
         known(peer(), "peer", PEER, name)
+    }
+
+    fn rotate_peer_key(&self) -> Result<PeerKeyRotation, Failure> {
+        Ok(PeerKeyRotation { fingerprint: peer().fingerprint, pending: vec![PEER.to_owned()] })
     }
 
     fn remove_peer(&self, name: &str) -> Result<Peer, Failure> {

@@ -1,12 +1,12 @@
 //! The way to a peer in the course of a run: connected when something is to be said, connected again after a cut.
 
-use crate::core::peers;
+use crate::core::peers::{self, Learned};
 use crate::jobs::replica::go_on;
 use crate::parts::Context;
 use offshoot_domain::{Manifest, Owner, Peer, SentMark};
 use offshoot_replication::Error;
 use offshoot_replication::exchange::Giver;
-use offshoot_replication::talk::{Message, Offer, Sent, Talk, VERSION, Welcome};
+use offshoot_replication::talk::{Hello, Message, Offer, Sent, Talk, VERSION, Welcome};
 use offshoot_types::{ErrorKind, Failure};
 use std::time::Duration;
 
@@ -206,7 +206,31 @@ impl<'a> Course<'a> {
         rest(self.context, Duration::from_millis(*pause)).map_err(|it| it.failure())
     }
 
+    /// Connects, and once more if either side has said by that to go on with another key: then that is used from now on.
     fn connect(&mut self) -> Result<Talk, Broken> {
+        let before = self.peer_now()?;
+        let (talk, learned) = match self.connect_once(&before) {
+            // Another run has learned of a key meanwhile, and the one before is no good any more.
+            Err(Broken::Final(_)) if self.peer_now()?.keys() != before.keys() => {
+                self.connect_once(&self.peer_now()?)?
+            }
+            other => other?,
+        };
+        if !learned {
+            return Ok(talk);
+        }
+        self.sent_bytes += talk.wire().sent_bytes();
+        drop(talk);
+        Ok(self.connect_once(&self.peer_now()?)?.0)
+    }
+
+    fn peer_now(&self) -> Result<Peer, Broken> {
+        let catalog = &self.context.app().catalog;
+        catalog.get(self.peer.id).map_err(|error| Broken::Final(error.into()))
+    }
+
+    /// The connection, and whether somebody has learned of another key.
+    fn connect_once(&mut self, peer: &Peer) -> Result<(Talk, bool), Broken> {
         let parts = self.context.app();
         let address = self.peer.address.clone().ok_or_else(|| {
             Broken::Final(Failure::new(
@@ -215,10 +239,13 @@ impl<'a> Course<'a> {
                 "add it with a code of its own: offshoot peer add NAME --address HOST:PORT --code CODE",
             ))
         })?;
-        let own = peers::own_key(parts).map_err(Broken::Final)?;
-        let wire = parts.network.call(&address, &self.peer.fingerprint, &own);
-        let mut talk = Talk::new(wire.map_err(Broken::of_failure)?);
-        let welcome = introduce(&mut talk, self.context);
+        let own = peers::key_for(parts, peer).map_err(Broken::Final)?;
+        let hello = peers::hello(parts, Some(peer), None).map_err(Broken::Final)?;
+        let next_key = hello.next_key.clone();
+        let reached = parts.network.call(&address, &peer.fingerprints(), &own);
+        let reached = reached.map_err(Broken::of_failure)?;
+        let mut talk = Talk::new(reached.wire);
+        let welcome = introduce(&mut talk, hello, self.context);
         let welcome = welcome.map_err(|error| self.broken(error))?;
         let Some(welcome) = welcome else {
             self.taken_over = true;
@@ -229,8 +256,14 @@ impl<'a> Course<'a> {
             let hint = "remove the peer, and add it again with a new code";
             return Err(Broken::Final(Failure::new(ErrorKind::Forbidden, message, hint)));
         }
-        peers::seen(parts, self.peer.id).map_err(Broken::Final)?;
-        Ok(talk)
+        let learned = Learned {
+            shown: &reached.fingerprint,
+            next: welcome.next_key.as_deref(),
+            knows_key: next_key.is_some() && welcome.knows_key == next_key,
+        };
+        peers::met(parts, peer.id, &learned).map_err(Broken::Final)?;
+        let learned = learned.knows_key || learned.next.is_some();
+        Ok((talk, learned))
     }
 
     fn broken(&self, error: Error) -> Broken {
@@ -251,7 +284,8 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn hang_up(&mut self) {
+    /// Ends the connection; another one is made when something is to be said.
+    pub fn hang_up(&mut self) {
         if let Some(talk) = self.talk.take() {
             self.sent_bytes += talk.wire().sent_bytes();
         }
@@ -277,8 +311,8 @@ fn taken_over(peer: &Peer) -> Failure {
 }
 
 /// What the peer answers to who calls; none: it has taken over.
-fn introduce(talk: &mut Talk, context: &Context) -> Result<Option<Welcome>, Error> {
-    talk.say(&Message::Hello(peers::hello(context.app(), None)))?;
+fn introduce(talk: &mut Talk, hello: Hello, context: &Context) -> Result<Option<Welcome>, Error> {
+    talk.say(&Message::Hello(hello))?;
     match talk.hear(&mut || go_on(context))? {
         Message::Welcome(welcome) => Ok(Some(welcome)),
         Message::TakenOver => Ok(None),
