@@ -84,7 +84,10 @@ fn who_was_killed_while_it_waited_for_itself_ends_once_its_mount_fails() {
     id.kill_group().unwrap();
     assert!(!id.wait_end(Duration::from_millis(500)), "it waits for an answer that nobody gives");
     assert!(id.is_dying());
-    assert_eq!(abort_mounts(dir.path(), &[mountpoint.clone()]).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(
+        abort_mounts(dir.path(), std::slice::from_ref(&mountpoint)).unwrap(),
+        Vec::<PathBuf>::new()
+    );
     assert!(!id.wait_end(Duration::from_millis(200)), "its mount was to be kept");
     let canonical = dir.path().canonicalize().unwrap();
     assert_eq!(abort_mounts(dir.path(), &[]).unwrap(), [canonical.join("m")]);
@@ -108,7 +111,7 @@ fn wait_for_oneself(mountpoint: &Path) -> ! {
     let asked = mountpoint.to_owned();
     std::thread::spawn(move || std::fs::metadata(asked));
     let mut request = vec![0; 1 << 20];
-    device.read(&mut request).unwrap();
+    assert!(device.read(&mut request).unwrap() > 16);
     // fuse_out_header with the request's number, then fuse_init_out of version 7.31.
     let mut answer = [0u8; 80];
     answer[..4].copy_from_slice(&80u32.to_le_bytes());
@@ -117,7 +120,7 @@ fn wait_for_oneself(mountpoint: &Path) -> ! {
     answer[20..24].copy_from_slice(&31u32.to_le_bytes());
     answer[36..40].copy_from_slice(&4096u32.to_le_bytes());
     device.write_all(&answer).unwrap();
-    device.read(&mut request).unwrap();
+    assert!(device.read(&mut request).unwrap() > 16);
     File::create(mark(mountpoint)).unwrap();
     loop {
         std::thread::park();
