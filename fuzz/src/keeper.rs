@@ -24,7 +24,7 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let dir = tempfile::tempdir().expect("there is a place for a socket");
     let socket = dir.path().join("keeper");
     let at = socket.clone();
-    std::thread::spawn(move || run(&at));
+    std::thread::spawn(move || run(&at, |_| {}));
     let engine = loop {
         match Keeper::connect(&socket) {
             Ok(keeper) => break keeper,

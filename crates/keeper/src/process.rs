@@ -4,7 +4,7 @@ use crate::protocol::{
     DONE, DROP, ENGINE, HELD, HOLD, LIST, MESSAGE_LEN, PATIENCE, message, parse,
 };
 use offshoot_os::descriptors::{self, DESCRIPTORS_MAX};
-use offshoot_os::process::User;
+use offshoot_os::process::{ProcessId, User};
 use offshoot_os::{Clock, SystemClock};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
@@ -14,6 +14,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How often a keeper looks whether its engine is ending.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long an engine may take to end by itself: the kernel takes its memory back first. Then the release begins, and after
+/// this much more not even what is held is spared.
+const ENDS_WITHIN: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(33)];
 
 /// How long a new keeper waits for the engine that started it.
 const FIRST_ENGINE: Duration = Duration::from_secs(30);
@@ -34,9 +40,13 @@ struct Shared {
 
 /// Runs a keeper at a socket until nobody needs it any more.
 ///
+/// An engine that was killed cannot end while one of its threads waits for an answer that the engine itself would have given; and
+/// whoever started it waits for its end before there is another one. So after a moment `release` is told to let such waits
+/// fail, but for those that belong to what is held under these numbers; if it lives on, without exception.
+///
 /// # Errors
 /// When the socket cannot be made.
-pub fn run(socket: &Path) -> io::Result<()> {
+pub fn run(socket: &Path, release: impl Fn(&[u64]) + Send + 'static) -> io::Result<()> {
     survive_shortage();
     match std::fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -58,9 +68,41 @@ pub fn run(socket: &Path) -> io::Result<()> {
             }
         }
     })?;
+    let watching = shared.clone();
+    std::thread::Builder::new()
+        .name("watch".to_owned())
+        .spawn(move || watch(&watching, &release))?;
     wait_until_useless(&shared);
     // The end of this process closes what is held.
     std::fs::remove_file(socket)
+}
+
+/// Looks whether the engine is ending and does not get there.
+fn watch(shared: &Shared, release: &dyn Fn(&[u64])) {
+    let mut ending: Option<(i32, Duration)> = None;
+    let mut released = 0;
+    loop {
+        SystemClock.sleep(LOOK);
+        let (engine, held) = {
+            let state = shared.state.lock();
+            // Where there is a next one, the one before has ended as far as it matters.
+            let engine = Some(&state.engines).filter(|all| all.len() == 1).map(|all| all[0]);
+            (engine, state.held.keys().copied().collect::<Vec<u64>>())
+        };
+        let dying = |pid: &i32| ProcessId::of(*pid).is_some_and(|id| id.is_dying());
+        let Some(pid) = engine.filter(dying) else {
+            (ending, released) = (None, 0);
+            continue;
+        };
+        let now = SystemClock.elapsed();
+        let (_, since) = *ending.filter(|(of, _)| *of == pid).get_or_insert((pid, now));
+        ending = Some((pid, since));
+        if ENDS_WITHIN.get(released).is_some_and(|within| now.saturating_sub(since) >= *within) {
+            tracing::warn!(pid, "an engine that was killed does not end: what it waits for fails");
+            release(if released == 0 { &held } else { &[] });
+            released += 1;
+        }
+    }
 }
 
 /// When memory runs out, others go first: the databases and the engine can be restarted, this

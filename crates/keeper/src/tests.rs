@@ -10,7 +10,7 @@ use std::time::Duration;
 
 fn started(socket: &Path) -> (JoinHandle<std::io::Result<()>>, Keeper) {
     let path = socket.to_owned();
-    let thread = std::thread::spawn(move || run(&path));
+    let thread = std::thread::spawn(move || run(&path, |_| {}));
     let deadline = SystemClock.elapsed() + Duration::from_secs(20);
     loop {
         match Keeper::connect(socket) {

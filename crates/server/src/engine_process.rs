@@ -38,8 +38,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     if options.takeover {
         offshoot_engine::displace(&options.pool)?;
     }
-    let delivery = Arc::new(Fuse::default());
-    offshoot_engine::outlast_killed(&options.pool, &*delivery);
+    offshoot_engine::outlast_killed(&options.pool);
     // A taken port is reported before anything is started.
     let by_tls = options.tls_files.is_some() || !options.listen.ip().is_loopback();
     drop(crate::listen::bind_tcp(options.listen, by_tls)?);
@@ -63,7 +62,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         forget_secrets: options.forget_secrets,
         encrypt: options.encrypt,
         connectors: Registry::new(vec![Arc::new(postgres)]),
-        delivery,
+        delivery: Arc::new(Fuse::default()),
         network: Arc::new(PeerNetwork),
         keeper: std::env::current_exe().ok(),
     })?;
@@ -155,7 +154,7 @@ fn make_room(engine: &Engine) -> ! {
 /// When its socket cannot be made.
 pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
     raise_limits();
-    offshoot_engine::run_keeper(pool)
+    offshoot_engine::run_keeper(pool, Arc::new(Fuse::default()))
 }
 
 fn serve_until(

@@ -2,6 +2,8 @@
 
 use crate::server::{Server, is_mounted};
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,10 +23,22 @@ impl Kept {
 
     /// The same with more options.
     pub fn start_with(program: &str, options: &[&str]) -> Kept {
+        Kept::releasing(program, options, |_| {})
+    }
+
+    /// The same with a keeper that lets what waits at mounts below a directory fail when its engine does not end.
+    pub fn releasing(
+        program: &str,
+        options: &[&str],
+        release: impl Fn(&Path) + Send + 'static,
+    ) -> Kept {
+        let below = Arc::new(OnceLock::<PathBuf>::new());
+        let known = below.clone();
+        let release = move |_: &[u64]| release(known.get().expect("the server has started"));
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("keeper");
         let path = socket.clone();
-        let keeper = std::thread::spawn(move || offshoot_keeper::run(&path));
+        let keeper = std::thread::spawn(move || offshoot_keeper::run(&path, release));
         let deadline = Instant::now() + Duration::from_secs(20);
         while !socket.exists() {
             assert!(Instant::now() < deadline, "no keeper");
@@ -32,6 +46,7 @@ impl Kept {
         }
         let option = format!("--keeper={}", socket.display());
         let server = Server::start(program, &[&[option.as_str()], options].concat());
+        below.set(server.path("")).expect("it is set once");
         Kept { server, keeper: Some(keeper), _dir: dir }
     }
 

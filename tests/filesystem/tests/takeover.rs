@@ -2,7 +2,10 @@
 //! nothing. The test itself is the keeper.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // tests measure time themselves
 
-use offshoot_filesystem_tests::{Kept, read_during_writes, synchronous_writer};
+use offshoot_filesystem_tests::{
+    Kept, delivery, delivery_name, read_during_writes, synchronous_writer,
+};
+use offshoot_fuse::FuseOptions;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -205,6 +208,23 @@ fn programs_do_not_notice_that_the_server_is_killed() {
     workers.iter_mut().for_each(|worker| drop(worker.unnamed.take()));
     println!("{} steps, {kills} kills", steps.load(Ordering::Relaxed));
     let _server = kept.stop();
+}
+
+/// A process that is killed while it waits for its own answer cannot end by itself: the keeper sees to that.
+#[test]
+fn who_asks_itself_when_it_is_killed_ends_all_the_same() {
+    for _ in 0..3 {
+        let fail = |dir: &Path| {
+            let delivery = delivery(&delivery_name(), FuseOptions::default()).unwrap();
+            println!("failed: {:?}", delivery.fail_waiting(dir, &[]).unwrap());
+        };
+        let program = env!("CARGO_BIN_EXE_serve_mount");
+        let mut kept = Kept::releasing(program, &["--ask-itself=4"], fail);
+        std::thread::sleep(Duration::from_millis(200));
+        // It waits until the process has ended.
+        kept.server.kill();
+        offshoot_filesystem_tests::clean_stale(&kept.server.path(""));
+    }
 }
 
 #[test]

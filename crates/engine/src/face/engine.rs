@@ -32,8 +32,9 @@ use crate::space::ledger;
 use crate::space::room;
 use jiff::Timestamp;
 use offshoot_catalog::Fault;
+use offshoot_delivery::Delivery;
 use offshoot_domain::{Dsource, Vdb, VdbState};
-use offshoot_types::Failure;
+use offshoot_types::{DatasetId, Failure};
 use offshoot_workflow::CrashPoints;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -79,9 +80,17 @@ pub struct EngineView {
 ///
 /// # Errors
 /// When its socket cannot be made.
-pub fn run_keeper(pool: &std::path::Path) -> Result<(), Failure> {
+pub fn run_keeper(pool: &std::path::Path, delivery: Arc<dyn Delivery>) -> Result<(), Failure> {
     let paths = Paths::of(pool)?;
-    offshoot_keeper::run(&keeper_socket(paths.runtime()))
+    let socket = keeper_socket(paths.runtime());
+    let release = move |held: &[u64]| {
+        let kept: Vec<_> = held.iter().map(|key| paths.mount(DatasetId(*key))).collect();
+        match delivery.fail_waiting(&paths.mounts(), &kept) {
+            Ok(failed) => tracing::warn!(?failed, "mounts that answer nobody fail"),
+            Err(failure) => tracing::warn!(%failure, "mounts that answer nobody"),
+        }
+    };
+    offshoot_keeper::run(&socket, release)
         .map_err(|error| Failure::internal(format!("the keeper cannot run: {error}")))
 }
 

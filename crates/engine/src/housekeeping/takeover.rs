@@ -14,7 +14,6 @@ use crate::serving::servers;
 use crate::serving::vdb::favour_vital;
 use offshoot_catalog::Job;
 use offshoot_dataset::VolatileLog;
-use offshoot_delivery::Delivery;
 use offshoot_domain::{Vdb, VdbState};
 use offshoot_keeper::{Held, Keeper};
 use offshoot_os::process::{ProcessId, Signal};
@@ -25,10 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an engine that was killed may take to end by itself: the kernel takes its memory back first.
-const KILLED: Duration = Duration::from_secs(3);
-/// And then, until not even its VDBs are spared for that.
-const STILL_THERE: Duration = Duration::from_secs(30);
+/// How long an engine that was killed may take to end: the kernel takes its memory back first.
+const KILLED: Duration = Duration::from_secs(60);
 /// How long an engine may take to end its jobs and make room.
 const MAKE_ROOM: Duration = Duration::from_secs(180);
 
@@ -142,45 +139,20 @@ fn take_over_vdb(
 
 /// Waits for the end of a pool's engine that was killed: until then it keeps the pool's lock and its port, and clients
 /// of VDBs wait for the next one. An engine that lives is not waited for.
-///
-/// One of its threads may wait for an answer of its own, which the kernel does not let anybody interrupt who has asked: a
-/// file system that is gone, but held. So what serves no VDB fails then; that is not taken over in any case. What
-/// serves VDBs fails only where even that does not help: they begin anew, as after a crash of the host.
-pub fn outlast_killed(pool: &Path, delivery: &dyn Delivery) {
-    let Some((keeper, paths)) = keeper_of(pool) else { return };
-    let engine = keeper.engine().ok().flatten().and_then(ProcessId::of);
-    let Some(engine) = engine.filter(ProcessId::is_dying) else { return };
+pub fn outlast_killed(pool: &Path) {
+    let Some(engine) = engine_of(pool).filter(ProcessId::is_dying) else { return };
     tracing::info!(pid = engine.pid, "waiting for the end of an engine that was killed");
-    if engine.wait_end(KILLED) {
-        return;
+    if !engine.wait_end(KILLED) {
+        tracing::warn!(pid = engine.pid, "it does not end");
     }
-    let held = keeper.list().unwrap_or_default();
-    let of_vdbs: Vec<PathBuf> = held.iter().map(|one| paths.mount(DatasetId(one.key))).collect();
-    drop(held);
-    for kept in [&of_vdbs[..], &[]] {
-        match delivery.fail_waiting(&paths.mounts(), kept) {
-            Ok(failed) => {
-                tracing::warn!(pid = engine.pid, mounts = ?failed, "it waits for itself: they fail")
-            }
-            Err(failure) => tracing::warn!(pid = engine.pid, %failure, "it does not end"),
-        }
-        if engine.wait_end(STILL_THERE) {
-            return;
-        }
-    }
-    tracing::warn!(pid = engine.pid, "it does not end");
-}
-
-/// The keeper of a pool, and where the pool's things are.
-fn keeper_of(pool: &Path) -> Option<(Keeper, Paths)> {
-    // Nobody serves a pool that is not there.
-    let paths = Paths::of(pool).ok()?;
-    Some((Keeper::connect(&keeper_socket(paths.runtime())).ok()?, paths))
 }
 
 /// The process of a pool's engine, as its keeper knows it.
 fn engine_of(pool: &Path) -> Option<ProcessId> {
-    ProcessId::of(keeper_of(pool)?.0.engine().ok()??)
+    // Nobody serves a pool that is not there.
+    let paths = Paths::of(pool).ok()?;
+    let keeper = Keeper::connect(&keeper_socket(paths.runtime())).ok()?;
+    ProcessId::of(keeper.engine().ok()??)
 }
 
 /// Makes the engine of a pool, if one runs, give way: it leaves its VDBs running and ends.

@@ -4,8 +4,8 @@
 //! prints `ready` and waits for SIGTERM, or with `--commands` for the end of stdin. To mount is to deliver by
 //! the delivery that `--delivery=NAME` names, FUSE where it is missing.
 //! Options: `--allow-other --direct-io --write-back --no-xattrs --read-only --snapshots --commands`
-//! `--cache-mib=N --capacity-mib=N --threads=N`, and `--keeper=SOCKET`: the oldest dataset's mount
-//! outlives this process and is taken over from the one before.
+//! `--cache-mib=N --capacity-mib=N --threads=N`, `--ask-itself=N`: so many threads of this process use its mount, and
+//! `--keeper=SOCKET`: the oldest dataset's mount outlives this process and is taken over from the one before.
 //!
 //! Commands, one a line, each answered by one line `ok …` or `error …`:
 //! `snapshot MOUNTPOINT`, `flush MOUNTPOINT`, `clone SNAPSHOT`, `mount DATASET MOUNTPOINT`, `unmount MOUNTPOINT`,
@@ -264,6 +264,10 @@ fn serve(args: &[String]) -> Result<()> {
         let (store, stop) = (store.clone(), stop.clone());
         std::thread::spawn(move || churn(&store, dataset, &stop))
     });
+    for _ in 0..number("--ask-itself=", 0)? {
+        let mountpoint = mountpoint.clone();
+        std::thread::spawn(move || while std::fs::read_dir(&mountpoint).is_ok() {});
+    }
     println!("ready {dataset}");
     if has("--commands") {
         for line in std::io::stdin().lock().lines() {

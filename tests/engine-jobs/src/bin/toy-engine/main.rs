@@ -56,7 +56,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     if let [keeper, pool, path] = arguments
         && (keeper.as_str(), pool.as_str()) == ("keeper", "--pool")
     {
-        return offshoot_engine::run_keeper(path.as_ref());
+        return offshoot_engine::run_keeper(path.as_ref(), Arc::new(Fuse::default()));
     }
     let (keeper, rest) = match arguments.split_first() {
         Some((first, rest)) if first == "--keeper" => (std::env::current_exe().ok(), rest),
