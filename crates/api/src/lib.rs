@@ -66,7 +66,10 @@ pub use mask::report::{
 };
 pub use mask::{ApplyMask, Mask, MaskList, MaskMode, MaskState, MaskTable, MaskTableState};
 pub use moment::{Moment, Position};
-pub use peer::{AddPeer, InvitePeer, Peer, PeerInvitation, PeerKeyRotation, PeerList};
+pub use peer::{
+    AddPeer, InvitePeer, Peer, PeerInvitation, PeerKeyRotation, PeerList, Topology, TopologyEngine,
+    TopologyLink,
+};
 pub use policy::{Policy, PolicyList, SetPolicy};
 pub use pool::{
     BlockHolder, CacheStatus, DamagedBlock, PoolCheck, PoolEncryption, PoolFinding, PoolStatus,

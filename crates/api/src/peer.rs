@@ -91,6 +91,37 @@ pub struct PeerKeyRotation {
     pub pending: Vec<String>,
 }
 
+/// Which engines there are, and which sends to which.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Topology {
+    /// This one first, then by distance and name.
+    pub engines: Vec<TopologyEngine>,
+    /// Which sends to which.
+    pub links: Vec<TopologyLink>,
+}
+
+/// An engine that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TopologyEngine {
+    /// The id of its pool.
+    pub engine: String,
+    /// What it is called on the shortest way to it, by each engine the next one; null: this engine.
+    #[schema(required, example = "middle/far")]
+    pub name: Option<String>,
+    /// When it has said itself whom it speaks with, by its clock; null: only others have.
+    #[schema(required, value_type = Option<String>, format = DateTime)]
+    pub as_of: Option<Timestamp>,
+}
+
+/// An engine that sends to another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TopologyLink {
+    /// The one that sends, by the id of its pool.
+    pub from: String,
+    /// The one that is sent to.
+    pub to: String,
+}
+
 /// Adds an engine to send to.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -160,6 +160,8 @@ pub const PEERS: &str = "/api/v1/peers";
 pub const PEER_INVITATIONS: &str = "/api/v1/peer-invitations";
 /// POST: make another key that this engine proves itself with to them.
 pub const PEER_KEY_ROTATE: &str = "/api/v1/peer-key/rotate";
+/// GET: which engines are known, and which sends to which.
+pub const TOPOLOGY: &str = "/api/v1/topology";
 /// GET: one of them; DELETE: forget it.
 pub const PEER: &str = "/api/v1/peers/{name}";
 /// GET: what the pool holds.

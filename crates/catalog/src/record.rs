@@ -2,7 +2,7 @@
 
 use offshoot_domain::{
     AccessToken, Bookmark, Dsource, Group, Incoming, Invitation, MaskReport, Masking, Owner, Peer,
-    Profile, Replica, Snapshot, Timeflow, User, Vdb, VdbGroup,
+    Profile, Replica, Snapshot, Timeflow, Told, User, Vdb, VdbGroup,
 };
 use offshoot_types::{
     BookmarkId, DsourceId, GroupId, PeerId, ProfileId, SnapshotId, TimeflowId, TokenId, UserId,
@@ -161,6 +161,14 @@ impl Record for Incoming {
     type Id = DsourceId;
     const KIND: &'static str = "incoming";
     fn id(&self) -> DsourceId {
+        self.id
+    }
+}
+
+impl Record for Told {
+    type Id = PeerId;
+    const KIND: &'static str = "told";
+    fn id(&self) -> PeerId {
         self.id
     }
 }

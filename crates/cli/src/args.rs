@@ -183,6 +183,12 @@ pub enum Command {
     )]
     Replication(ReplicationCommand),
     Failover(FailoverArgs),
+    /// Draw which engine sends to which, as far as this one has heard
+    ///
+    /// Engines tell each other whom they know whenever they speak. An engine is called as it is on the way to it: middle/far is
+    /// what 'middle' calls far.
+    #[command(after_help = "Examples:\n  offshoot topology\n  offshoot topology --json")]
+    Topology,
     /// Give names to moments
     #[command(
         subcommand,

@@ -23,6 +23,7 @@ mod secret;
 mod serve;
 mod snapshot;
 mod timeflow;
+mod topology;
 mod vdb;
 
 use crate::args::{Cli, Command, DemoArgs, JobArgs, MaskCommand, MaskReportArgs, PoolCommand};
@@ -110,6 +111,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Bisect(args) => bisect::run(session, args),
         Command::Peer(command) => peer::run(session, command),
         Command::Replication(command) => replication::run(session, command),
+        Command::Topology => topology::run(session),
         Command::Failover(args) => failover::run(session, args),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),

@@ -11,8 +11,8 @@ use offshoot_api::{
     RefreshVdb, RefreshVdbGroup, ReparentVdb, Replication, ReplicationHistory, ReplicationList,
     RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource,
     SetPolicy, SetVdb, SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status,
-    TakeSnapshot, TimeflowList, Token, TokenList, User, UserList, Vdb, VdbGroup, VdbGroupList,
-    VdbHooks, VdbList, VdbLog, routes,
+    TakeSnapshot, TimeflowList, Token, TokenList, Topology, User, UserList, Vdb, VdbGroup,
+    VdbGroupList, VdbHooks, VdbList, VdbLog, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -124,6 +124,11 @@ impl Client {
     /// One peer.
     pub fn show_peer(&self, name: &str) -> Result<Peer, Failure> {
         self.get(&routes::fill(routes::PEER, name))
+    }
+
+    /// Which engines are known, and which sends to which.
+    pub fn topology(&self) -> Result<Topology, Failure> {
+        self.get(routes::TOPOLOGY)
     }
 
     /// Makes another key that this engine proves itself with to peers.

@@ -27,6 +27,7 @@ mod secret;
 pub mod signed;
 mod snapshot;
 mod timeflow;
+mod topology;
 mod units;
 mod user;
 mod vdb;
@@ -63,6 +64,7 @@ pub use replica::{Hop, Manifest, Replica, SentBookmark, SentDsource, SentSnapsho
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
 pub use timeflow::{LogRange, Origin, Timeflow};
+pub use topology::{KnownEngine, Neighbour, Neighbourhood, Told, Topology, newest};
 pub use units::{format_duration, format_size, parse_duration, parse_size};
 pub use user::{AccessToken, Role, User};
 pub use vdb::{Opened, TiesCut, Timings, Vdb, VdbState};

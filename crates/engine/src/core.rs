@@ -10,6 +10,7 @@ pub mod kind;
 pub mod peers;
 pub mod secret_keys;
 pub mod topic;
+pub mod topology;
 
 use crate::ground::network::Network;
 use crate::ground::paths::Paths;

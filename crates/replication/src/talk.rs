@@ -109,6 +109,9 @@ pub struct Hello {
     /// Of the certificate that it goes on with, if it is another one than the target knows.
     #[serde(default)]
     pub next_key: Option<String>,
+    /// Which engines it knows, as records of its own: what is not understood is left out.
+    #[serde(default)]
+    pub known: Vec<serde_json::Value>,
 }
 
 /// Who answers.
@@ -128,6 +131,9 @@ pub struct Welcome {
     /// The `next_key` of the caller, which is known from now on.
     #[serde(default)]
     pub knows_key: Option<String>,
+    /// As that of [`Hello`].
+    #[serde(default)]
+    pub known: Vec<serde_json::Value>,
     /// Whether the target waits for the sender to stop, so that it can take over.
     #[serde(default)]
     pub hand_over: bool,

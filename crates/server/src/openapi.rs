@@ -81,6 +81,7 @@ use utoipa::{Modify, OpenApi};
         peer::show_peer,
         peer::remove_peer,
         peer::rotate_peer_key,
+        peer::topology,
         profiles::create_replication,
         profiles::list_replications,
         profiles::show_replication,

@@ -147,6 +147,7 @@ fn of_replication() -> Router<App> {
         .route(routes::FAILOVERS, post(profiles::fail_over))
         .route(routes::PEERS, get(peer::list_peers).post(peer::add_peer))
         .route(routes::PEER_INVITATIONS, post(peer::invite_peer))
+        .route(routes::TOPOLOGY, get(peer::topology))
         .route(routes::PEER_KEY_ROTATE, post(peer::rotate_peer_key))
         .route(routes::PEER, get(peer::show_peer).delete(peer::remove_peer))
         .route(

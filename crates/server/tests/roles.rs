@@ -118,6 +118,7 @@ const MAY: &[(&str, &str)] = &[
     ("post peers", "a"),
     ("post peer-invitations", "a"),
     ("post peer-key/rotate", "a"),
+    ("get topology", "aou"),
     ("get peers/{name}", "aou"),
     ("delete peers/{name}", "a"),
     ("get replication/profiles", "aou"),

@@ -3,12 +3,13 @@
 
 use anyhow::Result;
 use offshoot_api::{
-    BookmarkList, Dsource, DsourceList, DsourceState, PeerInvitation, Replication, Vdb,
+    BookmarkList, Dsource, DsourceList, DsourceState, PeerInvitation, Replication, Topology, Vdb,
 };
 use offshoot_rig::{Database, Engine};
 use offshoot_testbed::{
     PATIENCE, Two, load, received_moment, stop_and_check, sums, third, wait_until,
 };
+use std::collections::BTreeSet;
 
 /// What is sent on comes from `west` and passes `middle`.
 const SHOP: &str = "middle/west/shop";
@@ -77,6 +78,7 @@ fn what_comes_is_sent_on_and_never_round() {
 
     what_changes_goes_on(&two, &far, &first).unwrap();
     nothing_goes_round(&two, &far);
+    each_knows_all(&two, &far);
 
     // The first engine may send there itself too: hardly anything of it is lacking.
     introduce(&two.here.engine, "west", &far, "beyond");
@@ -117,22 +119,35 @@ fn what_changes_goes_on(two: &Two, far: &Engine, first: &Replication) -> Result<
     Ok(())
 }
 
+/// What engines tell each other when they speak draws the same picture from each.
+fn each_knows_all(two: &Two, far: &Engine) {
+    // The first one hears of the last one by the one in the middle.
+    two.run("nightly").unwrap();
+    let drawn = |engine: &Engine| {
+        let known: Topology = engine.ask(["topology"]).unwrap();
+        let links: BTreeSet<_> = known.links.into_iter().map(|link| (link.from, link.to)).collect();
+        let names = known.engines.into_iter().map(|one| one.name.unwrap_or_default());
+        (names.collect::<Vec<_>>(), links)
+    };
+    let (first, middle, last) = (drawn(&two.here.engine), drawn(&two.there), drawn(far));
+    assert_eq!(first.0, ["", "east", "east/far"]);
+    assert_eq!(middle.0, ["", "far", "west"]);
+    assert_eq!(last.0, ["", "middle", "middle/west"]);
+    assert_eq!(first.1.len(), 3, "{first:?}");
+    assert!(first.1 == middle.1 && middle.1 == last.1, "{first:?} {middle:?} {last:?}");
+}
+
 /// What has passed an engine is not sent to it again: refused by name, left out otherwise.
 fn nothing_goes_round(two: &Two, far: &Engine) {
-    introduce(far, "beyond", &two.there, "back");
+    introduce(far, "far", &two.there, "middle");
     let named = format!("dsource:{SHOP}");
-    let words = ["replication", "create", "round", "--to", "back", "--include", &named];
+    let words = ["replication", "create", "round", "--to", "middle", "--include", &named];
     let round = far.command(words).unwrap_err();
     assert_eq!(round.code, "wrong_state", "{round:?}");
-    assert!(round.message.contains("west → middle → this engine → back"), "{round:?}");
-    let words = ["replication", "create", "rest", "--to", "back", "--include", "all,replicas"];
+    assert!(round.message.contains("west → middle → this engine → middle"), "{round:?}");
+    let words = ["replication", "create", "rest", "--to", "middle", "--include", "all,replicas"];
     far.command(words).unwrap();
     run(far, "rest");
     let list: DsourceList = two.there.ask(["dsource", "list"]).unwrap();
-    assert!(
-        !list
-            .dsources
-            .iter()
-            .any(|one| one.name.contains("west/shop") && one.name.contains("beyond"))
-    );
+    assert!(!list.dsources.iter().any(|one| one.name.starts_with("far/")), "{list:?}");
 }

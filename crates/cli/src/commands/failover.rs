@@ -27,8 +27,8 @@ pub fn run(session: &Session, args: FailoverArgs) -> Result<(), Failure> {
 
 /// What is there of another engine, a line each.
 fn copies(session: &Session, namespace: &str) -> Result<String, Failure> {
-    let within = format!("{namespace}/");
     let all = session.client.list_dsources()?.dsources;
     let line = |name: &String| format!("{name} is a copy of '{namespace}'\n");
-    Ok(all.iter().map(|one| &one.name).filter(|name| name.starts_with(&within)).map(line).collect())
+    let within = |name: &&String| name.rsplit_once('/').is_some_and(|(of, _)| of == namespace);
+    Ok(all.iter().map(|one| &one.name).filter(within).map(line).collect())
 }

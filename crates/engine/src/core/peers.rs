@@ -140,6 +140,7 @@ pub fn hello(core: &Core, peer: Option<&Peer>, join: Option<String>) -> Result<H
         clock_ms: core.now().as_millisecond(),
         join,
         next_key,
+        known: Vec::new(),
     })
 }
 

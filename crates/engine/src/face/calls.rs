@@ -1,6 +1,7 @@
 //! Answers other engines that call.
 
 use crate::core::peers::{self, Learned};
+use crate::core::topology;
 use crate::face::peers::{Peers, admit, check_clock, no_peer, sender};
 use crate::jobs::replica::pull;
 use crate::parts::{Call, Parts};
@@ -90,6 +91,7 @@ impl Answering<'_> {
         };
         // Durable before it is told: it goes on with that key then.
         let peer = peers::met(self.parts, peer.id, &learned)?;
+        topology::heard(self.parts, peer.id, &hello.known)?;
         self.welcome(&peer, hello.next_key.clone())?;
         // It may have been removed or taken over meanwhile; another key is no reason to send it away.
         let still = || {
@@ -122,6 +124,7 @@ impl Answering<'_> {
             name: peer.name.to_string(),
             next_key,
             knows_key,
+            known: topology::said(self.parts)?,
             hand_over: peer.awaited.is_some(),
         }))
     }

@@ -1,12 +1,12 @@
 //! Other engines: let in by a code, called, answered.
 
-use crate::core::peers;
+use crate::core::{peers, topology};
 use crate::ground::network::PeerKey;
 use crate::jobs::replica::pull;
 use crate::parts::Parts;
 use jiff::Timestamp;
 use offshoot_catalog::Error;
-use offshoot_domain::{Incoming, Invitation, ObjectName, Peer};
+use offshoot_domain::{Incoming, Invitation, ObjectName, Peer, Told, Topology};
 use offshoot_os::random_bytes;
 use offshoot_replication::code::{self, Code};
 use offshoot_replication::talk::{Hello, Message, Talk, VERSION, Welcome};
@@ -199,6 +199,15 @@ impl Peers<'_> {
         self.view(peers::find(self.parts, name)?)
     }
 
+    /// All engines that are known, and which sends to which: of this one's own knowledge, and as peers have said when they
+    /// spoke last.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn topology(&self) -> Result<Topology, Failure> {
+        Ok(Topology::of(&topology::known(self.parts)?))
+    }
+
     /// Forgets a peer. What it has sent stays; what of it is not whole goes.
     ///
     /// # Errors
@@ -214,6 +223,7 @@ impl Peers<'_> {
         }
         self.parts.catalog.transaction(|tx| {
             tx.delete::<Peer>(view.peer.id)?;
+            tx.delete::<Told>(view.peer.id)?;
             peers::drop_old_key(tx)
         })?;
         for incoming in self.parts.catalog.list::<Incoming>()? {

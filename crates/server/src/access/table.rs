@@ -137,6 +137,7 @@ const TABLE: &[Row] = &[
     (Method::POST, routes::PEERS, Right::Administer, "peer add"),
     (Method::POST, routes::PEER_INVITATIONS, Right::Administer, "peer invite"),
     (Method::POST, routes::PEER_KEY_ROTATE, Right::Administer, "peer rotate"),
+    (Method::GET, routes::TOPOLOGY, Right::Survey, "topology"),
     (Method::GET, routes::PEER, Right::Survey, "peer show"),
     (Method::DELETE, routes::PEER, Right::Administer, "peer remove"),
     (Method::GET, routes::REPLICATIONS, Right::Survey, "replication list"),

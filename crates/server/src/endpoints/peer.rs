@@ -4,7 +4,8 @@ use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Answer, answer};
 use offshoot_api::{
-    AddPeer, ErrorBody, InvitePeer, Peer, PeerInvitation, PeerKeyRotation, PeerList, routes,
+    AddPeer, ErrorBody, InvitePeer, Peer, PeerInvitation, PeerKeyRotation, PeerList, Topology,
+    routes,
 };
 
 /// Makes a code that lets one engine in, once: it may then send into its namespace here, and nothing else. The code is shown this
@@ -60,6 +61,18 @@ pub(crate) async fn list_peers(Service(service): Service) -> Answer<PeerList> {
 )]
 pub(crate) async fn show_peer(Service(service): Service, Name(name): Name) -> Answer<Peer> {
     answer(service, move |service| service.replicator().show_peer(&name)).await
+}
+
+/// Which engines are known, and which sends to which: what this engine knows itself, and what its peers have said when they spoke
+/// last, also of others.
+#[utoipa::path(
+    get,
+    path = routes::TOPOLOGY,
+    tag = "peers",
+    responses((status = 200, body = Topology, description = "The engines, and the links between them"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn topology(Service(service): Service) -> Answer<Topology> {
+    answer(service, |service| service.replicator().topology()).await
 }
 
 /// Makes another key and certificate that this engine proves itself with to peers. Each peer is told of it by the next connection,

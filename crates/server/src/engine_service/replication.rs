@@ -3,7 +3,7 @@
 use super::LocalEngine;
 use crate::service::replicator::Replicator;
 use offshoot_api as api;
-use offshoot_domain::ProfileRun;
+use offshoot_domain::{KnownEngine, ProfileRun, Topology};
 use offshoot_engine::{
     AddPeerRequest, InviteRequest, PeerView, ProfileRequest, ProfileState, ProfileView,
 };
@@ -42,6 +42,16 @@ impl Replicator for LocalEngine {
 
     fn show_peer(&self, name: &str) -> Result<api::Peer, Failure> {
         self.engine().peers().show(name).map(peer)
+    }
+
+    fn topology(&self) -> Result<api::Topology, Failure> {
+        let Topology { engines, links } = self.engine().peers().topology()?;
+        let engine =
+            |KnownEngine { id, name, as_of }| api::TopologyEngine { engine: id, name, as_of };
+        Ok(api::Topology {
+            engines: engines.into_iter().map(engine).collect(),
+            links: links.into_iter().map(|(from, to)| api::TopologyLink { from, to }).collect(),
+        })
     }
 
     fn rotate_peer_key(&self) -> Result<api::PeerKeyRotation, Failure> {

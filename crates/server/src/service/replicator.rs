@@ -2,7 +2,7 @@
 
 use offshoot_api::{
     AddPeer, CreateReplication, InvitePeer, Peer, PeerInvitation, PeerKeyRotation, Replication,
-    ReplicationRun,
+    ReplicationRun, Topology,
 };
 use offshoot_types::Failure;
 
@@ -16,6 +16,8 @@ pub trait Replicator: Send + Sync {
     fn list_peers(&self) -> Result<Vec<Peer>, Failure>;
     /// One peer.
     fn show_peer(&self, name: &str) -> Result<Peer, Failure>;
+    /// Which engines are known, and which sends to which.
+    fn topology(&self) -> Result<Topology, Failure>;
     /// Makes another key for peers.
     fn rotate_peer_key(&self) -> Result<PeerKeyRotation, Failure>;
     /// Forgets a peer; returns what it was.

@@ -99,6 +99,17 @@ impl Replicator for StandIn {
         known(peer(), "peer", PEER, name)
     }
 
+    fn topology(&self) -> Result<Topology, Failure> {
+        let (own, other) = ("0a".repeat(16), peer().engine);
+        let engine = |engine: &str, name: Option<&str>| TopologyEngine {
+            engine: engine.to_owned(),
+            name: name.map(str::to_owned),
+            as_of: Some(time()),
+        };
+        let engines = vec![engine(&own, None), engine(&other, Some(PEER))];
+        Ok(Topology { engines, links: vec![TopologyLink { from: own, to: other }] })
+    }
+
     fn rotate_peer_key(&self) -> Result<PeerKeyRotation, Failure> {
         Ok(PeerKeyRotation { fingerprint: peer().fingerprint, pending: vec![PEER.to_owned()] })
     }

@@ -1,6 +1,7 @@
 //! The way to a peer in the course of a run: connected when something is to be said, connected again after a cut.
 
 use crate::core::peers::{self, Learned};
+use crate::core::topology;
 use crate::jobs::replica::go_on;
 use crate::parts::Context;
 use offshoot_domain::{Manifest, Owner, Peer, SentMark};
@@ -240,7 +241,8 @@ impl<'a> Course<'a> {
             ))
         })?;
         let own = peers::key_for(parts, peer).map_err(Broken::Final)?;
-        let hello = peers::hello(parts, Some(peer), None).map_err(Broken::Final)?;
+        let mut hello = peers::hello(parts, Some(peer), None).map_err(Broken::Final)?;
+        hello.known = topology::said(parts).map_err(Broken::Final)?;
         let next_key = hello.next_key.clone();
         let reached = parts.network.call(&address, &peer.fingerprints(), &own);
         let reached = reached.map_err(Broken::of_failure)?;
@@ -262,6 +264,7 @@ impl<'a> Course<'a> {
             knows_key: next_key.is_some() && welcome.knows_key == next_key,
         };
         peers::met(parts, peer.id, &learned).map_err(Broken::Final)?;
+        topology::heard(parts, peer.id, &welcome.known).map_err(Broken::Final)?;
         let learned = learned.knows_key || learned.next.is_some();
         Ok((talk, learned))
     }
