@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// How often a keeper looks whether its engine is ending.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long an engine may take to end by itself: the kernel takes its memory back first. Then the release begins, and after
-/// this much more not even what is held is spared.
+/// How long an engine may take to end by itself, as the kernel takes its memory back first, and how long until not even what
+/// is held is spared; both from when it was first seen ending.
 const ENDS_WITHIN: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(33)];
 
 /// How long a new keeper waits for the engine that started it.
@@ -77,31 +77,37 @@ pub fn run(socket: &Path, release: impl Fn(&[u64]) + Send + 'static) -> io::Resu
     std::fs::remove_file(socket)
 }
 
+/// An engine that was killed and has not ended yet.
+struct Ending {
+    pid: i32,
+    since: Duration,
+    /// How often what it may wait for was let fail.
+    released: usize,
+}
+
 /// Looks whether the engine is ending and does not get there.
 fn watch(shared: &Shared, release: &dyn Fn(&[u64])) {
-    let mut ending: Option<(i32, Duration)> = None;
-    let mut released = 0;
+    let mut before: Option<Ending> = None;
     loop {
         SystemClock.sleep(LOOK);
-        let (engine, held) = {
-            let state = shared.state.lock();
-            // Where there is a next one, the one before has ended as far as it matters.
-            let engine = Some(&state.engines).filter(|all| all.len() == 1).map(|all| all[0]);
-            (engine, state.held.keys().copied().collect::<Vec<u64>>())
+        // Where there is a next one, the one before has ended as far as it matters.
+        let engine = match shared.state.lock().engines[..] {
+            [pid] => ProcessId::of(pid).filter(ProcessId::is_dying),
+            _ => None,
         };
-        let dying = |pid: &i32| ProcessId::of(*pid).is_some_and(|id| id.is_dying());
-        let Some(pid) = engine.filter(dying) else {
-            (ending, released) = (None, 0);
-            continue;
-        };
+        let last = before.take();
+        let Some(ProcessId { pid, .. }) = engine else { continue };
         let now = SystemClock.elapsed();
-        let (_, since) = *ending.filter(|(of, _)| *of == pid).get_or_insert((pid, now));
-        ending = Some((pid, since));
-        if ENDS_WITHIN.get(released).is_some_and(|within| now.saturating_sub(since) >= *within) {
+        let fresh = Ending { pid, since: now, released: 0 };
+        let mut ending = last.filter(|last| last.pid == pid).unwrap_or(fresh);
+        let waited = now.saturating_sub(ending.since);
+        if ENDS_WITHIN.get(ending.released).is_some_and(|within| waited >= *within) {
             tracing::warn!(pid, "an engine that was killed does not end: what it waits for fails");
-            release(if released == 0 { &held } else { &[] });
-            released += 1;
+            let held = shared.state.lock().held.keys().copied().collect::<Vec<u64>>();
+            release(if ending.released == 0 { &held } else { &[] });
+            ending.released += 1;
         }
+        before = Some(ending);
     }
 }
 

@@ -25,6 +25,6 @@ pub use testbed::{
     PATIENCE, Testbed, binary, check_refusal, in_database, other_server, wait_until, with_log,
 };
 pub use two_engines::{
-    Two, load, make_noise, moment, received_moment, stop_and_check, sums, synced_after, third,
-    wait_synced,
+    Two, introduce, load, make_noise, moment, open_vdb, received_moment, stop_and_check, sums,
+    synced_after, third, wait_synced,
 };

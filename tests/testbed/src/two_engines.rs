@@ -87,9 +87,33 @@ impl Two {
     /// # Errors
     /// What either says.
     pub fn know(&self) -> Result<()> {
-        let invitation = self.code(&["--as", "west"])?;
-        self.add("east", &invitation.code)?;
-        Ok(())
+        introduce(&self.here.engine, "west", &self.there, "east")
+    }
+
+    /// Sends `shop` and the VDB `dev`, which has a table `mine`, by the profile `nightly`. Returns a moment of `shop`, which has the
+    /// bookmark `v1`, and what it holds.
+    ///
+    /// # Errors
+    /// What either says.
+    pub fn send_shop_and_dev(&self) -> Result<(String, String)> {
+        let Two { here, .. } = self;
+        here.link("shop")?;
+        load(here)?;
+        let moment = received_moment(here)?;
+        let then = here.provision("then", "shop", &["--at", &moment])?;
+        let then = sums(&Database::connect(&then.uri)?)?;
+        here.engine.command(["vdb", "delete", "then"])?;
+        here.engine.command(["bookmark", "create", "v1", "--on", "shop", "--at", &moment])?;
+        here.engine.command(["policy", "set", "shop", "--log", "30d"])?;
+        load(here)?;
+        here.provision("dev", "shop", &[])?;
+        here.open("dev")?.execute("CREATE TABLE mine AS SELECT 7 AS n")?;
+        here.wait_ready(&here.snapshot("dev")?)?;
+        here.wait_ready(&here.snapshot("shop")?)?;
+        self.know()?;
+        self.create("nightly", &["--include", "all"])?;
+        self.run("nightly")?;
+        Ok((moment, then))
     }
 
     /// Makes a profile.
@@ -151,9 +175,7 @@ impl Two {
     /// # Errors
     /// What the engine says.
     pub fn open_there(&self, name: &str, from: &str, moment: &[&str]) -> Result<Database> {
-        let words = ["vdb", "provision", name, "--from", from];
-        let vdb: Vdb = self.there.ask([&words[..], moment].concat())?;
-        Database::connect(&vdb.uri)
+        open_vdb(&self.there, name, from, moment)
     }
 
     /// Stops both, and checks all that is in their pools.
@@ -165,6 +187,27 @@ impl Two {
         stop_and_check(&mut self.here.engine)?;
         stop_and_check(&mut self.there)
     }
+}
+
+/// Lets one engine send to another one: what each is called by the other.
+///
+/// # Errors
+/// What either says.
+pub fn introduce(from: &Engine, its_name: &str, to: &Engine, called: &str) -> Result<()> {
+    let invited: PeerInvitation = to.ask(["peer", "invite", "--as", its_name])?;
+    let address = to.options.listen.replace("0.0.0.0", "127.0.0.1");
+    from.command(["peer", "add", called, "--address", &address, "--code", &invited.code])?;
+    Ok(())
+}
+
+/// A VDB of what an engine has.
+///
+/// # Errors
+/// What the engine says.
+pub fn open_vdb(engine: &Engine, name: &str, from: &str, moment: &[&str]) -> Result<Database> {
+    let words = ["vdb", "provision", name, "--from", from];
+    let vdb: Vdb = engine.ask([&words[..], moment].concat())?;
+    Database::connect(&vdb.uri)
 }
 
 /// A table of rows of a kilobyte that hardly compress.

@@ -2,12 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::Result;
-use offshoot_api::{
-    BookmarkList, Dsource, DsourceList, DsourceState, PeerInvitation, Replication, Topology, Vdb,
-};
+use offshoot_api::{BookmarkList, Dsource, DsourceList, DsourceState, Replication, Topology, Vdb};
 use offshoot_rig::{Database, Engine};
 use offshoot_testbed::{
-    PATIENCE, Two, load, received_moment, stop_and_check, sums, third, wait_until,
+    PATIENCE, Two, introduce, load, open_vdb, received_moment, stop_and_check, sums, third,
+    wait_until,
 };
 use std::collections::BTreeSet;
 
@@ -21,43 +20,15 @@ fn run(engine: &Engine, profile: &str) -> Replication {
 }
 
 fn open(engine: &Engine, name: &str, from: &str, moment: &[&str]) -> Database {
-    let words = ["vdb", "provision", name, "--from", from];
-    let vdb: Vdb = engine.ask([&words[..], moment].concat()).unwrap();
-    Database::connect(&vdb.uri).unwrap()
-}
-
-/// Lets one engine send to another.
-fn introduce(from: &Engine, its_name: &str, to: &Engine, called: &str) {
-    let invited: PeerInvitation = to.ask(["peer", "invite", "--as", its_name]).unwrap();
-    let address = to.options.listen.replace("0.0.0.0", "127.0.0.1");
-    from.command(["peer", "add", called, "--address", &address, "--code", &invited.code]).unwrap();
-}
-
-/// `shop` with a bookmark and the VDB `dev` were sent to the second engine; a moment, and what it holds.
-fn sent_once(two: &Two) -> (String, String) {
-    two.here.link("shop").unwrap();
-    load(&two.here).unwrap();
-    let moment = received_moment(&two.here).unwrap();
-    two.here.engine.command(["bookmark", "create", "v1", "--on", "shop", "--at", &moment]).unwrap();
-    let then = two.here.provision("then", "shop", &["--at", &moment]).unwrap();
-    let then = sums(&Database::connect(&then.uri).unwrap()).unwrap();
-    two.here.engine.command(["vdb", "delete", "then"]).unwrap();
-    two.here.provision("dev", "shop", &[]).unwrap();
-    two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
-    two.here.wait_ready(&two.here.snapshot("dev").unwrap()).unwrap();
-    two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
-    two.know().unwrap();
-    two.create("nightly", &["--include", "all"]).unwrap();
-    two.run("nightly").unwrap();
-    (moment, then)
+    open_vdb(engine, name, from, moment).unwrap()
 }
 
 #[test]
 fn what_comes_is_sent_on_and_never_round() {
     let two = Two::start().unwrap();
-    let (moment, then) = sent_once(&two);
+    let (moment, then) = two.send_shop_and_dev().unwrap();
     let mut far = third(&two.here).unwrap();
-    introduce(&two.there, "middle", &far, "far");
+    introduce(&two.there, "middle", &far, "far").unwrap();
     two.there
         .command(["replication", "create", "onward", "--to", "far", "--include", "replicas"])
         .unwrap();
@@ -81,7 +52,7 @@ fn what_comes_is_sent_on_and_never_round() {
     each_knows_all(&two, &far);
 
     // The first engine may send there itself too: hardly anything of it is lacking.
-    introduce(&two.here.engine, "west", &far, "beyond");
+    introduce(&two.here.engine, "west", &far, "beyond").unwrap();
     let words = ["replication", "create", "direct", "--to", "beyond", "--include", "all"];
     two.here.engine.command(words).unwrap();
     let direct = run(&two.here.engine, "direct");
@@ -139,7 +110,7 @@ fn each_knows_all(two: &Two, far: &Engine) {
 
 /// What has passed an engine is not sent to it again: refused by name, left out otherwise.
 fn nothing_goes_round(two: &Two, far: &Engine) {
-    introduce(far, "far", &two.there, "middle");
+    introduce(far, "far", &two.there, "middle").unwrap();
     let named = format!("dsource:{SHOP}");
     let words = ["replication", "create", "round", "--to", "middle", "--include", &named];
     let round = far.command(words).unwrap_err();

@@ -54,28 +54,6 @@ fn faults(two: &Two, object: &str) -> Vec<String> {
     of_it.map(|fault| fault.hint).collect()
 }
 
-/// `shop` and the VDB `dev` were sent; a moment of `shop`, and what it holds.
-fn sent(two: &Two) -> (String, String) {
-    two.here.link("shop").unwrap();
-    load(&two.here).unwrap();
-    let moment = received_moment(&two.here).unwrap();
-    let then = two.here.provision("then", "shop", &["--at", &moment]).unwrap();
-    let then = sums(&Database::connect(&then.uri).unwrap()).unwrap();
-    two.here.engine.command(["vdb", "delete", "then"]).unwrap();
-    let mark = ["bookmark", "create", "v1", "--on", "shop", "--at", &moment];
-    two.here.engine.command(mark).unwrap();
-    two.here.engine.command(["policy", "set", "shop", "--log", "30d"]).unwrap();
-    load(&two.here).unwrap();
-    two.here.provision("dev", "shop", &[]).unwrap();
-    two.here.open("dev").unwrap().execute("CREATE TABLE mine AS SELECT 7 AS n").unwrap();
-    two.here.wait_ready(&two.here.snapshot("dev").unwrap()).unwrap();
-    two.here.wait_ready(&two.here.snapshot("shop").unwrap()).unwrap();
-    two.know().unwrap();
-    two.create("nightly", &["--include", "all"]).unwrap();
-    two.run("nightly").unwrap();
-    (moment, then)
-}
-
 /// They come and go with those of the engine that sends; those that were set there stay.
 fn bookmarks_follow(two: &Two) {
     let names = || -> Vec<String> {
@@ -138,7 +116,7 @@ fn waits_for_its_way(two: &Two, (moment, then): &(String, String)) {
 #[test]
 fn what_was_taken_over_goes_on_with_production() {
     let mut two = Two::start().unwrap();
-    let before = sent(&two);
+    let before = two.send_shop_and_dev().unwrap();
     two.there.command(["vdb", "provision", "child", "--from", "west/shop"]).unwrap();
     bookmarks_follow(&two);
     is_asked_for_with_care(&two);
@@ -224,7 +202,7 @@ fn is_made_again(two: &Two, done: &Job) {
 #[test]
 fn a_gap_is_named_and_a_new_copy_goes_on() {
     let mut two = Two::start_with(&[("wal_keep_size", "0")]).unwrap();
-    let (moment, then) = sent(&two);
+    let (moment, then) = two.send_shop_and_dev().unwrap();
     two.here.engine.kill().unwrap();
     // Nothing keeps production's log any more.
     let source = two.here.source.connect("postgres").unwrap();
@@ -389,7 +367,7 @@ fn is_relieved(two: &Two, profile: &str) {
 #[test]
 fn a_planned_failover_loses_nothing() {
     let mut two = Two::start().unwrap();
-    let before = sent(&two);
+    let before = two.send_shop_and_dev().unwrap();
     two.here.engine.command(["replication", "delete", "nightly"]).unwrap();
     two.create("always", &["--include", "all", "--continuous"]).unwrap();
     let both = two.there.command(["failover", "west", "--planned", "--force"]);
@@ -430,7 +408,7 @@ fn a_planned_failover_loses_nothing() {
 #[test]
 fn a_planned_failover_that_is_given_up_lets_all_go_on() {
     let two = Two::start().unwrap();
-    sent(&two);
+    two.send_shop_and_dev().unwrap();
     // Nobody has called yet.
     let job = planned(&two).unwrap();
     two.there.command(["job", "cancel", &job]).unwrap();
@@ -462,7 +440,7 @@ fn stops(two: &Two) {
 #[test]
 fn a_planned_failover_survives_kills_of_the_one_that_sends() {
     let mut two = Two::start().unwrap();
-    sent(&two);
+    two.send_shop_and_dev().unwrap();
     let writer = write_to(&here(&two, "dev").unwrap()).unwrap();
     let job = planned(&two).unwrap();
     two.here.engine.command(["replication", "run", "nightly", "--detach"]).unwrap();
@@ -484,7 +462,7 @@ fn a_planned_failover_survives_kills_of_the_one_that_sends() {
 #[test]
 fn a_planned_failover_that_is_killed_leaves_it_with_one_of_both() {
     let mut two = Two::start().unwrap();
-    sent(&two);
+    two.send_shop_and_dev().unwrap();
     let waiting = planned(&two).unwrap();
     two.there.kill_and_restart().unwrap();
     assert!(ended(&two.there, &waiting).error.is_some());
@@ -547,7 +525,7 @@ fn it_goes_back_with_what_has_changed_alone() {
     make_noise(&source, "bulk", 20_000).unwrap();
     // So that no autovacuum changes each page of it later.
     source.execute("VACUUM (FREEZE, ANALYZE)").unwrap();
-    sent(&two);
+    two.send_shop_and_dev().unwrap();
     let whole = two.show("nightly").unwrap().changed_unique_bytes;
     move_there(&two);
     set_way(&two).unwrap();

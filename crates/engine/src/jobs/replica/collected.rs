@@ -37,10 +37,11 @@ pub fn collect(parts: &Parts, owner: Owner) -> Result<(Manifest, Vec<HeldState>)
 fn of_replica(parts: &Parts, id: DsourceId) -> Result<(Manifest, Vec<HeldState>), Failure> {
     for _ in 0..TIMES {
         let replica: Replica = parts.catalog.get(id)?;
-        let collected = Collected::of_dsource(parts, &parts.catalog.get(id)?, Some(&replica));
+        let came = Came::of(&replica);
+        let collected = Collected::of_dsource(parts, &parts.catalog.get(id)?, Some(&came));
         if parts.catalog.find::<Replica>(id)?.as_ref() == Some(&replica) {
             let (mut sent, states) = collected?;
-            say_as_it_came(&mut sent, &replica);
+            came.say_as_it_came(&mut sent, &replica);
             return Ok((Manifest::of_copy(peers::own_engine(parts), &replica, sent), states));
         }
     }
@@ -48,29 +49,44 @@ fn of_replica(parts: &Parts, id: DsourceId) -> Result<(Manifest, Vec<HeldState>)
     Err(Failure::new(ErrorKind::Busy, message, "try again"))
 }
 
-/// Gives a copy the ids that it has on the engine that it comes from.
-fn say_as_it_came(sent: &mut SentDsource, replica: &Replica) {
-    let snapshots: BTreeMap<SnapshotId, SnapshotId> =
-        replica.snapshots.iter().map(|(there, here)| (*here, *there)).collect();
-    let timeflows: BTreeMap<TimeflowId, TimeflowId> =
-        replica.timeflows.iter().map(|(there, here)| (*here, *there)).collect();
-    let snapshot = |id: SnapshotId| snapshots.get(&id).copied().unwrap_or(id);
-    let timeflow = |id: TimeflowId| timeflows.get(&id).copied().unwrap_or(id);
-    for SentSnapshot { snapshot: one, .. } in &mut sent.snapshots {
-        (one.id, one.timeflow) = (snapshot(one.id), timeflow(one.timeflow));
-        one.owner = replica.origin;
+/// What of a copy has come, by its id here, and its id on the engine that it comes from. Everything else was added here.
+struct Came {
+    snapshots: BTreeMap<SnapshotId, SnapshotId>,
+    timeflows: BTreeMap<TimeflowId, TimeflowId>,
+}
+
+impl Came {
+    fn of(replica: &Replica) -> Came {
+        Came {
+            snapshots: replica.snapshots.iter().map(|(there, here)| (*here, *there)).collect(),
+            timeflows: replica.timeflows.iter().map(|(there, here)| (*here, *there)).collect(),
+        }
     }
-    for one in &mut sent.timeflows {
-        one.id = timeflow(one.id);
+
+    fn has(&self, snapshot: &Snapshot) -> bool {
+        self.snapshots.contains_key(&snapshot.id) && self.timeflows.contains_key(&snapshot.timeflow)
     }
-    // Those that users have set here are not in its namespace.
-    sent.bookmarks.retain(|one| one.name.namespace() == sent.name.namespace());
-    for one in &mut sent.bookmarks {
-        one.snapshot = snapshot(one.snapshot);
-        one.name = one.name.base();
+
+    /// Gives a copy the ids that it has on the engine that it comes from.
+    fn say_as_it_came(&self, sent: &mut SentDsource, replica: &Replica) {
+        let snapshot = |id: SnapshotId| self.snapshots.get(&id).copied().unwrap_or(id);
+        let timeflow = |id: TimeflowId| self.timeflows.get(&id).copied().unwrap_or(id);
+        for SentSnapshot { snapshot: one, .. } in &mut sent.snapshots {
+            (one.id, one.timeflow) = (snapshot(one.id), timeflow(one.timeflow));
+            one.owner = replica.origin;
+        }
+        for one in &mut sent.timeflows {
+            one.id = timeflow(one.id);
+        }
+        // Those that users have set here are not in its namespace.
+        sent.bookmarks.retain(|one| one.name.namespace() == sent.name.namespace());
+        for one in &mut sent.bookmarks {
+            one.snapshot = snapshot(one.snapshot);
+            one.name = one.name.base();
+        }
+        (sent.id, sent.timeflow) = (replica.origin, timeflow(sent.timeflow));
+        (sent.masked, sent.policy) = (replica.masked, replica.policy);
     }
-    (sent.id, sent.timeflow) = (replica.origin, timeflow(sent.timeflow));
-    (sent.masked, sent.policy) = (replica.masked, replica.policy);
 }
 
 fn check_state(dsource: &Dsource) -> Result<(), Failure> {
@@ -106,11 +122,11 @@ struct Collected<'a> {
 }
 
 impl Collected<'_> {
-    /// Of a copy without what was added here.
+    /// `came`: of a copy.
     fn of_dsource(
         parts: &Parts,
         dsource: &Dsource,
-        replica: Option<&Replica>,
+        came: Option<&Came>,
     ) -> Result<(SentDsource, Vec<HeldState>), Failure> {
         check_state(dsource)?;
         let timeflow = dsource.timeflow.ok_or_else(|| {
@@ -122,15 +138,9 @@ impl Collected<'_> {
         let follower = parts.follower(dsource.id);
         let synced_to = follower.map_or(dsource.synced_to, |follower| follower.indexed());
         let mut collected = Collected { parts, states: Vec::new() };
-        let came = |one: &Snapshot| {
-            replica.is_none_or(|replica| {
-                replica.snapshots.values().any(|id| *id == one.id)
-                    && replica.timeflows.values().any(|id| *id == one.timeflow)
-            })
-        };
-        let sendable = |one: &Snapshot| !one.is_failed() && came(one);
+        let sendable = |one: &Snapshot| !one.is_failed() && came.is_none_or(|came| came.has(one));
         let snapshots = collected.snapshots(dsource.id.into(), &sendable)?;
-        let timeflows = collected.timeflows(dsource, replica, synced_to)?;
+        let timeflows = collected.timeflows(dsource, came, synced_to)?;
         let bookmarks = bookmarks(parts, dsource.id.into(), &snapshots)?;
         let sent = SentDsource {
             id: dsource.id.into(),
@@ -224,13 +234,11 @@ impl Collected<'_> {
     fn timeflows(
         &mut self,
         dsource: &Dsource,
-        replica: Option<&Replica>,
+        came: Option<&Came>,
         synced_to: Option<Position>,
     ) -> Result<Vec<SentTimeflow>, Failure> {
         let mut all: Vec<Timeflow> = self.parts.catalog.list_of(dsource.id)?;
-        all.retain(|one| {
-            replica.is_none_or(|replica| replica.timeflows.values().any(|id| *id == one.id))
-        });
+        all.retain(|one| came.is_none_or(|came| came.timeflows.contains_key(&one.id)));
         all.sort_by_key(|one| one.id);
         let mut sent = Vec::with_capacity(all.len());
         for timeflow in all {
