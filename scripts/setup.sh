@@ -54,6 +54,8 @@ if [ "$purpose" = test ]; then
   /usr/bin/python3 -c 'import pytest, psycopg2' 2>/dev/null || missing+=(python3-pytest python3-psycopg2)
   command -v ip >/dev/null || missing+=(iproute2)
   command -v c++ >/dev/null || missing+=(g++)
+  # scripts/test.sh links this rather than build it.
+  [ -z "${CI:-}" ] || [ -e "/usr/lib/$(uname -m)-linux-gnu/libjemalloc_pic.a" ] || missing+=(libjemalloc-dev)
 fi
 if [ "$purpose" = bench ]; then
   command -v fio >/dev/null || missing+=(fio)

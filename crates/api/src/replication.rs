@@ -38,9 +38,16 @@ pub struct Replication {
     pub replicas: bool,
     /// Whether only what is masked may be sent.
     pub masked_only: bool,
+    /// Whether the passwords of what is sent go with it.
+    pub with_secrets: bool,
+    /// How many objects are sent at the same time, each by a connection of its own.
+    pub connections: u8,
     /// How often it runs by itself; null: it does not.
     #[schema(required)]
     pub every_ms: Option<u64>,
+    /// At which times it runs by itself, as crontab(5) writes them; null: at none.
+    #[schema(required)]
+    pub crontab: Option<String>,
     /// Whether it always runs, and sends what is new as it comes.
     pub continuous: bool,
     /// How far behind the peer may be before that is a fault; null: it never is.
@@ -107,10 +114,22 @@ pub struct CreateReplication {
     /// Whether only what is masked may be sent.
     #[serde(default)]
     pub masked_only: bool,
+    /// Whether the passwords go with it: of a dSource the one for its source, of a VDB its own. A failover uses them.
+    #[serde(default)]
+    pub with_secrets: bool,
+    /// How many objects are sent at the same time, 1 to 8, each by a connection of its own; 2 where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 8)]
+    pub connections: Option<u8>,
     /// How often it runs by itself; when it is told to where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_ms: Option<u64>,
-    /// Whether it always runs, and sends what is new as it comes. Not with `every_ms`.
+    /// At which times it runs by itself, as crontab(5) writes them: minute, hour, day of the month, month, day of the week, and a time zone
+    /// if it is not UTC. Not with `every_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "30 2 * * *")]
+    pub crontab: Option<String>,
+    /// Whether it always runs, and sends what is new as it comes. Not with `every_ms` or `crontab`.
     #[serde(default)]
     pub continuous: bool,
     /// How far behind the peer may be before that is a fault, at least 10,000; it never is where absent.

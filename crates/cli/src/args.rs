@@ -44,7 +44,7 @@ pub use peer::{PeerAddArgs, PeerCommand, PeerInviteArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
 pub use replication::{
-    CreateArgs as ReplicationCreateArgs, ExportArgs, ImportArgs, ReplicationCommand,
+    CreateArgs as ReplicationCreateArgs, ExportArgs, ImportArgs, ReplicationCommand, Schedule,
 };
 pub use secret::SecretCommand;
 pub use snapshot::{ListSnapshotsArgs, SnapshotCommand};

@@ -8,6 +8,7 @@ mod bisection;
 mod bookmark;
 mod care;
 mod connector_state;
+mod crontab;
 mod dsource;
 mod exposure;
 mod group;
@@ -39,6 +40,7 @@ pub use bisection::{
 pub use bookmark::Bookmark;
 pub use care::{Care, CareChange};
 pub use connector_state::ConnectorState;
+pub use crontab::Crontab;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
 pub use group::{Group, VdbGroup};
@@ -59,7 +61,7 @@ pub use planner::{
     Notation, ProvisionPlan, Target, TimeRefusal, TimeflowView, check_time, openable, plan,
 };
 pub use policy::{KeptLog, Policy, PolicyChange, Retention, SnapshotPolicy};
-pub use profile::{Included, Profile, ProfileRun, SentMark};
+pub use profile::{CONNECTIONS, Included, Profile, ProfileRun, SentMark};
 pub use replica::{Hop, Manifest, Replica, SentBookmark, SentDsource, SentSnapshot, SentTimeflow};
 pub use secret::Secret;
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};

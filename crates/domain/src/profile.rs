@@ -1,5 +1,6 @@
 //! What is sent to another engine, and when.
 
+use crate::Crontab;
 use crate::{ObjectName, Owner, Position};
 use jiff::{SignedDuration, Timestamp};
 use offshoot_types::{Failure, JobId, PeerId, ProfileId};
@@ -28,8 +29,17 @@ pub struct Profile {
     pub replicas: bool,
     /// Whether only what is masked may be sent.
     pub masked_only: bool,
+    /// Whether the passwords go with it: of a dSource for its source, of a VDB its own.
+    #[serde(default)]
+    pub with_secrets: bool,
+    /// How many objects are sent at the same time, each by a connection of its own.
+    #[serde(default = "connections")]
+    pub connections: u8,
     /// How often it runs by itself, in milliseconds; none: when it is told to.
     pub every_ms: Option<u64>,
+    /// At which times it runs by itself; instead of that.
+    #[serde(default)]
+    pub crontab: Option<Crontab>,
     /// Whether it always runs, and sends what is new as it comes.
     #[serde(default)]
     pub continuous: bool,
@@ -50,6 +60,13 @@ pub struct Profile {
     pub sent: BTreeMap<Owner, SentMark>,
     /// Runs that have ended, oldest first; not all of them.
     pub runs: Vec<ProfileRun>,
+}
+
+/// Of a profile that says nothing of it.
+pub const CONNECTIONS: u8 = 2;
+
+fn connections() -> u8 {
+    CONNECTIONS
 }
 
 /// Which objects are sent.
@@ -101,6 +118,10 @@ impl Profile {
             return None;
         }
         let last = self.runs.last();
+        if let Some(crontab) = &self.crontab {
+            // What was missed while the engine was away is made up for once.
+            return crontab.next_after(last.map_or(self.created_at, |run| run.started_at));
+        }
         let (from, pause) = match (self.continuous, self.every_ms) {
             (true, _) => (last.map(|run| run.ended_at), TRIED_AGAIN),
             (false, every) => {

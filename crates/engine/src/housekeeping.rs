@@ -11,3 +11,4 @@ pub mod restart;
 pub mod takeover;
 pub mod warm;
 pub mod watch;
+pub mod ways;

@@ -239,12 +239,12 @@ fn remainder_97(text: &str) -> u32 {
 fn long_texts_are_masked() {
     // A test that takes more than a few seconds means that something grows faster than the text.
     let texts = [
-        "x".repeat(2 << 20),
-        "é1 ".repeat(400_000),
-        "a@b.test +49 89 1234567 ".repeat(50_000),
-        "9".repeat(1 << 20),
-        format!("[{}1]", "1,".repeat(500_000)),
-        "\u{202e}\u{0}🦀".repeat(100_000),
+        "x".repeat(1 << 19),
+        "é1 ".repeat(100_000),
+        "a@b.test +49 89 1234567 ".repeat(12_000),
+        "9".repeat(1 << 18),
+        format!("[{}1]", "1,".repeat(120_000)),
+        "\u{202e}\u{0}🦀".repeat(25_000),
     ];
     for text in &texts {
         for (class, rule) in every_rule() {

@@ -24,6 +24,7 @@ use offshoot_dataset::{Becomes, Intake, Received};
 pub use offshoot_format::directory::TreeState;
 use offshoot_types::Failure;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 
 /// The version of this talk. Another one is refused.
@@ -153,6 +154,20 @@ pub struct Offer {
     pub digest: String,
     /// As of when.
     pub as_of: String,
+    /// The password that goes with it: for its source, or of the VDB; empty if that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Password>,
+}
+
+/// A password on its way. It is not in what is printed for debugging.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Password(pub String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(…)")
+    }
 }
 
 /// Asked again and again while nothing comes and after each block; an error ends the talk.

@@ -132,7 +132,7 @@ fn good_body_for_peers(method: &str, path: &str) -> Option<Value> {
         }
         ("post", "/api/v1/replication/profiles") => {
             Some(json!({"name": "nightly", "to": "east", "include": ["dsource:prod"],
-                   "masked_only": false, "every_ms": 300000, "bytes_per_second_max": 1 << 20}))
+                   "masked_only": false, "with_secrets": true, "connections": 4, "every_ms": 300000, "bytes_per_second_max": 1 << 20}))
         }
         _ => None,
     }

@@ -2,7 +2,7 @@
 
 mod profiles;
 
-pub use profiles::CreateArgs;
+pub use profiles::{CreateArgs, Schedule};
 
 use super::{JobArgs, NameArgs, NameJobArgs};
 use clap::{Args, Subcommand};

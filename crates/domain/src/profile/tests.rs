@@ -13,7 +13,10 @@ fn profile() -> Profile {
         include: Included::All,
         replicas: false,
         masked_only: false,
+        with_secrets: false,
+        connections: CONNECTIONS,
         every_ms: None,
+        crontab: None,
         continuous: false,
         rpo_ms: None,
         bytes_per_second_max: None,
@@ -80,4 +83,20 @@ fn it_is_late_when_the_peer_is_further_behind_than_it_may_be() {
     assert_eq!(profile.behind_ms(at(199)), 0, "a clock that was set back");
     profile.rpo_ms = None;
     assert!(!profile.is_late(at(10_000)));
+}
+
+#[test]
+fn one_with_times_runs_at_them_and_makes_up_once_for_those_that_were_missed() {
+    let crontab = Crontab::new("*/10 * * * *", at(0)).unwrap();
+    let mut timed = Profile { crontab: Some(crontab), ..profile() };
+    assert_eq!(timed.next_run_at(at(5)), Some(at(600)));
+    assert!(!timed.is_due(at(599)) && timed.is_due(at(600)));
+    timed.ended(run(1, 600, 650, false));
+    assert_eq!(timed.next_run_at(at(650)), Some(at(1200)));
+    // The engine was away for hours.
+    assert!(timed.is_due(at(20_000)));
+    timed.ended(run(2, 20_000, 20_001, true));
+    assert_eq!(timed.next_run_at(at(20_002)), Some(at(20_400)));
+    timed.paused = true;
+    assert!(!timed.is_due(at(30_000)));
 }

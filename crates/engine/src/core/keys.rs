@@ -27,6 +27,12 @@ pub fn new_source_password_key(id: DsourceId) -> String {
     format!("{id}/new-source-password")
 }
 
+/// Of what came with a copy of another engine's: for its source, or of the VDB that it is a copy of; empty if that has none. A
+/// failover uses it.
+pub fn sent_password_key(id: DsourceId) -> String {
+    format!("{id}/sent-password")
+}
+
 /// Of a VDB's password.
 pub fn password_key(id: VdbId) -> String {
     format!("{id}/password")

@@ -1,14 +1,15 @@
 //! Answers other engines that call.
 
+use crate::core::keys::sent_password_key;
 use crate::core::peers::{self, Learned};
 use crate::core::topology;
 use crate::face::peers::{Peers, admit, check_clock, no_peer, sender};
 use crate::jobs::replica::pull;
 use crate::parts::{Call, Parts};
 use jiff::Timestamp;
-use offshoot_domain::{Awaited, Dsource, Manifest, ObjectName, Owner, Peer, Replica};
+use offshoot_domain::{Awaited, Dsource, Manifest, ObjectName, Owner, Peer, Replica, Secret};
 use offshoot_replication::Error;
-use offshoot_replication::talk::{Hello, Message, Offer, Talk, VERSION, Welcome, Wire};
+use offshoot_replication::talk::{Hello, Message, Offer, Password, Talk, VERSION, Welcome, Wire};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -160,6 +161,7 @@ impl Answering<'_> {
             self.parts.catalog.update(same, |replica: &mut Replica| {
                 replica.as_of = replica.as_of.max(as_of);
             })?;
+            self.keep_password(same, offer)?;
             return self.say(&Message::Same { hand_over: self.hand_over(peer)? });
         }
         let resumed = pull::is_begun(self.parts, &name)?;
@@ -176,7 +178,26 @@ impl Answering<'_> {
         }
         let job = self.begin(peer, &manifest, &states, &offer.digest)?;
         self.parts.see_through(job, &mut || Ok(()))?;
+        if let Some(taken) = self.parts.catalog.find_named::<Dsource>(&name)? {
+            self.keep_password(taken.id, offer)?;
+        }
         self.say(&Message::Taken { hand_over: self.hand_over(peer)? })
+    }
+
+    /// Keeps the password that came with a copy, sealed, until a failover needs it; none where none came. One that was not kept
+    /// for a crash comes with the next offer.
+    fn keep_password(&self, copy: DsourceId, offer: &Offer) -> Result<(), Failure> {
+        let (catalog, key) = (&self.parts.catalog, sent_password_key(copy));
+        let came = offer.password.as_ref().map(|Password(text)| Secret::new(text.clone()));
+        if catalog.secret(&key)? == came {
+            return Ok(());
+        }
+        Ok(catalog.transaction(|tx| match &came {
+            // A failover may have just taken it over.
+            Some(came) if tx.find::<Replica>(copy)?.is_some() => tx.put_secret(&key, came),
+            Some(_) => Ok(()),
+            None => tx.delete_secret(&key),
+        })?)
     }
 
     /// The replica, if it is what is offered.

@@ -163,6 +163,7 @@ impl Groups<'_> {
                 warm: false,
                 care: Care::default(),
                 hooks: BTreeMap::new(),
+                password_of: None,
                 requested_ms,
             })
         });

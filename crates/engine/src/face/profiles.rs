@@ -8,7 +8,8 @@ use crate::jobs::replicate;
 use crate::parts::Parts;
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, Included, ObjectName, Owner, Peer, Profile, ProfileRun, Replica, Vdb, is_masked,
+    CONNECTIONS, Crontab, Dsource, Included, ObjectName, Owner, Peer, Profile, ProfileRun, Replica,
+    Vdb, is_masked,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
@@ -21,6 +22,9 @@ const EVERY_MS_MIN: u64 = 1000;
 const RPO_MS_MIN: u64 = 10_000;
 /// The least that a limit may be, in bytes a second.
 const LIMIT_MIN: u64 = 16 << 10;
+
+/// The most connections of a profile.
+const CONNECTIONS_MAX: u8 = 8;
 
 /// What to send.
 #[derive(Debug, Clone, Default)]
@@ -35,8 +39,14 @@ pub struct ProfileRequest {
     pub replicas: bool,
     /// Whether only what is masked may be sent.
     pub masked_only: bool,
+    /// Whether the passwords go with it.
+    pub with_secrets: bool,
+    /// How many objects are sent at the same time; none: [as many as usual](CONNECTIONS).
+    pub connections: Option<u8>,
     /// How often, in milliseconds.
     pub every_ms: Option<u64>,
+    /// At which times, as crontab(5) writes them; instead of that.
+    pub crontab: Option<String>,
     /// Whether it always runs.
     pub continuous: bool,
     /// How far behind the peer may be before that is a fault, in milliseconds.
@@ -106,6 +116,8 @@ impl Profiles<'_> {
             Some(named) => Included::Objects(self.objects(named, &peer, request)?),
         };
         check(request)?;
+        let crontab = request.crontab.as_deref();
+        let crontab = crontab.map(|text| Crontab::new(text, self.parts.now())).transpose()?;
         let catalog = &self.parts.catalog;
         let profile = Profile {
             id: catalog.allocate::<Profile>()?,
@@ -114,7 +126,10 @@ impl Profiles<'_> {
             include,
             replicas: request.replicas,
             masked_only: request.masked_only,
+            with_secrets: request.with_secrets,
+            connections: request.connections.unwrap_or(CONNECTIONS),
             every_ms: request.every_ms,
+            crontab,
             continuous: request.continuous,
             rpo_ms: request.rpo_ms,
             bytes_per_second_max: request.bytes_per_second_max,
@@ -322,7 +337,11 @@ impl Profiles<'_> {
 fn check(request: &ProfileRequest) -> Result<(), Failure> {
     let refuse =
         |message: &str, hint: &str| Err(Failure::new(ErrorKind::InvalidInput, message, hint));
-    if request.continuous && request.every_ms.is_some() {
+    let scheduled = request.every_ms.is_some() || request.crontab.is_some();
+    if request.every_ms.is_some() && request.crontab.is_some() {
+        return refuse("there may be one schedule", "give it a pause or times, not both");
+    }
+    if request.continuous && scheduled {
         let hint = "give it --continuous or --schedule, not both";
         return refuse("what runs always has no schedule", hint);
     }
@@ -331,6 +350,9 @@ fn check(request: &ProfileRequest) -> Result<(), Failure> {
     }
     if request.rpo_ms.is_some_and(|rpo| rpo < RPO_MS_MIN) {
         return refuse("the peer may be behind by 10 s at least", "allow it more: --rpo 1min");
+    }
+    if request.connections.is_some_and(|number| !(1..=CONNECTIONS_MAX).contains(&number)) {
+        return refuse("there may be 1 to 8 connections", "say how many: --connections 4");
     }
     if request.bytes_per_second_max.is_some_and(|limit| limit < LIMIT_MIN) {
         return refuse("the limit is too low", "give it more: --limit 50MB/s");

@@ -149,6 +149,7 @@ impl Vdbs<'_> {
             warm: false,
             care,
             hooks,
+            password_of: None,
             requested_ms,
         };
         provision::submit(self.parts, input)

@@ -20,7 +20,7 @@ use offshoot_connector::{
     DataDir, LogFeed, LogStream, Progress, ReceivedLog, Role, Source, SourceUri, StopMode,
     StreamRequest, StreamState, StreamStatus,
 };
-use offshoot_domain::{Dsource, ObjectName, Position};
+use offshoot_domain::{Dsource, Moment, ObjectName, Position};
 use offshoot_fs::{FileSystem, NewFile};
 use offshoot_os::process::User;
 use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition};
@@ -43,6 +43,8 @@ const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::fr
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
 /// How long a source may not answer before users get what was received.
 const SILENCE: Duration = Duration::from_secs(2);
+/// How long before they are refused a moment that they have named, and that it may have: a busy host is as silent at times.
+const NAMED_SILENCE: Duration = Duration::from_secs(10);
 /// How long nothing may arrive from a source that answers.
 const STALLED: Duration = Duration::from_secs(15);
 /// How far a commit may be after one with a later time: it gets its time before its place in the log.
@@ -278,16 +280,18 @@ impl Follower {
     /// user waits for, who gets what was received if the source does not answer.
     pub fn catch_up(
         &self,
+        wanted: &Moment,
         tick: &mut dyn FnMut(&StreamStatus) -> Result<(), Failure>,
     ) -> Result<Position, Failure> {
+        let patience = if *wanted == Moment::Latest { SILENCE } else { NAMED_SILENCE };
         let clock = self.serving()?.clock.clone();
         let began = clock.elapsed();
         self.receive_all(STALLED, &mut |status| {
-            let silent = status.silent_for.is_none_or(|silent| silent > SILENCE);
-            let waited = clock.elapsed().saturating_sub(began) > SILENCE;
+            let silent = status.silent_for.is_none_or(|silent| silent > patience);
+            let waited = clock.elapsed().saturating_sub(began);
             match &status.state {
-                StreamState::Retrying(failure) if waited => Err(failure.clone()),
-                _ if waited && silent => Err(self.silence()),
+                StreamState::Retrying(failure) if waited > SILENCE => Err(failure.clone()),
+                _ if waited > patience && silent => Err(self.silence()),
                 _ => tick(status),
             }
         })

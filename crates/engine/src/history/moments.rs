@@ -149,7 +149,7 @@ pub fn check(core: &Following, owner: Owner, moment: &Moment) -> Result<(), Fail
     let ask: Ask<'_> = &mut |follower| match moment {
         // Something opens in any case.
         Moment::Latest => Ok(()),
-        _ => follower.catch_up(&mut |_| in_time(late())).map(drop),
+        _ => follower.catch_up(moment, &mut |_| in_time(late())).map(drop),
     };
     resolve(core, owner, moment, ask).map(drop)
 }

@@ -13,6 +13,7 @@ use crate::housekeeping::profiles::Profiles;
 use crate::housekeeping::promises::Promises;
 use crate::housekeeping::restart;
 use crate::housekeeping::warm::WarmCopies;
+use crate::housekeeping::ways::Ways;
 use crate::images::readiness;
 use crate::jobs::mask;
 use crate::jobs::point;
@@ -67,6 +68,7 @@ struct Rounds {
     warm: WarmCopies,
     promises: Promises,
     profiles: Profiles,
+    ways: Ways,
     lifetimes: Lifetimes,
     loads: Loads,
     reservations_at: Duration,
@@ -107,6 +109,7 @@ impl Rounds {
         self.warm.look_after(parts)?;
         self.promises.look_after(parts)?;
         self.profiles.look_after(parts)?;
+        self.ways.look_after(parts)?;
         self.lifetimes.look_after(parts)?;
         self.loads.look_after(parts)?;
         self.prove(parts)?;

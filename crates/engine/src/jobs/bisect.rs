@@ -149,7 +149,7 @@ fn resolve_ends(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     let end = |moment: &Moment| {
         resolve(parts, input.source.into(), moment, &mut |follower| {
-            catch_up_with(context, follower).map(drop)
+            catch_up_with(context, follower, moment).map(drop)
         })
     };
     let (from, to) = (end(&input.from)?, end(&input.to)?);

@@ -1,7 +1,7 @@
 //! Jobs on dSources that exist: pause, resume, unlink.
 
 use crate::core::job_kind::JobKind;
-use crate::core::keys::{new_source_password_key, source_password_key};
+use crate::core::keys::{new_source_password_key, sent_password_key, source_password_key};
 use crate::following::reservations;
 use crate::history::groups;
 use crate::jobs::link::forget_history;
@@ -203,5 +203,6 @@ fn forget(context: &Context) -> Result<(), Failure> {
     reparent::remember_source(parts, &dsource)?;
     parts.catalog.delete::<Dsource>(dsource.id)?;
     parts.catalog.delete_secret(&new_source_password_key(dsource.id))?;
+    parts.catalog.delete_secret(&sent_password_key(dsource.id))?;
     Ok(parts.catalog.delete_secret(&source_password_key(dsource.id))?)
 }

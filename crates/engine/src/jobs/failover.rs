@@ -7,8 +7,9 @@
 //!                 │ the peer's end      what had come in part goes,
 //!                 │                     VDBs are provisioned from the copies of VDBs
 //! ```
-//! Passwords do not travel, so a dSource is [`Failed`](DsourceState::Failed) then, with a problem that says how it follows its
-//! source again: `dsource set` gives it what a replica lacks ([`way`](crate::jobs::way)).
+//! A dSource is [`Failed`](DsourceState::Failed) then, with a problem that says how it follows its source again: a job gives it
+//! what a replica lacks ([`way`](crate::jobs::way)). Where its password came with it that job begins by itself
+//! ([`ways`](crate::housekeeping::ways)); otherwise it is `dsource set`.
 //!
 //! # Invariants
 //! 1. All of a namespace is taken over, or nothing; the transaction that does it also ends what the peer may send.
@@ -17,6 +18,7 @@
 mod planned;
 
 use crate::core::job_kind::JobKind;
+use crate::core::keys::sent_password_key;
 use crate::core::topic::Topic;
 use crate::history::names;
 use crate::jobs::provision;
@@ -251,7 +253,10 @@ fn take_over(
         let mut dsource: Dsource = tx.get(one.id)?;
         (dsource.state, dsource.problem) = match dsource.log_dataset {
             None if replica.masked => (DsourceState::Masked, None),
-            _ => (DsourceState::Failed, Some(problem(&input.namespace, &one.to))),
+            _ => {
+                let known = tx.secret(&sent_password_key(one.id))?.is_some();
+                (DsourceState::Failed, Some(problem(&input.namespace, &one.to, known)))
+            }
         };
         dsource.name = one.to.clone();
         // One that was set here stays.
@@ -281,8 +286,20 @@ fn take_over(
     Ok(())
 }
 
-/// Why one that was taken over does not follow its source.
-fn problem(namespace: &ObjectName, name: &ObjectName) -> Failure {
+/// Why one that was taken over does not follow its source. `known`: its password has come.
+fn problem(namespace: &ObjectName, name: &ObjectName, known: bool) -> Failure {
+    if known {
+        return Failure::new(
+            ErrorKind::WrongState,
+            format!(
+                "'{name}' was taken over from '{namespace}', and does not follow its source yet"
+            ),
+            format!(
+                "it does so soon by itself, where its source is reached from here as from there; otherwise: offshoot dsource set \
+                 {name} --source URI"
+            ),
+        );
+    }
     Failure::new(
         ErrorKind::WrongState,
         format!(
@@ -336,8 +353,8 @@ fn submit_again(parts: &Arc<Parts>, one: &Taken) -> Result<JobId, Failure> {
     names::check_free(parts, &one.to)?;
     let parent = Parent { owner: Owner::Dsource(one.id), name: one.from.clone() };
     let vdb = parts.catalog.allocate::<Vdb>()?;
-    let input = provision::Input::of_latest(parts, vdb, one.to.clone(), parent);
-    provision::submit(parts, input)
+    let latest = provision::Input::of_latest(parts, vdb, one.to.clone(), parent);
+    provision::submit(parts, provision::Input { password_of: Some(one.id), ..latest })
 }
 
 fn said(one: &Taken, dsource: &Dsource) -> String {

@@ -384,7 +384,7 @@ fn agree(context: &Context) -> Result<(), Failure> {
 fn latest_of(context: &Context, id: DsourceId) -> Result<(Timestamp, Option<String>), Failure> {
     let dsource: Dsource = context.app().catalog.get(id)?;
     let follower = context.app().need_follower(&dsource)?;
-    let missed = match catch_up_with(context, &follower) {
+    let missed = match catch_up_with(context, &follower, &Moment::Latest) {
         Err(cancelled) if cancelled.code == ErrorKind::Cancelled => return Err(cancelled),
         asked => asked.err().map(|failure| failure.message),
     };

@@ -2,8 +2,7 @@
 
 use crate::core::hooks as kept;
 use crate::core::job_kind::JobKind;
-use crate::core::keys::vdb_key;
-use crate::core::keys::{database_key, password_key, tls_key};
+use crate::core::keys::{database_key, password_key, sent_password_key, tls_key, vdb_key};
 use crate::core::kind::Kind;
 use crate::ground::ports;
 use crate::history::moments::{Resolved, check, resolve};
@@ -69,6 +68,9 @@ pub struct Input {
     /// What runs in it; the texts are kept already.
     #[serde(default)]
     pub hooks: BTreeMap<HookEvent, Hook>,
+    /// A copy of a VDB: the new one has the password that came with it, if one did.
+    #[serde(default)]
+    pub password_of: Option<DsourceId>,
     pub requested_ms: u64,
 }
 
@@ -92,6 +94,7 @@ impl Input {
             warm: false,
             care: Care::default(),
             hooks: BTreeMap::new(),
+            password_of: None,
             requested_ms: parts.elapsed_ms(),
         }
     }
@@ -250,7 +253,9 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         created_at: parts.now(),
         timings: Timings::default(),
     };
-    let password = Secret::new(kind.connector.new_password());
+    let sent = input.password_of.map(|copy| parts.catalog.secret(&sent_password_key(copy)));
+    let sent = sent.transpose()?.flatten().filter(|sent| !sent.reveal().is_empty());
+    let password = sent.unwrap_or_else(|| Secret::new(kind.connector.new_password()));
     parts.catalog.put_secret(&password_key(vdb.id), &password)?;
     Ok(parts.catalog.put(&vdb)?)
 }
@@ -294,7 +299,7 @@ pub fn resolve_from(context: &Context, owner: Owner, moment: &Moment) -> Result<
     context.set(BASE, &owner)?;
     let mut missed = None;
     let resolved = resolve(parts, owner, moment, &mut |follower| {
-        let asked = snapshot::catch_up_with(context, follower);
+        let asked = snapshot::catch_up_with(context, follower, moment);
         missed = asked.as_ref().err().cloned();
         asked.map(drop)
     })?;

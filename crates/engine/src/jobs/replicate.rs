@@ -2,22 +2,19 @@
 //! lacks. A connection that ends is made again; the other engine knows what it has.
 
 mod course;
+mod courses;
 mod handover;
 
 use crate::core::job_kind::JobKind;
 use crate::core::topic::Topic;
-use crate::history::names;
-use crate::jobs::replica::collected::collect;
 use crate::jobs::replica::go_on;
 use crate::parts::{Context, Parts};
-use course::{Course, Sending};
+use course::{Run, Sending};
+use courses::Courses;
 use jiff::Timestamp;
 use offshoot_domain::{
-    Dsource, DsourceState, Included, Owner, Peer, Profile, ProfileRun, Replica, SentMark, Vdb,
-    is_masked,
+    Dsource, DsourceState, Included, Owner, Peer, Profile, ProfileRun, Replica, Vdb, is_masked,
 };
-use offshoot_replication::code;
-use offshoot_replication::exchange::Giver;
 use offshoot_types::{ErrorKind, Failure, JobId, ProfileId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -113,11 +110,12 @@ fn send(context: &Context) -> Result<(), Failure> {
     let resumed = profile.running == Some(job);
     parts.catalog.update(profile.id, |one: &mut Profile| one.running = Some(job))?;
     let peer: Peer = parts.catalog.get(profile.peer)?;
-    let mut course = Course::new(context, peer, profile.bytes_per_second_max);
+    let run = Run::new(context, peer, profile.bytes_per_second_max);
+    let mut courses = Courses::new(&run, profile.connections);
     let mut sending = Sending { resumed, ..Sending::default() };
     loop {
         let (started_at, since) = (parts.now(), context.clock().elapsed());
-        let mut done = send_round(&mut course, &profile, &mut sending);
+        let mut done = send_round(&mut courses, &profile, &mut sending);
         if done.is_ok() && profile.continuous {
             record(context, &profile, sending, started_at, &Round::GoesOn)?;
             sending = Sending::default();
@@ -148,25 +146,25 @@ fn is_end_of_engine(context: &Context, failure: &Failure) -> Result<bool, Failur
 
 /// Sends all of it, and hands over if the peer asks for that; the profile is paused where the peer has taken over.
 fn send_round(
-    course: &mut Course<'_>,
+    courses: &mut Courses<'_>,
     profile: &Profile,
     sending: &mut Sending,
 ) -> Result<(), Failure> {
-    let peer: Peer = course.context().app().catalog.get(course.peer().id)?;
+    let peer: Peer = courses.context().app().catalog.get(courses.peer().id)?;
     if peer.knows_old_key {
         // It is told by the next connection.
-        course.hang_up();
+        courses.hang_up();
     }
-    if peer.handed_over.is_some() && handover::go_on(course, sending)? {
+    if peer.handed_over.is_some() && handover::go_on(courses, sending)? {
         return Ok(());
     }
-    let sent = send_all(course, profile, sending);
-    if course.is_taken_over() {
-        handover::taken_over(course.context(), peer.id)?;
+    let sent = courses.send_all(profile, sending);
+    if courses.is_taken_over() {
+        handover::taken_over(courses.context(), peer.id)?;
     }
     sent?;
-    if course.is_asked_to_hand_over() {
-        handover::hand_over(course, sending)?;
+    if courses.is_asked_to_hand_over() {
+        handover::hand_over(courses, sending)?;
     }
     Ok(())
 }
@@ -255,84 +253,4 @@ fn has_more(parts: &Parts, profile: &Profile) -> Result<bool, Failure> {
         here.is_some_and(|here| there.is_none_or(|there| here.log > there.log))
     };
     Ok(included(parts, profile)?.iter().any(more))
-}
-
-/// Sends one object after another. What cannot be sent does not keep others from it.
-fn send_all(
-    course: &mut Course<'_>,
-    profile: &Profile,
-    sending: &mut Sending,
-) -> Result<(), Failure> {
-    let context = course.context();
-    let parts = context.app();
-    let objects = included(parts, profile)?;
-    if objects.is_empty() {
-        context.note("nothing is included that exists")?;
-    }
-    let mut first = None;
-    for owner in objects {
-        match send_one(course, profile, owner, sending) {
-            Ok(()) => {}
-            Err(failure) if failure.code == ErrorKind::Cancelled => {
-                first = Some(failure);
-                break;
-            }
-            Err(failure) => {
-                let name = names::of(parts, owner)?;
-                context.note(format!("'{name}' was not sent: {}", failure.message))?;
-                let gone = failure.code == ErrorKind::EngineUnreachable || course.is_taken_over();
-                first.get_or_insert(failure);
-                if gone {
-                    break;
-                }
-            }
-        }
-    }
-    sending.sent_bytes += course.sent_bytes();
-    first.map_or(Ok(()), Err)
-}
-
-fn send_one(
-    course: &mut Course<'_>,
-    profile: &Profile,
-    owner: Owner,
-    sending: &mut Sending,
-) -> Result<(), Failure> {
-    let context = course.context();
-    let parts = context.app();
-    let (manifest, states) = match collect(parts, owner) {
-        Ok(collected) => collected,
-        // Of everything what there is.
-        Err(failure)
-            if failure.code == ErrorKind::WrongState && profile.include == Included::All =>
-        {
-            return context.note(format!("left out: {}", failure.message));
-        }
-        Err(failure) => return Err(failure),
-    };
-    let sent = &manifest.dsource;
-    if profile.masked_only && !sent.masked {
-        return Err(Failure::new(
-            ErrorKind::Forbidden,
-            format!("'{}' is not masked, and only what is may be sent", sent.name),
-            "make a profile without it, or without --masked-only",
-        ));
-    }
-    let mark = SentMark { synced_to: sent.synced_to, as_of: manifest.as_of };
-    let describe = |error: serde_json::Error| {
-        Failure::internal(format!("a manifest cannot be written: {error}"))
-    };
-    let giver = Giver::new(states);
-    let trees = giver.states();
-    let digest = code::digest(&serde_json::to_vec(sent).map_err(describe)?, &trees);
-    let told = serde_json::to_vec(&manifest).map_err(describe)?;
-    let offer = course::Offered { manifest, told, digest, giver };
-    let passed = course.send(&offer, sending)?;
-    let blocks = trees.iter().fold(0u64, |sum, tree| sum.saturating_add(tree.blocks));
-    let whole = blocks.saturating_mul(offshoot_types::BLOCK_SIZE as u64);
-    sending.saved_bytes += whole.saturating_sub(passed.raw_bytes);
-    sending.unique_bytes += passed.stored_bytes;
-    sending.objects += 1;
-    sending.marks.push((owner, mark));
-    Ok(())
 }

@@ -8,7 +8,7 @@ use crate::parts::{Context, Parts};
 use crate::space::room;
 use offshoot_catalog::Subject;
 use offshoot_connector::StreamStatus;
-use offshoot_domain::{Dsource, Owner, Position, Snapshot, SnapshotKind};
+use offshoot_domain::{Dsource, Moment, Owner, Position, Snapshot, SnapshotKind};
 use offshoot_types::{ErrorKind, Failure, JobId, LogPosition, SnapshotId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -116,9 +116,13 @@ fn receive_all(context: &Context, follower: &Follower) -> Result<Position, Failu
     follower.receive_all(ASK_TIMEOUT, &mut receiving(context))
 }
 
-/// The same; a source that does not answer at once is given up.
-pub fn catch_up_with(context: &Context, follower: &Follower) -> Result<Position, Failure> {
-    follower.catch_up(&mut receiving(context))
+/// The same; a source that does not answer soon is given up.
+pub fn catch_up_with(
+    context: &Context,
+    follower: &Follower,
+    wanted: &Moment,
+) -> Result<Position, Failure> {
+    follower.catch_up(wanted, &mut receiving(context))
 }
 
 /// Shows how much of the log is received, until the job is cancelled.

@@ -5,7 +5,7 @@
 //! its history ends, without another copy of the source, if the source still has the log.
 
 use crate::core::job_kind::JobKind;
-use crate::core::keys::{new_source_password_key, source_password_key};
+use crate::core::keys::{new_source_password_key, sent_password_key, source_password_key};
 use crate::core::kind::Kind;
 use crate::following::reservations;
 use crate::history::snapshots;
@@ -68,8 +68,20 @@ pub fn submit_set(parts: &Arc<Parts>, dsource: &Dsource, to: SourceUri) -> Resul
         Some(secret) => parts.catalog.put_secret(&key, secret)?,
         None => parts.catalog.delete_secret(&key)?,
     }
-    let submission = Submission::new(JobKind::DsourceSet, &dsource.name, &input);
-    parts.submit(submission.exclusive(dsource.id))
+    parts.submit(submission(dsource, &input))
+}
+
+fn submission(dsource: &Dsource, input: &Way) -> Submission {
+    Submission::new(JobKind::DsourceSet, &dsource.name, input).exclusive(dsource.id)
+}
+
+/// Has one that was taken over follow its source by the way that the other engine took, with the password that came.
+///
+/// # Errors
+/// `Busy`.
+pub fn submit_as_sent(parts: &Arc<Parts>, dsource: &Dsource) -> Result<JobId, Failure> {
+    let input = Way { dsource: dsource.id, source: dsource.source.clone() };
+    parts.submit(submission(dsource, &input).of_engine())
 }
 
 /// The source by the new way. A new password is a secret of the job until it ends.
@@ -79,10 +91,12 @@ fn source_by(parts: &Parts, dsource: &Dsource, way: &Way) -> Result<Box<dyn Sour
 }
 
 fn secret_of(parts: &Parts, id: DsourceId) -> Result<Option<Secret>, Failure> {
-    match parts.catalog.secret(&new_source_password_key(id))? {
-        Some(new) => Ok(Some(new)),
-        None => Ok(parts.catalog.secret(&source_password_key(id))?),
+    for key in [new_source_password_key(id), source_password_key(id), sent_password_key(id)] {
+        if let Some(secret) = parts.catalog.secret(&key)? {
+            return Ok(Some(secret).filter(|secret| !secret.reveal().is_empty()));
+        }
     }
+    Ok(None)
 }
 
 /// Checks that the new way leads to the same database, as a link does.
@@ -157,8 +171,8 @@ fn leave(context: &Context) -> Result<(), Failure> {
 fn switch(context: &Context) -> Result<(), Failure> {
     let (parts, way): (_, Way) = (context.app(), context.input()?);
     parts.stop(way.dsource)?;
-    if let Some(new) = parts.catalog.secret(&new_source_password_key(way.dsource))? {
-        parts.catalog.put_secret(&source_password_key(way.dsource), &new)?;
+    if let Some(secret) = secret_of(parts, way.dsource)? {
+        parts.catalog.put_secret(&source_password_key(way.dsource), &secret)?;
     }
     let warnings: Vec<Failure> = context.need(WARNINGS)?;
     let staging = context.get(STAGING)?;
@@ -176,6 +190,7 @@ fn switch(context: &Context) -> Result<(), Failure> {
         }
         Ok(())
     })?;
+    parts.catalog.delete_secret(&sent_password_key(way.dsource))?;
     forget_way(context)
 }
 

@@ -1,6 +1,6 @@
 //! Profiles: what is sent to other engines, and when.
 
-use crate::args::ReplicationCreateArgs;
+use crate::args::{ReplicationCreateArgs, Schedule};
 use crate::commands::Session;
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use offshoot_api::{CreateReplication, Job, Replication, ReplicationRun};
@@ -14,22 +14,28 @@ pub fn create(session: &Session, args: ReplicationCreateArgs) -> Result<(), Fail
     let (all, replicas) =
         (include.iter().any(|one| one == ALL), include.iter().any(|one| one == REPLICAS));
     let named = include.into_iter().filter(|one| one != REPLICAS).collect();
+    let (every_ms, crontab) = match args.schedule {
+        Some(Schedule::Every(ms)) => (Some(ms), None),
+        Some(Schedule::Crontab(text)) => (None, Some(text)),
+        None => (None, None),
+    };
     let made = session.client.create_replication(&CreateReplication {
         name,
         to,
         include: Some(named).filter(|_| !all),
         replicas,
         masked_only,
-        every_ms: args.schedule,
+        with_secrets: args.with_secrets,
+        connections: Some(args.connections),
+        every_ms,
+        crontab,
         continuous: args.continuous,
         rpo_ms: args.rpo,
         bytes_per_second_max: args.limit,
     })?;
-    session.output.print(&made, |made| match (made.continuous, made.every_ms) {
+    session.output.print(&made, |made| match (made.continuous, pace(made)) {
         (true, _) => format!("{} sends to {} what is new as it comes", made.name, made.peer),
-        (_, Some(every)) => {
-            format!("{} sends to {} every {}", made.name, made.peer, duration(every))
-        }
+        (_, Some(pace)) => format!("{} sends to {} {pace}", made.name, made.peer),
         _ => format!("{} is made; run it: offshoot replication run {}", made.name, made.name),
     });
     Ok(())
@@ -64,7 +70,10 @@ fn include(replication: &Replication) -> String {
 fn pace(replication: &Replication) -> Option<String> {
     match replication.continuous {
         true => Some("always".to_owned()),
-        false => replication.every_ms.map(|every| format!("every {}", duration(every))),
+        false => match replication.every_ms {
+            Some(every) => Some(format!("every {}", duration(every))),
+            None => replication.crontab.as_ref().map(|times| format!("at {times}")),
+        },
     }
 }
 
@@ -77,6 +86,9 @@ pub fn one(replication: &Replication) -> String {
         .add("includes", include(replication));
     if replication.masked_only {
         fields = fields.add("masked only", "yes");
+    }
+    if replication.with_secrets {
+        fields = fields.add("with secrets", "yes");
     }
     let error = replication.error.as_ref().map(|error| error.message.clone());
     fields

@@ -1,4 +1,4 @@
-//! The way to a peer in the course of a run: connected when something is to be said, connected again after a cut.
+//! The ways to a peer in the course of a run: each connected when something is to be said, connected again after a cut.
 
 use crate::core::peers::{self, Learned};
 use crate::core::topology;
@@ -7,8 +7,10 @@ use crate::parts::Context;
 use offshoot_domain::{Manifest, Owner, Peer, SentMark};
 use offshoot_replication::Error;
 use offshoot_replication::exchange::Giver;
-use offshoot_replication::talk::{Hello, Message, Offer, Sent, Talk, VERSION, Welcome};
+use offshoot_replication::talk::{Hello, Message, Offer, Password, Sent, Talk, VERSION, Welcome};
 use offshoot_types::{ErrorKind, Failure};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Pauses before connections that are made again. After the last one the run has failed.
@@ -29,6 +31,18 @@ pub struct Sending {
     pub marks: Vec<(Owner, SentMark)>,
 }
 
+impl Sending {
+    /// Adds what another part of the run has done.
+    pub fn add(&mut self, other: Sending) {
+        self.objects += other.objects;
+        self.sent_bytes += other.sent_bytes;
+        self.unique_bytes += other.unique_bytes;
+        self.saved_bytes += other.saved_bytes;
+        self.resumed |= other.resumed;
+        self.marks.extend(other.marks);
+    }
+}
+
 /// What is offered of an object.
 pub struct Offered {
     pub manifest: Manifest,
@@ -36,45 +50,47 @@ pub struct Offered {
     pub told: Vec<u8>,
     pub digest: String,
     pub giver: Giver,
+    /// The password that goes with it; none: none does.
+    pub password: Option<Password>,
 }
 
-/// The way to a peer.
+/// What all ways of a run have in common.
+pub struct Run<'a> {
+    pub context: &'a Context,
+    pub peer: Peer,
+    pace: Pace,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(context: &'a Context, peer: Peer, bytes_per_second_max: Option<u64>) -> Run<'a> {
+        let pace = Pace { bytes_per_second_max, since: OnceLock::new(), bytes: AtomicU64::new(0) };
+        Run { context, peer, pace }
+    }
+}
+
+/// A way to a peer.
 pub struct Course<'a> {
-    context: &'a Context,
-    peer: Peer,
+    run: &'a Run<'a>,
     talk: Option<Talk>,
     /// Whether the peer has said that it has taken over.
     taken_over: bool,
-    pace: Pace,
     /// Bytes of connections that have ended.
     sent_bytes: u64,
     /// Bytes of all that were told.
     told_bytes: u64,
-    /// Bytes of blocks, of objects that were sent.
-    done_bytes: u64,
 }
 
 impl<'a> Course<'a> {
-    pub fn new(context: &'a Context, peer: Peer, bytes_per_second_max: Option<u64>) -> Course<'a> {
-        let pace = Pace { bytes_per_second_max, since: None, bytes: 0 };
-        Course {
-            context,
-            peer,
-            talk: None,
-            taken_over: false,
-            pace,
-            sent_bytes: 0,
-            told_bytes: 0,
-            done_bytes: 0,
-        }
+    pub fn new(run: &'a Run<'a>) -> Course<'a> {
+        Course { run, talk: None, taken_over: false, sent_bytes: 0, told_bytes: 0 }
     }
 
     pub fn context(&self) -> &'a Context {
-        self.context
+        self.run.context
     }
 
-    pub fn peer(&self) -> &Peer {
-        &self.peer
+    pub fn peer(&self) -> &'a Peer {
+        &self.run.peer
     }
 
     /// Sends what the peer lacks of an object; all connections together.
@@ -86,10 +102,7 @@ impl<'a> Course<'a> {
         loop {
             let before = all.blocks;
             match self.try_once(offered, sending, &mut all) {
-                Ok(()) => {
-                    self.done_bytes += all.stored_bytes;
-                    return Ok(all);
-                }
+                Ok(()) => return Ok(all),
                 Err(Broken::Final(failure)) => {
                     self.hang_up();
                     return Err(failure);
@@ -110,7 +123,7 @@ impl<'a> Course<'a> {
         sending: &mut Sending,
         all: &mut Sent,
     ) -> Result<(), Broken> {
-        let context = self.context;
+        let context = self.context();
         let mut talk = match self.talk.take() {
             Some(talk) => talk,
             None => self.connect()?,
@@ -122,6 +135,7 @@ impl<'a> Course<'a> {
             engine: manifest.sender.is_some().then(|| manifest.engine.clone()),
             digest: offered.digest.clone(),
             as_of: manifest.as_of.to_string(),
+            password: offered.password.clone(),
         };
         let answered =
             talk.say(&Message::Offer(offer)).and_then(|()| talk.hear(&mut || go_on(context)));
@@ -143,19 +157,20 @@ impl<'a> Course<'a> {
     }
 
     fn give(&mut self, talk: &mut Talk, offered: &Offered, all: &mut Sent) -> Result<(), Error> {
-        let (context, before, done) = (self.context, *all, self.done_bytes);
-        let pace = &mut self.pace;
+        let (context, before, pace) = (self.context(), *all, &self.run.pace);
         let mut told = 0;
         talk.give(&offered.told, &offered.giver, &mut |sent| {
+            let passed = before.stored_bytes + sent.stored_bytes - all.stored_bytes;
             all.blocks = before.blocks + sent.blocks;
             all.stored_bytes = before.stored_bytes + sent.stored_bytes;
             all.raw_bytes = before.raw_bytes + sent.raw_bytes;
             go_on(context)?;
+            let bytes = pace.passed(passed);
             if sent.blocks >= told + TOLD_BLOCKS {
                 told = sent.blocks;
-                context.progress(done + all.stored_bytes, 0, "bytes");
+                context.progress(bytes, 0, "bytes");
             }
-            pace.keep(context, done + all.stored_bytes)
+            if passed == 0 { Ok(()) } else { pace.keep(context, bytes) }
         })?;
         Ok(())
     }
@@ -187,7 +202,7 @@ impl<'a> Course<'a> {
     /// Says that this engine has stopped and sent all of it; whether the peer has taken over. It may not have where the
     /// connection ends: ask again.
     pub fn hand_over(&mut self) -> bool {
-        let context = self.context;
+        let context = self.context();
         let Some(talk) = &mut self.talk else { return false };
         let answered =
             talk.say(&Message::HandOver).and_then(|()| talk.hear(&mut || go_on(context)));
@@ -203,8 +218,8 @@ impl<'a> Course<'a> {
     fn pause(&self, times: &mut usize, failure: Failure) -> Result<(), Failure> {
         let Some(pause) = PAUSES_MS.get(*times) else { return Err(failure) };
         *times += 1;
-        tracing::info!(peer = %self.peer.name, %failure, "connecting again");
-        rest(self.context, Duration::from_millis(*pause)).map_err(|it| it.failure())
+        tracing::info!(peer = %self.peer().name, %failure, "connecting again");
+        rest(self.context(), Duration::from_millis(*pause)).map_err(|it| it.failure())
     }
 
     /// Connects, and once more if either side has said by that to go on with another key: then that is used from now on.
@@ -226,17 +241,17 @@ impl<'a> Course<'a> {
     }
 
     fn peer_now(&self) -> Result<Peer, Broken> {
-        let catalog = &self.context.app().catalog;
-        catalog.get(self.peer.id).map_err(|error| Broken::Final(error.into()))
+        let catalog = &self.context().app().catalog;
+        catalog.get(self.peer().id).map_err(|error| Broken::Final(error.into()))
     }
 
     /// The connection, and whether somebody has learned of another key.
     fn connect_once(&mut self, peer: &Peer) -> Result<(Talk, bool), Broken> {
-        let parts = self.context.app();
-        let address = self.peer.address.clone().ok_or_else(|| {
+        let (parts, known) = (self.context().app(), self.peer());
+        let address = known.address.clone().ok_or_else(|| {
             Broken::Final(Failure::new(
                 ErrorKind::WrongState,
-                format!("it is not known where '{}' is", self.peer.name),
+                format!("it is not known where '{}' is", known.name),
                 "add it with a code of its own: offshoot peer add NAME --address HOST:PORT --code CODE",
             ))
         })?;
@@ -247,14 +262,14 @@ impl<'a> Course<'a> {
         let reached = parts.network.call(&address, &peer.fingerprints(), &own);
         let reached = reached.map_err(Broken::of_failure)?;
         let mut talk = Talk::new(reached.wire);
-        let welcome = introduce(&mut talk, hello, self.context);
+        let welcome = introduce(&mut talk, hello, self.context());
         let welcome = welcome.map_err(|error| self.broken(error))?;
         let Some(welcome) = welcome else {
             self.taken_over = true;
-            return Err(Broken::Final(taken_over(&self.peer)));
+            return Err(Broken::Final(taken_over(known)));
         };
-        if welcome.engine != self.peer.engine || welcome.version != VERSION {
-            let message = format!("'{}' is another engine than before", self.peer.name);
+        if welcome.engine != known.engine || welcome.version != VERSION {
+            let message = format!("'{}' is another engine than before", known.name);
             let hint = "remove the peer, and add it again with a new code";
             return Err(Broken::Final(Failure::new(ErrorKind::Forbidden, message, hint)));
         }
@@ -272,7 +287,7 @@ impl<'a> Course<'a> {
     fn broken(&self, error: Error) -> Broken {
         match error {
             Error::Refused(Failure { code, message, hint }) => {
-                let message = format!("'{}' refuses it: {message}", self.peer.name);
+                let message = format!("'{}' refuses it: {message}", self.peer().name);
                 match code {
                     // Its engine ends.
                     ErrorKind::Cancelled => {
@@ -341,22 +356,24 @@ impl Broken {
     }
 }
 
-/// Keeps to a limit.
+/// Keeps all ways together to a limit.
 struct Pace {
     bytes_per_second_max: Option<u64>,
-    since: Option<Duration>,
-    bytes: u64,
+    since: OnceLock<Duration>,
+    /// Bytes of blocks that were sent.
+    bytes: AtomicU64,
 }
 
 impl Pace {
-    fn keep(&mut self, context: &Context, bytes: u64) -> Result<(), Error> {
+    /// So much was sent; how much that makes in all.
+    fn passed(&self, bytes: u64) -> u64 {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    fn keep(&self, context: &Context, bytes: u64) -> Result<(), Error> {
         let Some(most) = self.bytes_per_second_max.filter(|most| *most > 0) else { return Ok(()) };
-        if bytes <= self.bytes {
-            return Ok(());
-        }
         let now = context.clock().elapsed();
-        let since = *self.since.get_or_insert(now);
-        self.bytes = bytes;
+        let since = *self.since.get_or_init(|| now);
         let due = Duration::from_secs_f64(bytes as f64 / most as f64);
         let ahead = (since + due).saturating_sub(now);
         if ahead < Duration::from_millis(5) { Ok(()) } else { rest(context, ahead) }

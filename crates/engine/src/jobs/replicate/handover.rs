@@ -7,14 +7,15 @@
 //! 2. What is stopped is noted before. It starts again by itself only if the peer was not told, or says that it no longer waits.
 
 use super::course::{Course, Sending};
-use super::{included, is_end_of_engine, send_all};
+use super::courses::Courses;
+use super::{included, is_end_of_engine};
 use crate::core::peers;
 use crate::jobs::snapshot::{self, catch_up_with};
 use crate::jobs::{dsource, vdb};
 use crate::parts::{Context, Parts};
 use offshoot_domain::{
-    Dsource, DsourceState, HandedOver, Owner, Peer, Profile, Readiness, Snapshot, SnapshotKind,
-    Vdb, VdbState,
+    Dsource, DsourceState, HandedOver, Moment, Owner, Peer, Profile, Readiness, Snapshot,
+    SnapshotKind, Vdb, VdbState,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, PeerId, VdbId};
 use std::collections::BTreeSet;
@@ -29,33 +30,33 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// What keeps it from being stopped or sent: then it goes on as before. `EngineUnreachable` while it is not known whether the
 /// peer has taken over: then it stays stopped, and the next run asks.
-pub fn hand_over(course: &mut Course<'_>, sending: &mut Sending) -> Result<bool, Failure> {
-    let (context, peer) = (course.context(), course.peer().id);
+pub fn hand_over(courses: &mut Courses<'_>, sending: &mut Sending) -> Result<bool, Failure> {
+    let (context, peer) = (courses.context(), courses.peer().id);
     if !claim(context, peer)? {
         return Ok(false);
     }
-    if let Err(failure) = stop_and_send(course, sending) {
+    if let Err(failure) = stop_and_send(courses, sending) {
         return give_up(context, peer, failure);
     }
     note(context, peer, |begun| begun.told = true)?;
-    tell(course)
+    tell(courses.first())
 }
 
 /// Goes on where a run before this one has ended in the middle of it.
 ///
 /// # Errors
 /// As those of [`hand_over`].
-pub fn go_on(course: &mut Course<'_>, sending: &mut Sending) -> Result<bool, Failure> {
-    let (context, peer) = (course.context(), course.peer().id);
+pub fn go_on(courses: &mut Courses<'_>, sending: &mut Sending) -> Result<bool, Failure> {
+    let (context, peer) = (courses.context(), courses.peer().id);
     if !claim(context, peer)? {
         return Ok(false);
     }
     let begun = context.app().catalog.get::<Peer>(peer)?.handed_over;
     if begun.is_some_and(|begun| begun.told) {
-        return tell(course);
+        return tell(courses.first());
     }
-    match course.ask_whether_to_hand_over() {
-        Ok(true) => hand_over(course, sending),
+    match courses.first().ask_whether_to_hand_over() {
+        Ok(true) => hand_over(courses, sending),
         Ok(false) => take_back(context, peer).map(|()| false),
         Err(failure) => give_up(context, peer, failure),
     }
@@ -93,8 +94,8 @@ fn note(context: &Context, peer: PeerId, what: impl Fn(&mut HandedOver)) -> Resu
     Ok(())
 }
 
-fn stop_and_send(course: &mut Course<'_>, sending: &mut Sending) -> Result<(), Failure> {
-    let (context, peer) = (course.context(), course.peer());
+fn stop_and_send(courses: &mut Courses<'_>, sending: &mut Sending) -> Result<(), Failure> {
+    let (context, peer) = (courses.context(), courses.peer());
     let parts = context.app();
     let profiles = peers::profiles_to(parts, peer.id)?;
     let mut owners = BTreeSet::new();
@@ -120,7 +121,7 @@ fn stop_and_send(course: &mut Course<'_>, sending: &mut Sending) -> Result<(), F
         }
     }
     vdbs.into_iter().try_for_each(|vdb| wait_ready(context, vdb))?;
-    profiles.iter().try_for_each(|profile| send_all(course, profile, sending))
+    profiles.iter().try_for_each(|profile| courses.send_all(profile, sending))
 }
 
 /// Refuses what has no last state, before anything is stopped.
@@ -183,7 +184,7 @@ fn stop_dsource(context: &Context, peer: PeerId, found: &Dsource) -> Result<(), 
     let parts = context.app();
     note_stopped(context, peer, found.id.into())?;
     // Whoever takes over asks the source for what is lacking.
-    if let Err(failure) = catch_up_with(context, &*parts.need_follower(found)?) {
+    if let Err(failure) = catch_up_with(context, &*parts.need_follower(found)?, &Moment::Latest) {
         context.check_cancelled()?;
         context
             .note(format!("'{}' is as of what was received: {}", found.name, failure.message))?;
