@@ -10,7 +10,7 @@ SETUP := timeout --foreground --kill-after=20 900 scripts/setup.sh
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
-demo: ## a sample PostgreSQL, an engine and three virtual databases (DEMO_ARGS=--exit ends without Ctrl-C)
+demo: ## a sample PostgreSQL, an engine, virtual databases, and a second engine that takes over (DEMO_ARGS=--exit ends without Ctrl-C)
 	@$(SETUP) demo
 	@scripts/console.sh || echo "make: the demonstration goes on without its console"
 	cargo build --release -p offshoot-cli

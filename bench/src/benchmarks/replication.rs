@@ -1,5 +1,6 @@
-//! What replication sends, how fast, and how far behind the peer is.
+//! What replication sends, how fast, how far behind the peer is, and how soon it goes on when the sender is lost.
 
+mod failover;
 mod lag;
 mod link;
 mod pair;
@@ -47,16 +48,31 @@ const BUSY_SECONDS: u64 = 8;
 /// The least that is sent by one.
 const BUSY_BYTES_MIN: u64 = 64 << 20;
 
-/// Measure what replication sends to a second engine, how fast, and how far behind that is
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Measure {
+    /// What is sent, how far behind the peer is, slow links; and failovers
+    All,
+    /// How soon the peer goes on when the host of the engine that sends is lost, and what it lacks then
+    Failovers,
+}
+
+/// Measure what replication sends to a second engine, how fast, how far behind that is, and how soon it takes over
 ///
 /// A source is linked and sent as a whole; then what pgbench changed, VDBs, and nothing. Beside pgbench at a fixed rate
 /// commits are looked for at the peer. Slow links are between the engines, in this program: so many bytes a second, so
-/// long on the way.
+/// long on the way. At last engines that send a dSource and a VDB beside that load are killed with all that they run, and
+/// the peer takes over at once.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(
-    after_help = "Examples:\n  offshoot bench replication\n  offshoot bench replication --scale 100 --rate 1000 --seconds 120"
+    after_help = "Examples:\n  offshoot bench replication\n  offshoot bench replication --scale 100 --rate 1000 --seconds 120\n  \
+                  offshoot bench replication --measure failovers --failovers 20"
 )]
 pub struct Arguments {
+    /// What is measured
+    #[arg(long, value_enum, default_value_t = Measure::All)]
+    measure: Measure,
     /// pgbench scale of the source
     #[arg(long, value_name = "N", default_value_t = 20)]
     scale: u32,
@@ -66,9 +82,12 @@ pub struct Arguments {
     /// Length of the load before each increment, and beside continuous replication
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
-    /// Transactions a second beside continuous replication
+    /// Transactions a second beside continuous replication and failovers
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     rate: u32,
+    /// Engines that are lost
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    failovers: u32,
     /// Without the slow links
     #[arg(long)]
     no_links: bool,
@@ -80,22 +99,33 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<Record> {
     let pair = Pair::start(arguments)?;
     let mut record = Record::begin("replication", arguments, pair.stage.scratch.path())?;
+    if arguments.measure == Measure::All {
+        transfers(&pair, arguments, &mut record)?;
+    }
+    if arguments.failovers > 0 {
+        failover::measure(&pair, arguments, &mut record)?;
+    }
+    Ok(record)
+}
+
+/// What is sent, how fast and how soon.
+fn transfers(pair: &Pair, arguments: &Arguments, record: &mut Record) -> Result<()> {
     pair.stage.link("shop")?;
     pair.stage.ready_snapshot("shop")?;
     pair.reach_by(&pair.address.to_string())?;
     pair.create("shop", &["--include", "dsource:shop"])?;
-    first(&pair, &mut record)?;
-    increments(&pair, arguments, &mut record)?;
-    vdbs(&pair, &mut record)?;
-    nothing(&pair, &mut record)?;
-    lag::measure(&pair, arguments.rate, arguments.seconds, &mut record)?;
+    first(pair, record)?;
+    increments(pair, arguments, record)?;
+    vdbs(pair, record)?;
+    nothing(pair, record)?;
+    lag::measure(pair, arguments.rate, arguments.seconds, record)?;
     if !arguments.no_links {
         pair.delete("shop")?;
         for (kind, goal) in LINKS {
-            slow(&pair, kind, goal, &mut record)?;
+            slow(pair, kind, goal, record)?;
         }
     }
-    Ok(record)
+    Ok(())
 }
 
 /// The first copy, beside a plain one of as many bytes.

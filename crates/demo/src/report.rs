@@ -46,6 +46,19 @@ pub struct Space {
     pub cache_misses: u64,
 }
 
+/// How a second engine took over when the host of the first one was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Takeover {
+    /// From a commit of production until it opened on the second engine, in milliseconds.
+    pub lag_ms: u64,
+    /// Commits that production had acknowledged when the host was lost, and that had not been sent.
+    pub lacking: i64,
+    /// From the loss until the VDB answered, in milliseconds.
+    pub vdb_answers_ms: u64,
+    /// From the loss until a commit that production made after it opened, in milliseconds.
+    pub follows_ms: u64,
+}
+
 /// A whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
@@ -64,6 +77,9 @@ pub struct Report {
     pub vdbs: Vec<MadeVdb>,
     /// Space and cache.
     pub space: Space,
+    /// How a second engine took over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takeover: Option<Takeover>,
 }
 
 impl Report {

@@ -3,6 +3,7 @@
 mod checks;
 mod interrupt;
 mod masking;
+mod takeover;
 mod voice;
 
 use crate::report::{MadeVdb, Report, Space};
@@ -15,6 +16,7 @@ use offshoot_rig::{
 };
 use serde::Deserialize;
 use std::time::Duration;
+use takeover::TakenOver;
 use voice::Voice;
 
 /// What `offshoot demo` was asked for.
@@ -59,9 +61,17 @@ pub fn run(options: DemoOptions) -> i32 {
 /// they end: writes before their source, processes before the directory they work in.
 struct Stage {
     writer: Writer,
+    /// Which the engine sends to, once it is there.
+    second: Option<Engine>,
     engine: Engine,
     source: Source,
     scratch: Scratch,
+}
+
+impl Stage {
+    fn second(&self) -> Result<&Engine> {
+        self.second.as_ref().context("the second engine")
+    }
 }
 
 fn show(
@@ -70,7 +80,7 @@ fn show(
     interrupt: &Interrupt,
     report: &mut Report,
 ) -> Result<()> {
-    let stage = set_the_stage(options, voice, report)?;
+    let mut stage = set_the_stage(options, voice, report)?;
     interrupt.check()?;
     let first = provision(&stage, voice, report, "first", "sample", None)?;
     interrupt.check()?;
@@ -88,13 +98,9 @@ fn show(
     show_space(&stage, voice, report)?;
     interrupt.check()?;
     let masked = masking::show(&stage, voice, report)?;
-    voice.heading("Connect");
-    for vdb in [&first, &second, &branch, &masked] {
-        voice.say(&format!("  {:<7} psql '{}'", vdb.name, vdb.uri));
-    }
-    let pool = stage.engine.pool().display();
-    voice.say(&format!("  engine  offshoot status --pool {pool}"));
-    show_console(&stage, voice, report)?;
+    interrupt.check()?;
+    let taken_over = takeover::show(&mut stage, voice, interrupt, report)?;
+    show_ways(&stage, voice, report, [&second, &branch, &masked], &taken_over)?;
     if !options.exit {
         report.ok = report.all_held();
         voice.document(report);
@@ -133,11 +139,22 @@ fn set_the_stage(options: &DemoOptions, voice: &Voice, report: &mut Report) -> R
         engine.command_within(arguments, &password, Duration::from_secs(1_800))?;
         Ok(())
     })?;
-    Ok(Stage { writer, engine, source, scratch })
+    Ok(Stage { writer, second: None, engine, source, scratch })
 }
 
 fn provision(
     stage: &Stage,
+    voice: &Voice,
+    report: &mut Report,
+    name: &str,
+    from: &str,
+    at: Option<&str>,
+) -> Result<Vdb> {
+    provision_on(&stage.engine, voice, report, name, from, at)
+}
+
+fn provision_on(
+    engine: &Engine,
     voice: &Voice,
     report: &mut Report,
     name: &str,
@@ -153,8 +170,7 @@ fn provision(
         None => format!("offshoot vdb provision {name} --from {from}"),
     };
     voice.command(&shown);
-    let vdb: Vdb =
-        voice.timed(report, &format!("provision {name}"), || stage.engine.ask(arguments))?;
+    let vdb: Vdb = voice.timed(report, &format!("provision {name}"), || engine.ask(arguments))?;
     let timings = &vdb.timings;
     voice.say(&format!(
         "        in the engine {} ms: clone {}, mount {}, recover {}, start {}",
@@ -203,6 +219,30 @@ fn show_space(stage: &Stage, voice: &Voice, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
+/// How to use what is there at the end.
+fn show_ways(
+    stage: &Stage,
+    voice: &Voice,
+    report: &mut Report,
+    vdbs: [&Vdb; 3],
+    TakenOver { first, latest }: &TakenOver,
+) -> Result<()> {
+    voice.heading("Connect");
+    for vdb in vdbs.into_iter().chain([first, latest]) {
+        voice.say(&format!("  {:<7} psql '{}'", vdb.name, vdb.uri));
+    }
+    // It is another server than the one that was made first.
+    for made in report.vdbs.iter_mut().filter(|made| made.name == first.name) {
+        made.uri.clone_from(&first.uri);
+    }
+    let (pool, second) = (stage.engine.pool().display(), stage.second()?.pool().display());
+    voice.say(&format!(
+        "  second  offshoot status --pool {second}     # with first, latest, and sample"
+    ));
+    voice.say(&format!("  engine  offshoot status --pool {pool}"));
+    show_console(stage, voice, report)
+}
+
 /// What the engine tells of a link to its console.
 #[derive(Deserialize)]
 struct Link {
@@ -221,11 +261,17 @@ fn show_console(stage: &Stage, voice: &Voice, report: &mut Report) -> Result<()>
 }
 
 fn clean_up(stage: Stage) -> Result<()> {
-    let Stage { writer, mut engine, mut source, scratch } = stage;
+    let Stage { writer, second, engine, mut source, scratch } = stage;
     writer.stop();
-    let code = engine.stop()?;
+    for mut engine in second.into_iter().chain([engine]) {
+        let code = engine.stop()?;
+        anyhow::ensure!(
+            code == 0,
+            "an engine ended with exit code {code}:\n{}",
+            engine.log_end(10)
+        );
+    }
     source.stop_server()?;
-    anyhow::ensure!(code == 0, "the engine ended with exit code {code}:\n{}", engine.log_end(10));
     let left = scratch.processes().len() + scratch.mounts().len();
     anyhow::ensure!(
         left == 0,

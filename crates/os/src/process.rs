@@ -132,6 +132,7 @@ pub struct Spec {
     clear_env: bool,
     user: Option<User>,
     cwd: Option<PathBuf>,
+    stdin: Option<PathBuf>,
     stdout: Sink,
     stderr: Sink,
     new_session: bool,
@@ -163,6 +164,7 @@ impl Spec {
             clear_env: false,
             user: None,
             cwd: None,
+            stdin: None,
             stdout: Sink::Null,
             stderr: Sink::Null,
             new_session: true,
@@ -223,6 +225,12 @@ impl Spec {
     /// Runs in a directory.
     pub fn cwd(mut self, dir: impl Into<PathBuf>) -> Self {
         self.cwd = Some(dir.into());
+        self
+    }
+
+    /// The file that it reads on stdin, opened with the rights of this process; it is empty unless told.
+    pub fn stdin(mut self, file: impl Into<PathBuf>) -> Self {
+        self.stdin = Some(file.into());
         self
     }
 

@@ -1,6 +1,7 @@
 //! An engine in a process of its own, spoken to through the command line.
 
 use crate::Scratch;
+use crate::scratch::processes_at;
 use anyhow::{Context, Result};
 use offshoot_os::process::{self, Child, Line, ProcessError, Signal, Sink, Spec};
 use offshoot_os::{Clock, SystemClock};
@@ -200,6 +201,26 @@ impl Engine {
         Ok(())
     }
 
+    /// Kills it and all that works in its pool at the same moment, and leaves its files, as the loss of its host does. What it
+    /// had mounted stays, and answers nobody, until it is started again or its scratch directory is removed.
+    ///
+    /// # Errors
+    /// When something outlives that.
+    pub fn lose_host(&mut self) -> Result<()> {
+        let processes = processes_at(&self.pool);
+        // All together: some wait for answers that only others can give.
+        for process in &processes {
+            // It may have ended on its own.
+            let _ = process.signal(Signal::Kill);
+        }
+        self.kill()?;
+        for process in processes {
+            let ended = process.wait_end(Duration::from_secs(20));
+            anyhow::ensure!(ended, "a process of the engine outlived SIGKILL: {process:?}");
+        }
+        Ok(())
+    }
+
     /// Waits until it has ended on its own; returns whether it has within `limit`.
     pub fn wait_end(&mut self, limit: Duration) -> bool {
         let Some(child) = &mut self.process else { return true };
@@ -240,14 +261,34 @@ impl Engine {
         env: &[(&str, &str)],
         limit: Duration,
     ) -> Result<Value, CommandError> {
+        let set = |spec: Spec| env.iter().fold(spec, |spec, (name, value)| spec.env(name, value));
+        self.execute(arguments, set, limit)
+    }
+
+    /// As [`Engine::command`], with a file as its stdin: for what no list of processes is to show.
+    ///
+    /// # Errors
+    /// As [`Engine::command`].
+    pub fn command_with_stdin<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        file: &Path,
+    ) -> Result<Value, CommandError> {
+        let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
+        self.execute(arguments, |spec| spec.stdin(file), limit)
+    }
+
+    fn execute<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        with: impl FnOnce(Spec) -> Spec,
+        limit: Duration,
+    ) -> Result<Value, CommandError> {
         let arguments: Vec<_> = arguments.into_iter().map(|a| a.as_ref().to_owned()).collect();
         let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
         let command = format!("offshoot {}", words.join(" "));
-        let mut spec = self.spec().args(&arguments).arg("--json").arg("--pool").arg(&self.pool);
-        for (name, value) in env {
-            spec = spec.env(name, value);
-        }
-        match process::run(&spec, limit) {
+        let spec = self.spec().args(&arguments).arg("--json").arg("--pool").arg(&self.pool);
+        match process::run(&with(spec), limit) {
             Ok(output) => read_output(command, &output),
             Err(error) => Err(CommandError {
                 command,

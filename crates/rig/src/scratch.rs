@@ -68,15 +68,7 @@ impl Scratch {
 
     /// Processes that work below it or name it in their arguments, without this one.
     pub fn processes(&self) -> Vec<ProcessId> {
-        let own = std::process::id() as i32;
-        ProcessId::all()
-            .filter(|process| process.pid != own)
-            .filter(|process| {
-                let named = self.path.to_string_lossy();
-                process.cwd().is_some_and(|cwd| cwd.starts_with(&self.path))
-                    || process.arguments().iter().any(|argument| argument.contains(&*named))
-            })
-            .collect()
+        processes_at(&self.path)
     }
 
     /// Mount points below it, innermost first.
@@ -133,6 +125,19 @@ impl Drop for Scratch {
             }
         }
     }
+}
+
+/// Processes that work below a directory or name it in their arguments, without this one.
+pub(crate) fn processes_at(path: &Path) -> Vec<ProcessId> {
+    let own = std::process::id() as i32;
+    let named = path.to_string_lossy();
+    ProcessId::all()
+        .filter(|process| process.pid != own)
+        .filter(|process| {
+            process.cwd().is_some_and(|cwd| cwd.starts_with(path))
+                || process.arguments().iter().any(|argument| argument.contains(&*named))
+        })
+        .collect()
 }
 
 /// Space the files below a directory take on disk, in bytes, without crossing into mounts.

@@ -13,6 +13,7 @@ mod outcome;
 mod own_network;
 mod small_disk;
 mod testbed;
+mod troubled_link;
 mod two_engines;
 
 pub use damage::flip;
@@ -24,6 +25,7 @@ pub use small_disk::SmallDisk;
 pub use testbed::{
     PATIENCE, Testbed, binary, check_refusal, in_database, other_server, wait_until, with_log,
 };
+pub use troubled_link::TroubledLink;
 pub use two_engines::{
     Two, introduce, load, make_noise, moment, open_vdb, received_moment, stop_and_check, sums,
     synced_after, third, wait_synced,

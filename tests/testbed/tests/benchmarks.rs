@@ -58,6 +58,24 @@ fn compare_loads_copies_and_virtual_databases_alike() {
 }
 
 #[test]
+fn replication_loses_an_engine_and_measures_how_soon_the_other_goes_on() {
+    let scratch = Scratch::new("bench-test").unwrap();
+    let out = scratch.path().join("out");
+    let words = "replication --measure failovers --failovers 1 --scale 1 --rate 100";
+    let document = bench(&scratch, &words.split(' ').collect::<Vec<_>>(), &out).unwrap();
+
+    let figures = document["figures"].as_array().unwrap();
+    let of = |name: &str| {
+        let figure = figures.iter().find(|figure| figure["name"] == name);
+        figure.and_then(|figure| figure["median"].as_f64()).unwrap()
+    };
+    assert!(of("failover_kill_to_vdb_answers_ms") > of("failover_kill_to_command_end_ms"));
+    assert!(of("failover_kill_to_dsource_follows_ms") > of("failover_kill_to_command_end_ms"));
+    assert!(of("failover_commits_not_sent") >= 0.0 && of("failover_commits_not_sent_ms") > 0.0);
+    assert!(scratch.mounts().is_empty() && scratch.processes().is_empty());
+}
+
+#[test]
 fn restart_kills_the_engine_and_measures_how_long_clients_wait() {
     let scratch = Scratch::new("bench-test").unwrap();
     let out = scratch.path().join("out");

@@ -10,14 +10,14 @@ use offshoot_rig::Database;
 
 /// What the writer's tables in a database say: highest value, rows, and the separately stored
 /// value.
-struct Seen {
+pub(super) struct Seen {
     max: i64,
     rows: i64,
     now: i64,
 }
 
 impl Seen {
-    fn of(database: &Database) -> Result<Self> {
+    pub(super) fn of(database: &Database) -> Result<Self> {
         let rows = database.rows(
             "SELECT coalesce(max(value), 0), count(*), (SELECT value FROM tick_now) FROM ticks",
         )?;
@@ -29,11 +29,16 @@ impl Seen {
     }
 
     /// Whether every write up to the last is there, once, and whole.
-    fn whole(&self) -> bool {
+    pub(super) fn whole(&self) -> bool {
         self.max == self.rows && self.max == self.now
     }
 
-    fn say(&self) -> String {
+    /// The last write.
+    pub(super) fn max(&self) -> i64 {
+        self.max
+    }
+
+    pub(super) fn say(&self) -> String {
         format!("{} rows, last {}, kept {}", self.rows, self.max, self.now)
     }
 }

@@ -70,7 +70,10 @@ impl Prepared {
         for arg in &spec.args {
             args.push(c_string(arg)?);
         }
-        let null = || OpenOptions::new().read(true).write(true).open("/dev/null");
+        let stdin = match &spec.stdin {
+            Some(file) => File::open(file)?,
+            None => OpenOptions::new().read(true).write(true).open("/dev/null")?,
+        };
         let (stdout, stdout_end) = stream(&spec.stdout)?;
         let (stderr, stderr_end) = stream(&spec.stderr)?;
         let prepared = Prepared {
@@ -78,7 +81,7 @@ impl Prepared {
             args,
             env: environment(spec)?,
             cwd: spec.cwd.as_ref().map(|dir| c_string(dir.as_os_str())).transpose()?,
-            streams: [above_standard(null()?.into())?, stdout, stderr],
+            streams: [above_standard(stdin.into())?, stdout, stderr],
             user: spec.user.clone(),
             new_session: spec.new_session,
             die_with_parent: spec.die_with_parent,

@@ -1,0 +1,191 @@
+//! Whatever breaks while one engine sends to another: the target opens its last complete state, and the next run completes.
+//!
+//! `OFFSHOOT_TEST_KILLS` says how often something breaks, by default six times: each way once.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::{Context, Result, ensure};
+use offshoot_api::{Job, JobAccepted, Vdb};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_rig::Database;
+use offshoot_testbed::{PATIENCE, TroubledLink, Two, received_moment, wait_until};
+use std::time::Duration;
+
+/// Rows of a kilobyte that each round sends.
+const ROWS: u32 = 6_000;
+/// What a run may take of the network, so that there is a middle of it.
+const LIMIT: &str = "8MB/s";
+/// Bytes of a round that are sent when something breaks: so many, and up to so many more.
+const SENT: (u64, u64) = (512 << 10, 4 << 20);
+/// How long the network is cut or slow, at least, and how much longer at most.
+const AWAY_MS: (u64, u64) = (300, 1_500);
+/// Bytes a second of a slow network.
+const SLOW: u64 = 200_000;
+/// After so many rounds all that is stored is read, on both sides.
+const SCRUB_EVERY: u32 = 20;
+
+#[derive(Debug, Clone, Copy)]
+enum Trouble {
+    SenderKilled,
+    TargetKilled,
+    BothKilled,
+    NetworkCut,
+    NetworkDamaged,
+    NetworkSlow,
+}
+
+const ALL: [Trouble; 6] = [
+    Trouble::SenderKilled,
+    Trouble::TargetKilled,
+    Trouble::BothKilled,
+    Trouble::NetworkCut,
+    Trouble::NetworkDamaged,
+    Trouble::NetworkSlow,
+];
+
+/// Two engines, the network between them, and what is random.
+struct Bed {
+    two: Two,
+    link: TroubledLink,
+    random: u64,
+}
+
+fn count() -> u32 {
+    std::env::var("OFFSHOOT_TEST_KILLS").map_or(ALL.len() as u32, |text| text.parse().unwrap())
+}
+
+#[test]
+fn whatever_breaks_the_last_state_opens_and_the_next_run_completes() {
+    let seed = std::env::var("OFFSHOOT_TEST_SEED").map_or_else(
+        |_| u64::from_le_bytes(offshoot_os::random_bytes::<8>()),
+        |text| text.parse().unwrap(),
+    );
+    println!("OFFSHOOT_TEST_SEED={seed} repeats the random choices");
+    let mut bed = Bed::start(seed).unwrap();
+    for number in 1..=count() {
+        let trouble = ALL[number as usize % ALL.len()];
+        let survived = bed.round(number, trouble);
+        survived
+            .with_context(|| format!("round {number}, {trouble:?}, seed {seed}: {}", bed.logs()))
+            .unwrap();
+    }
+    bed.two.check().unwrap();
+}
+
+impl Bed {
+    fn start(seed: u64) -> Result<Bed> {
+        let two = Two::start()?;
+        two.here.link("shop")?;
+        let source = two.here.source.connect("postgres")?;
+        source
+            .execute("CREATE TABLE noise (i int, t text); CREATE TABLE round AS SELECT 0 AS n")?;
+        received_moment(&two.here)?;
+        let link = TroubledLink::open(two.address.parse()?)?;
+        let code = two.code(&["--as", "west"])?.code;
+        let words = ["peer", "add", "east", "--address", &link.address(), "--code", &code];
+        two.here.engine.command(words)?;
+        two.create("first", &["--include", "dsource:shop"])?;
+        two.run("first")?;
+        two.here.engine.command(["replication", "delete", "first"])?;
+        two.create("slow", &["--include", "dsource:shop", "--limit", LIMIT])?;
+        Ok(Bed { two, link, random: seed | 1 })
+    }
+
+    /// A number below a bound (xorshift64*, Vigna 2016).
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+
+    /// Something new is committed and sent, and something breaks on its way.
+    fn round(&mut self, number: u32, trouble: Trouble) -> Result<()> {
+        let source = self.two.here.source.connect("postgres")?;
+        source.execute(&format!(
+            "BEGIN; TRUNCATE noise; INSERT INTO noise SELECT i, (SELECT string_agg(md5(random()::text || i || j), '') \
+             FROM generate_series(1, 30) j) FROM generate_series(1, {ROWS}) i; UPDATE round SET n = {number}; COMMIT"
+        ))?;
+        received_moment(&self.two.here)?;
+        let run: JobAccepted =
+            self.two.here.engine.ask(["replication", "run", "slow", "--detach"])?;
+        let run = run.job.to_string();
+        let bytes = SENT.0 + self.below(SENT.1 - SENT.0);
+        wait_until("it is in the middle", PATIENCE, || {
+            let job = self.job(&run)?;
+            Ok(job.progress.done > bytes || job.state.is_final())
+        })?;
+        let middle = !self.job(&run)?.state.is_final();
+        self.breaks(trouble)?;
+        let held = self.opens()?.number("SELECT n FROM round")?;
+        ensure!(held == i64::from(number) - 1 || held == i64::from(number), "it holds {held}");
+        self.two.there.command(["vdb", "delete", "probe"])?;
+        wait_until("the run ends", PATIENCE, || Ok(self.job(&run)?.state.is_final()))?;
+        let ended = self.job(&run)?;
+        // What went on by itself needs no other run; but the next one completes in any case.
+        let next = self.two.run("slow")?;
+        ensure!(next.error.is_none(), "{next:?}");
+        let rows = "SELECT concat(count(*), md5(string_agg(t, '' ORDER BY i)), (SELECT n FROM round)) FROM noise";
+        let there = self.opens()?.text(rows)?;
+        let here = source.text(rows)?;
+        ensure!(there == here, "{there} there, {here} here");
+        self.two.there.command(["vdb", "delete", "probe"])?;
+        println!(
+            "round {number}: {trouble:?} after {bytes} bytes, in the middle: {middle}, held {held}; the run: {:?}",
+            ended.error.map_or_else(|| "done".to_owned(), |error| error.message)
+        );
+        if number.is_multiple_of(SCRUB_EVERY) {
+            self.two.here.check_pool()?;
+            self.two.there.command(["pool", "scrub"])?;
+        }
+        Ok(())
+    }
+
+    fn breaks(&mut self, trouble: Trouble) -> Result<()> {
+        let away = Duration::from_millis(AWAY_MS.0 + self.below(AWAY_MS.1 - AWAY_MS.0));
+        let Two { here, there, .. } = &mut self.two;
+        match trouble {
+            Trouble::SenderKilled => drop(here.engine.kill_and_restart()?),
+            Trouble::TargetKilled => drop(there.kill_and_restart()?),
+            Trouble::BothKilled => {
+                here.engine.kill()?;
+                there.kill_and_restart()?;
+                here.engine.restart()?;
+            }
+            Trouble::NetworkCut => {
+                self.link.cut();
+                SystemClock.sleep(away);
+            }
+            Trouble::NetworkDamaged => self.link.damage(),
+            Trouble::NetworkSlow => {
+                self.link.slow(SLOW);
+                SystemClock.sleep(away);
+            }
+        }
+        if !matches!(trouble, Trouble::NetworkDamaged) {
+            self.link.mend();
+        }
+        Ok(())
+    }
+
+    /// What the target has last received as a whole.
+    fn opens(&self) -> Result<Database> {
+        // From a minute after all has come a run lets nobody begin: it ends soon.
+        let mut opened = None;
+        wait_until("the target opens its last state", PATIENCE, || {
+            let vdb: Vdb =
+                self.two.there.ask(["vdb", "provision", "probe", "--from", "west/shop"])?;
+            opened = Some(Database::connect(&vdb.uri)?);
+            Ok(true)
+        })?;
+        opened.context("a VDB")
+    }
+
+    fn job(&self, id: &str) -> Result<Job> {
+        self.two.here.engine.ask(["job", "show", id])
+    }
+
+    fn logs(&self) -> String {
+        let ends = [&self.two.here.engine, &self.two.there].map(|engine| engine.log_end(20));
+        format!("here:\n{}\nthere:\n{}", ends[0], ends[1])
+    }
+}
