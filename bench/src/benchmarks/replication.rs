@@ -1,6 +1,7 @@
 //! What replication sends, how fast, how far behind the peer is, and how soon it goes on when the sender is lost.
 
 mod failover;
+mod far;
 mod lag;
 mod link;
 mod pair;
@@ -54,6 +55,8 @@ const BUSY_BYTES_MIN: u64 = 64 << 20;
 enum Measure {
     /// What is sent, how far behind the peer is, slow links; and failovers
     All,
+    /// Several VDBs by a long way, by one connection and by more
+    Far,
     /// How soon the peer goes on when the host of the engine that sends is lost, and what it lacks then
     Failovers,
 }
@@ -99,10 +102,19 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<Record> {
     let pair = Pair::start(arguments)?;
     let mut record = Record::begin("replication", arguments, pair.stage.scratch.path())?;
+    if arguments.measure != Measure::Failovers {
+        pair.stage.link("shop")?;
+        pair.stage.ready_snapshot("shop")?;
+    }
     if arguments.measure == Measure::All {
         transfers(&pair, arguments, &mut record)?;
     }
-    if arguments.failovers > 0 {
+    if arguments.measure == Measure::Far
+        || (arguments.measure == Measure::All && !arguments.no_links)
+    {
+        far::measure(&pair, &mut record)?;
+    }
+    if arguments.measure != Measure::Far && arguments.failovers > 0 {
         failover::measure(&pair, arguments, &mut record)?;
     }
     Ok(record)
@@ -110,8 +122,6 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
 
 /// What is sent, how fast and how soon.
 fn transfers(pair: &Pair, arguments: &Arguments, record: &mut Record) -> Result<()> {
-    pair.stage.link("shop")?;
-    pair.stage.ready_snapshot("shop")?;
     pair.reach_by(&pair.address.to_string())?;
     pair.create("shop", &["--include", "dsource:shop"])?;
     first(pair, record)?;
