@@ -235,7 +235,7 @@ else
   longer+=' | test(=a_bookmark_is_set_or_leaves_nothing) | test(=a_planned_failover_that_is_killed_leaves_it_with_one_of_both)'
   longer+=' | test(=a_planned_failover_survives_kills_of_the_one_that_sends) | test(=what_is_on_its_way_is_given_up)'
   longer+=' | test(=rounds::many_rounds_end_where_one_recovery_ends) | test(=a_sync_that_fails_leaves_the_gap_as_it_was)'
-  longer+=' | test(=commits_of_all_kinds_are_found)'
+  longer+=' | test(=commits_of_all_kinds_are_found) | test(=whoever_ends_it_while_one_of_its_engines_is_lost_finds_nothing_left)'
   wanted tests && phase tests 1800 "${run_tests[@]}" -E "not ($longer)"
   # Whole suites on further servers are for the full extent.
   wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs & not test(/::whole::/)"
