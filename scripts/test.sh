@@ -226,16 +226,30 @@ if [ "$extent" = full ]; then
   wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 120
   wanted image && phase image 1200 scripts/test-image.sh
 else
-  # The longest of those whose ground others cover, too, are for the full extent: a benchmark's figures, points without a kill
-  # meanwhile, jobs whose steps fail (here they are killed at each), jobs that are killed with PostgreSQL (here with another
-  # database, but for two of them), planned failovers with a kill (the same), and more of what one test of a kind shows.
-  longer='(binary(benchmarks) & package(offshoot-testbed)) | test(=moments_open_from_points_that_the_source_did_not_make)'
-  longer+=' | (package(offshoot-engine-tests) & test(/^failing::/))'
-  longer+=' | test(=refresh_rewind_and_unlink_are_finished_or_undone) | test(=stop_start_and_snapshot_are_finished_or_undone)'
-  longer+=' | test(=a_bookmark_is_set_or_leaves_nothing) | test(=a_planned_failover_that_is_killed_leaves_it_with_one_of_both)'
-  longer+=' | test(=a_planned_failover_survives_kills_of_the_one_that_sends) | test(=what_is_on_its_way_is_given_up)'
-  longer+=' | test(=rounds::many_rounds_end_where_one_recovery_ends) | test(=a_sync_that_fails_leaves_the_gap_as_it_was)'
-  longer+=' | test(=commits_of_all_kinds_are_found) | test(=whoever_ends_it_while_one_of_its_engines_is_lost_finds_nothing_left)'
+  # The longest of those whose ground others cover, too, are for the full extent: a benchmark's figures, jobs whose steps fail (here
+  # they are killed at each), jobs and failovers that are killed with PostgreSQL (here with another database, but for linking), and
+  # of one kind those that take half a minute and more besides the one that shows most.
+  longer='(binary(benchmarks) & package(offshoot-testbed)) | (package(offshoot-engine-tests) & test(/^failing::/))'
+  for test in \
+    refresh_rewind_and_unlink_are_finished_or_undone stop_start_and_snapshot_are_finished_or_undone \
+    provision_and_delete_are_finished_or_undone a_bookmark_is_set_or_leaves_nothing \
+    masking_survives_a_kill_and_can_be_cancelled takeover::a_vdb_serves_on_beside_copies_that_die \
+    a_planned_failover_that_is_killed_leaves_it_with_one_of_both \
+    a_planned_failover_survives_kills_of_the_one_that_sends a_planned_failover_that_is_given_up_lets_all_go_on \
+    whoever_is_killed_while_it_is_told_both_go_on a_profile_that_always_runs_tells_as_well \
+    what_is_on_its_way_is_given_up it_goes_back_with_what_has_changed_alone a_gap_is_named_and_a_new_copy_goes_on \
+    what_is_there_is_used_while_more_arrives a_name_that_is_taken_there_is_a_fault_until_it_is_free \
+    any_moment_of_an_archive_opens_elsewhere whoever_ends_it_while_one_of_its_engines_is_lost_finds_nothing_left \
+    moments_open_from_points_that_the_source_did_not_make a_promise_that_is_missed_is_a_fault_until_it_is_kept \
+    rounds::many_rounds_end_where_one_recovery_ends \
+    replay::a_staging_standby_replays_what_appears_and_a_vdb_comes_of_it \
+    a_source_that_makes_checkpoints_while_it_is_copied_can_be_linked a_sync_that_fails_leaves_the_gap_as_it_was \
+    a_rotated_password_and_another_address_are_no_dead_end \
+    where_one_member_lacks_the_moment_nothing_is_made_nor_changed \
+    commits_of_all_kinds_are_found what_cannot_be_searched_is_refused_and_leaves_nothing \
+    a_hook_that_fails_fails_the_job_and_leaves_the_vdb a_hook_runs_in_the_database_that_it_names_and_can_be_cancelled; do
+    longer+=" | test(=$test)"
+  done
   wanted tests && phase tests 1800 "${run_tests[@]}" -E "not ($longer)"
   # Whole suites on further servers are for the full extent.
   wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs & not test(/::whole::/)"
