@@ -31,18 +31,14 @@ const IDLE_RUNS: (u32, u32) = (3, 3);
 /// What such a run may send, and how long it may take.
 const IDLE_BYTES_GOAL: f64 = 10_000.0;
 const IDLE_SECONDS_GOAL: f64 = 1.0;
+/// 100 Mbit/s, and 80 ms there and back.
+const LONG_WAY: Kind =
+    Kind { name: "100mbit_80ms", bytes_per_second: 12_500_000, delay: Duration::from_millis(40) };
 /// Slow links, with what of them should be used.
 const LINKS: [(Kind, f64); 3] = [
     (Kind { name: "1gbit", bytes_per_second: 125_000_000, delay: Duration::ZERO }, 0.9),
     (Kind { name: "100mbit", bytes_per_second: 12_500_000, delay: Duration::ZERO }, 0.9),
-    (
-        Kind {
-            name: "100mbit_80ms",
-            bytes_per_second: 12_500_000,
-            delay: Duration::from_millis(40),
-        },
-        0.8,
-    ),
+    (LONG_WAY, 0.8),
 ];
 /// How long a slow link is to be busy.
 const BUSY_SECONDS: u64 = 8;
@@ -102,26 +98,29 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<Record> {
     let pair = Pair::start(arguments)?;
     let mut record = Record::begin("replication", arguments, pair.stage.scratch.path())?;
-    if arguments.measure != Measure::Failovers {
-        pair.stage.link("shop")?;
-        pair.stage.ready_snapshot("shop")?;
-    }
-    if arguments.measure == Measure::All {
-        transfers(&pair, arguments, &mut record)?;
-    }
-    if arguments.measure == Measure::Far
-        || (arguments.measure == Measure::All && !arguments.no_links)
-    {
-        far::measure(&pair, &mut record)?;
-    }
-    if arguments.measure != Measure::Far && arguments.failovers > 0 {
-        failover::measure(&pair, arguments, &mut record)?;
+    match arguments.measure {
+        Measure::All => {
+            transfers(&pair, arguments, &mut record)?;
+            failover::measure(&pair, arguments, &mut record)?;
+        }
+        Measure::Far => {
+            link(&pair)?;
+            far::measure(&pair, &mut record)?;
+        }
+        Measure::Failovers => failover::measure(&pair, arguments, &mut record)?,
     }
     Ok(record)
 }
 
+/// Links the dSource that is sent.
+fn link(pair: &Pair) -> Result<()> {
+    pair.stage.link("shop")?;
+    pair.stage.ready_snapshot("shop").map(drop)
+}
+
 /// What is sent, how fast and how soon.
 fn transfers(pair: &Pair, arguments: &Arguments, record: &mut Record) -> Result<()> {
+    link(pair)?;
     pair.reach_by(&pair.address.to_string())?;
     pair.create("shop", &["--include", "dsource:shop"])?;
     first(pair, record)?;
@@ -134,6 +133,7 @@ fn transfers(pair: &Pair, arguments: &Arguments, record: &mut Record) -> Result<
         for (kind, goal) in LINKS {
             slow(pair, kind, goal, record)?;
         }
+        far::measure(pair, record)?;
     }
     Ok(())
 }

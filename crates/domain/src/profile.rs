@@ -1,7 +1,6 @@
 //! What is sent to another engine, and when.
 
-use crate::Crontab;
-use crate::{ObjectName, Owner, Position};
+use crate::{Crontab, ObjectName, Owner, Position};
 use jiff::{SignedDuration, Timestamp};
 use offshoot_types::{Failure, JobId, PeerId, ProfileId};
 use serde::{Deserialize, Serialize};

@@ -10,6 +10,7 @@ mod history;
 mod installation;
 mod scratch;
 mod source;
+mod waiting;
 mod writer;
 
 pub use database::Database;
@@ -18,4 +19,5 @@ pub use history::{History, Tick};
 pub use installation::{find_installations, find_newest, major_version};
 pub use scratch::{Scratch, bytes_below, clean_on_signal};
 pub use source::{Source, SourceOptions};
+pub use waiting::wait_until;
 pub use writer::Writer;

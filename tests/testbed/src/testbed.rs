@@ -4,7 +4,6 @@ use anyhow::{Context, Result, ensure};
 use offshoot_api::{Dsource, PoolStatus, Snapshot, SnapshotList, Status, Vdb};
 use offshoot_catalog::{Catalog, Keyring, SecretKey};
 use offshoot_os::process::{ProcessId, Signal};
-use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{
     CommandError, Database, Engine, EngineOptions, Scratch, Source, SourceOptions, find_newest,
 };
@@ -17,6 +16,8 @@ const LINK_SECONDS_MAX: u64 = 1_800;
 
 /// Longest any wait of a test may take: far longer than what it waits for takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(180);
+/// Pause between two looks.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The binary under test.
 ///
@@ -58,24 +59,8 @@ pub fn other_server(major: u32) -> PathBuf {
 }
 
 /// Waits until `holds` returns true; an error naming `what` after `limit`.
-pub fn wait_until(
-    what: &str,
-    limit: Duration,
-    mut holds: impl FnMut() -> Result<bool>,
-) -> Result<()> {
-    let clock = SystemClock;
-    let deadline = clock.elapsed() + limit;
-    loop {
-        let now = holds();
-        if matches!(now, Ok(true)) {
-            return Ok(());
-        }
-        if clock.elapsed() > deadline {
-            now.with_context(|| format!("waiting for: {what}"))?;
-            anyhow::bail!("not within {} s: {what}", limit.as_secs());
-        }
-        clock.sleep(Duration::from_millis(50));
-    }
+pub fn wait_until(what: &str, limit: Duration, holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    offshoot_rig::wait_until(what, limit, LOOK, holds)
 }
 
 /// A source, an engine and the directory of both. The order of the fields is the order in which they

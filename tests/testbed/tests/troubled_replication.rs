@@ -5,6 +5,7 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{Job, JobAccepted, Vdb};
+use offshoot_conformance::Random;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::Database;
 use offshoot_testbed::{PATIENCE, TroubledLink, Two, received_moment, wait_until};
@@ -47,7 +48,7 @@ const ALL: [Trouble; 6] = [
 struct Bed {
     two: Two,
     link: TroubledLink,
-    random: u64,
+    random: Random,
 }
 
 fn count() -> u32 {
@@ -56,24 +57,17 @@ fn count() -> u32 {
 
 #[test]
 fn whatever_breaks_the_last_state_opens_and_the_next_run_completes() {
-    let seed = std::env::var("OFFSHOOT_TEST_SEED").map_or_else(
-        |_| u64::from_le_bytes(offshoot_os::random_bytes::<8>()),
-        |text| text.parse().unwrap(),
-    );
-    println!("OFFSHOOT_TEST_SEED={seed} repeats the random choices");
-    let mut bed = Bed::start(seed).unwrap();
+    let mut bed = Bed::start().unwrap();
     for number in 1..=count() {
         let trouble = ALL[(number as usize - 1) % ALL.len()];
         let survived = bed.round(number, trouble);
-        survived
-            .with_context(|| format!("round {number}, {trouble:?}, seed {seed}: {}", bed.logs()))
-            .unwrap();
+        survived.with_context(|| format!("round {number}, {trouble:?}: {}", bed.logs())).unwrap();
     }
     bed.two.check().unwrap();
 }
 
 impl Bed {
-    fn start(seed: u64) -> Result<Bed> {
+    fn start() -> Result<Bed> {
         let two = Two::start()?;
         two.here.link("shop")?;
         let source = two.here.source.connect("postgres")?;
@@ -88,15 +82,7 @@ impl Bed {
         two.run("first")?;
         two.here.engine.command(["replication", "delete", "first"])?;
         two.create("slow", &["--include", "dsource:shop", "--limit", LIMIT])?;
-        Ok(Bed { two, link, random: seed | 1 })
-    }
-
-    /// A number below a bound (xorshift64*, Vigna 2016).
-    fn below(&mut self, bound: u64) -> u64 {
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+        Ok(Bed { two, link, random: Random::fresh() })
     }
 
     /// Something new is committed and sent, and something breaks on its way.
@@ -110,7 +96,7 @@ impl Bed {
         let run: JobAccepted =
             self.two.here.engine.ask(["replication", "run", "slow", "--detach"])?;
         let run = run.job.to_string();
-        let bytes = SENT.0 + self.below(SENT.1 - SENT.0);
+        let bytes = SENT.0 + self.random.below(SENT.1 - SENT.0);
         wait_until("it is in the middle", PATIENCE, || {
             let job = self.job(&run)?;
             Ok(job.progress.done > bytes || job.state.is_final())
@@ -142,7 +128,7 @@ impl Bed {
     }
 
     fn breaks(&mut self, trouble: Trouble) -> Result<()> {
-        let away = Duration::from_millis(AWAY_MS.0 + self.below(AWAY_MS.1 - AWAY_MS.0));
+        let away = Duration::from_millis(AWAY_MS.0 + self.random.below(AWAY_MS.1 - AWAY_MS.0));
         let Two { here, there, .. } = &mut self.two;
         match trouble {
             Trouble::SenderKilled => drop(here.engine.kill_and_restart()?),

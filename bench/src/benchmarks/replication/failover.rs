@@ -1,6 +1,7 @@
 //! How soon an engine goes on for one whose host is lost, and what it lacks then.
 
 use super::Arguments;
+use super::lag::now;
 use super::pair::Pair;
 use crate::benchmarks::engine_options;
 use crate::figures::millis;
@@ -41,6 +42,9 @@ struct Seen {
 /// Loses an engine again and again that sends a dSource and a VDB to the one that stays, beside pgbench and a client whose commits
 /// are recorded.
 pub fn measure(pair: &Pair, arguments: &Arguments, record: &mut Record) -> Result<()> {
+    if arguments.failovers == 0 {
+        return Ok(());
+    }
     let source = &pair.stage.source;
     let password = pair.stage.scratch.path().join("password");
     std::fs::write(&password, source.link_password()).context("a file of the password")?;
@@ -196,22 +200,6 @@ impl Round<'_> {
     }
 }
 
-fn now() -> Result<Timestamp> {
-    Timestamp::try_from(SystemClock.now()).context("this host's clock")
-}
-
-/// Waits until it holds; errors on the way count as that it does not yet.
-fn wait_until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = SystemClock.elapsed() + WAIT_MAX;
-    loop {
-        let now = holds();
-        if matches!(now, Ok(true)) {
-            return Ok(());
-        }
-        if SystemClock.elapsed() > deadline {
-            now.with_context(|| format!("waiting until {what}"))?;
-            anyhow::bail!("not within {} s: {what}", WAIT_MAX.as_secs());
-        }
-        SystemClock.sleep(LOOK);
-    }
+fn wait_until(what: &str, holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    offshoot_rig::wait_until(what, WAIT_MAX, LOOK, holds)
 }

@@ -1,15 +1,12 @@
 //! Many small objects by a long way: how much sooner they are there by several connections.
 
-use super::link::{Kind, Link};
+use super::LONG_WAY;
+use super::link::Link;
 use super::pair::Pair;
 use crate::record::Record;
 use anyhow::Result;
 use offshoot_rig::Database;
-use std::time::Duration;
 
-/// The way: 100 Mbit/s, and 80 ms there and back.
-const WAY: Kind =
-    Kind { name: "far", bytes_per_second: 12_500_000, delay: Duration::from_millis(40) };
 /// VDBs that are sent.
 const VDBS: usize = 8;
 /// Connections that are compared.
@@ -19,7 +16,7 @@ const RUNS: usize = 5;
 
 /// Sends a few rows of each VDB, by one connection and by more of them in turns.
 pub fn measure(pair: &Pair, record: &mut Record) -> Result<()> {
-    let link = Link::open(pair.address, WAY)?;
+    let link = Link::open(pair.address, LONG_WAY)?;
     pair.reach_by(&link.address())?;
     let mut vdbs = Vec::new();
     for number in 1..=VDBS {

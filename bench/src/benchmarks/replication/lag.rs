@@ -44,7 +44,7 @@ pub fn measure(pair: &Pair, rate: u32, seconds: u32, record: &mut Record) -> Res
     pair.delete("always")
 }
 
-fn now() -> Result<Timestamp> {
+pub(super) fn now() -> Result<Timestamp> {
     Timestamp::try_from(SystemClock.now()).context("this host's clock")
 }
 

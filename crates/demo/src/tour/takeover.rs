@@ -5,7 +5,7 @@ use super::interrupt::Interrupt;
 use super::voice::Voice;
 use super::{Stage, provision_on};
 use crate::report::{Report, Takeover};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use jiff::Timestamp;
 use offshoot_api::{
     Dsource, DsourceState, PeerInvitation, Replication, SnapshotList, Status, Vdb, VdbState,
@@ -287,25 +287,15 @@ fn millis_since(began: Duration) -> u64 {
     (SystemClock.elapsed() - began).as_millis() as u64
 }
 
-/// Waits until it holds; errors on the way count as that it does not yet.
+/// Waits until it holds, or somebody ends the demonstration.
 fn wait_until(
     interrupt: &Interrupt,
     what: &str,
     mut holds: impl FnMut() -> Result<bool>,
 ) -> Result<()> {
-    let deadline = SystemClock.elapsed() + WAIT_MAX;
-    loop {
-        interrupt.check()?;
-        let now = holds();
-        if matches!(now, Ok(true)) {
-            return Ok(());
-        }
-        if SystemClock.elapsed() > deadline {
-            now.with_context(|| format!("waiting until {what}"))?;
-            bail!("not within {} s: {what}", WAIT_MAX.as_secs());
-        }
-        SystemClock.sleep(LOOK);
-    }
+    let ended = || Ok(interrupt.check().is_err() || holds()?);
+    offshoot_rig::wait_until(what, WAIT_MAX, LOOK, ended)?;
+    interrupt.check()
 }
 
 /// A file that nobody else can read.
