@@ -156,6 +156,9 @@ with_needs() { # a filter of the tests that need something, without those this m
 
 export OFFSHOOT_SCRATCH_DIR=$scratch TMPDIR=$scratch/tmp RUST_BACKTRACE=1 RUST_LIB_BACKTRACE=0 CARGO_TERM_COLOR=never
 export OFFSHOOT_BIN=$target/debug/offshoot
+# Fresh clusters of PostgreSQL are made once, and copied by each test that wants one.
+export OFFSHOOT_TEST_CLUSTERS=$scratch/clusters
+mkdir "$OFFSHOOT_TEST_CLUSTERS"
 # Linux 6.18 lets a group of two processes that wake each other run alone for seconds, and gives every session a group: each
 # backend of each server here. Tests of the same minute then stall each other (docs/operations.md). Services have no such groups.
 setting=/proc/sys/kernel/sched_autogroup_enabled

@@ -16,13 +16,15 @@ mod target;
 use args::Cli;
 use clap::Parser;
 use clap::error::ErrorKind as UsageKind;
+use offshoot_fuse::Heap;
 use offshoot_types::{ErrorKind, Failure};
 use output::{FAILED, Output};
 use std::process::ExitCode;
+use tikv_jemallocator::Jemalloc;
 
 // Most blocks are allocated by one thread and freed by another: docs/decisions/2026-11-22-jemalloc.md.
 #[global_allocator]
-static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static HEAP: Heap<Jemalloc> = Heap(Jemalloc);
 
 /// Settings of the heap, where jemalloc looks for them: blocks of 8 KiB come from slabs of 16 pages.
 /// By default each would be a slab of its own, with all its bookkeeping.

@@ -1,6 +1,7 @@
 //! Serves a dataset to this host's programs as a mounted directory, through the kernel's FUSE.
 //!
-//! [`Fuse`] implements [`offshoot_delivery::Delivery`]; nothing else of this crate is seen from outside.
+//! [`Fuse`] implements [`offshoot_delivery::Delivery`]. A process that serves mounts that outlive it has [`Heap`] around
+//! its heap. Nothing else of this crate is seen from outside.
 //!
 //! # Caching, and why it is never stale
 //! The kernel caches names, attributes and file contents of a mount for long. That is safe because
@@ -33,6 +34,7 @@ mod attributes;
 mod connection;
 mod delivery;
 mod error;
+mod heap;
 mod kernel;
 mod mount;
 mod mount_table;
@@ -41,4 +43,5 @@ mod resume;
 mod sync_queue;
 
 pub use delivery::Fuse;
+pub use heap::Heap;
 pub use options::FuseOptions;

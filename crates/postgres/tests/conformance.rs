@@ -11,6 +11,7 @@ use offshoot_os::process::{Child, Signal, Sink, Spec, run};
 use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::source::{Password, Session, Source as Login};
 use offshoot_postgres::{Postgres, server};
+use offshoot_rig::Initdb;
 use offshoot_types::LogPosition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,18 +138,20 @@ impl Harness for PostgresHarness {
 
     fn produce(&self, directory: &Path) -> Box<dyn Production> {
         let tools = self.tools();
-        let secret = directory.join("secret");
-        std::fs::write(&secret, SECRET).unwrap();
-        give_to(&secret, tools.user.as_ref());
         let data = directory.join("data");
-        let spec = tools
-            .spec("initdb")
-            .args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"])
-            .args([&format!("--username={BOSS}"), "--data-checksums", "--wal-segsize=1"])
-            .arg(format!("--pwfile={}", secret.display()))
-            .arg(&data);
-        let output = run(&spec, PATIENCE).unwrap();
-        assert!(output.success(), "{}", output.stderr_text());
+        let initdb = Initdb {
+            bin_dir: &tools.installation.bin_dir,
+            arguments: &[
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--locale=C",
+                &format!("--username={BOSS}"),
+                "--data-checksums",
+                "--wal-segsize=1",
+            ],
+            password: Some(SECRET),
+        };
+        initdb.make(tools.user.as_ref(), &data).unwrap();
         let port = offshoot_os::unused_port().unwrap();
         let settings = format!(
             "port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n\

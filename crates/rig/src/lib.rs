@@ -4,6 +4,7 @@
 //!
 //! Nothing here knows the engine from inside: whatever stands on it, any script can do.
 
+mod cluster;
 mod database;
 mod engine;
 mod history;
@@ -13,6 +14,7 @@ mod source;
 mod waiting;
 mod writer;
 
+pub use cluster::Initdb;
 pub use database::Database;
 pub use engine::{CommandError, Engine, EngineOptions};
 pub use history::{History, Tick};

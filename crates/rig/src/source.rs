@@ -1,6 +1,6 @@
 //! A sample PostgreSQL source: an ordinary server in a directory of its own.
 
-use crate::{Database, Scratch, Writer, bytes_below, writer};
+use crate::{Database, Initdb, Scratch, Writer, bytes_below, cluster, writer};
 use anyhow::{Context, Result, bail};
 use offshoot_os::process::{self, Child, Signal, Sink, Spec, User};
 use offshoot_os::{Clock, SystemClock, random_bytes, unused_port};
@@ -51,7 +51,7 @@ impl Source {
             directory: scratch.path().join(format!("source-{port}")),
             options,
             port,
-            password: random_password(),
+            password: cluster::password()?,
             link_password: random_password(),
             user,
             server: None,
@@ -65,18 +65,18 @@ impl Source {
     fn make_files(&self) -> Result<()> {
         std::fs::create_dir(&self.directory)?;
         self.give_to_server(&self.directory)?;
-        let password_file = self.directory.join("password");
-        std::fs::write(&password_file, &self.password)?;
-        self.give_to_server(&password_file)?;
-        let spec = self
-            .program("initdb")
-            .arg("--pgdata")
-            .arg(self.data_dir())
-            .args(["--username=postgres", "--auth=scram-sha-256", "--data-checksums"])
-            .args(["--no-sync", "--encoding=UTF8", "--no-locale"])
-            .arg(format!("--pwfile={}", password_file.display()));
-        run_to_success(&spec, SERVER_SECONDS_MAX)?;
-        std::fs::remove_file(&password_file)?;
+        let initdb = Initdb {
+            bin_dir: &self.options.bin_dir,
+            arguments: &[
+                "--username=postgres",
+                "--auth=scram-sha-256",
+                "--data-checksums",
+                "--encoding=UTF8",
+                "--no-locale",
+            ],
+            password: Some(&self.password),
+        };
+        initdb.make(self.user.as_ref(), &self.data_dir())?;
         let own = [
             ("listen_addresses", "127.0.0.1".to_owned()),
             ("port", self.port.to_string()),
@@ -279,6 +279,6 @@ pub(crate) fn run_to_success(spec: &Spec, seconds_max: u64) -> Result<String> {
     Ok(output.stdout_text())
 }
 
-fn random_password() -> String {
+pub(crate) fn random_password() -> String {
     random_bytes::<12>().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,6 +8,8 @@ use offshoot_os::process::{self, Sink};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, EngineOptions, SourceOptions, Writer, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, binary, check_pages, wait_until, with_log};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
@@ -105,6 +107,18 @@ fn under_load(
     Ok(())
 }
 
+/// As [`with_log`], with what the VDB's server logged.
+fn with_logs(bed: &Testbed, ran: Result<()>) -> Result<()> {
+    with_log(&bed.engine, ran).map_err(|error| {
+        let log = bed.engine.command(["vdb", "logs", "base"]);
+        let log = log.map_or_else(
+            |error| error.to_string(),
+            |log| log["text"].as_str().unwrap_or("").into(),
+        );
+        error.context(format!("the VDB's log ends:\n{log}\n"))
+    })
+}
+
 /// Kills the engine `kills` times, and after each five kills replaces it while it runs.
 fn replace(bed: &mut Testbed, client: &Client, kills: u32) -> Result<()> {
     for kill in 1..=kills {
@@ -161,8 +175,67 @@ fn clients_do_not_notice_that_the_engine_is_killed_or_replaced() {
     let kills = std::env::var("OFFSHOOT_TEST_KILLS").map_or(5, |text| text.parse().unwrap());
     let mut bed = Testbed::start().unwrap();
     let replaced = under_load(&mut bed, 3 * kills, |bed, client| replace(bed, client, kills));
-    with_log(&bed.engine, replaced).unwrap();
+    with_logs(&bed, replaced).unwrap();
     assert_ends(&mut bed);
+}
+
+/// A page that is not there while the engine is being killed would be an I/O error in the VDB.
+#[test]
+fn requests_are_read_into_memory_that_is_there() {
+    let mut bed = Testbed::start().unwrap();
+    bed.link("prod").unwrap();
+    bed.provision("base", "prod", &[]).unwrap();
+    let pid = bed.engine.pid().unwrap();
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let threads = threads.map(|thread| thread.unwrap().path());
+    let readers: Vec<PathBuf> = threads.filter(|thread| reads_requests(thread)).collect();
+    assert!(readers.len() >= 4, "{readers:?}");
+    for reader in readers {
+        let mut buffer = None;
+        wait_until("a thread waits for requests", PATIENCE, || {
+            buffer = waits_with(&std::fs::read_to_string(reader.join("syscall"))?);
+            Ok(buffer.is_some())
+        })
+        .unwrap();
+        let held = held_from(pid, buffer.unwrap());
+        assert!(held >= 128 << 10, "{reader:?}: {held} bytes");
+    }
+    assert_ends(&mut bed);
+}
+
+fn reads_requests(thread: &Path) -> bool {
+    std::fs::read_to_string(thread.join("comm")).is_ok_and(|name| name.starts_with("fuser-"))
+}
+
+/// The address of the buffer with which a thread waits in `read`: the call, its descriptor, address and length.
+fn waits_with(call: &str) -> Option<u64> {
+    let mut words = call.split_whitespace().skip(2);
+    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
+    let (address, length) = (number(words.next()?)?, number(words.next()?)?);
+    (length > 1 << 20).then_some(address)
+}
+
+/// How many bytes from this address on are locked in the memory of a process.
+fn held_from(pid: i32, address: u64) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let mut held = 0;
+    let mut lines = maps.lines();
+    while let Some(line) = lines.find(|line| range(line).is_some_and(|map| map.contains(&address)))
+    {
+        let end = range(line).unwrap().end;
+        let locked = lines.find_map(|line| line.strip_prefix("Locked:")).unwrap();
+        if locked.trim() != "0 kB" {
+            held = end - address;
+        }
+    }
+    held
+}
+
+/// `START-END …`
+fn range(line: &str) -> Option<Range<u64>> {
+    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some(number(start)?..number(end)?)
 }
 
 /// Neither the pool's lock nor a port that stays the same are in its way.
@@ -185,7 +258,7 @@ fn an_engine_started_at_once_waits_for_the_end_of_the_one_that_was_killed() {
         }
         Ok(())
     });
-    with_log(&bed.engine, ran).unwrap();
+    with_logs(&bed, ran).unwrap();
     assert_ends(&mut bed);
 }
 
@@ -206,7 +279,7 @@ mod needs_memory_groups {
         let mut bed = Testbed::start().unwrap();
         let ran =
             under_load(&mut bed, 5 * times, |bed, client| run_short(bed, client, &group, times));
-        with_log(&bed.engine, ran).unwrap();
+        with_logs(&bed, ran).unwrap();
         assert_ends(&mut bed);
         // The kernel takes a moment to see that it is empty.
         wait_until("the group is removed", PATIENCE, || Ok(group.remove().is_ok())).unwrap();

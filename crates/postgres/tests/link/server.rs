@@ -10,6 +10,7 @@ use offshoot_postgres::installation::{Installation, Tools, find_installations};
 use offshoot_postgres::receiver::{Receiver, ReceiverSpec};
 use offshoot_postgres::slot::create_slot;
 use offshoot_postgres::source::{Password, Session, Source, SourceFacts, read_facts};
+use offshoot_rig::Initdb;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -85,18 +86,19 @@ fn template(tools: &Tools) -> PathBuf {
 
 fn new_cluster(tools: &Tools) -> tempfile::TempDir {
     let dir = scratch();
-    let secret = dir.path().join("password");
-    std::fs::write(&secret, PASSWORD).unwrap();
-    give_to_tools(&secret);
-    check(
-        tools
-            .spec("initdb")
-            .args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"])
-            .args(["--username=postgres", "--data-checksums", "--wal-segsize=1"])
-            .arg(format!("--pwfile={}", secret.display()))
-            .arg(dir.path().join("data"))
-            .stdout(Sink::Null),
-    );
+    let initdb = Initdb {
+        bin_dir: &tools.installation.bin_dir,
+        arguments: &[
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--username=postgres",
+            "--data-checksums",
+            "--wal-segsize=1",
+        ],
+        password: Some(PASSWORD),
+    };
+    initdb.make(tools.user.as_ref(), &dir.path().join("data")).unwrap();
     dir
 }
 

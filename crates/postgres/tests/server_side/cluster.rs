@@ -9,6 +9,7 @@ use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::{Output, Spec, User, run};
 use offshoot_postgres::control::{self, Control};
 use offshoot_postgres::server::{Server, ServerSpec, USER, stop_leftover};
+use offshoot_rig::Initdb;
 use offshoot_types::Share;
 
 /// The source's bootstrap superuser: not `postgres`, as nobody promised that.
@@ -132,12 +133,9 @@ pub fn fresh(scratch: &Scratch, bin_dir: &Path, name: &str) -> PathBuf {
     let template = templates.path(&bin_dir.to_string_lossy().replace('/', "_"));
     let mut made = made.lock().expect("nobody failed here");
     if !made.contains(&template) {
-        succeed(
-            Spec::new(bin_dir.join("initdb"))
-                .args(["--no-sync", "--data-checksums", "--locale=C", "-E", "UTF8", "-U", BOSS])
-                .arg("-D")
-                .arg(&template),
-        );
+        let arguments = &["--data-checksums", "--locale=C", "--encoding=UTF8", "--username", BOSS];
+        let initdb = Initdb { bin_dir, arguments, password: None };
+        initdb.make(user().as_ref(), &template).expect("a cluster");
         made.push(template.clone());
         on_exit(&templates.root);
     }

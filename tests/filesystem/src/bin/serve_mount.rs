@@ -16,10 +16,11 @@ use offshoot_dataset::{DatasetId, SnapshotId, Store, StoreOptions};
 use offshoot_delivery::{Delivered, Delivery, Ids, Owner, Spec};
 use offshoot_filesystem_tests::delivery;
 use offshoot_fs::{FileSystem, NewFile, VolatileLog};
-use offshoot_fuse::FuseOptions;
+use offshoot_fuse::{FuseOptions, Heap};
 use offshoot_keeper::{Held, Keeper};
 use offshoot_os::SystemClock;
 use offshoot_os::disk::{Disk, LinuxDisk};
+use std::alloc::System;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::BufRead;
@@ -28,6 +29,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+#[global_allocator]
+static HEAP: Heap<System> = Heap(System);
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
