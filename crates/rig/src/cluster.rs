@@ -1,9 +1,10 @@
 //! Fresh clusters of PostgreSQL. The processes of one test run make each kind once, and copy it: `initdb` takes a second
 //! of processor time, a copy a sixth of that.
 
-use crate::source::{random_password, run_to_success};
+use crate::running::run_to_success;
 use anyhow::{Context, Result};
 use offshoot_os::process::{Spec, User};
+use offshoot_os::random_bytes;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
@@ -106,4 +107,8 @@ pub(crate) fn password() -> Result<String> {
         _ => std::fs::remove_file(&own)?,
     }
     Ok(std::fs::read_to_string(&kept)?)
+}
+
+pub(crate) fn random_password() -> String {
+    random_bytes::<12>().iter().map(|byte| format!("{byte:02x}")).collect()
 }

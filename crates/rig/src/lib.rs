@@ -9,6 +9,7 @@ mod database;
 mod engine;
 mod history;
 mod installation;
+mod running;
 mod scratch;
 mod source;
 mod waiting;

@@ -1,9 +1,11 @@
 //! A sample PostgreSQL source: an ordinary server in a directory of its own.
 
+use crate::cluster::random_password;
+use crate::running::run_to_success;
 use crate::{Database, Initdb, Scratch, Writer, bytes_below, cluster, writer};
 use anyhow::{Context, Result, bail};
 use offshoot_os::process::{self, Child, Signal, Sink, Spec, User};
-use offshoot_os::{Clock, SystemClock, random_bytes, unused_port};
+use offshoot_os::{Clock, SystemClock, unused_port};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -268,17 +270,4 @@ impl Drop for Source {
     fn drop(&mut self) {
         self.kill_server();
     }
-}
-
-/// Runs a program and turns an exit code other than 0 into an error.
-pub(crate) fn run_to_success(spec: &Spec, seconds_max: u64) -> Result<String> {
-    let output = process::run(spec, Duration::from_secs(seconds_max))?;
-    if !output.success() {
-        bail!("{}: {}: {}", spec.name(), process::describe(output.status), output.stderr_text());
-    }
-    Ok(output.stdout_text())
-}
-
-pub(crate) fn random_password() -> String {
-    random_bytes::<12>().iter().map(|byte| format!("{byte:02x}")).collect()
 }
