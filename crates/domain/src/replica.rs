@@ -1,6 +1,8 @@
 //! Copies of other engines' objects, and what is told of an object that is sent to another engine.
 
-use crate::{ConnectorState, LogRange, ObjectName, Owner, Policy, Position, Snapshot};
+use crate::{
+    ConnectorState, LogRange, ObjectName, Owner, Policy, PolicyChange, Position, SentVdb, Snapshot,
+};
 use jiff::Timestamp;
 use offshoot_types::{DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,9 @@ pub struct Replica {
     /// Its policy there, which it gets here when it is taken over.
     #[serde(default)]
     pub policy: Option<Policy>,
+    /// Of a copy of a VDB: what the one gets that is made of it when it is taken over.
+    #[serde(default)]
+    pub vdb: Option<SentVdb>,
     /// The engines that it has passed on its way, from the one that it comes from to the one that has sent it here.
     #[serde(default)]
     pub via: Vec<Hop>,
@@ -110,6 +115,9 @@ pub struct SentDsource {
     /// How it is kept there, of a dSource.
     #[serde(default)]
     pub policy: Option<Policy>,
+    /// What its users chose, of a VDB.
+    #[serde(default)]
+    pub vdb: Option<SentVdb>,
 }
 
 /// A bookmark that is sent.
@@ -226,7 +234,10 @@ impl SentDsource {
         {
             return Err(wrong("its history does not fit together"));
         }
-        Ok(())
+        self.policy
+            .iter()
+            .try_for_each(|one| one.changed(&PolicyChange::default(), self.id).map(drop))?;
+        self.vdb.iter().try_for_each(|one| one.check(self.id))
     }
 }
 

@@ -4,7 +4,10 @@ use anyhow::Result;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Flips a bit wherever these bytes occur in a pool's segments; returns how many places there were.
+/// The bit that is flipped.
+pub const FLIPPED: u8 = 0x10;
+
+/// Flips a bit of the first of these bytes wherever they occur in a pool's segments; returns how many places there were.
 ///
 /// # Errors
 /// When a segment cannot be read or written.
@@ -16,7 +19,7 @@ pub fn flip(segments: &Path, pattern: &[u8]) -> Result<usize> {
         file.read_exact_at(&mut bytes, 0)?;
         let places = bytes.windows(pattern.len()).enumerate().filter(|(_, at)| *at == pattern);
         for at in places.map(|(at, _)| at) {
-            file.write_all_at(&[bytes[at] ^ 0x10], u64::try_from(at)?)?;
+            file.write_all_at(&[bytes[at] ^ FLIPPED], u64::try_from(at)?)?;
             flipped += 1;
         }
         file.sync_all()?;

@@ -16,7 +16,7 @@ mod testbed;
 mod troubled_link;
 mod two_engines;
 
-pub use damage::flip;
+pub use damage::{FLIPPED, flip};
 pub use intent_log::{damage_record, logged_records};
 pub use kills::{Kills, check_pages, kill_under_load};
 pub use outcome::{Outcome, Step, final_job, steps_of};

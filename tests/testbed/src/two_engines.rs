@@ -1,8 +1,9 @@
 //! What tests of two engines ask and do alike.
 
+use crate::small_disk::SmallDisk;
 use crate::testbed::{PATIENCE, Testbed, binary, wait_until};
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{Dsource, PeerInvitation, Replication, Status, Vdb};
+use offshoot_api::{Dsource, PeerInvitation, Replication, Status, Vdb, VdbState};
 use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
 use std::time::Duration;
 
@@ -60,9 +61,38 @@ impl Two {
         let settings = settings.collect();
         let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings };
         let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
+        Two::beside(here)
+    }
+
+    /// The one that is sent to has its pool on another file system.
+    ///
+    /// # Errors
+    /// When one does not start.
+    pub fn start_on(disk: &SmallDisk) -> Result<Two> {
+        let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] };
+        let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
+        let pool = disk.root().join("there");
+        std::fs::create_dir(&pool)?;
+        // The engine's log stays here: it is wanted most when the other file system is full.
+        std::os::unix::fs::symlink(pool, here.scratch.path().join("there"))?;
+        Two::beside(here)
+    }
+
+    fn beside(here: Testbed) -> Result<Two> {
         let there = other(&here, "there")?;
         let address = there.options.listen.replace("0.0.0.0", "127.0.0.1");
         Ok(Two { here, there, address })
+    }
+
+    /// Waits until a VDB runs on the engine that took over.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn made_again(&self, engine: &Engine, name: &str) -> Result<Vdb> {
+        let shown = || engine.ask::<Vdb, _>(["vdb", "show", name]);
+        let runs = || Ok(shown().is_ok_and(|vdb| vdb.state == VdbState::Running));
+        wait_until("it is made again", PATIENCE, runs)?;
+        shown()
     }
 
     /// A code of the one that is sent to.

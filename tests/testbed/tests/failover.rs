@@ -329,10 +329,7 @@ fn ended(engine: &Engine, job: &str) -> Job {
 
 /// Waits until a VDB runs on the engine that took over.
 fn made_again(two: &Two, engine: &Engine, name: &str) -> Vdb {
-    let shown = || engine.ask::<Vdb, _>(["vdb", "show", name]);
-    let runs = || Ok(shown().is_ok_and(|vdb| vdb.state == VdbState::Running));
-    wait_until("it is made again", PATIENCE, runs).with_context(|| jobs(two)).unwrap();
-    shown().unwrap()
+    two.made_again(engine, name).with_context(|| jobs(two)).unwrap()
 }
 
 /// What both have done.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Owner, Readiness, SnapshotKind};
+use crate::{Care, LeftThere, Owner, Readiness, SnapshotKind};
 use offshoot_types::LogPosition;
 
 fn manifest() -> Manifest {
@@ -43,6 +43,7 @@ fn manifest() -> Manifest {
             created_at: Timestamp::UNIX_EPOCH,
         }],
         policy: Some(Policy::default()),
+        vdb: None,
     };
     Manifest::new("00112233445566778899aabbccddeeff".to_owned(), Timestamp::UNIX_EPOCH, dsource)
 }
@@ -93,6 +94,7 @@ fn a_copy_says_which_engines_it_has_passed() {
         snapshots: BTreeMap::new(),
         timeflows: BTreeMap::new(),
         policy: None,
+        vdb: None,
         via: direct.way(&"west".parse().unwrap()),
     };
     let mut sent = direct.dsource.clone();
@@ -110,4 +112,37 @@ fn a_copy_says_which_engines_it_has_passed() {
             && far.has_passed(&direct.engine)
             && !far.has_passed(&"b".repeat(32))
     );
+}
+
+/// What no engine lets its users choose comes from no engine either.
+#[test]
+fn what_is_told_of_a_vdb_is_checked() {
+    let vdb = |care: Care, policy: Policy| {
+        let mut told = manifest();
+        let settings = BTreeMap::from([("work_mem".to_owned(), "7MB".to_owned())]);
+        told.dsource.policy = None;
+        told.dsource.vdb = Some(SentVdb {
+            port: 6501,
+            settings,
+            memory_bytes: None,
+            keep_source_logins: false,
+            superuser: true,
+            keep_foreign_servers: false,
+            owner: Some("eve".to_owned()),
+            care,
+            policy,
+            left: [LeftThere::Hooks].into(),
+        });
+        told
+    };
+    let usual = vdb(Care::default(), Policy::of_vdb());
+    assert_eq!(read(&usual, 3).unwrap(), usual);
+    let loud = Care { description: "\u{1b}[31m".to_owned(), ..Care::default() };
+    assert!(read(&vdb(loud, Policy::of_vdb()), 3).is_err());
+    let mut busy = Policy::of_vdb();
+    busy.snapshots.every_ms = Some(1);
+    assert!(read(&vdb(Care::default(), busy), 3).is_err());
+    let mut told = manifest();
+    told.dsource.policy = Some(busy);
+    assert!(read(&told, 3).is_err(), "of a dSource, too");
 }

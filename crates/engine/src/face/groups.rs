@@ -8,9 +8,7 @@ use crate::jobs::group;
 use crate::jobs::provision::Input;
 use crate::parts::Parts;
 use jiff::Timestamp;
-use offshoot_domain::{
-    Care, Dsource, DsourceState, Group, Moment, ObjectName, Owner, Parent, Vdb, VdbGroup,
-};
+use offshoot_domain::{Dsource, DsourceState, Group, ObjectName, Owner, Parent, Vdb, VdbGroup};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, UserId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -145,26 +143,16 @@ impl Groups<'_> {
         let name = Group::parse_name(&request.name)?;
         let wanted = group.members.iter().map(|id| {
             let member: Dsource = parts.catalog.get(*id)?;
+            let vdb = parts.catalog.allocate::<Vdb>()?;
+            let name = Group::name_of(&name, &member.name)?;
+            let parent = Parent { owner: member.id.into(), name: member.name };
             Ok(Input {
-                vdb: parts.catalog.allocate::<Vdb>()?,
-                name: Group::name_of(&name, &member.name)?,
-                parent: Parent { owner: member.id.into(), name: member.name },
-                // Which moment, is agreed on by the job.
-                moment: Moment::Latest,
-                port: None,
                 settings: request.settings.clone(),
                 memory_bytes: request.memory_bytes,
-                keep_source_logins: false,
-                superuser: false,
-                keep_foreign_servers: false,
-                exposure: None,
-                reaches: Vec::new(),
                 user: request.user,
-                warm: false,
-                care: Care::default(),
-                hooks: BTreeMap::new(),
-                password_of: None,
                 requested_ms,
+                // Which moment, is agreed on by the job.
+                ..Input::of_latest(parts, vdb, name, parent)
             })
         });
         let wanted = wanted.collect::<Result<Vec<Input>, Failure>>()?;

@@ -150,6 +150,7 @@ impl Vdbs<'_> {
             care,
             hooks,
             password_of: None,
+            policy: None,
             requested_ms,
         };
         provision::submit(self.parts, input)

@@ -15,20 +15,19 @@
 //! 1. All of a namespace is taken over, or nothing; the transaction that does it also ends what the peer may send.
 //! 2. Nothing of a peer that was taken over is taken in: a job that takes in shares the peer, and looks.
 
+mod again;
 mod planned;
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::sent_password_key;
 use crate::core::topic::Topic;
 use crate::history::names;
-use crate::jobs::provision;
 use crate::jobs::replica::{self, pull};
 use crate::parts::{Context, Parts};
 use jiff::Timestamp;
 use offshoot_catalog::{Error, Job, Transaction};
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, Incoming, ObjectName, Owner, Parent, Peer, Policy, Replica,
-    Vdb,
+    Bookmark, Dsource, DsourceState, Incoming, ObjectName, Owner, Peer, Policy, Replica, Vdb,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, PeerId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -330,31 +329,8 @@ fn open(context: &Context) -> Result<(), Failure> {
             pull::give_up(parts, incoming.id)?;
         }
     }
-    copies.vdbs.iter().try_for_each(|one| context.note(make_again(parts, one)))
-}
-
-/// Has a VDB made again of its copy, by a job of its own; says what becomes of it. One that cannot be made keeps nobody
-/// from what else is taken over.
-fn make_again(parts: &Arc<Parts>, one: &Taken) -> String {
-    let (copy, name) = (&one.from, &one.to);
-    match submit_again(parts, one) {
-        Ok(job) => {
-            format!("'{copy}' is the last state of a VDB, which is made again as '{name}' ({job})")
-        }
-        Err(why) => format!(
-            "'{copy}' is the last state of a VDB, which is not made again as '{name}': {}. By hand: offshoot vdb provision \
-             NAME --from {copy}",
-            why.message
-        ),
-    }
-}
-
-fn submit_again(parts: &Arc<Parts>, one: &Taken) -> Result<JobId, Failure> {
-    names::check_free(parts, &one.to)?;
-    let parent = Parent { owner: Owner::Dsource(one.id), name: one.from.clone() };
-    let vdb = parts.catalog.allocate::<Vdb>()?;
-    let latest = provision::Input::of_latest(parts, vdb, one.to.clone(), parent);
-    provision::submit(parts, provision::Input { password_of: Some(one.id), ..latest })
+    let said = copies.vdbs.iter().flat_map(|one| again::make(parts, one));
+    said.into_iter().try_for_each(|note| context.note(note))
 }
 
 fn said(one: &Taken, dsource: &Dsource) -> String {

@@ -71,6 +71,9 @@ pub struct Input {
     /// A copy of a VDB: the new one has the password that came with it, if one did.
     #[serde(default)]
     pub password_of: Option<DsourceId>,
+    /// How it is kept; none: as usual.
+    #[serde(default)]
+    pub policy: Option<Policy>,
     pub requested_ms: u64,
 }
 
@@ -95,6 +98,7 @@ impl Input {
             care: Care::default(),
             hooks: BTreeMap::new(),
             password_of: None,
+            policy: None,
             requested_ms: parts.elapsed_ms(),
         }
     }
@@ -247,7 +251,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         care: input.care,
         hooks: input.hooks,
         hook_failure: None,
-        policy: Policy::of_vdb(),
+        policy: input.policy.unwrap_or_else(Policy::of_vdb),
         dataset: None,
         timeflow: None,
         created_at: parts.now(),

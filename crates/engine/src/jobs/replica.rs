@@ -365,6 +365,7 @@ impl Showing<'_, '_> {
             snapshots,
             timeflows,
             policy: sent.policy,
+            vdb: sent.vdb.clone(),
             via: self.input.manifest.way(&self.input.name.outermost()),
         })
     }

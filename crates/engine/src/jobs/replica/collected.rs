@@ -6,7 +6,7 @@ use crate::parts::Parts;
 use offshoot_dataset::HeldState;
 use offshoot_domain::{
     Bookmark, Dsource, DsourceState, Manifest, Owner, Position, Replica, SentBookmark, SentDsource,
-    SentSnapshot, SentTimeflow, Snapshot, Timeflow, Vdb, is_masked,
+    SentSnapshot, SentTimeflow, SentVdb, Snapshot, Timeflow, User, Vdb, is_masked,
 };
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
 use std::collections::BTreeMap;
@@ -86,6 +86,7 @@ impl Came {
         }
         (sent.id, sent.timeflow) = (replica.origin, timeflow(sent.timeflow));
         (sent.masked, sent.policy) = (replica.masked, replica.policy);
+        sent.vdb.clone_from(&replica.vdb);
     }
 }
 
@@ -158,6 +159,7 @@ impl Collected<'_> {
             snapshots,
             bookmarks,
             policy: Some(dsource.policy),
+            vdb: None,
         };
         Ok((sent, collected.states))
     }
@@ -166,6 +168,8 @@ impl Collected<'_> {
     fn of_vdb(parts: &Parts, vdb: &Vdb) -> Result<(SentDsource, Vec<HeldState>), Failure> {
         let kind = Kind::of_vdb(parts, vdb)?;
         let source = source_of(parts, vdb.id.into())?;
+        let owner = vdb.owner.map(|id| parts.catalog.find::<User>(id)).transpose()?.flatten();
+        let owner = owner.map(|user| user.name.to_string());
         let mut collected = Collected { parts, states: Vec::new() };
         let sendable = |one: &Snapshot| one.ready_image().is_some();
         let snapshots = collected.snapshots(vdb.id.into(), &sendable)?;
@@ -205,6 +209,7 @@ impl Collected<'_> {
             bookmarks: bookmarks(parts, vdb.id.into(), &snapshots)?,
             snapshots,
             policy: None,
+            vdb: Some(SentVdb::of(vdb, owner)),
         };
         Ok((sent, collected.states))
     }
