@@ -1,7 +1,7 @@
 //! After a failover a VDB is what its users had made of it, as far as the host that took over can give that.
 #![allow(clippy::unwrap_used)]
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use offshoot_api::{Job, Policy, Vdb};
 use offshoot_rig::Engine;
 use offshoot_testbed::Two;
@@ -35,9 +35,7 @@ fn is_lost(two: &mut Two, vdbs: &[&str]) -> Result<()> {
     for name in vdbs {
         two.here.engine.command(["vdb", "stop", name])?;
     }
-    two.here.engine.kill()?;
-    ensure!(two.here.servers().is_empty(), "{:?}", two.here.servers());
-    Ok(())
+    two.here.engine.kill()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! `OFFSHOOT_TEST_KILLS` says how often something breaks, by default four times.
 #![allow(clippy::unwrap_used)]
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use offshoot_api::{Job, JobAccepted, Vdb};
 use offshoot_conformance::Random;
 use offshoot_os::{Clock, SystemClock};
@@ -22,7 +22,9 @@ const SENT: (u64, u64) = (256 << 10, 2 << 20);
 /// How long the network is cut or slow, at least, and how much longer at most.
 const AWAY_MS: (u64, u64) = (300, 1_500);
 /// Bytes that no codec makes smaller: they are found on the disk as they are.
-const RAW: usize = 6_000;
+const RAW: usize = 40_000;
+/// Places in them, each in a chunk of two kilobytes as PostgreSQL cuts them.
+const MARKS: [usize; 3] = [20_000, 22_000, 24_000];
 /// Bytes a second of a slow network.
 const SLOW: u64 = 200_000;
 /// After so many rounds all that is stored is read, on both sides.
@@ -36,7 +38,7 @@ enum Trouble {
     NetworkCut,
     NetworkDamaged,
     NetworkSlow,
-    /// A block of what is sent is damaged on the sender's disk, until the run has ended.
+    /// A block of what is to be sent is damaged on the sender's disk.
     SenderDamaged,
     /// Others take all room of the target's disk, until the run has ended.
     TargetFull,
@@ -118,15 +120,42 @@ impl Bed {
 
     /// Something new is committed and sent, and something breaks on its way.
     fn round(&mut self, number: u32, trouble: Trouble) -> Result<()> {
-        let source = self.two.here.source.connect("postgres")?;
+        let raw = self.commit(number)?;
+        let said = match trouble {
+            Trouble::SenderDamaged => self.is_damaged(number, &raw)?,
+            _ => self.is_interrupted(number, trouble)?,
+        };
+        println!("round {number}: {trouble:?} {said}");
+        // What went on by itself needs no other run; but the next one completes in any case.
+        let next = self.two.run("slow")?;
+        ensure!(next.error.is_none(), "{next:?}");
+        let rows = "SELECT concat(count(*), md5(string_agg(t, '' ORDER BY i)), (SELECT n FROM round)) FROM noise";
+        let there = self.opens()?.text(rows)?;
+        let here = self.two.here.source.connect("postgres")?.text(rows)?;
+        ensure!(there == here, "{there} there, {here} here");
+        self.two.there.command(["vdb", "delete", "probe"])?;
+        if number.is_multiple_of(SCRUB_EVERY) {
+            self.two.here.check_pool()?;
+            self.two.there.command(["pool", "scrub"])?;
+        }
+        Ok(())
+    }
+
+    /// Commits what is to be sent; some of it is stored as it is.
+    fn commit(&mut self, number: u32) -> Result<Vec<u8>> {
         let raw: Vec<u8> = (0..RAW).map(|_| self.random.below(256) as u8).collect();
         let digits: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
-        source.execute(&format!("TRUNCATE raw; INSERT INTO raw VALUES ('\\x{digits}')"))?;
-        source.execute(&format!(
-            "BEGIN; TRUNCATE noise; INSERT INTO noise SELECT i, (SELECT string_agg(md5(random()::text || i || j), '') \
+        self.two.here.source.connect("postgres")?.execute(&format!(
+            "BEGIN; TRUNCATE noise, raw; INSERT INTO raw VALUES ('\\x{digits}'); \
+             INSERT INTO noise SELECT i, (SELECT string_agg(md5(random()::text || i || j), '') \
              FROM generate_series(1, 30) j) FROM generate_series(1, {ROWS}) i; UPDATE round SET n = {number}; COMMIT"
         ))?;
         received_moment(&self.two.here)?;
+        Ok(raw)
+    }
+
+    /// Something breaks in the middle of a run.
+    fn is_interrupted(&mut self, number: u32, trouble: Trouble) -> Result<String> {
         let run: JobAccepted =
             self.two.here.engine.ask(["replication", "run", "slow", "--detach"])?;
         let run = run.job.to_string();
@@ -136,36 +165,53 @@ impl Bed {
             Ok(job.progress.done > bytes || job.state.is_final())
         })?;
         let middle = !self.job(&run)?.state.is_final();
-        self.breaks(trouble, &run, &raw)?;
-        let held = self.opens()?.number("SELECT n FROM round")?;
-        ensure!(held == i64::from(number) - 1 || held == i64::from(number), "it holds {held}");
-        self.two.there.command(["vdb", "delete", "probe"])?;
+        self.breaks(trouble, &run)?;
+        let held = self.holds(&[number - 1, number])?;
         wait_until("the run ends", PATIENCE, || Ok(self.job(&run)?.state.is_final()))?;
-        let ended = self.job(&run)?;
-        // What went on by itself needs no other run; but the next one completes in any case.
-        let next = self.two.run("slow")?;
-        ensure!(next.error.is_none(), "{next:?}");
-        let rows = "SELECT concat(count(*), md5(string_agg(t, '' ORDER BY i)), (SELECT n FROM round)) FROM noise";
-        let there = self.opens()?.text(rows)?;
-        let here = source.text(rows)?;
-        ensure!(there == here, "{there} there, {here} here");
-        self.two.there.command(["vdb", "delete", "probe"])?;
-        println!(
-            "round {number}: {trouble:?} after {bytes} bytes, in the middle: {middle}, held {held}; the run: {:?}",
-            ended.error.map_or_else(|| "done".to_owned(), |error| error.message)
-        );
-        if number.is_multiple_of(SCRUB_EVERY) {
-            self.two.here.check_pool()?;
-            self.two.there.command(["pool", "scrub"])?;
-        }
-        Ok(())
+        let ended = self.job(&run)?.error.map_or_else(|| "done".to_owned(), |error| error.message);
+        Ok(format!("after {bytes} bytes, in the middle: {middle}, held {held}; the run: {ended}"))
     }
 
-    fn breaks(&mut self, trouble: Trouble, run: &str, raw: &[u8]) -> Result<()> {
+    /// A block of what is to be sent is damaged on the sender's disk: it is not sent, until it is whole again.
+    fn is_damaged(&mut self, number: u32, raw: &[u8]) -> Result<String> {
+        self.two.here.wait_ready(&self.two.here.snapshot("shop")?)?;
+        let mut patterns: Vec<Vec<u8>> =
+            MARKS.iter().map(|at| raw[*at..at + 32].to_vec()).collect();
+        let places = self.flips(&mut patterns)?;
+        ensure!(places > 0, "the block is stored");
+        let refused = self.two.run("slow").err().context("what is damaged was sent")?;
+        self.holds(&[number - 1])?;
+        self.flips(&mut patterns)?;
+        Ok(format!("in {places} places; the run: {}", refused.message))
+    }
+
+    /// Flips a bit in each, or flips it back.
+    fn flips(&mut self, patterns: &mut [Vec<u8>]) -> Result<usize> {
+        let engine = &mut self.two.here.engine;
+        // What is in memory is not read again.
+        engine.stop()?;
+        let mut flipped = 0;
+        for pattern in patterns {
+            flipped += flip(&engine.pool().join("segments"), pattern)?;
+            pattern[0] ^= FLIPPED;
+        }
+        engine.restart()?;
+        Ok(flipped)
+    }
+
+    /// The target opens one of these rounds.
+    fn holds(&self, rounds: &[u32]) -> Result<i64> {
+        let held = self.opens()?.number("SELECT n FROM round")?;
+        ensure!(rounds.iter().any(|round| held == i64::from(*round)), "it holds {held}");
+        self.two.there.command(["vdb", "delete", "probe"])?;
+        Ok(held)
+    }
+
+    fn breaks(&mut self, trouble: Trouble, run: &str) -> Result<()> {
         let away = Duration::from_millis(AWAY_MS.0 + self.random.below(AWAY_MS.1 - AWAY_MS.0));
         let Two { here, there, .. } = &mut self.two;
         match trouble {
-            Trouble::SenderDamaged => return self.damages(run, raw),
+            Trouble::SenderDamaged => bail!("not in the middle"),
             Trouble::TargetFull => return self.fills(run),
             Trouble::SenderKilled => drop(here.engine.kill_and_restart()?),
             Trouble::TargetKilled => drop(there.kill_and_restart()?),
@@ -188,22 +234,6 @@ impl Bed {
             self.link.mend();
         }
         Ok(())
-    }
-
-    fn damages(&mut self, run: &str, raw: &[u8]) -> Result<()> {
-        let mut pattern = raw[..32].to_vec();
-        for _ in 0..2 {
-            // What is in memory is not read again.
-            let engine = &mut self.two.here.engine;
-            engine.kill()?;
-            let flipped = flip(&engine.pool().join("segments"), &pattern)?;
-            ensure!(flipped > 0, "the block is stored");
-            engine.restart()?;
-            wait_until("the run ends", PATIENCE, || Ok(self.job(run)?.state.is_final()))?;
-            // The second time all is as it was.
-            pattern[0] ^= FLIPPED;
-        }
-        self.two.here.check_pool()
     }
 
     fn fills(&self, run: &str) -> Result<()> {
