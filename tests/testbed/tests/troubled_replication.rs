@@ -103,6 +103,8 @@ impl Bed {
 
     fn start(two: Two, disk: Option<SmallDisk>) -> Result<Bed> {
         two.here.link("shop")?;
+        // How soon moments open beside all this is not what is tried here.
+        two.here.engine.command(["policy", "set", "shop", "--open-within", "10min"])?;
         let source = two.here.source.connect("postgres")?;
         source
             .execute("CREATE TABLE noise (i int, t text); CREATE TABLE round AS SELECT 0 AS n; CREATE TABLE raw (b bytea)")?;

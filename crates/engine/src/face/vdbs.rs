@@ -138,6 +138,7 @@ impl Vdbs<'_> {
             parent: Parent { owner, name: names::of(self.parts, owner)?.try_into()? },
             moment: request.moment,
             port: request.port,
+            any_port: false,
             settings: request.settings,
             memory_bytes: request.memory_bytes,
             keep_source_logins: request.keep_source_logins,

@@ -45,6 +45,9 @@ pub struct Input {
     pub parent: Parent,
     pub moment: Moment,
     pub port: Option<u16>,
+    /// Another port will do if that one is taken.
+    #[serde(default)]
+    pub any_port: bool,
     pub settings: BTreeMap<String, String>,
     pub memory_bytes: Option<u64>,
     pub keep_source_logins: bool,
@@ -86,6 +89,7 @@ impl Input {
             parent,
             moment: Moment::Latest,
             port: None,
+            any_port: false,
             settings: BTreeMap::new(),
             memory_bytes: None,
             keep_source_logins: false,
@@ -135,7 +139,7 @@ pub fn submit(parts: &Arc<Parts>, input: Input) -> Result<offshoot_types::JobId,
 pub fn check_input(parts: &Parts, input: &Input) -> Result<(), Failure> {
     names::check_free(parts, &input.name)?;
     check_share(parts, input.user, input.vdb)?;
-    if let Some(port) = input.port {
+    if let (Some(port), false) = (input.port, input.any_port) {
         choose_port(parts, Some(port))?;
     }
     let kind = Kind::of(parts, input.parent.owner)?;
@@ -213,6 +217,13 @@ fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {
     ports::choose(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), wanted)
 }
 
+fn wanted_port(parts: &Parts, input: &Input) -> Result<u16, Failure> {
+    match choose_port(parts, input.port) {
+        Err(_) if input.any_port => choose_port(parts, None),
+        chosen => chosen,
+    }
+}
+
 /// Whether the present state of a VDB is asked for: a snapshot is taken for it.
 pub fn is_present_of_vdb(owner: Owner, moment: &Moment) -> bool {
     matches!((owner, moment), (Owner::Vdb(_), Moment::Latest))
@@ -225,6 +236,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
     let _one_at_a_time = REGISTRATION.lock();
     check_share(parts, input.user, input.vdb)?;
     let kind = Kind::of(parts, input.parent.owner)?;
+    let port = wanted_port(parts, &input)?;
     let vdb = Vdb {
         id: input.vdb,
         name: input.name,
@@ -236,7 +248,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         parent: input.parent,
         source_identity: String::new(),
         moment: None,
-        port: choose_port(parts, input.port)?,
+        port,
         user: kind.connector.login().to_owned(),
         settings: input.settings,
         memory_bytes: input.memory_bytes,
@@ -329,7 +341,8 @@ pub fn open_new(context: &Context) -> Result<(), Failure> {
 /// Opens it; on another port if somebody has taken the chosen one since.
 fn open_on_free_port(parts: &Arc<Parts>, input: &Input, dataset: DatasetId) -> Result<(), Failure> {
     let mut vdb: Vdb = parts.catalog.get(input.vdb)?;
-    let mut attempts = if input.port.is_none() { PORT_ATTEMPTS } else { 1 };
+    let any_port = input.port.is_none() || input.any_port;
+    let mut attempts = if any_port { PORT_ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;
         match open_vdb(parts, &vdb, dataset, true) {

@@ -83,7 +83,8 @@ fn as_it_was(parts: &Parts, plain: Input, sent: &SentVdb) -> Result<(Input, Vec<
     missing.extend(
         sent.left.iter().map(|what| format!("{} there, and does not here", what.as_text())),
     );
-    Ok((input, missing))
+    // Those that are made at the same time may be given its port.
+    Ok((Input { any_port: true, ..input }, missing))
 }
 
 fn user_called(parts: &Parts, name: &str) -> Result<Option<User>, Failure> {
