@@ -7,8 +7,8 @@ use offshoot_os::process::{Spec, User};
 use offshoot_os::random_bytes;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::ErrorKind;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -79,12 +79,10 @@ impl Initdb<'_> {
             return run_to_success(&spec, SECONDS_MAX).map(drop);
         };
         let file = data_dir.with_extension("password");
-        std::fs::write(&file, "")?;
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600))?;
+        write_secret(&file, password)?;
         if let Some(user) = user {
             chown(&file, Some(user.uid), Some(user.gid))?;
         }
-        std::fs::write(&file, password)?;
         spec = spec.arg(format!("--pwfile={}", file.display()));
         let ran = run_to_success(&spec, SECONDS_MAX);
         std::fs::remove_file(&file)?;
@@ -100,13 +98,20 @@ pub(crate) fn password() -> Result<String> {
     let Some(kept_in) = std::env::var_os(KEPT_IN) else { return Ok(random_password()) };
     let kept = Path::new(&kept_in).join("password");
     let own = kept.with_extension(std::process::id().to_string());
-    std::fs::write(&own, random_password())?;
+    write_secret(&own, &random_password())?;
     // The first process's counts.
     match std::fs::hard_link(&own, &kept) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
         _ => std::fs::remove_file(&own)?,
     }
     Ok(std::fs::read_to_string(&kept)?)
+}
+
+/// Writes what nobody else may read.
+fn write_secret(file: &Path, secret: &str) -> Result<()> {
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    Ok(file.write_all(secret.as_bytes())?)
 }
 
 pub(crate) fn random_password() -> String {

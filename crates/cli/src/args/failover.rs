@@ -9,7 +9,7 @@ use clap::Args;
 /// NAMESPACE/NAME become NAME, with their histories, VDBs and bookmarks; nothing that the other engine sends is taken any more.
 /// A dSource goes on where its history ends, if the source still has the log: by itself where its password came with it, and
 /// otherwise once 'offshoot dsource set NAME --password-file FILE' says how the source is reached. Of each copy of a VDB, which
-/// stays NAMESPACE/NAME, the VDB is made again.
+/// stays NAMESPACE/NAME, the VDB is made again, as its users had it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  offshoot failover west\n  \
                         offshoot failover west --planned\n  \
