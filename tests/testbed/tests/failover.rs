@@ -396,7 +396,8 @@ fn a_planned_failover_loses_nothing() {
     is_relieved(&two, "always");
     set_way(&two).unwrap();
     goes_on(&two, &before);
-    // What was relieved can be used all the same.
+    // What was relieved can be used all the same. Here both are on one host, where one has the port of the other.
+    two.there.command(["vdb", "delete", "dev"]).unwrap();
     two.here.engine.command(["vdb", "start", "dev"]).unwrap();
     two.here.engine.command(["replication", "delete", "always"]).unwrap();
     two.check().unwrap();
