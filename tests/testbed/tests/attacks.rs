@@ -464,6 +464,8 @@ mod needs_root {
             .args(ATTACKS)
             .env("OFFSHOOT_BIN", at("offshoot"))
             .env("OFFSHOOT_SCRATCH_DIR", at("s"))
+            // Those of the other tests are not that user's.
+            .env_remove("OFFSHOOT_TEST_CLUSTERS")
             .env("TMPDIR", at("s"))
             .env("HOME", at("s"))
             .cwd(scratch.path())
