@@ -47,34 +47,43 @@ impl Care {
     pub fn changed(&self, change: &CareChange, now: Timestamp) -> Result<Care, Failure> {
         let mut care = self.clone();
         if let Some(description) = &change.description {
-            check_text("a description", description, DESCRIPTION_CHARS_MAX)?;
             care.description.clone_from(description);
         }
         for (key, value) in &change.labels {
             match value {
-                Some(value) => {
-                    check_key(key)?;
-                    check_text("the value of a label", value, VALUE_CHARS_MAX)?;
-                    care.labels.insert(key.clone(), value.clone());
-                }
+                Some(value) => drop(care.labels.insert(key.clone(), value.clone())),
                 None => drop(care.labels.remove(key)),
             }
-        }
-        if care.labels.len() > LABELS_MAX {
-            let message = format!("a VDB has {LABELS_MAX} labels at most");
-            return Err(invalid(message, "remove some that nobody looks for"));
         }
         care.protected = change.protected.unwrap_or(care.protected);
         if let Some(expires_in_ms) = change.expires_in_ms {
             care.expires_at = expires_in_ms.map(|ms| end_of_life(ms, now)).transpose()?;
         }
-        if care.protected && care.expires_at.is_some() {
+        care.check()?;
+        Ok(care)
+    }
+
+    /// Whether it is what users may say.
+    ///
+    /// # Errors
+    /// `InvalidInput` with what would be valid.
+    pub fn check(&self) -> Result<(), Failure> {
+        check_text("a description", &self.description, DESCRIPTION_CHARS_MAX)?;
+        for (key, value) in &self.labels {
+            check_key(key)?;
+            check_text("the value of a label", value, VALUE_CHARS_MAX)?;
+        }
+        if self.labels.len() > LABELS_MAX {
+            let message = format!("a VDB has {LABELS_MAX} labels at most");
+            return Err(invalid(message, "remove some that nobody looks for"));
+        }
+        if self.protected && self.expires_at.is_some() {
             return Err(invalid(
                 "what is protected does not expire".to_owned(),
                 "leave out the one or the other: --expires never, --unprotect",
             ));
         }
-        Ok(care)
+        Ok(())
     }
 
     /// Whether it is to be deleted.

@@ -174,7 +174,11 @@ impl Policy {
         Ok(())
     }
 
-    fn check(&self, of: Owner) -> Result<(), Failure> {
+    /// Whether it is one that may be set.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] with what would be valid.
+    pub fn check(&self, of: Owner) -> Result<(), Failure> {
         if self.snapshots.every_ms.is_some_and(|every_ms| every_ms < EVERY_MS_MIN) {
             return refuse(
                 "snapshots cannot be taken more often than every second".to_owned(),

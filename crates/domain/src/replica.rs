@@ -1,8 +1,6 @@
 //! Copies of other engines' objects, and what is told of an object that is sent to another engine.
 
-use crate::{
-    ConnectorState, LogRange, ObjectName, Owner, Policy, PolicyChange, Position, SentVdb, Snapshot,
-};
+use crate::{ConnectorState, LogRange, ObjectName, Owner, Policy, Position, SentVdb, Snapshot};
 use jiff::Timestamp;
 use offshoot_types::{DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
@@ -234,9 +232,7 @@ impl SentDsource {
         {
             return Err(wrong("its history does not fit together"));
         }
-        self.policy
-            .iter()
-            .try_for_each(|one| one.changed(&PolicyChange::default(), self.id).map(drop))?;
+        self.policy.iter().try_for_each(|one| one.check(self.id))?;
         self.vdb.iter().try_for_each(|one| one.check(self.id))
     }
 }

@@ -1,7 +1,6 @@
 //! What its users chose for a VDB that is sent.
 
-use crate::{Care, CareChange, Owner, Policy, PolicyChange, Vdb};
-use jiff::Timestamp;
+use crate::{Care, Owner, Policy, Vdb};
 use offshoot_types::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,15 +90,7 @@ impl SentVdb {
     /// # Errors
     /// `InvalidInput`.
     pub fn check(&self, of: Owner) -> Result<(), Failure> {
-        let Care { description, labels, protected, .. } = self.care.clone();
-        let said = CareChange {
-            description: Some(description),
-            labels: labels.into_iter().map(|(key, value)| (key, Some(value))).collect(),
-            protected: Some(protected),
-            // A time that has come may be told, too.
-            expires_in_ms: None,
-        };
-        Care::default().changed(&said, Timestamp::UNIX_EPOCH)?;
-        self.policy.changed(&PolicyChange::default(), of).map(drop)
+        self.care.check()?;
+        self.policy.check(of)
     }
 }

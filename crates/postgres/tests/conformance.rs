@@ -141,15 +141,9 @@ impl Harness for PostgresHarness {
         let data = directory.join("data");
         let initdb = Initdb {
             bin_dir: &tools.installation.bin_dir,
-            arguments: &[
-                "--auth=scram-sha-256",
-                "--encoding=UTF8",
-                "--locale=C",
-                &format!("--username={BOSS}"),
-                "--data-checksums",
-                "--wal-segsize=1",
-            ],
+            superuser: BOSS,
             password: Some(SECRET),
+            more: &["--wal-segsize=1"],
         };
         initdb.make(tools.user.as_ref(), &data).unwrap();
         let port = offshoot_os::unused_port().unwrap();

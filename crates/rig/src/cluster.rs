@@ -22,10 +22,12 @@ const KEPT_IN: &str = "OFFSHOOT_TEST_CLUSTERS";
 pub struct Initdb<'a> {
     /// The directory with PostgreSQL's programs.
     pub bin_dir: &'a Path,
-    /// Arguments of `initdb`, without its directory and the password.
-    pub arguments: &'a [&'a str],
-    /// The password of its superuser.
+    /// The name of its superuser.
+    pub superuser: &'a str,
+    /// The password that it needs; without one everybody is let in.
     pub password: Option<&'a str>,
+    /// More arguments of `initdb`.
+    pub more: &'a [&'a str],
 }
 
 impl Initdb<'_> {
@@ -68,8 +70,9 @@ impl Initdb<'_> {
 
     fn run(&self, user: Option<&User>, data_dir: &Path) -> Result<()> {
         let mut spec = Spec::new(self.bin_dir.join("initdb"))
-            .args(self.arguments)
-            .arg("--no-sync")
+            .args(["--data-checksums", "--encoding=UTF8", "--no-locale", "--no-sync"])
+            .args(["--username", self.superuser])
+            .args(self.more)
             .arg("--pgdata")
             .arg(data_dir)
             .user(user.cloned())
@@ -83,7 +86,7 @@ impl Initdb<'_> {
         if let Some(user) = user {
             chown(&file, Some(user.uid), Some(user.gid))?;
         }
-        spec = spec.arg(format!("--pwfile={}", file.display()));
+        spec = spec.arg("--auth=scram-sha-256").arg(format!("--pwfile={}", file.display()));
         let ran = run_to_success(&spec, SECONDS_MAX);
         std::fs::remove_file(&file)?;
         ran.map(drop)

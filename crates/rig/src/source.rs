@@ -69,14 +69,9 @@ impl Source {
         self.give_to_server(&self.directory)?;
         let initdb = Initdb {
             bin_dir: &self.options.bin_dir,
-            arguments: &[
-                "--username=postgres",
-                "--auth=scram-sha-256",
-                "--data-checksums",
-                "--encoding=UTF8",
-                "--no-locale",
-            ],
+            superuser: "postgres",
             password: Some(&self.password),
+            more: &[],
         };
         initdb.make(self.user.as_ref(), &self.data_dir())?;
         let own = [

@@ -24,6 +24,14 @@ fn options(listen: &str) -> EngineOptions {
     options
 }
 
+/// An engine with a source that has these settings.
+fn sender(settings: &[(&str, &str)]) -> Result<Testbed> {
+    let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    let settings = settings.collect();
+    let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings };
+    Testbed::with_engine(source, options("127.0.0.1:0"))
+}
+
 /// An engine beside a testbed's, that others can send to.
 fn other(bed: &Testbed, name: &str) -> Result<Engine> {
     let mut engine = Engine::prepare(bed.scratch.path().join(name), options("0.0.0.0:0"));
@@ -57,11 +65,7 @@ impl Two {
     /// # Errors
     /// When one does not start.
     pub fn start_with(settings: &[(&str, &str)]) -> Result<Two> {
-        let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-        let settings = settings.collect();
-        let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings };
-        let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
-        Two::beside(here)
+        Two::beside(sender(settings)?)
     }
 
     /// The one that is sent to has its pool on another file system.
@@ -69,8 +73,7 @@ impl Two {
     /// # Errors
     /// When one does not start.
     pub fn start_on(disk: &SmallDisk) -> Result<Two> {
-        let source = SourceOptions { bin_dir: find_newest()?, scale: 1, settings: vec![] };
-        let here = Testbed::with_engine(source, options("127.0.0.1:0"))?;
+        let here = sender(&[])?;
         let pool = disk.root().join("there");
         std::fs::create_dir(&pool)?;
         // The engine's log stays here: it is wanted most when the other file system is full.

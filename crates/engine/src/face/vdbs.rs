@@ -132,13 +132,11 @@ impl Vdbs<'_> {
             }
         }
         room::check_takes_on(self.parts, "a new VDB")?;
+        let vdb = self.parts.catalog.allocate::<Vdb>()?;
+        let parent = Parent { owner, name: names::of(self.parts, owner)?.try_into()? };
         let input = provision::Input {
-            vdb: self.parts.catalog.allocate::<Vdb>()?,
-            name,
-            parent: Parent { owner, name: names::of(self.parts, owner)?.try_into()? },
             moment: request.moment,
             port: request.port,
-            any_port: false,
             settings: request.settings,
             memory_bytes: request.memory_bytes,
             keep_source_logins: request.keep_source_logins,
@@ -147,12 +145,10 @@ impl Vdbs<'_> {
             exposure: request.exposure,
             reaches: request.reaches,
             user: request.user,
-            warm: false,
             care,
             hooks,
-            password_of: None,
-            policy: None,
             requested_ms,
+            ..provision::Input::of_latest(self.parts, vdb, name, parent)
         };
         provision::submit(self.parts, input)
     }

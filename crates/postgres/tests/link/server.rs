@@ -88,15 +88,9 @@ fn new_cluster(tools: &Tools) -> tempfile::TempDir {
     let dir = scratch();
     let initdb = Initdb {
         bin_dir: &tools.installation.bin_dir,
-        arguments: &[
-            "--auth=scram-sha-256",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--username=postgres",
-            "--data-checksums",
-            "--wal-segsize=1",
-        ],
+        superuser: "postgres",
         password: Some(PASSWORD),
+        more: &["--wal-segsize=1"],
     };
     initdb.make(tools.user.as_ref(), &dir.path().join("data")).unwrap();
     dir

@@ -133,8 +133,7 @@ pub fn fresh(scratch: &Scratch, bin_dir: &Path, name: &str) -> PathBuf {
     let template = templates.path(&bin_dir.to_string_lossy().replace('/', "_"));
     let mut made = made.lock().expect("nobody failed here");
     if !made.contains(&template) {
-        let arguments = &["--data-checksums", "--locale=C", "--encoding=UTF8", "--username", BOSS];
-        let initdb = Initdb { bin_dir, arguments, password: None };
+        let initdb = Initdb { bin_dir, superuser: BOSS, password: None, more: &[] };
         initdb.make(user().as_ref(), &template).expect("a cluster");
         made.push(template.clone());
         on_exit(&templates.root);

@@ -75,7 +75,7 @@ fn as_it_was(parts: &Parts, plain: Input, sent: &SentVdb) -> Result<(Input, Vec<
         choose(otherwise, &|input| chosen(input, sent));
     }
     if let Some(name) = &sent.owner {
-        match user_called(parts, name)? {
+        match parts.catalog.find_named::<User>(name)? {
             Some(user) => choose("no owner", &|input| input.user = Some(user.id)),
             None => missing.push("has no owner: there is no user of that name here".to_owned()),
         }
@@ -85,8 +85,4 @@ fn as_it_was(parts: &Parts, plain: Input, sent: &SentVdb) -> Result<(Input, Vec<
     );
     // Those that are made at the same time may be given its port.
     Ok((Input { any_port: true, ..input }, missing))
-}
-
-fn user_called(parts: &Parts, name: &str) -> Result<Option<User>, Failure> {
-    Ok(parts.catalog.list::<User>()?.into_iter().find(|user| user.name.as_str() == name))
 }
