@@ -1,6 +1,7 @@
 //! Answers the kernel's requests from a [`Session`].
 
 use crate::attributes::{file_attr, file_attr_of_gone, file_type, new_kind, time};
+use crate::heap::HELD_DATA_LEN;
 use crate::options::MountOptions;
 use crate::sync_queue::{SyncQueue, Waiter};
 use fuser::{
@@ -30,8 +31,11 @@ use std::time::{Duration, SystemTime};
 const TTL: Duration = Duration::from_secs(24 * 3600);
 /// Inode numbers are never reused in a dataset, and each mount is a connection of its own.
 const GENERATION: Generation = Generation(0);
-/// Largest write the kernel passes on in one request, in bytes.
-const WRITE_MAX: u32 = 1 << 20;
+/// Largest write the kernel passes on in one request, in bytes. Larger ones come in several: they take as long.
+const WRITE_MAX: u32 = 128 << 10;
+const _: () = assert!(WRITE_MAX as usize <= HELD_DATA_LEN, "requests have memory that is there");
+/// Largest read the kernel asks for in one request, in bytes.
+pub(crate) const READ_MAX: u32 = 1 << 20;
 /// Requests the kernel may have in flight in the background (read-ahead and the like).
 const BACKGROUND_MAX: u16 = 64;
 /// Names fetched for one `readdir` at a time.
@@ -268,7 +272,7 @@ impl Filesystem for Adapter {
         let _ = config.set_max_write(WRITE_MAX);
         // The kernel offers what it can do; `Mount` raises the limit of the device afterwards, and
         // the kernel takes the smaller of the two.
-        if let Err(most) = config.set_max_readahead(WRITE_MAX) {
+        if let Err(most) = config.set_max_readahead(READ_MAX) {
             let _ = config.set_max_readahead(most);
         }
         let _ = config.set_max_background(BACKGROUND_MAX);

@@ -8,19 +8,19 @@ use std::ffi::c_void;
 const BUFFER_LEN: usize = (16 << 20) + HEADERS_MAX;
 /// What comes before the data of a write, in bytes.
 const HEADERS_MAX: usize = 4096;
+/// The most data of a request. Only a list of forgotten inodes may be longer: nobody waits for its answer.
+pub(crate) const HELD_DATA_LEN: usize = 128 << 10;
 /// Bytes at the start of each buffer that are always in memory. An idle VDB has so much for each of its threads.
-const HELD: usize = (128 << 10) + HEADERS_MAX;
+const HELD: usize = HELD_DATA_LEN + HEADERS_MAX;
 
 /// The heap of a process that serves mounts that outlive it.
 ///
-/// INVARIANT: the start of each buffer that fuser reads requests into is in memory before the first one is read.
+/// INVARIANT: the start of each buffer that fuser reads requests into is in memory before the first one is read, and
+/// no request that is answered is longer.
 /// The kernel takes a request off its queue, then copies it. If that needs a page that is not there and the process is
 /// being killed, it gets none, and answers the request with `EIO`: a database then ends all its connections. So these
 /// pages are locked: no shortage of memory takes them away. Nor are they shared with a child that has yet to `exec`:
 /// the next write to a shared page would have to ask for it again.
-///
-/// Larger requests (a server writes up to 1 MiB of its log at once) need pages that are there only after the first of
-/// them: that one copy is not safe from a kill. All of it would be 1 MiB for each thread of each idle VDB.
 ///
 /// It is done here because fuser allocates its buffers itself, in the threads that it starts.
 #[derive(Debug)]

@@ -20,8 +20,8 @@
 //! groups it likes: the halves of an 8 KiB database page may reach the engine in two requests, and
 //! a crash between them leaves a page half written. Databases here run with
 //! `full_page_writes=off` and rely on an aligned page being written as a whole, so each `write(2)`
-//! is passed on as it was made, in one request up to 1 MiB. `MountOptions::write_back` turns the
-//! cache on for data that tolerates torn pages.
+//! is passed on as it was made, in requests of up to 128 KiB, whose ends no aligned page crosses.
+//! `MountOptions::write_back` turns the cache on for data that tolerates torn pages.
 //!
 //! # Threads
 //! Several threads read requests from the device. The one that gets an `fsync` flushes, and answers
@@ -30,16 +30,17 @@
 //! request of the engine to itself could wait for ever, even for SIGKILL.
 
 mod adapter;
+mod attach;
 mod attributes;
 mod connection;
 mod delivery;
 mod error;
+mod handshake;
 mod heap;
 mod kernel;
 mod mount;
 mod mount_table;
 mod options;
-mod resume;
 mod sync_queue;
 
 pub use delivery::Fuse;

@@ -1,13 +1,14 @@
 //! Mounts and unmounts, and checks what this host needs for it.
 
 use crate::adapter::Adapter;
+use crate::attach::attach;
 use crate::connection::Connection;
 use crate::error::MountError;
+use crate::handshake::{ask_again, begin_session, resume_session};
 use crate::kernel::KernelCaches;
 use crate::mount_table::{self, Attempt};
 use crate::options::MountOptions;
-use crate::resume::{ask_again, resume_session};
-use fuser::{Config, MountOption, SessionACL};
+use fuser::{Config, SessionACL};
 use offshoot_delivery::{Ended, Flusher, Owner};
 use offshoot_fs::{FileSystem, Session, VolatileLog, Watch};
 use offshoot_os::files::sync_file_system;
@@ -36,8 +37,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 const THREADS_MIN: usize = 4;
 const THREADS_MAX: usize = 16;
 
-/// The sessions of this process by mount point. When a session ends, fuser unmounts its path once
-/// more, whatever is there by then, so a mount point is not reused before that.
+/// The sessions of this process by mount point, which is not reused before the one there has ended: what is mounted
+/// there is its own until then.
 static SESSIONS: Mutex<BTreeMap<PathBuf, Arc<End>>> = Mutex::new(BTreeMap::new());
 
 /// Whether a session's threads have ended and its files are closed.
@@ -114,8 +115,13 @@ impl Mount {
         let adapter = Adapter::new(session.clone(), options);
         let resends = adapter.resends();
         let gathers = options.write_back.then(|| adapter.writers());
-        let kernel = fuser::Session::new(adapter, &path, &config(options)).map_err(refused)?;
-        let mut mount = Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)?;
+        let device = attach(&path, options).map_err(refused)?;
+        let begun = begin_session(adapter, device.as_fd(), config(options))
+            .and_then(|kernel| Self::run(&fs, path.clone(), kernel, &session, resends));
+        let mut mount = begun.map_err(|source| {
+            let _ = mount_table::detach(&path);
+            refused(source)
+        })?;
         mount.gathers = gathers;
         mount.set_read_ahead(options.fuse.read_ahead_bytes);
         Ok(mount)
@@ -330,12 +336,6 @@ fn usable(mountpoint: &Path) -> Result<PathBuf, MountError> {
 fn config(options: &MountOptions) -> Config {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
     let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName(mount_table::source(options.owner.map(|owner| owner.shown))),
-        MountOption::DefaultPermissions,
-        MountOption::NoAtime,
-        if options.read_only { MountOption::RO } else { MountOption::RW },
-    ];
     config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
     config.n_threads = Some(match options.fuse.threads {
         0 => (2 * processors).clamp(THREADS_MIN, THREADS_MAX),

@@ -20,7 +20,7 @@ pub(crate) fn source(shown: Option<Ids>) -> String {
 }
 
 /// How long `fusermount3` may take before it is killed.
-const FUSERMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const FUSERMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +206,7 @@ pub(crate) fn detach(path: &Path) -> Result<(), MountError> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             let output = fusermount(path, "-uz").map_err(&failed)?;
-            // An aborted session unmounts on its own and may have been faster.
+            // Somebody else may have been faster.
             if output.success() || is_not_found(&output.stderr_text()) {
                 return Ok(());
             }

@@ -15,6 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout, ExitStatus};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -87,6 +88,14 @@ pub enum Sink {
     File(PathBuf),
 }
 
+/// Where a child's stdin comes from.
+#[derive(Debug, Clone)]
+enum Stdin {
+    Nothing,
+    File(PathBuf),
+    Open(Arc<OwnedFd>),
+}
+
 /// The signals the project sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
@@ -132,7 +141,7 @@ pub struct Spec {
     clear_env: bool,
     user: Option<User>,
     cwd: Option<PathBuf>,
-    stdin: Option<PathBuf>,
+    stdin: Stdin,
     stdout: Sink,
     stderr: Sink,
     new_session: bool,
@@ -164,7 +173,7 @@ impl Spec {
             clear_env: false,
             user: None,
             cwd: None,
-            stdin: None,
+            stdin: Stdin::Nothing,
             stdout: Sink::Null,
             stderr: Sink::Null,
             new_session: true,
@@ -230,7 +239,13 @@ impl Spec {
 
     /// The file that it reads on stdin, opened with the rights of this process; it is empty unless told.
     pub fn stdin(mut self, file: impl Into<PathBuf>) -> Self {
-        self.stdin = Some(file.into());
+        self.stdin = Stdin::File(file.into());
+        self
+    }
+
+    /// The descriptor, a socket for example, that it has as stdin.
+    pub fn stdin_fd(mut self, fd: OwnedFd) -> Self {
+        self.stdin = Stdin::Open(Arc::new(fd));
         self
     }
 

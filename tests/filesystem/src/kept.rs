@@ -1,18 +1,23 @@
 //! A server that can be killed while programs use its mount.
 
 use crate::server::{Server, is_mounted};
+use offshoot_keeper::Keeper;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// The keeper's socket.
+const SOCKET: &str = "keeper";
 
 /// A server whose mount outlives it, and the thread that keeps it.
 pub struct Kept {
     /// The server.
     pub server: Server,
     keeper: Option<JoinHandle<io::Result<()>>>,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Kept {
@@ -36,7 +41,7 @@ impl Kept {
         let known = below.clone();
         let release = move |_: &[u64]| release(known.get().expect("the server has started"));
         let dir = tempfile::tempdir().unwrap();
-        let socket = dir.path().join("keeper");
+        let socket = dir.path().join(SOCKET);
         let path = socket.clone();
         let keeper = std::thread::spawn(move || offshoot_keeper::run(&path, release));
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -47,7 +52,13 @@ impl Kept {
         let option = format!("--keeper={}", socket.display());
         let server = Server::start(program, &[&[option.as_str()], options].concat());
         below.set(server.path("")).expect("it is set once");
-        Kept { server, keeper: Some(keeper), _dir: dir }
+        Kept { server, keeper: Some(keeper), dir }
+    }
+
+    /// The connection to the kernel, while no server reads from it.
+    pub fn device(&self) -> OwnedFd {
+        let keeper = Keeper::connect(&self.dir.path().join(SOCKET)).unwrap();
+        keeper.list().unwrap().remove(0).descriptors.remove(0)
     }
 
     /// Kills the server and starts another, which continues.

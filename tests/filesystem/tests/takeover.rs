@@ -9,7 +9,8 @@ use offshoot_fuse::FuseOptions;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -242,6 +243,64 @@ fn what_was_written_and_not_synced_is_there_after_a_kill() {
     server.start_without_keeper();
     assert_eq!(fs::read_dir(server.mount()).unwrap().count(), 0);
     server.stop();
+}
+
+/// Waits for a request of this kind (`FUSE_READ`, …) and returns it whole, without an answer to it. Before it the kernel
+/// may ask for the file's capabilities, of which there are none.
+fn request(device: &OwnedFd, kind: u32) -> Vec<u8> {
+    const FUSE_GETXATTR: u32 = 22;
+    let mut request = vec![0; 17 << 20];
+    loop {
+        let len = rustix::io::read(device, &mut request).unwrap();
+        if word(&request, 4) != FUSE_GETXATTR {
+            request.truncate(len);
+            assert_eq!(word(&request, 4), kind, "the kind of the request");
+            return request;
+        }
+        let none = [&16_u32.to_ne_bytes()[..], &(-libc::ENODATA).to_ne_bytes(), &request[8..16]];
+        rustix::io::write(device, &none.concat()).unwrap();
+    }
+}
+
+fn word(request: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(*request[at..].first_chunk().unwrap())
+}
+
+/// A request is read into memory that was there before (`offshoot_fuse::Heap`): it must not be longer than that. What is
+/// read may be more: that is in the answer.
+#[test]
+fn large_writes_come_in_requests_of_128_kib_and_large_reads_whole() {
+    const FUSE_READ: u32 = 15;
+    const FUSE_WRITE: u32 = 16;
+    const LARGE: usize = 1 << 20;
+    /// `fuse_in_header` and `fuse_write_in`.
+    const HEADERS: usize = 40 + 40;
+    let mut kept = Kept::start(env!("CARGO_BIN_EXE_serve_mount"));
+    let path = kept.server.mount().join("file");
+    let content: Vec<u8> = (0..LARGE).map(|index| (index % 251) as u8).collect();
+    let writer = File::create(&path).unwrap();
+    let reader = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path).unwrap();
+    kept.server.kill();
+    let device = kept.device();
+    let written = content.clone();
+    let write = std::thread::spawn(move || writer.write_all_at(&written, 0).unwrap());
+    assert_eq!(request(&device, FUSE_WRITE).len(), HEADERS + (128 << 10));
+    // What was read here is asked for again.
+    kept.server.start_again();
+    write.join().unwrap();
+    kept.server.kill();
+    let read = std::thread::spawn(move || {
+        let mut space = vec![0; LARGE + 4096];
+        let at = space.as_ptr().align_offset(4096);
+        reader.read_exact_at(&mut space[at..at + LARGE], 0).unwrap();
+        space[at..at + LARGE].to_vec()
+    });
+    let asked = request(&device, FUSE_READ);
+    assert_eq!(word(&asked, 40 + 16), LARGE as u32, "fuse_read_in.size");
+    kept.server.start_again();
+    assert!(read.join().unwrap() == content, "it reads what was written");
+    drop(device);
+    drop(kept.stop());
 }
 
 /// What was opened before the kill and what is opened after it agree on the kernel's cache.

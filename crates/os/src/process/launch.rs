@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Sink, Spec, User, reach};
+use super::{Sink, Spec, Stdin, User, reach};
 
 /// Room for the child's few calls before `execve`.
 const STACK_BYTES: usize = 128 << 10;
@@ -70,9 +70,10 @@ impl Prepared {
         for arg in &spec.args {
             args.push(c_string(arg)?);
         }
-        let stdin = match &spec.stdin {
-            Some(file) => File::open(file)?,
-            None => OpenOptions::new().read(true).write(true).open("/dev/null")?,
+        let stdin: OwnedFd = match &spec.stdin {
+            Stdin::File(file) => File::open(file)?.into(),
+            Stdin::Open(fd) => fd.try_clone()?,
+            Stdin::Nothing => OpenOptions::new().read(true).write(true).open("/dev/null")?.into(),
         };
         let (stdout, stdout_end) = stream(&spec.stdout)?;
         let (stderr, stderr_end) = stream(&spec.stderr)?;
@@ -81,7 +82,7 @@ impl Prepared {
             args,
             env: environment(spec)?,
             cwd: spec.cwd.as_ref().map(|dir| c_string(dir.as_os_str())).transpose()?,
-            streams: [above_standard(stdin.into())?, stdout, stderr],
+            streams: [above_standard(stdin)?, stdout, stderr],
             user: spec.user.clone(),
             new_session: spec.new_session,
             die_with_parent: spec.die_with_parent,
