@@ -26,6 +26,9 @@ pub struct SentVdb {
     /// Whether the source's foreign servers stayed.
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// Whether its user had stopped it.
+    #[serde(default)]
+    pub stopped: bool,
     /// The name of the user whose it was; none: the administrators'.
     #[serde(default)]
     pub owner: Option<String>,
@@ -64,8 +67,8 @@ impl LeftThere {
 }
 
 impl SentVdb {
-    /// What is told of a VDB; `owner`: the name of its user.
-    pub fn of(vdb: &Vdb, owner: Option<String>) -> SentVdb {
+    /// What is told of a VDB; `stopped`: whether its user had stopped it, `owner`: the name of that user.
+    pub fn of(vdb: &Vdb, stopped: bool, owner: Option<String>) -> SentVdb {
         let left = [
             (LeftThere::Listening, vdb.exposure.is_some()),
             (LeftThere::Reaching, !vdb.reaches.is_empty()),
@@ -78,6 +81,7 @@ impl SentVdb {
             keep_source_logins: vdb.keep_source_logins,
             superuser: vdb.superuser,
             keep_foreign_servers: vdb.keep_foreign_servers,
+            stopped,
             owner,
             care: vdb.care.clone(),
             policy: vdb.policy,

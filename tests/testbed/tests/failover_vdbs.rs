@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use anyhow::Result;
-use offshoot_api::{Job, Policy, Vdb};
+use offshoot_api::{Job, Policy, Vdb, VdbState};
 use offshoot_rig::Engine;
-use offshoot_testbed::Two;
+use offshoot_testbed::{PATIENCE, Two, wait_until};
 use serde_json::Value;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -56,6 +56,8 @@ fn a_vdb_is_made_again_as_its_users_had_it() {
     let wide = provision(&two, "wide", &wide);
     two.here.engine.command(["policy", "set", "wide", "--snapshot-every", "1h"]).unwrap();
     two.here.engine.command(["vdb", "set", "wide", "--protect"]).unwrap();
+    provision(&two, "resting", &[]);
+    two.here.engine.command(["vdb", "stop", "resting"]).unwrap();
     two.create("nightly", &["--include", "all"]).unwrap();
     two.run("nightly").unwrap();
 
@@ -73,6 +75,12 @@ fn a_vdb_is_made_again_as_its_users_had_it() {
 
     assert_eq!(made_again(&two, "bobs").owner, None);
     assert!(note("'bobs' has no owner: there is no user of that name here"), "{done:?}");
+
+    let rests =
+        || Ok(two.there.ask::<Vdb, _>(["vdb", "show", "resting"])?.state == VdbState::Stopped);
+    wait_until("it is made again and stopped", PATIENCE, rests).unwrap();
+    two.there.command(["vdb", "start", "resting"]).unwrap();
+    assert!(made_again(&two, "resting").state == VdbState::Running);
 
     let again = made_again(&two, "wide");
     assert_ne!(again.port, wide.port);

@@ -128,6 +128,7 @@ fn what_is_told_of_a_vdb_is_checked() {
             keep_source_logins: false,
             superuser: true,
             keep_foreign_servers: false,
+            stopped: false,
             owner: Some("eve".to_owned()),
             care,
             policy,

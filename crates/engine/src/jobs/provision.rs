@@ -74,6 +74,9 @@ pub struct Input {
     /// A copy of a VDB: the new one has the password that came with it, if one did.
     #[serde(default)]
     pub password_of: Option<DsourceId>,
+    /// It is stopped as soon as it is made.
+    #[serde(default)]
+    pub stopped: bool,
     /// How it is kept; none: as usual.
     #[serde(default)]
     pub policy: Option<Policy>,
@@ -102,6 +105,7 @@ impl Input {
             care: Care::default(),
             hooks: BTreeMap::new(),
             password_of: None,
+            stopped: false,
             policy: None,
             requested_ms: parts.elapsed_ms(),
         }
@@ -119,7 +123,7 @@ pub fn workflow() -> Workflow<Parts> {
         .step("open", open_new, close_new)
         .point_of_no_return()
         .step_without_undo("publish", publish)
-        .ending("hook", hooks::after_provision)
+        .ending("hook", finish)
 }
 
 /// Starts the job; refuses immediately what is known to fail.
@@ -366,6 +370,20 @@ pub fn close_new(context: &Context) -> Result<(), Failure> {
 pub fn publish(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     publish_opened(context, input.vdb, input.requested_ms)
+}
+
+/// Ending: its hook runs. Then it is stopped, if that is how it is wanted.
+pub fn finish(context: &Context) -> Result<(), Failure> {
+    hooks::after_provision(context)?;
+    let input: Input = context.input()?;
+    if !input.stopped {
+        return Ok(());
+    }
+    let parts = context.app();
+    parts.servers.stop(&vdb_key(input.vdb), StopMode::Fast)?;
+    parts.volumes.unmount(context.need(DATASET)?)?;
+    parts.catalog.update(input.vdb, |vdb: &mut Vdb| vdb.state = VdbState::Stopped)?;
+    Ok(())
 }
 
 /// How long the steps of a job took, as they recorded it.

@@ -59,6 +59,7 @@ fn as_it_was(parts: &Parts, plain: Input, sent: &SentVdb) -> Result<(Input, Vec<
         keep_source_logins: sent.keep_source_logins,
         superuser: sent.superuser,
         keep_foreign_servers: sent.keep_foreign_servers,
+        stopped: sent.stopped,
         care: sent.care.clone(),
         policy: Some(sent.policy),
         ..plain

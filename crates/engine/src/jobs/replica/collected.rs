@@ -5,8 +5,9 @@ use crate::core::peers;
 use crate::parts::Parts;
 use offshoot_dataset::HeldState;
 use offshoot_domain::{
-    Bookmark, Dsource, DsourceState, Manifest, Owner, Position, Replica, SentBookmark, SentDsource,
-    SentSnapshot, SentTimeflow, SentVdb, Snapshot, Timeflow, User, Vdb, is_masked,
+    Bookmark, Dsource, DsourceState, Manifest, Owner, Peer, Position, Replica, SentBookmark,
+    SentDsource, SentSnapshot, SentTimeflow, SentVdb, Snapshot, Timeflow, User, Vdb, VdbState,
+    is_masked,
 };
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, SnapshotId, TimeflowId};
 use std::collections::BTreeMap;
@@ -88,6 +89,14 @@ impl Came {
         (sent.masked, sent.policy) = (replica.masked, replica.policy);
         sent.vdb.clone_from(&replica.vdb);
     }
+}
+
+/// Whether it is stopped, and not just until a peer has taken over.
+fn is_stopped_by_user(parts: &Parts, vdb: &Vdb) -> Result<bool, Failure> {
+    let waits = |peer: &Peer| {
+        peer.handed_over.as_ref().is_some_and(|begun| begun.stopped.contains(&vdb.id.into()))
+    };
+    Ok(vdb.state == VdbState::Stopped && !parts.catalog.all::<Peer>()?.iter().any(waits))
 }
 
 fn check_state(dsource: &Dsource) -> Result<(), Failure> {
@@ -209,7 +218,7 @@ impl Collected<'_> {
             bookmarks: bookmarks(parts, vdb.id.into(), &snapshots)?,
             snapshots,
             policy: None,
-            vdb: Some(SentVdb::of(vdb, owner)),
+            vdb: Some(SentVdb::of(vdb, is_stopped_by_user(parts, vdb)?, owner)),
         };
         Ok((sent, collected.states))
     }
