@@ -253,7 +253,9 @@ else
     a_rotated_password_and_another_address_are_no_dead_end \
     where_one_member_lacks_the_moment_nothing_is_made_nor_changed \
     commits_of_all_kinds_are_found what_cannot_be_searched_is_refused_and_leaves_nothing \
-    a_hook_that_fails_fails_the_job_and_leaves_the_vdb a_hook_runs_in_the_database_that_it_names_and_can_be_cancelled; do
+    a_hook_that_fails_fails_the_job_and_leaves_the_vdb a_hook_runs_in_the_database_that_it_names_and_can_be_cancelled \
+    an_engine_that_is_killed_while_it_makes_points_makes_others what_there_is_no_room_for_is_refused_before_it_comes \
+    a_failover_needs_nobody_who_knows_them what_comes_is_sent_on_and_never_round; do
     longer+=" | test(=$test)"
   done
   wanted tests && phase tests 1800 "${run_tests[@]}" -E "not ($longer)"
