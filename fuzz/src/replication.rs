@@ -94,7 +94,7 @@ fn frame(bytes: &[u8]) {
         let Ok(decoded) = Header::decode(header) else { continue };
         let Ok(frame) = decoded.frame(header, payload.to_vec()) else { continue };
         if let Frame::Block(block) = &frame {
-            let _ = block.open();
+            let _ = block.clone().open();
         }
         let again = frame.encode();
         // Only a block says how long its content is.

@@ -51,6 +51,8 @@ const BUSY_BYTES_MIN: u64 = 64 << 20;
 enum Measure {
     /// What is sent, how far behind the peer is, slow links; and failovers
     All,
+    /// Slow links alone
+    Links,
     /// Several VDBs by a long way, by one connection and by more
     Far,
     /// How soon the peer goes on when the host of the engine that sends is lost, and what it lacks then
@@ -103,6 +105,10 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             transfers(&pair, arguments, &mut record)?;
             failover::measure(&pair, arguments, &mut record)?;
         }
+        Measure::Links => {
+            link(&pair)?;
+            links(&pair, &mut record)?;
+        }
         Measure::Far => {
             link(&pair)?;
             far::measure(&pair, &mut record)?;
@@ -130,9 +136,7 @@ fn transfers(pair: &Pair, arguments: &Arguments, record: &mut Record) -> Result<
     lag::measure(pair, arguments.rate, arguments.seconds, record)?;
     if !arguments.no_links {
         pair.delete("shop")?;
-        for (kind, goal) in LINKS {
-            slow(pair, kind, goal, record)?;
-        }
+        links(pair, record)?;
         far::measure(pair, record)?;
     }
     Ok(())
@@ -234,6 +238,10 @@ fn nothing(pair: &Pair, record: &mut Record) -> Result<()> {
     Ok(())
 }
 
+fn links(pair: &Pair, record: &mut Record) -> Result<()> {
+    LINKS.into_iter().try_for_each(|(kind, goal)| slow(pair, kind, goal, record))
+}
+
 /// What hardly compresses, by a slow link.
 fn slow(pair: &Pair, kind: Kind, goal: f64, record: &mut Record) -> Result<()> {
     let bytes = (kind.bytes_per_second * BUSY_SECONDS).max(BUSY_BYTES_MIN);
@@ -249,6 +257,7 @@ fn slow(pair: &Pair, kind: Kind, goal: f64, record: &mut Record) -> Result<()> {
     pair.create("slow", &["--include", "dsource:shop"])?;
     let (sent, _) = pair.run("slow")?;
     let used = sent.bytes_per_second as f64 / kind.bytes_per_second as f64;
+    eprintln!("  {}: {used:.2} of the link used", kind.name);
     record.figures.at_least(format!("{}_used_to_link", kind.name), used, goal);
     record.figures.note(format!("{}_sent_mb", kind.name), megabytes(sent.sent_bytes));
     pair.delete("slow")

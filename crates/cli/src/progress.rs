@@ -61,6 +61,32 @@ impl Progress {
         }
     }
 
+    /// Shows how much of something of that many bytes was sent.
+    pub fn show_sent(&mut self, what: &str, done: u64, total: u64) {
+        let tenth = done.saturating_mul(100).checked_div(total).unwrap_or(100) / LINE_EVERY_PERCENT;
+        match &mut self.look {
+            Look::Silent => {}
+            Look::Bar(bar) => {
+                bar.set_style(style(true));
+                bar.set_length(total.max(done));
+                bar.set_position(done);
+                bar.set_message(format!("{what} ({} of {})", size(done), size(total)));
+            }
+            Look::Lines { last } => {
+                let now = (what.to_owned(), tenth);
+                if last.as_ref() != Some(&now) {
+                    eprintln!(
+                        "{what}: {} of {}, {} %",
+                        size(done),
+                        size(total),
+                        tenth * LINE_EVERY_PERCENT
+                    );
+                    *last = Some(now);
+                }
+            }
+        }
+    }
+
     /// Each note is shown once, to programs too: it is not on stdout.
     fn show_notes(&mut self, job: &Job) {
         for note in job.notes.iter().skip(self.notes) {

@@ -92,14 +92,18 @@ impl Client {
         self.download(&format!("{path}?plain={plain}"), out)
     }
 
-    /// Sends an archive, to be taken in into a namespace.
+    /// Sends an archive, to be taken in into a namespace; `bytes`: how long it is, if that is known.
     pub fn import_archive(
         &self,
         archive: &mut dyn Read,
         namespace: &str,
+        bytes: Option<u64>,
     ) -> Result<JobId, Failure> {
         let namespace = routes::escape(namespace);
-        let path = format!("{}?as={namespace}", routes::REPLICATION_ARCHIVES);
+        let mut path = format!("{}?as={namespace}", routes::REPLICATION_ARCHIVES);
+        if let Some(bytes) = bytes {
+            path.push_str(&format!("&bytes={bytes}"));
+        }
         self.upload(&path, archive).map(accepted)
     }
 }

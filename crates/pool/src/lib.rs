@@ -51,7 +51,7 @@ pub use offshoot_format::encryption;
 pub use offshoot_format::seal::{DataKey, Seals};
 pub use offshoot_format::segment::{BlockKind, Codec};
 pub use options::PoolOptions;
-pub use passing::{OpenedBlock, PassingBlock};
+pub use passing::{Checked, OpenedBlock, PassingBlock};
 pub use pool::Pool;
 pub use recovery::is_encrypted;
 pub use room::Purpose;

@@ -3,6 +3,7 @@
 
 use crate::block::{BLOCK_LEN_MAX, is_zero, name_of, verify};
 use crate::compress::decompress;
+use crate::frames;
 use crate::pool::Pool;
 use crate::read_many::RUN_LEN_MAX_AHEAD;
 use crate::runs::{Run, runs};
@@ -27,17 +28,27 @@ pub struct PassingBlock {
     pub stored: Vec<u8>,
 }
 
+/// What is done with blocks before they are handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// Their frames are compared with the block table. A damaged one may be among them: who gets it has to compare its
+    /// name, and then wants to have it [by content](Checked::Content).
+    Frame,
+    /// Each is decompressed and compared with its name. Damage is noted, and none is handed out.
+    Content,
+}
+
 /// A block that came, decompressed, with the name that its content has.
-pub struct OpenedBlock<'a> {
-    block: &'a PassingBlock,
+pub struct OpenedBlock {
+    block: PassingBlock,
     content: BlockData,
     name: BlockHash,
 }
 
-impl OpenedBlock<'_> {
+impl OpenedBlock {
     /// As it came.
     pub fn block(&self) -> &PassingBlock {
-        self.block
+        &self.block
     }
 
     /// The content, which may be anything until its [name](OpenedBlock::name) is compared.
@@ -56,7 +67,7 @@ impl PassingBlock {
     ///
     /// # Errors
     /// `Decode` when it does not decompress to its length. Takes no more memory than a block may have.
-    pub fn open(&self) -> Result<OpenedBlock<'_>> {
+    pub fn open(self) -> Result<OpenedBlock> {
         let wrong = |problem: String| Error::Decode(DecodeError::new("received block", problem));
         let len = self.raw_len as usize;
         if len == 0 || len > BLOCK_LEN_MAX || self.stored.len() > BLOCK_LEN_MAX {
@@ -99,14 +110,15 @@ impl Pool {
         Ok((block, content))
     }
 
-    /// Hands blocks to `take` as [`Pool::read_passing`] reads them, in no particular order. Those near each other on
-    /// disk are read together. `take` may end it.
+    /// Hands blocks to `take` as they are stored, in no particular order. Those near each other on disk are read together.
+    /// `take` may end it.
     ///
     /// # Errors
     /// As there.
     pub fn read_many_passing(
         &self,
         hashes: &[BlockHash],
+        checked: Checked,
         take: &mut dyn FnMut(PassingBlock) -> ControlFlow<()>,
     ) -> Result<()> {
         let found = |hash: &BlockHash| match self.table.get(hash) {
@@ -118,7 +130,8 @@ impl Pool {
         for run in runs(&blocks, RUN_LEN_MAX_AHEAD) {
             let mut of_run = Vec::with_capacity(run.blocks.len());
             self.segments.with_run(run.segment, run.begin, run.end, &mut |bytes| {
-                of_run.extend(run.blocks.iter().map(|block| self.cut_passing(&run, block, bytes)));
+                let cut = |block| self.cut_passing(&run, block, bytes, checked);
+                of_run.extend(run.blocks.iter().map(cut));
             });
             for (at, (hash, _)) in run.blocks.iter().enumerate() {
                 let block = match of_run.get_mut(at).and_then(Option::take) {
@@ -139,10 +152,17 @@ impl Pool {
         run: &Run<'_>,
         (hash, entry): &(BlockHash, Entry),
         bytes: &[u8],
+        checked: Checked,
     ) -> Option<PassingBlock> {
         let (frame, stored) = run.cut(bytes, entry.place())?;
         let stored = self.segments.open(frame, stored).ok().filter(|_| !entry.is_lost())?;
-        verify(hash, entry, &*stored).ok()?;
+        // A page has no frame, and need not be decompressed.
+        match checked {
+            Checked::Frame if entry.codec() != Codec::Page => {
+                frames::check(&self.seals, frame, hash, entry).ok()?;
+            }
+            _ => drop(verify(hash, entry, &*stored).ok()?),
+        }
         Some(PassingBlock::stored_as(entry, stored.into_owned()))
     }
 
@@ -164,7 +184,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Decode` when it is no block; otherwise as [`Transaction::write_node`].
-    pub fn write_passing(&self, opened: &OpenedBlock<'_>) -> Result<bool> {
+    pub fn write_passing(&self, opened: &OpenedBlock) -> Result<bool> {
         let OpenedBlock { block, content, name } = opened;
         if is_zero(content) {
             return Err(Error::Decode(DecodeError::new("received block", "is a hole")));

@@ -163,7 +163,8 @@ impl<R: Read> Archive<R> {
             };
             match frame {
                 Frame::Block(block) => {
-                    let (_, present) = match receiving.put(&block) {
+                    let raw_len = block.raw_len;
+                    let (_, present) = match receiving.put(block) {
                         // A node that comes before what it refers to: not as an engine writes it.
                         Err(
                             error @ (offshoot_dataset::Error::Missing(_)
@@ -173,7 +174,7 @@ impl<R: Read> Archive<R> {
                     };
                     tally.present += u64::from(present);
                     tally.blocks += 1;
-                    tally.raw_bytes += u64::from(block.raw_len);
+                    tally.raw_bytes += u64::from(raw_len);
                     tally.bytes = self.input.at;
                     tick(&tally)?;
                 }

@@ -43,6 +43,9 @@ pub enum Error {
     /// The other engine says what does not belong there.
     #[error("the other engine says what is not understood: {0}")]
     Confused(String),
+    /// A block came that was not asked for, or was damaged: its content has another name.
+    #[error("a block came damaged, or was not asked for")]
+    Spoiled,
     /// Nothing came for too long.
     #[error("nothing came from the other engine for {seconds} s")]
     Silent {
@@ -85,6 +88,10 @@ impl Error {
             Error::NotOffered => (ErrorKind::Forbidden, "upgrade the older one of the two engines"),
             Error::Refused(failure) => return failure.clone(),
             Error::Confused(_) => (ErrorKind::Internal, "upgrade the older one of the two engines"),
+            Error::Spoiled => (
+                ErrorKind::DataDamaged,
+                "check the pool of the engine that sends: offshoot pool scrub; the next run goes on",
+            ),
             Error::Silent { .. } | Error::HungUp => (
                 ErrorKind::EngineUnreachable,
                 "check that the other engine runs and that the network reaches it; what came is kept, and the next run goes on",

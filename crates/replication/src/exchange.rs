@@ -17,7 +17,9 @@
 use crate::lacking::{Estimate, Lacking};
 use crate::wire::{PATH_MAX, Want};
 use crate::{Error, Result};
-use offshoot_dataset::{Becomes, BlockKind, HeldState, Intake, PassingBlock, Received};
+use offshoot_dataset::{
+    Becomes, BlockKind, Checked, HeldState, Intake, OpenedBlock, PassingBlock, Received,
+};
 use offshoot_format::directory::TreeState;
 use offshoot_format::links::links;
 use offshoot_types::BlockHash;
@@ -26,8 +28,8 @@ use std::sync::Arc;
 
 /// Blocks that may be on their way: with 1 KiB each they fill a link of 400 Mbit/s with a round trip of 80 ms.
 const WINDOW: usize = 4096;
-/// So many bytes come twice after a crash, and those on their way.
-const CHECKPOINT_BYTES: u64 = 16 << 20;
+/// Twice so many bytes come twice after a crash, and those on their way: while some are made durable, others come.
+const CHECKPOINT_BYTES: u64 = 12 << 20;
 
 /// Where a node is: the state, and which child to take at each level.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,12 +41,19 @@ struct Path {
 /// What gives states away.
 pub struct Giver {
     states: Vec<HeldState>,
+    checked: Checked,
 }
 
 impl Giver {
     /// States to be given; they are held until it is dropped.
     pub fn new(states: Vec<HeldState>) -> Giver {
-        Giver { states }
+        Giver { states, checked: Checked::Frame }
+    }
+
+    /// From now on blocks are compared with their names before they are given, as something that came was damaged. Whether
+    /// they were not before.
+    pub fn check_content(&mut self) -> bool {
+        std::mem::replace(&mut self.checked, Checked::Content) == Checked::Frame
     }
 
     /// What it offers.
@@ -77,7 +86,7 @@ impl Giver {
             Some((child, _)) if !child.is_zero() => Ok(*child),
             _ => Err(Error::NotOffered),
         });
-        state.blocks(&asked.collect::<Result<Vec<_>>>()?, give)
+        state.blocks(&asked.collect::<Result<Vec<_>>>()?, self.checked, give)
     }
 }
 
@@ -114,7 +123,7 @@ pub struct Taker<'a> {
 pub struct Pace {
     /// Blocks that may be on their way.
     pub window: usize,
-    /// Bytes after which what came is made durable.
+    /// Bytes after which what came is to be made durable.
     pub checkpoint_bytes: u64,
 }
 
@@ -144,8 +153,11 @@ impl<'a> Taker<'a> {
 
     /// How much is lacking, once [all that was asked for](Taker::is_done) has come.
     pub fn estimate(&self) -> Estimate {
-        let bytes = self.lacking.as_ref().map_or(0, Lacking::bytes);
-        Estimate { bytes, whole: self.has_seen_all() }
+        let whole = self.has_seen_all();
+        match &self.lacking {
+            Some(lacking) => lacking.estimate(whole),
+            None => Estimate { bytes: 0, coming_bytes: 0, whole },
+        }
     }
 
     /// What to ask for now; nothing while enough is on its way.
@@ -185,18 +197,22 @@ impl<'a> Taker<'a> {
         wants
     }
 
+    /// Blocks that were asked for and have not been taken.
+    pub fn asked(&self) -> usize {
+        self.asked.len()
+    }
+
     /// A block that came; one that was not asked for, or came already, is left alone. Says whether it was taken.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn take(&mut self, block: &PassingBlock) -> Result<bool> {
-        let Ok(opened) = block.open() else { return Ok(false) };
-        let name = opened.name();
+    pub fn take(&mut self, opened: &OpenedBlock) -> Result<bool> {
+        let (block, name) = (opened.block(), opened.name());
         let Some(asked) = self.asked.get(&name).filter(|asked| asked.kind == block.kind) else {
             return Ok(false);
         };
         // A node that is none would be asked for again and again.
-        self.intake.put(&opened)?;
+        self.intake.put(opened)?;
         if let Some(lacking) = &mut self.lacking {
             lacking.came(block.kind, &name, block.stored.len());
         }
@@ -208,10 +224,17 @@ impl<'a> Taker<'a> {
             self.open.push((path, name));
         }
         self.asked.remove(&name);
-        if self.intake.unsafe_bytes() >= self.pace.checkpoint_bytes {
-            self.intake.checkpoint()?;
-        }
         Ok(true)
+    }
+
+    /// Whether what came is to be made durable now: [`Intake::checkpoint`], which may be beside all else.
+    pub fn is_checkpoint_due(&self) -> bool {
+        self.intake.unsafe_bytes() >= self.pace.checkpoint_bytes
+    }
+
+    /// Where it goes.
+    pub fn intake(&self) -> &'a Intake {
+        self.intake
     }
 
     /// Whether all of it came.

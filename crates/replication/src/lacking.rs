@@ -21,6 +21,8 @@ const NODES_MIN: u64 = 1 << 20;
 pub struct Estimate {
     /// Bytes, about.
     pub bytes: u64,
+    /// Bytes of blocks that come for it, about: since it was looked for, and those that did for that.
+    pub coming_bytes: u64,
     /// Whether this is all of it: where it is far more than there is room, it was not looked further.
     pub whole: bool,
 }
@@ -43,13 +45,17 @@ pub(crate) struct Lacking {
     /// Of those that came.
     stand_for: u64,
     stand_for_bytes: u64,
+    /// Of nodes, as they are written once all came.
     node_bytes: u64,
+    /// Of those that came for this.
+    came_bytes: u64,
 }
 
 impl Lacking {
     pub(crate) fn new(room: u64) -> Lacking {
         let (names, sample) = Default::default();
-        Lacking { room, names, thinned: 0, sample, stand_for: 0, stand_for_bytes: 0, node_bytes: 0 }
+        let (thinned, stand_for, stand_for_bytes, node_bytes, came_bytes) = Default::default();
+        Lacking { room, names, thinned, sample, stand_for, stand_for_bytes, node_bytes, came_bytes }
     }
 
     /// A node that is written once all of it came.
@@ -78,7 +84,7 @@ impl Lacking {
     /// A block that was asked for.
     pub(crate) fn came(&mut self, kind: BlockKind, name: &BlockHash, stored_bytes: usize) {
         match kind {
-            BlockKind::Node => self.node_bytes += stored_bytes as u64,
+            BlockKind::Node => self.came_bytes += stored_bytes as u64,
             BlockKind::Data => {
                 let weight = self.sample.remove(name).unwrap_or_default();
                 self.stand_for += weight;
@@ -87,21 +93,31 @@ impl Lacking {
         }
     }
 
+    /// What is known of it so far; whether that is all.
+    pub(crate) fn estimate(&self, whole: bool) -> Estimate {
+        Estimate { bytes: self.bytes(), coming_bytes: self.coming_bytes(), whole }
+    }
+
     fn count(&self) -> u64 {
         (self.names.len() as u64) << self.thinned
     }
 
-    /// What all of it takes.
+    /// What all of it takes; until it is assembled nodes that came are kept twice.
     pub(crate) fn bytes(&self) -> u64 {
+        self.node_bytes.saturating_add(self.coming_bytes())
+    }
+
+    /// What comes for it.
+    pub(crate) fn coming_bytes(&self) -> u64 {
         let all = u128::from(self.count()) * u128::from(self.stand_for_bytes);
         let data = all / u128::from(self.stand_for.max(1));
-        self.node_bytes.saturating_add(u64::try_from(data).unwrap_or(u64::MAX))
+        self.came_bytes.saturating_add(u64::try_from(data).unwrap_or(u64::MAX))
     }
 
     /// Whether it is far too much, and it is not worth to look further.
     pub(crate) fn is_enough(&self) -> bool {
-        self.node_bytes > (self.room / NODES_PART).max(NODES_MIN)
-            && Estimate { bytes: self.bytes(), whole: false }.exceeds(self.room)
+        self.node_bytes + self.came_bytes > (self.room / NODES_PART).max(NODES_MIN)
+            && self.estimate(false).exceeds(self.room)
     }
 }
 

@@ -12,10 +12,12 @@
 //! - [`code`]: what lets an engine in that is not known yet.
 
 pub mod archive;
+mod checkpoints;
 pub mod code;
 mod error;
 pub mod exchange;
 pub mod lacking;
+mod opening;
 pub mod talk;
 pub mod walk;
 pub mod wire;

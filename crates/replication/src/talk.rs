@@ -16,11 +16,13 @@
 //! Instead of any answer comes `refused`, with why; instead of `welcome` also `taken_over`, if it was before. A sender may
 //! offer one object after another.
 
+use crate::checkpoints::Checkpoints;
 use crate::exchange::{Giver, Pace, Taker};
 use crate::lacking::Estimate;
+use crate::opening::Opening;
 use crate::wire::{self, Frame, HEADER_LEN, Header, MANIFEST_MAX, MESSAGE_MAX, STATES_MAX};
 use crate::{Error, Result};
-use offshoot_dataset::{Becomes, Intake, Received};
+use offshoot_dataset::{Becomes, Intake, PassingBlock, Received};
 pub use offshoot_format::directory::TreeState;
 use offshoot_types::Failure;
 use serde::{Deserialize, Serialize};
@@ -38,7 +40,7 @@ const COLLECTED: usize = 128 << 10;
 /// The most states of an object.
 const ALL_STATES_MAX: usize = 1 << 20;
 /// How a transfer is looked through before it comes: what is on its way then comes even if it is refused.
-const LOOKING: Pace = Pace { window: 256, checkpoint_bytes: 16 << 20 };
+const LOOKING: Pace = Pace { window: 256, checkpoint_bytes: 12 << 20 };
 /// How often a transfer begins again that lost what was here already.
 const TAKEN_TIMES: usize = 5;
 
@@ -76,6 +78,11 @@ pub enum Message {
     },
     /// All states were told.
     Offered,
+    /// About so many bytes of blocks come for it, those included that came since the offer. Said or not.
+    Lacking {
+        /// As they are stored.
+        bytes: u64,
+    },
     /// All of it came, and is shown.
     Taken {
         /// As that of [`Welcome`].
@@ -182,6 +189,8 @@ pub struct Sent {
     pub stored_bytes: u64,
     /// Bytes of their content.
     pub raw_bytes: u64,
+    /// Stored bytes that are expected in all; 0: that is not known.
+    pub expected_bytes: u64,
 }
 
 /// One end of a connection.
@@ -369,6 +378,10 @@ impl Talk {
                 }
                 Frame::Message(json) => match self.heard(&json)? {
                     Message::Taken { .. } => return Ok(sent),
+                    Message::Lacking { bytes } => {
+                        sent.expected_bytes = bytes;
+                        tick(&sent)?;
+                    }
                     other => return Err(Error::Confused(format!("{other:?}"))),
                 },
                 other => return Err(unexpected(&other)),
@@ -406,8 +419,8 @@ impl Talk {
         }
     }
 
-    /// How much is lacking of what was offered. Nodes come for that, and a few of the data blocks; they are durable then. Far
-    /// more than `room` bytes are not looked through.
+    /// How much is lacking of what was offered. Nodes come for that, and a few of the data blocks, which do not come again.
+    /// Far more than `room` bytes are not looked through. The other end is told what it can expect.
     ///
     /// # Errors
     /// Those of the connection, of the store and of `tick`.
@@ -421,8 +434,15 @@ impl Talk {
         let mut sent = Sent::default();
         let mut taker = Taker::estimating(intake, states.to_vec(), LOOKING, room);
         let taken = self.take_all(&mut taker, &mut sent, tick);
-        intake.checkpoint()?;
-        taken.map(|()| (taker.estimate(), sent))
+        if taken.is_err() {
+            intake.checkpoint()?;
+        }
+        taken?;
+        let estimate = taker.estimate();
+        if estimate.whole {
+            self.say(&Message::Lacking { bytes: estimate.coming_bytes })?;
+        }
+        Ok((estimate, sent))
     }
 
     /// Takes in what was offered. What came before an error is durable.
@@ -466,6 +486,30 @@ impl Talk {
     }
 
     fn take_all(&mut self, taker: &mut Taker<'_>, sent: &mut Sent, tick: Tick<'_>) -> Result<()> {
+        std::thread::scope(|scope| {
+            let mut opening = Opening::new(scope);
+            let mut checkpoints = Checkpoints::new(scope, taker.intake());
+            let taken = self.take_each(taker, sent, &mut opening, &mut checkpoints, tick);
+            if taken.is_err() {
+                // What has come need not come again.
+                while opening.pending() > 0 {
+                    for opened in opening.take(true).iter().flatten() {
+                        taker.take(opened)?;
+                    }
+                }
+            }
+            taken.and(checkpoints.end())
+        })
+    }
+
+    fn take_each(
+        &mut self,
+        taker: &mut Taker<'_>,
+        sent: &mut Sent,
+        opening: &mut Opening<'_, '_>,
+        checkpoints: &mut Checkpoints<'_, '_>,
+        tick: Tick<'_>,
+    ) -> Result<()> {
         loop {
             for want in taker.wants()? {
                 self.put(&Frame::Want(want).encode(), &mut || tick(sent))?;
@@ -473,25 +517,35 @@ impl Talk {
             if taker.is_done() {
                 return Ok(());
             }
+            if taker.is_checkpoint_due() {
+                checkpoints.begin()?;
+            }
             if !self.out.is_empty() {
                 self.flush(&mut || tick(sent))?;
             }
-            match self.frame(SILENT_SECONDS, MESSAGE_MAX, &mut || tick(sent))? {
-                Frame::Block(block) => {
-                    if !taker.take(&block)? {
-                        let problem = "a block that was not asked for, or is damaged".to_owned();
-                        return Err(Error::Confused(problem));
-                    }
-                    sent.blocks += 1;
-                    sent.stored_bytes += block.stored.len() as u64;
-                    sent.raw_bytes += u64::from(block.raw_len);
-                    tick(sent)?;
-                }
-                Frame::Message(json) => {
-                    return Err(Error::Confused(format!("{:?}", understood(&json)?)));
-                }
-                other => return Err(unexpected(&other)),
+            let all_came = opening.pending() >= taker.asked();
+            if !all_came {
+                opening.add(self.block(&mut || tick(sent))?);
             }
+            for opened in opening.take(all_came) {
+                let opened = opened.ok_or(Error::Spoiled)?;
+                if !taker.take(&opened)? {
+                    return Err(Error::Spoiled);
+                }
+                let block = opened.block();
+                sent.blocks += 1;
+                sent.stored_bytes += block.stored.len() as u64;
+                sent.raw_bytes += u64::from(block.raw_len);
+                tick(sent)?;
+            }
+        }
+    }
+
+    fn block(&mut self, alive: &mut dyn FnMut() -> Result<()>) -> Result<PassingBlock> {
+        match self.frame(SILENT_SECONDS, MESSAGE_MAX, alive)? {
+            Frame::Block(block) => Ok(block),
+            Frame::Message(json) => Err(Error::Confused(format!("{:?}", understood(&json)?))),
+            other => Err(unexpected(&other)),
         }
     }
 }

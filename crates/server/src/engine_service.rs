@@ -297,8 +297,13 @@ impl EngineService for LocalEngine {
         Ok(Box::new(|out| export.write(out).map(drop)))
     }
 
-    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
-        self.engine.replication().import(archive, namespace)
+    fn import_archive(
+        &self,
+        archive: ArchiveReader,
+        namespace: &str,
+        bytes: Option<u64>,
+    ) -> Result<JobId, Failure> {
+        self.engine.replication().import(archive, namespace, bytes)
     }
 
     fn replicator(&self) -> &dyn Replicator {

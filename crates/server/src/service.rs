@@ -203,7 +203,12 @@ pub trait EngineService: Send + Sync + 'static {
     /// is encrypted.
     fn export_archive(&self, name: &str, plain: bool) -> Result<ArchiveWriter, Failure>;
     /// Takes an archive in, into a namespace. Returns when its beginning was read; the job reads the rest.
-    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure>;
+    fn import_archive(
+        &self,
+        archive: ArchiveReader,
+        namespace: &str,
+        bytes: Option<u64>,
+    ) -> Result<JobId, Failure>;
 
     /// What is asked about other engines, by who may.
     fn replicator(&self) -> &dyn Replicator;

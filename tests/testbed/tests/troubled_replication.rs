@@ -21,10 +21,13 @@ const LIMIT: &str = "2MB/s";
 const SENT: (u64, u64) = (256 << 10, 2 << 20);
 /// How long the network is cut or slow, at least, and how much longer at most.
 const AWAY_MS: (u64, u64) = (300, 1_500);
-/// Bytes that no codec makes smaller: they are found on the disk as they are.
-const RAW: usize = 40_000;
-/// Places in them, each in a chunk of two kilobytes as PostgreSQL cuts them.
-const MARKS: [usize; 3] = [20_000, 22_000, 24_000];
+/// Bytes that no codec makes smaller: they are found on the disk as they are. So few of them share a block with zeros, so that
+/// it is compressed; many fill blocks.
+const RAW: [usize; 2] = [3_000, 40_000];
+/// Places in them, from the middle on, each in a chunk of two kilobytes as PostgreSQL cuts them: so many bytes, so far apart.
+const MARKS: usize = 3;
+const MARK_LEN: usize = 32;
+const MARK_STEP: usize = 2_000;
 /// Bytes a second of a slow network.
 const SLOW: u64 = 200_000;
 /// After so many rounds all that is stored is read, on both sides.
@@ -145,7 +148,8 @@ impl Bed {
 
     /// Commits what is to be sent; some of it is stored as it is.
     fn commit(&mut self, number: u32) -> Result<Vec<u8>> {
-        let raw: Vec<u8> = (0..RAW).map(|_| self.random.below(256) as u8).collect();
+        let raw: Vec<u8> =
+            (0..RAW[number as usize % RAW.len()]).map(|_| self.random.below(256) as u8).collect();
         let digits: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
         self.two.here.source.connect("postgres")?.execute(&format!(
             "BEGIN; TRUNCATE noise, raw; INSERT INTO raw VALUES ('\\x{digits}'); \
@@ -177,8 +181,8 @@ impl Bed {
     /// A block of what is to be sent is damaged on the sender's disk: it is not sent, until it is whole again.
     fn is_damaged(&mut self, number: u32, raw: &[u8]) -> Result<String> {
         self.two.here.wait_ready(&self.two.here.snapshot("shop")?)?;
-        let mut patterns: Vec<Vec<u8>> =
-            MARKS.iter().map(|at| raw[*at..at + 32].to_vec()).collect();
+        let marks = (raw.len() / 2..raw.len() - MARK_LEN).step_by(MARK_STEP).take(MARKS);
+        let mut patterns: Vec<Vec<u8>> = marks.map(|at| raw[at..at + MARK_LEN].to_vec()).collect();
         let places = self.flips(&mut patterns)?;
         ensure!(places > 0, "the block is stored");
         let refused = self.two.run("slow").err().context("what is damaged was sent")?;

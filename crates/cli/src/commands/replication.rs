@@ -5,6 +5,7 @@ mod profiles;
 use super::Session;
 use crate::args::{ExportArgs, ImportArgs, ReplicationCommand};
 use crate::output::table;
+use crate::progress::Progress;
 use offshoot_api::{Job, JobList};
 use offshoot_domain::format_size;
 use offshoot_types::{ErrorKind, Failure};
@@ -157,10 +158,18 @@ fn fill(
 
 fn import(session: &Session, args: &ImportArgs) -> Result<(), Failure> {
     let client = &session.client;
-    let send = |archive: &mut dyn Read| client.import_archive(archive, &args.namespace);
     let send_file = |file: &PathBuf| {
         let opened = File::open(file).map_err(|error| cannot("read", file, &error))?;
-        send(&mut BufReader::with_capacity(BUFFER_BYTES, opened))
+        let about = opened.metadata().map_err(|error| cannot("read", file, &error))?;
+        // Of what is no file it is not known.
+        let total = about.is_file().then_some(about.len());
+        let what = format!("sending {}", file.display());
+        let archive = BufReader::with_capacity(BUFFER_BYTES, opened);
+        let mut progress = Progress::new(session.output.json);
+        let mut watched = Watched { archive, what, done: 0, total, progress: &mut progress };
+        let sent = client.import_archive(&mut watched, &args.namespace, total);
+        progress.end();
+        sent
     };
     if args.input.is_dir() {
         let mut jobs = Vec::new();
@@ -173,13 +182,33 @@ fn import(session: &Session, args: &ImportArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let job = match args.input.as_os_str() == STANDARD {
-        true => send(&mut std::io::stdin().lock())?,
+        true => client.import_archive(&mut std::io::stdin().lock(), &args.namespace, None)?,
         false => send_file(&args.input)?,
     };
     session.follow(job, args.job, |job| {
         session.done(&job, said(&job));
         Ok(())
     })
+}
+
+/// An archive that is sent, with how far that is.
+struct Watched<'a, R> {
+    archive: R,
+    what: String,
+    done: u64,
+    total: Option<u64>,
+    progress: &'a mut Progress,
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.archive.read(buffer)?;
+        self.done += count as u64;
+        if let Some(total) = self.total {
+            self.progress.show_sent(&self.what, self.done, total);
+        }
+        Ok(count)
+    }
 }
 
 fn said(job: &Job) -> String {

@@ -4,7 +4,8 @@
 //! its nodes are kept as data, in the second of two files; the first one refers to the data blocks.
 //!
 //! # Invariants
-//! 1. After [`Intake::checkpoint`] nothing that came before it has to come again, whatever crashes.
+//! 1. After [`Intake::checkpoint`] nothing that came before it has to come again, whatever crashes. More may come meanwhile:
+//!    that is of the next one.
 //! 2. The states become visible, and the dataset goes, in one commit: [`Intake::finish`].
 
 use super::Store;
@@ -35,6 +36,8 @@ const LOOKED_UP: usize = 1024;
 pub struct Intake {
     ground: Arc<Ground>,
     id: DatasetId,
+    /// The files as of the last checkpoint; held while one is made. Taken before `state`.
+    files: Mutex<[File; 2]>,
     state: Mutex<State>,
 }
 
@@ -43,8 +46,8 @@ struct State {
     transaction: Transaction,
     fresh: [Vec<BlockHash>; 2],
     fresh_bytes: u64,
-    /// The files as of the last checkpoint.
-    files: [File; 2],
+    /// Data blocks of a checkpoint that is being made.
+    settling: HashSet<BlockHash>,
     /// Nodes that are not in a tree of the pool yet, and the data blocks with their bytes.
     nodes: HashMap<BlockHash, BlockHash>,
 }
@@ -78,8 +81,10 @@ impl Store {
         }
         let nodes = read_nodes(pool, files[NODES])?;
         let (transaction, fresh) = (pool.begin().past_cache(), Default::default());
-        let state = State { transaction, fresh, fresh_bytes: 0, files, nodes };
-        Ok(Intake { ground: Arc::clone(&self.ground), id, state: Mutex::new(state) })
+        let settling = HashSet::new();
+        let state = State { transaction, fresh, fresh_bytes: 0, settling, nodes };
+        let (files, state) = (Mutex::new(files), Mutex::new(state));
+        Ok(Intake { ground: Arc::clone(&self.ground), id, files, state })
     }
 }
 
@@ -101,7 +106,11 @@ fn read_nodes(pool: &Arc<Pool>, file: File) -> Result<HashMap<BlockHash, BlockHa
 impl Intake {
     /// Whether a block need not come: it is here, and of a node everything below it.
     pub fn has(&self, hash: &BlockHash) -> bool {
-        self.ground.pool.has_committed(hash) || self.state.lock().transaction.has(hash)
+        let state = self.state.lock();
+        let came = state.transaction.has(hash) || state.settling.contains(hash);
+        drop(state);
+        // Only then: what settles meanwhile is committed before it is forgotten.
+        came || self.ground.pool.has_committed(hash)
     }
 
     /// The bytes of a node that came, if something below it may still be missing.
@@ -117,7 +126,7 @@ impl Intake {
     ///
     /// # Errors
     /// `Corrupt` if it is no block, `NoSpace`.
-    pub fn put(&self, opened: &OpenedBlock<'_>) -> Result<()> {
+    pub fn put(&self, opened: &OpenedBlock) -> Result<()> {
         let mut state = self.state.lock();
         match opened.block().kind {
             BlockKind::Data => {
@@ -144,18 +153,35 @@ impl Intake {
 
     /// Makes durable what has come (invariant 1).
     pub fn checkpoint(&self) -> Result<()> {
-        let mut state = self.state.lock();
-        if state.fresh.iter().all(Vec::is_empty) {
-            return Ok(());
-        }
+        let mut files = self.files.lock();
+        let (transaction, fresh) = {
+            let mut state = self.state.lock();
+            if state.fresh.iter().all(Vec::is_empty) {
+                return Ok(());
+            }
+            let next = self.ground.pool.begin().past_cache();
+            let fresh = std::mem::take(&mut state.fresh);
+            state.fresh_bytes = 0;
+            state.settling = fresh[DATA].iter().copied().collect();
+            (std::mem::replace(&mut state.transaction, next), fresh)
+        };
+        let settled = self.settle(&mut files, transaction, &fresh);
+        self.state.lock().settling = HashSet::new();
+        settled
+    }
+
+    /// Adds blocks to the files, and commits that.
+    fn settle(
+        &self,
+        now: &mut [File; 2],
+        transaction: Transaction,
+        fresh: &[Vec<BlockHash>; 2],
+    ) -> Result<()> {
         let pool = &self.ground.pool;
-        let next = pool.begin().past_cache();
-        let transaction = std::mem::replace(&mut state.transaction, next);
-        let (fresh, _) = (std::mem::take(&mut state.fresh), std::mem::take(&mut state.fresh_bytes));
-        let mut files = state.files;
+        let mut files = *now;
         let reader = PoolReader { pool: Arc::clone(pool), owner: 0 };
         let writer = PoolWriter { reader, transaction: &transaction };
-        for (file, fresh) in files.iter_mut().zip(&fresh) {
+        for (file, fresh) in files.iter_mut().zip(fresh) {
             let changes: Vec<_> = (file.blocks..).zip(fresh.iter().copied()).collect();
             let blocks = file.blocks + fresh.len() as u64;
             let cleared = RangeSet::default();
@@ -171,7 +197,7 @@ impl Intake {
             let record = DatasetRecord { tree, ..record };
             Ok(vec![DirectoryEntry::Dataset(self.id, Some(record))])
         })?;
-        state.files = files;
+        *now = files;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::ground::Ground;
 use crate::inode::to_timestamp;
 use crate::{Error, Result};
 use offshoot_format::directory::{DatasetRecord, SnapshotRecord, TreeState};
-use offshoot_pool::{BlockData, BlockPin, PassingBlock, Pool, Transaction};
+use offshoot_pool::{BlockData, BlockPin, Checked, PassingBlock, Pool, Transaction};
 use offshoot_types::{BlockHash, DatasetId, SnapshotId};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -55,10 +55,11 @@ impl HeldState {
     pub fn blocks<E: From<Error>>(
         &self,
         hashes: &[BlockHash],
+        checked: Checked,
         take: &mut dyn FnMut(PassingBlock) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut taken = Ok(());
-        let read = self.pool.read_many_passing(hashes, &mut |block| {
+        let read = self.pool.read_many_passing(hashes, checked, &mut |block| {
             taken = take(block);
             if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -120,7 +121,7 @@ impl Receiving {
     ///
     /// # Errors
     /// `Corrupt` if it is no block, `Missing` if a child of the node is not here, `NoSpace`.
-    pub fn put(&self, block: &PassingBlock) -> Result<(BlockHash, bool)> {
+    pub fn put(&self, block: PassingBlock) -> Result<(BlockHash, bool)> {
         let opened = block.open()?;
         Ok((opened.name(), self.transaction.write_passing(&opened)?))
     }

@@ -50,14 +50,20 @@ impl Replication<'_> {
         Ok(Export { manifest, states })
     }
 
-    /// Takes an archive in; `namespace` is what its name gets before it. The job reads it to its end.
+    /// Takes an archive in; `namespace` is what its name gets before it, `bytes` how long it is, if that is known. The job
+    /// reads it to its end.
     ///
     /// # Errors
-    /// As `Archive::open`, and those of the name.
-    pub fn import(&self, archive: Box<dyn Read + Send>, namespace: &str) -> Result<JobId, Failure> {
+    /// As `Archive::open`, those of the name, and `PoolFull` where it is known that there is no room for it.
+    pub fn import(
+        &self,
+        archive: Box<dyn Read + Send>,
+        namespace: &str,
+        bytes: Option<u64>,
+    ) -> Result<JobId, Failure> {
         let namespace: ObjectName = namespace.parse()?;
         let archive = Archive::open(archive).map_err(|error| error.failure())?;
-        replica::submit(self.parts, archive, &namespace)
+        replica::submit(self.parts, archive, &namespace, bytes)
     }
 }
 

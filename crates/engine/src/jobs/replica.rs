@@ -16,9 +16,10 @@ use offshoot_catalog::Transaction;
 use offshoot_dataset::{Becomes, Received};
 use offshoot_domain::{
     Bookmark, Dsource, DsourceState, Manifest, ObjectName, Owner, Readiness, Replica, SentBookmark,
-    SentDsource, SentSnapshot, Snapshot, Timeflow,
+    SentDsource, SentSnapshot, Snapshot, Timeflow, Vdb,
 };
 use offshoot_replication::archive::Tally;
+use offshoot_replication::lacking::Estimate;
 use offshoot_types::{
     DatasetId, DsourceId, ErrorKind, Failure, JobId, PeerId, SnapshotId, TimeflowId,
 };
@@ -52,6 +53,9 @@ pub struct Input {
     pub name: ObjectName,
     /// Under which number the archive waits.
     pub arrival: u64,
+    /// How long it is, if that is known.
+    #[serde(default)]
+    pub bytes: Option<u64>,
     /// What it says of itself.
     pub manifest: Manifest,
     /// By a connection: who sends it, and what it is sent as.
@@ -78,20 +82,24 @@ pub fn workflow() -> Workflow<Parts> {
 /// Starts the job, after it was checked what the archive says of itself.
 ///
 /// # Errors
-/// `InvalidInput`, `AlreadyExists` if the name is another object's, `WrongState` if what is here is newer.
+/// `InvalidInput`, `AlreadyExists` if the name is another object's, `WrongState` if what is here is newer, `PoolFull`.
 pub fn submit(
     parts: &Arc<Parts>,
     archive: Arrival,
     namespace: &ObjectName,
+    bytes: Option<u64>,
 ) -> Result<JobId, Failure> {
     let manifest = Manifest::read(archive.manifest(), archive.states())?;
     let (name, present) = admit(parts, namespace, &manifest)?;
+    if let Some(bytes) = bytes {
+        check_fits(parts, &name, &manifest, bytes)?;
+    }
     let dsource = match present {
         Some(present) => present.id,
         None => parts.catalog.allocate::<Dsource>()?,
     };
     let arrival = parts.arrivals.put(archive);
-    let input = Input { dsource, name, arrival, manifest, sent: None };
+    let input = Input { dsource, name, arrival, bytes, manifest, sent: None };
     let submitted = parts.submit(submission(JobKind::ReplicationImport, &input));
     if submitted.is_err() {
         parts.arrivals.take(arrival);
@@ -110,6 +118,26 @@ fn admit(
     parts.connectors.find(&manifest.dsource.connector)?;
     let present = present(parts, &name, manifest)?;
     Ok((name, present))
+}
+
+/// Refuses an archive that there is no room for. Of a database of which something is here that shows only as it comes: most
+/// of it may be here.
+fn check_fits(
+    parts: &Parts,
+    name: &ObjectName,
+    manifest: &Manifest,
+    bytes: u64,
+) -> Result<(), Failure> {
+    let identity = &manifest.dsource.identity;
+    let known = parts.catalog.all::<Dsource>()?.iter().any(|one| one.identity == *identity)
+        || parts.catalog.all::<Vdb>()?.iter().any(|one| one.source_identity == *identity);
+    match known {
+        true => Ok(()),
+        false => {
+            let lacking = Estimate { bytes, coming_bytes: bytes, whole: true };
+            room::check_fits(name, lacking, room::left(parts))
+        }
+    }
 }
 
 fn submission(kind: JobKind, input: &Input) -> Submission {
@@ -186,7 +214,7 @@ fn receive(context: &Context) -> Result<(), Failure> {
     let becomes = becomes(&input.manifest, archive.states());
     let mut tick = |tally: &Tally| {
         if tally.blocks.is_multiple_of(TOLD_BLOCKS) {
-            context.progress(tally.bytes, 0, "bytes");
+            context.progress(tally.bytes, input.bytes.unwrap_or(0), "bytes");
             go_on(context)?;
         }
         Ok(())

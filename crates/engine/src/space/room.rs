@@ -99,12 +99,12 @@ pub fn check_fits(name: &str, lacking: Estimate, room: u64) -> Result<(), Failur
     let how = if lacking.whole { "about" } else { "at least" };
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     let message = format!(
-        "'{name}' takes {how} {} MiB more there, and there is room for {} MiB",
+        "'{name}' takes {how} {} MiB, and the pool that takes it in has room for {} MiB",
         mib(lacking.bytes),
         room >> 20
     );
-    let hint = "there, delete what is no longer needed (offshoot pool ledger), or give the pool more room; \
-                the next run then goes on";
+    let hint = "delete what is no longer needed there (offshoot pool ledger), or give that pool more room; \
+                then run it again";
     Err(Failure::new(ErrorKind::PoolFull, message, hint))
 }
 

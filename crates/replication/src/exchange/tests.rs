@@ -4,6 +4,7 @@ use super::*;
 use crate::archive::tests::Side;
 use crate::wire::{Frame, HEADER_LEN, Header};
 use offshoot_dataset::{DatasetId, Ino, NewInode, SnapshotId, Store};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const PACE: Pace = Pace { window: 16, checkpoint_bytes: 20_000 };
 
@@ -114,9 +115,15 @@ fn carry(
                 return None;
             }
             if let Some(Frame::Block(block)) = decode(&message)
-                && let Err(error) = taker.take(&block)
+                && let Ok(opened) = block.open()
+                && let Err(error) = taker.take(&opened)
             {
                 return Some(Err(error));
+            }
+            if taker.is_checkpoint_due()
+                && let Err(error) = intake.checkpoint()
+            {
+                return Some(Err(error.into()));
             }
         }
     }
@@ -326,4 +333,93 @@ fn a_transfer_that_is_given_up_leaves_nothing() {
     target.store.delete_dataset(id).unwrap();
     let report = target.check();
     assert_eq!((report.datasets, report.snapshots), (0, 0));
+}
+
+/// Flips a bit of the first compressed data block in the segments.
+fn damage(side: &Side) {
+    use offshoot_dataset::Codec;
+    use offshoot_format::segment::{FRAME_LEN, Frame};
+    use offshoot_os::disk::Disk;
+    for name in side.disk.list("segments").unwrap() {
+        let path = format!("segments/{name}");
+        let content = side.disk.content(&path).unwrap();
+        for at in (0..content.len() - FRAME_LEN as usize).step_by(8) {
+            if let Ok(frame) = Frame::decode(&content[at..])
+                && (frame.kind, frame.codec) == (BlockKind::Data, Codec::Zstd)
+            {
+                let stored = at as u64 + u64::from(FRAME_LEN);
+                return side.disk.flip_bit(&path, stored + u64::from(frame.stored_len) / 2, 3);
+            }
+        }
+    }
+    panic!("nothing is compressed");
+}
+
+/// Carries all that is asked for; how much of it was not taken.
+fn give_all(giver: &Giver, taker: &mut Taker<'_>) -> Result<usize> {
+    let mut spoiled = 0;
+    loop {
+        let wants = taker.wants()?;
+        if wants.is_empty() {
+            return Ok(spoiled);
+        }
+        for want in wants {
+            giver.answer(&want, &mut |block| {
+                let taken = block.open().is_ok_and(|opened| taker.take(&opened).unwrap());
+                spoiled += usize::from(!taken);
+                Ok(())
+            })?;
+        }
+    }
+}
+
+#[test]
+fn what_is_damaged_is_not_taken_and_found_where_it_comes_from() {
+    let (source, target) = (Side::new(1, None), Side::new(2, None));
+    let (_, snapshots) = history(&source);
+    damage(&source);
+    let mut giver = giver(&source.store, &snapshots);
+    let intake = target.store.intake(target.store.begin_intake().unwrap()).unwrap();
+    let mut taker = Taker::new(&intake, giver.states(), PACE);
+    assert_eq!(give_all(&giver, &mut taker).unwrap(), 1);
+    assert!(source.store.faults().is_empty(), "nobody has looked yet");
+    assert!(giver.check_content() && !giver.check_content());
+    let again = taker.wants_again();
+    let answered = giver.answer(&again[0], &mut |_| panic!("it is damaged"));
+    assert!(matches!(answered, Err(Error::Store(_))), "{answered:?}");
+    assert_eq!(source.store.faults().len(), 1);
+}
+
+#[test]
+fn what_comes_while_a_checkpoint_is_made_is_of_the_next() {
+    let (source, target) = (Side::new(1, None), Side::new(2, None));
+    let (_, snapshots) = long_history(&source);
+    let giver = giver(&source.store, &snapshots);
+    let dataset = target.store.begin_intake().unwrap();
+    let intake = target.store.intake(dataset).unwrap();
+    let mut taker = Taker::new(&intake, giver.states(), PACE);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let checkpoints = scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                intake.checkpoint().unwrap();
+            }
+        });
+        assert_eq!(give_all(&giver, &mut taker).unwrap(), 0);
+        ended.store(true, Ordering::Relaxed);
+        checkpoints.join().unwrap();
+    });
+    intake.checkpoint().unwrap();
+    drop(taker);
+    drop(intake);
+    // After a crash nothing is asked for again.
+    let target = target.crashed();
+    let intake = target.store.intake(dataset).unwrap();
+    let mut taker = Taker::new(&intake, giver.states(), PACE);
+    assert_eq!(taker.wants().unwrap(), []);
+    assert!(taker.is_done());
+    let received = taker.finish(&vec![Becomes::Snapshot; snapshots.len()]).unwrap();
+    same(&source.store, &snapshots, &target.store, &received);
+    drop(intake);
+    target.check();
 }

@@ -38,7 +38,7 @@ fn carry(giver: &Giver, taker: &mut Taker<'_>) -> u64 {
         for want in wants {
             let mut give = |block: offshoot_dataset::PassingBlock| {
                 bytes += block.stored.len() as u64;
-                assert!(taker.take(&block)?);
+                assert!(taker.take(&block.open().unwrap())?);
                 Ok(())
             };
             giver.answer(&want, &mut give).unwrap();
@@ -82,7 +82,10 @@ fn what_is_lacking_is_known_before_it_comes() {
     let whole = carry(&held, &mut Taker::new(&intake, held.states(), PACE));
     assert_eq!(looked + rest, whole);
     let (estimate, looked, rest, _) = transfer(&held, &target);
-    assert_eq!((estimate, looked, rest), (Estimate { bytes: 0, whole: true }, 0, 0));
+    assert_eq!(
+        (estimate, looked, rest),
+        (Estimate { bytes: 0, coming_bytes: 0, whole: true }, 0, 0)
+    );
     assert!(!estimate.exceeds(0));
 
     // A page more: hardly more than that.
@@ -115,6 +118,6 @@ fn what_is_far_too_much_is_not_looked_through() {
     assert!(!lacking.is_enough());
     lacking.enter(NODES_MIN as usize + 1);
     assert!(lacking.is_enough());
-    let estimate = Estimate { bytes: 100, whole: true };
+    let estimate = Estimate { bytes: 100, coming_bytes: 100, whole: true };
     assert!(estimate.exceeds(80) && !estimate.exceeds(95));
 }

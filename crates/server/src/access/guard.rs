@@ -522,8 +522,13 @@ impl EngineService for Guard {
         self.service.export_archive(name, plain)
     }
 
-    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
-        self.began(self.service.import_archive(archive, namespace)?)
+    fn import_archive(
+        &self,
+        archive: ArchiveReader,
+        namespace: &str,
+        bytes: Option<u64>,
+    ) -> Result<JobId, Failure> {
+        self.began(self.service.import_archive(archive, namespace, bytes)?)
     }
 
     /// Whoever may ask for it, by the table, sees and changes all of it.

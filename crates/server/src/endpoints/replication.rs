@@ -36,6 +36,8 @@ pub(crate) struct ImportQuery {
     /// The namespace: what the dSource's name gets before it.
     #[serde(rename = "as")]
     namespace: Option<String>,
+    /// How long the archive is, in bytes: then it is refused before it comes if there is no room for it, and the job tells how far it is.
+    bytes: Option<u64>,
 }
 
 /// A dSource as an archive: its snapshots, and its log so that any commit opens; or the ready snapshots of a VDB. An answer that was cut off is no archive:
@@ -83,7 +85,7 @@ pub(crate) async fn import_archive(
     let namespace = query.namespace.unwrap_or_else(|| NAMESPACE.to_owned());
     let (sender, archive) = Incoming::new();
     let asked = tokio::spawn(accept(service, move |service| {
-        service.import_archive(Box::new(archive), &namespace)
+        service.import_archive(Box::new(archive), &namespace, query.bytes)
     }));
     let mut body = request.into_body();
     // Also of an archive that is refused all is read: whoever sends hears the answer only then.

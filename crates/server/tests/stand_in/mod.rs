@@ -553,7 +553,12 @@ impl EngineService for StandIn {
         replication::export(&self.show_dsource(name)?)
     }
 
-    fn import_archive(&self, archive: ArchiveReader, namespace: &str) -> Result<JobId, Failure> {
+    fn import_archive(
+        &self,
+        archive: ArchiveReader,
+        namespace: &str,
+        _bytes: Option<u64>,
+    ) -> Result<JobId, Failure> {
         let name = replication::import(archive, namespace)?;
         Ok(self.lock().job("replication_import", &name, None))
     }

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Blocks between two looks at how far it is.
 const TOLD_BLOCKS: u64 = 256;
+/// Of objects with so many blocks, 256 MiB, it is found out first how much is lacking: both ends can say then how long it takes.
+const LONG_BLOCKS: u64 = 1 << 15;
 
 /// The workflow.
 pub fn workflow() -> Workflow<Parts> {
@@ -46,7 +48,7 @@ pub fn submit(
     };
     let arrival = parts.calls.put(call);
     let sent = Some(SentBy { peer: peer.id, digest });
-    let input = Input { dsource, name, arrival, manifest, sent };
+    let input = Input { dsource, name, arrival, bytes: None, manifest, sent };
     let submission = submission(JobKind::ReplicationReceive, &input);
     // Renewals come often, and end soon.
     let submitted = parts.submit(if renews { submission.of_engine() } else { submission });
@@ -109,7 +111,7 @@ fn pull(context: &Context) -> Result<(), Failure> {
     let dataset = begun(parts, &input, sent.peer)?;
     let intake = parts.store.intake(dataset).map_err(|error| error.failure())?;
     let becomes = becomes(&input.manifest, call.states.len());
-    let (looked, total) = check_room(context, &input.name, &call, &intake)?;
+    let (looked, total) = look_through(context, &input.name, &call, &intake)?;
     let mut tick = |sent: &Sent| {
         if sent.blocks.is_multiple_of(TOLD_BLOCKS) {
             let done = looked.stored_bytes + sent.stored_bytes;
@@ -128,9 +130,9 @@ fn pull(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses what there is no room for, before it comes: what came for that, and how much is lacking in all. Where there is room
-/// for all of it, nobody looks.
-fn check_room(
+/// Finds out how much is lacking, and refuses what there is no room for before it comes: what came for that, and what will have
+/// come in all. Nobody looks where that is little, and there is room for all of it.
+fn look_through(
     context: &Context,
     name: &ObjectName,
     call: &Call,
@@ -139,12 +141,15 @@ fn check_room(
     let room = room::left(context.app());
     let blocks = call.states.iter().fold(0u64, |sum, tree| sum.saturating_add(tree.blocks));
     // Half as much again: the nodes, and whatever does not compress.
-    if blocks.saturating_mul(BLOCK_SIZE as u64 / 2 * 3) <= room {
+    if blocks < LONG_BLOCKS && blocks.saturating_mul(BLOCK_SIZE as u64 / 2 * 3) <= room {
         return Ok((Sent::default(), 0));
     }
     let mut tick = |_: &Sent| go_on(context);
     let estimated = call.talk.lock().estimate(intake, &call.states, room, &mut tick);
     let (lacking, sent) = estimated.map_err(|error| error.failure())?;
-    room::check_fits(name, lacking, room)?;
-    Ok((sent, lacking.bytes))
+    if let Err(refused) = room::check_fits(name, lacking, room) {
+        intake.checkpoint().map_err(|error| error.failure())?;
+        return Err(refused);
+    }
+    Ok((sent, lacking.coming_bytes))
 }

@@ -63,8 +63,8 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub fn new(context: &'a Context, peer: Peer, bytes_per_second_max: Option<u64>) -> Run<'a> {
-        let pace = Pace { bytes_per_second_max, since: OnceLock::new(), bytes: AtomicU64::new(0) };
-        Run { context, peer, pace }
+        let (since, bytes, expected) = Default::default();
+        Run { context, peer, pace: Pace { bytes_per_second_max, since, bytes, expected } }
     }
 }
 
@@ -97,12 +97,18 @@ impl<'a> Course<'a> {
     ///
     /// # Errors
     /// What the peer says, or `EngineUnreachable` when it does not come back.
-    pub fn send(&mut self, offered: &Offered, sending: &mut Sending) -> Result<Sent, Failure> {
+    pub fn send(&mut self, offered: &mut Offered, sending: &mut Sending) -> Result<Sent, Failure> {
         let (mut all, mut times) = (Sent::default(), 0);
         loop {
             let before = all.blocks;
             match self.try_once(offered, sending, &mut all) {
                 Ok(()) => return Ok(all),
+                // The peer saw it first, as it looks at all content. Here this finds what is damaged, and notes it.
+                Err(Broken::Final(failure))
+                    if failure.code == ErrorKind::DataDamaged && offered.giver.check_content() =>
+                {
+                    self.hang_up();
+                }
                 Err(Broken::Final(failure)) => {
                     self.hang_up();
                     return Err(failure);
@@ -166,12 +172,18 @@ impl<'a> Course<'a> {
             all.raw_bytes = before.raw_bytes + sent.raw_bytes;
             go_on(context)?;
             let bytes = pace.passed(passed);
+            if sent.expected_bytes > 0 {
+                let expected = before.stored_bytes + sent.expected_bytes;
+                pace.expect(std::mem::replace(&mut all.expected_bytes, expected), expected);
+            }
             if sent.blocks >= told + TOLD_BLOCKS {
                 told = sent.blocks;
-                context.progress(bytes, 0, "bytes");
+                context.progress(bytes, pace.expected(bytes), "bytes");
             }
             if passed == 0 { Ok(()) } else { pace.keep(context, bytes) }
         })?;
+        // What was expected was an estimate, or nothing.
+        pace.expect(all.expected_bytes, all.stored_bytes);
         Ok(())
     }
 
@@ -356,18 +368,33 @@ impl Broken {
     }
 }
 
-/// Keeps all ways together to a limit.
+/// Counts what all ways together send, and keeps it to a limit.
 struct Pace {
     bytes_per_second_max: Option<u64>,
     since: OnceLock<Duration>,
     /// Bytes of blocks that were sent.
     bytes: AtomicU64,
+    /// Those of which it is known that they are to be sent, of the objects that were begun.
+    expected: AtomicU64,
 }
 
 impl Pace {
     /// So much was sent; how much that makes in all.
     fn passed(&self, bytes: u64) -> u64 {
         self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    /// Of an object that many are expected, instead of as many.
+    fn expect(&self, before: u64, now: u64) {
+        self.expected.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// How many are expected in all, where so many were sent; 0: that is not known.
+    fn expected(&self, bytes: u64) -> u64 {
+        match self.expected.load(Ordering::Relaxed) {
+            0 => 0,
+            expected => expected.max(bytes),
+        }
     }
 
     fn keep(&self, context: &Context, bytes: u64) -> Result<(), Error> {

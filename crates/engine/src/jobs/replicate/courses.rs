@@ -202,8 +202,8 @@ fn send_one(
     let digest = code::digest(&serde_json::to_vec(sent).map_err(describe)?, &trees);
     let told = serde_json::to_vec(&manifest).map_err(describe)?;
     let password = profile.with_secrets.then(|| password_of(parts, owner)).transpose()?;
-    let offer = course::Offered { manifest, told, digest, giver, password };
-    let passed = course.send(&offer, sending)?;
+    let mut offer = course::Offered { manifest, told, digest, giver, password };
+    let passed = course.send(&mut offer, sending)?;
     let blocks = trees.iter().fold(0u64, |sum, tree| sum.saturating_add(tree.blocks));
     let whole = blocks.saturating_mul(BLOCK_SIZE as u64);
     sending.saved_bytes += whole.saturating_sub(passed.raw_bytes);

@@ -122,7 +122,7 @@ pub fn export(engine: &Engine, name: &str) -> Result<Value, Failure> {
 
 fn import(engine: &Engine, namespace: &str) -> Result<JobId, Failure> {
     let file = File::open(archive(engine)).map_err(|e| Failure::internal(e.to_string()))?;
-    engine.replication().import(Box::new(file), namespace)
+    engine.replication().import(Box::new(file), namespace, None)
 }
 
 /// Takes over; each further word is `NAME=NEW`.
