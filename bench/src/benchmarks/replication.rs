@@ -1,5 +1,6 @@
 //! What replication sends, how fast, how far behind the peer is, and how soon it goes on when the sender is lost.
 
+mod failback;
 mod failover;
 mod far;
 mod lag;
@@ -55,6 +56,8 @@ enum Measure {
     Links,
     /// Several VDBs by a long way, by one connection and by more
     Far,
+    /// What goes back after a failover, to an engine that has all but what changed since
+    Failback,
     /// How soon the peer goes on when the host of the engine that sends is lost, and what it lacks then
     Failovers,
 }
@@ -68,7 +71,8 @@ enum Measure {
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(
     after_help = "Examples:\n  offshoot bench replication\n  offshoot bench replication --scale 100 --rate 1000 --seconds 120\n  \
-                  offshoot bench replication --measure failovers --failovers 20"
+                  offshoot bench replication --measure failovers --failovers 20\n  \
+                  offshoot bench replication --measure failback --scale 1340"
 )]
 pub struct Arguments {
     /// What is measured
@@ -98,7 +102,7 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments) -> Result<Record> {
-    let pair = Pair::start(arguments)?;
+    let mut pair = Pair::start(arguments)?;
     let mut record = Record::begin("replication", arguments, pair.stage.scratch.path())?;
     match arguments.measure {
         Measure::All => {
@@ -113,6 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
             link(&pair)?;
             far::measure(&pair, &mut record)?;
         }
+        Measure::Failback => failback::measure(&mut pair, arguments, &mut record)?,
         Measure::Failovers => failover::measure(&pair, arguments, &mut record)?,
     }
     Ok(record)
@@ -252,6 +257,9 @@ fn slow(pair: &Pair, kind: Kind, goal: f64, record: &mut Record) -> Result<()> {
          FROM generate_series(1, 60) j) AS t FROM generate_series(1, {rows}) i"
     ))?;
     pair.settle()?;
+    // Staging replays all of it, and makes points of it: that takes both processors, too.
+    pair.stage.take_snapshot("shop")?;
+    pair.rest()?;
     let link = Link::open(pair.address, kind)?;
     pair.reach_by(&link.address())?;
     pair.create("slow", &["--include", "dsource:shop"])?;

@@ -68,6 +68,19 @@ impl Transaction {
         self.write_shared(&BlockData::new(content))
     }
 
+    /// As [`Transaction::write_data`], of what is read again soon: it is cached also [past the cache](Transaction::past_cache).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_cached(&self, content: &[u8]) -> Result<BlockHash> {
+        let content = BlockData::new(content);
+        let hash = self.write_shared(&content)?;
+        if !hash.is_zero() {
+            self.pool.cache.insert(hash, content);
+        }
+        Ok(hash)
+    }
+
     /// As [`Transaction::write_data`], of content that the cache can share.
     ///
     /// # Errors

@@ -6,7 +6,8 @@ use anyhow::Result;
 use offshoot_api::{Dsource, DsourceList, DsourceState, Job, PoolStatus, SnapshotList, Vdb};
 use offshoot_rig::{CommandError, Database, Engine, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{
-    PATIENCE, Testbed, binary, load, moment, stop_and_check, sums, wait_synced, wait_until,
+    PATIENCE, Testbed, binary, load, make_noise, moment, stop_and_check, sums, wait_synced,
+    wait_until,
 };
 use std::path::PathBuf;
 
@@ -199,6 +200,22 @@ fn a_replica_is_read_only_and_outlives_its_engine() {
     two.there.command(["dsource", "unlink", "west/shop"]).unwrap();
     let vdb: Vdb = two.there.ask(["vdb", "show", "after"]).unwrap();
     assert_eq!(sums(&Database::connect(&vdb.uri).unwrap()).unwrap(), expected);
+    two.check().unwrap();
+}
+
+#[test]
+fn an_archive_that_there_is_no_room_for_is_refused_before_any_of_it_is_kept() {
+    let mut small = options();
+    small.arguments = vec!["--capacity".into(), "128MiB".into()];
+    let two = Two::start(options(), small).unwrap();
+    make_noise(&two.here.source.connect("postgres").unwrap(), "noise", 100_000).unwrap();
+    two.here.link("shop").unwrap();
+    let bytes = two.export("shop", "shop.offshoot").unwrap();
+    let refused = two.import("shop.offshoot").unwrap_err();
+    assert_eq!(refused.code, "pool_full", "{bytes} bytes: {refused:?}");
+    let takes = format!("'west/shop' takes about {} MiB", bytes.div_ceil(1 << 20));
+    assert!(refused.message.contains(&takes), "{refused:?}");
+    two.nothing_there().unwrap();
     two.check().unwrap();
 }
 

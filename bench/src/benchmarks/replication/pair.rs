@@ -4,7 +4,7 @@ use super::Arguments;
 use crate::benchmarks::engine_options;
 use crate::stage::{CHECKPOINTS, Stage};
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{PeerInvitation, Replication, SnapshotList, Status};
+use offshoot_api::{JobList, PeerInvitation, Replication, SnapshotList, Status};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::Engine;
 use std::net::SocketAddr;
@@ -14,6 +14,8 @@ use std::time::Duration;
 const RUN_MAX: Duration = Duration::from_secs(7_200);
 /// Longest that a snapshot may take to be ready.
 const READY_MAX: Duration = Duration::from_secs(900);
+/// After so long without a job the engine is at rest.
+const RESTED: Duration = Duration::from_secs(5);
 
 /// Two engines, of which one sends to the other. The order of the fields is the order in which they end.
 pub struct Pair {
@@ -82,6 +84,21 @@ impl Pair {
     /// Waits until the engine has the source's log.
     pub fn settle(&self) -> Result<()> {
         self.stage.engine.command(["dsource", "sync", "shop"])?;
+        Ok(())
+    }
+
+    /// Waits until the engine that sends has had no job for a while.
+    pub fn rest(&self) -> Result<()> {
+        let deadline = SystemClock.elapsed() + READY_MAX;
+        let mut since = SystemClock.elapsed();
+        while SystemClock.elapsed() < since + RESTED {
+            let list: JobList = self.stage.engine.ask(["job", "list"])?;
+            if list.jobs.iter().any(|job| !job.state.is_final()) {
+                since = SystemClock.elapsed();
+            }
+            ensure!(SystemClock.elapsed() < deadline, "the engine never rests");
+            SystemClock.sleep(Duration::from_millis(100));
+        }
         Ok(())
     }
 

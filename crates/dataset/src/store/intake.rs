@@ -136,7 +136,7 @@ impl Intake {
             }
             BlockKind::Node => {
                 links(opened.content())?;
-                let hash = state.transaction.write_data(opened.content())?;
+                let hash = state.transaction.write_cached(opened.content())?;
                 if state.nodes.insert(opened.name(), hash).is_none() {
                     state.fresh[NODES].push(hash);
                 }
@@ -222,20 +222,21 @@ impl Intake {
         root: BlockHash,
         written: &mut HashSet<BlockHash>,
     ) -> Result<()> {
-        let mut path = vec![(root, false)];
-        while let Some((name, below_is_written)) = path.pop() {
+        // With its content where all below it is written.
+        let mut path = vec![(root, None::<Vec<u8>>)];
+        while let Some((name, content)) = path.pop() {
             if written.contains(&name) || self.ground.pool.has_committed(&name) {
                 continue;
             }
-            let content = self.node(&name)?.ok_or(Error::Missing(name))?;
-            if below_is_written {
+            if let Some(content) = content {
                 transaction.write_node(&content)?;
                 written.insert(name);
                 continue;
             }
-            path.push((name, true));
+            let content = self.node(&name)?.ok_or(Error::Missing(name))?;
             let nodes = links(&content)?.into_iter().filter(|(_, kind)| *kind == BlockKind::Node);
-            path.extend(nodes.map(|(child, _)| (child, false)));
+            path.push((name, Some(content)));
+            path.extend(nodes.map(|(child, _)| (child, None)));
         }
         Ok(())
     }
