@@ -491,12 +491,7 @@ impl Talk {
             let mut checkpoints = Checkpoints::new(scope, taker.intake());
             let taken = self.take_each(taker, sent, &mut opening, &mut checkpoints, tick);
             if taken.is_err() {
-                // What has come need not come again.
-                while opening.pending() > 0 {
-                    for opened in opening.take(true).iter().flatten() {
-                        taker.take(opened)?;
-                    }
-                }
+                rescue(taker, &mut opening);
             }
             taken.and(checkpoints.end())
         })
@@ -546,6 +541,17 @@ impl Talk {
             Frame::Block(block) => Ok(block),
             Frame::Message(json) => Err(Error::Confused(format!("{:?}", understood(&json)?))),
             other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// Takes what has come before it went wrong, so that it need not come again.
+fn rescue(taker: &mut Taker<'_>, opening: &mut Opening<'_, '_>) {
+    while opening.pending() > 0 {
+        for opened in opening.take(true).iter().flatten() {
+            if taker.take(opened).is_err() {
+                return;
+            }
         }
     }
 }

@@ -154,6 +154,36 @@ fn what_is_cut_goes_on_and_comes_whole() {
 }
 
 #[test]
+fn who_looks_through_it_first_says_how_much_comes() {
+    let (source, target) = (Side::new(1, None), Side::new(2, None));
+    let id = noisy(&source);
+    let held = giver(&source, source.store.snapshot(id).unwrap());
+    let (mut here, mut there) = pipes(u64::MAX);
+    let intake = target.store.intake(target.store.begin_intake().unwrap()).unwrap();
+    let mut expected = 0;
+    let given = std::thread::scope(|scope| {
+        let giving = scope.spawn(|| {
+            here.give(b"", &held, &mut |sent| {
+                expected = expected.max(sent.expected_bytes);
+                Ok(())
+            })
+        });
+        let (_, states) = there.offered(&mut || Ok(())).unwrap();
+        let (estimate, looked) =
+            there.estimate(&intake, &states, u64::MAX, &mut |_| Ok(())).unwrap();
+        assert!(estimate.whole && looked.blocks > 0);
+        let becomes = [Becomes::Snapshot];
+        let (_, rest) = there.pull(&intake, &states, &becomes, &mut |_| Ok(())).unwrap();
+        there.say(&Message::Taken { hand_over: false }).unwrap();
+        let given = giving.join().unwrap().unwrap();
+        assert_eq!(given.blocks, looked.blocks + rest.blocks, "nothing came twice");
+        given
+    });
+    let wrong = expected.abs_diff(given.stored_bytes);
+    assert!(wrong < given.stored_bytes / 10, "{expected} bytes of {}", given.stored_bytes);
+}
+
+#[test]
 fn who_asks_for_what_was_not_offered_is_told_no_and_gets_nothing() {
     let source = Side::new(1, None);
     let id = source.dataset(3);
