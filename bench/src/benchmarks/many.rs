@@ -116,10 +116,13 @@ fn one(
 /// Asks every running VDB something.
 fn all_answer(stage: &Stage, running: u32) -> Result<()> {
     let list: VdbList = stage.engine.ask(["vdb", "list"])?;
-    let vdbs: Vec<Vdb> =
-        list.vdbs.into_iter().filter(|vdb| vdb.state == VdbState::Running).collect();
-    ensure!(vdbs.len() as u32 == running, "{} of {running} VDBs run", vdbs.len());
-    vdbs.iter().try_for_each(|vdb| answer(vdb).with_context(|| vdb.name.clone()))
+    let runs = |vdb: &Vdb| vdb.state == VdbState::Running;
+    let names: Vec<String> = list.vdbs.into_iter().filter(runs).map(|vdb| vdb.name).collect();
+    ensure!(names.len() as u32 == running, "{} of {running} VDBs run", names.len());
+    names.iter().try_for_each(|name| {
+        // A list has no passwords.
+        answer(&stage.engine.ask(["vdb", "show", name])?).with_context(|| name.clone())
+    })
 }
 
 fn answer(vdb: &Vdb) -> Result<()> {

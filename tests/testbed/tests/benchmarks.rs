@@ -88,3 +88,13 @@ fn restart_kills_the_engine_and_measures_how_long_clients_wait() {
     }
     assert!(scratch.mounts().is_empty() && scratch.processes().is_empty());
 }
+
+#[test]
+fn many_counts_what_each_of_them_takes() {
+    let scratch = Scratch::new("bench-test").unwrap();
+    let out = scratch.path().join("out");
+    let words: Vec<&str> = "many --defined 20 --running 2 --scale 1".split(' ').collect();
+    let document = bench(&scratch, &words, &out).unwrap();
+    let figures = document["figures"].to_string();
+    assert!(figures.contains("memory of each idle VDB"), "{figures}");
+}
