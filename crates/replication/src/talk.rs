@@ -547,11 +547,11 @@ impl Talk {
 
 /// Takes what has come before it went wrong, so that it need not come again.
 fn rescue(taker: &mut Taker<'_>, opening: &mut Opening<'_, '_>) {
-    while opening.pending() > 0 {
-        for opened in opening.take(true).iter().flatten() {
-            if taker.take(opened).is_err() {
-                return;
-            }
+    loop {
+        let came = opening.take(true);
+        let mut taken = || came.iter().flatten().try_for_each(|one| taker.take(one).map(drop));
+        if came.is_empty() || taken().is_err() {
+            return;
         }
     }
 }

@@ -49,20 +49,22 @@ pub fn rules() -> String {
     rules
 }
 
-/// The statement of SQL that masks a copy as well: by the value's hash a value of the list, or another day within the
-/// same range.
+/// A number that says nothing of a value to who has no key, as in the engine's algorithms: those of SQL's own hashes are
+/// no secret.
+fn keyed(value: &str) -> String {
+    format!(
+        "(('x' || left(encode(sha256(convert_to('a key of some length' || {value}, 'UTF8')), 'hex'), 8))::bit(32)::bigint & 2147483647)"
+    )
+}
+
+/// The statement of SQL that masks a copy as well: by the value's keyed hash a value of the list, or another day within
+/// the same range.
 pub fn update(table: u32) -> String {
     let values = values().map(|value| format!("'{value}'")).collect::<Vec<_>>().join(", ");
-    let text = |name: &str| {
-        format!(
-            "{name} = (ARRAY[{values}])[1 + (hashtextextended({name}, 42) & 2147483647) % {VALUES}]"
-        )
-    };
+    let text = |name: &str| format!("{name} = (ARRAY[{values}])[1 + {} % {VALUES}]", keyed(name));
     let date = |name: &str| {
         let days = DAYS * 2 + 1;
-        format!(
-            "{name} = {name} + (hashtextextended({name}::text, 42) & 2147483647)::int % {days} - {DAYS}"
-        )
+        format!("{name} = {name} + {}::int % {days} - {DAYS}", keyed(&format!("{name}::text")))
     };
     let sets: Vec<String> =
         TEXTS.into_iter().map(text).chain(DATES.into_iter().map(date)).collect();
