@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// Blocks that may be on their way: with 1 KiB each they fill a link of 400 Mbit/s with a round trip of 80 ms.
 const WINDOW: usize = 4096;
 /// Twice so many bytes come twice after a crash, and those on their way: while some are made durable, others come.
-const CHECKPOINT_BYTES: u64 = 12 << 20;
+pub(crate) const CHECKPOINT_BYTES: u64 = 12 << 20;
 
 /// Where a node is: the state, and which child to take at each level.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

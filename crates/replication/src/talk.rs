@@ -17,7 +17,7 @@
 //! offer one object after another.
 
 use crate::checkpoints::Checkpoints;
-use crate::exchange::{Giver, Pace, Taker};
+use crate::exchange::{CHECKPOINT_BYTES, Giver, Pace, Taker};
 use crate::lacking::Estimate;
 use crate::opening::Opening;
 use crate::wire::{self, Frame, HEADER_LEN, Header, MANIFEST_MAX, MESSAGE_MAX, STATES_MAX};
@@ -40,7 +40,7 @@ const COLLECTED: usize = 128 << 10;
 /// The most states of an object.
 const ALL_STATES_MAX: usize = 1 << 20;
 /// How a transfer is looked through before it comes: what is on its way then comes even if it is refused.
-const LOOKING: Pace = Pace { window: 256, checkpoint_bytes: 12 << 20 };
+const LOOKING: Pace = Pace { window: 256, checkpoint_bytes: CHECKPOINT_BYTES };
 /// How often a transfer begins again that lost what was here already.
 const TAKEN_TIMES: usize = 5;
 

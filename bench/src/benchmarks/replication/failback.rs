@@ -1,21 +1,18 @@
 //! How much goes back once an engine has taken over: what has changed since, and nothing else.
 
 use super::Arguments;
-use super::pair::Pair;
+use super::pair::{Pair, RUN_MAX, address_of};
 use crate::figures::megabytes;
 use crate::record::Record;
 use anyhow::{Context, Result, ensure};
-use offshoot_api::{PeerInvitation, Replication, Status};
+use offshoot_api::{PeerInvitation, Replication};
 use offshoot_os::{Clock, SystemClock};
-use std::time::Duration;
 
 /// What goes back over the size of the database.
 const SHARE_GOAL: f64 = 0.015;
 /// One of so many rows is changed meanwhile, all beside each other: its page, the one that it goes to and those of the index make
 /// about as large a part of the pages.
 const CHANGED: u64 = 300;
-/// Longest that one command may take.
-const WAIT_MAX: Duration = Duration::from_secs(7_200);
 
 /// Sends the dSource, fails over, changes production, and sends it back to the engine that was lost.
 pub fn measure(pair: &mut Pair, arguments: &Arguments, record: &mut Record) -> Result<()> {
@@ -35,24 +32,22 @@ pub fn measure(pair: &mut Pair, arguments: &Arguments, record: &mut Record) -> R
     let password = pair.stage.scratch.path().join("password");
     std::fs::write(&password, pair.stage.source.link_password()).context("a password's file")?;
     let file = password.display().to_string();
-    there.command_within(["dsource", "set", "shop", "--password-file", &file], &[], WAIT_MAX)?;
+    there.command_within(["dsource", "set", "shop", "--password-file", &file], &[], RUN_MAX)?;
     let rows = u64::from(arguments.scale) * 100_000 / CHANGED;
     source.execute(&format!(
         "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid <= {rows}"
     ))?;
-    there.command_within(["dsource", "sync", "shop"], &[], WAIT_MAX)?;
+    there.command_within(["dsource", "sync", "shop"], &[], RUN_MAX)?;
 
     here.options.listen = "0.0.0.0:0".into();
     here.restart()?;
-    let status: Status = here.ask(["status"])?;
-    let (_, port) = status.listen.rsplit_once(':').context("the port of the engine")?;
     let invited: PeerInvitation = here.ask(["peer", "invite", "--as", "east"])?;
-    let address = format!("127.0.0.1:{port}");
+    let address = address_of(here)?.to_string();
     there.command(["peer", "add", "west", "--address", &address, "--code", &invited.code])?;
     let include = ["--include", "dsource:shop"];
     there.command(["replication", "create", "back", "--to", "west"].iter().chain(&include))?;
     let began = SystemClock.elapsed();
-    there.command_within(["replication", "run", "back"], &[], WAIT_MAX)?;
+    there.command_within(["replication", "run", "back"], &[], RUN_MAX)?;
     let seconds = (SystemClock.elapsed() - began).as_secs_f64();
     let back: Replication = there.ask(["replication", "show", "back"])?;
     ensure!(back.error.is_none(), "it did not go back: {:?}", back.error);

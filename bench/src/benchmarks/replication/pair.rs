@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Longest one run may take.
-const RUN_MAX: Duration = Duration::from_secs(7_200);
+pub const RUN_MAX: Duration = Duration::from_secs(7_200);
 /// Longest that a snapshot may take to be ready.
 const READY_MAX: Duration = Duration::from_secs(900);
 /// After so long without a job the engine is at rest.
@@ -34,10 +34,8 @@ impl Pair {
         options.listen = "0.0.0.0:0".into();
         let mut there = Engine::prepare(stage.scratch.path().join("there"), options);
         there.restart()?;
-        let status: Status = there.ask(["status"])?;
-        let port = status.listen.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-        let port: u16 = port.context("the port of the engine that receives")?;
-        Ok(Pair { there, stage, address: ([127, 0, 0, 1], port).into() })
+        let address = address_of(&there)?;
+        Ok(Pair { there, stage, address })
     }
 
     /// Makes the other engine known as `east`, by this way to it. Profiles have to be gone.
@@ -115,4 +113,12 @@ impl Pair {
             SystemClock.sleep(Duration::from_millis(100));
         }
     }
+}
+
+/// Where an engine is that listens on all addresses.
+pub fn address_of(engine: &Engine) -> Result<SocketAddr> {
+    let status: Status = engine.ask(["status"])?;
+    let port = status.listen.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    let port: u16 = port.context("the port of an engine")?;
+    Ok(([127, 0, 0, 1], port).into())
 }
