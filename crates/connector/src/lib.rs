@@ -58,7 +58,7 @@ pub use inquiry::{Inquirer, Question, Reads, Reply, Suspect};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{
     DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview, PreviewColumn,
-    PreviewValue, RulesChecked, TableState,
+    PreviewValue, Renewal, Renewed, RulesChecked, TableState,
 };
 pub use point::{PointMaker, RecoveryPoint};
 pub use registry::Registry;

@@ -1,6 +1,6 @@
 //! Replacing what a copy may not show.
 
-use crate::{DataDir, Server};
+use crate::{Compared, DataDir, Server};
 use offshoot_domain::{Discovered, MaskFacts, Secret};
 use offshoot_types::Failure;
 use std::fmt;
@@ -73,12 +73,46 @@ pub trait Masking: Send + Sync {
         tick: &mut MaskingTick<'_>,
     ) -> Result<Masked, Failure>;
 
+    /// Brings a masked copy up to date with its source, so that it shows what [`Masking::mask`] would make of the source
+    /// now; of what has not changed since nothing is read. A copy whose renewal was cut off or failed is discarded.
+    ///
+    /// # Errors
+    /// As [`Masking::mask`].
+    fn renew(
+        &self,
+        renewal: &mut Renewal<'_>,
+        key: &Secret,
+        tick: &mut MaskingTick<'_>,
+    ) -> Result<Renewed, Failure> {
+        let _ = (renewal, key, tick);
+        Ok(Renewed::InFull("databases of this kind are always masked in full".to_owned()))
+    }
+
     /// Removes from the files of a masked copy, whose server was stopped cleanly, what could show an unmasked value:
     /// log of before, remains of statistics. What stays opens without recovery.
     ///
     /// # Errors
     /// When a file cannot be read or written.
     fn finish(&self, files: &Arc<dyn DataDir>) -> Result<(), Failure>;
+}
+
+/// What a masked copy is brought up to date with.
+pub struct Renewal<'a> {
+    /// The server of a copy that these rules have masked with the same key.
+    pub masked: &'a dyn Server,
+    /// What was told of that.
+    pub earlier: &'a MaskFacts,
+    /// The state that it was masked from, and the one that it shall show.
+    pub compared: Compared<'a>,
+}
+
+/// What became of a renewal.
+#[derive(Debug)]
+pub enum Renewed {
+    /// It is done.
+    Done(Masked),
+    /// Everything has to be masked again, for this reason.
+    InFull(String),
 }
 
 /// How rules fit a copy.

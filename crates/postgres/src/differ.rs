@@ -19,17 +19,17 @@
 //! by their text.
 //!
 //! Invariants
-//! 1. No value of a row is in an error or in a log ([`Refusal`](crate::masker::Refusal)).
+//! 1. No value of a row is in an error or in a log ([`Refusal`](crate::wire::Refusal)).
 //! 2. A table is never held in memory; of rows that differ no more than was asked for.
 //! 3. Where it is not certain that pages may be left out, the whole table is read.
 
-mod ancestor;
-mod facts;
-mod merge;
+pub(crate) mod ancestor;
+pub(crate) mod facts;
+pub(crate) mod merge;
 mod names;
 mod objects;
 mod outcomes;
-mod reading;
+pub(crate) mod reading;
 mod run;
 mod statements;
 

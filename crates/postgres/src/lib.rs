@@ -32,6 +32,7 @@ pub mod standby;
 pub mod superuser;
 mod tls;
 pub mod vdb_role;
+pub mod wire;
 
 pub use connector::Postgres;
 pub use lsn::{Lsn, ParseLsnError};

@@ -6,7 +6,8 @@
 //!    afterwards ([`verify`]).
 //! 3. [`remains`] removes what else shows values: materialized views are made anew, statistics, comments and large
 //!    objects removed, and files that no table has.
-//! 4. When the server has stopped, [`finish`] removes the log of before and whatever the server does not need.
+//! 4. [`renewal`] does the same for what has changed since a copy was masked, on that masked copy.
+//! 5. When the server has stopped, [`finish`] removes the log of before and whatever the server does not need.
 //!
 //! Invariants
 //! 1. No value of a row is in an error or in a log ([`refusal`]); of a row its key is told, if no mask is in it, or its
@@ -26,24 +27,22 @@ mod finish;
 mod flow;
 mod plan;
 mod preview;
-mod refusal;
 mod remains;
+mod renewal;
 mod report;
 mod rewrite;
 mod rows;
 mod run;
 mod verify;
 mod watch;
-mod wire;
 
 pub use discover::discover;
 pub use finish::finish;
 pub use preview::preview;
-pub(crate) use refusal::Refusal;
-pub use wire::Door;
-pub(crate) use wire::Wire;
+pub use renewal::{Doors, renew};
 
 use crate::databases::DATABASES;
+use crate::wire::{Door, Refusal, Wire};
 use offshoot_connector::DataDir;
 use plan::Plan;
 use run::Run;
@@ -82,8 +81,8 @@ pub fn mask(
         ));
     }
     let (idle, unruled) = (idle(&plans), unruled(&plans));
-    let run = Run::new(door, files, plans);
-    run.watched(tick)?;
+    let run = Run::new((door, door), files, plans);
+    run.watched(|| run.all(), tick)?;
     let facts = run.facts(rules.k())?;
     Ok(Masked { values: run.values(), tables: run.tables(), idle, unruled, facts })
 }

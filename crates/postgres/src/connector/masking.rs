@@ -2,9 +2,10 @@
 
 use super::host::Postgres;
 use super::server::RunningServer;
-use crate::masker::{self, Door};
+use crate::masker::{self, Doors};
 use offshoot_connector::{
-    DataDir, DiscoveryTick, Masked, Masker, Masking, MaskingTick, Preview, RulesChecked, Server,
+    DataDir, DiscoveryTick, Masked, Masker, Masking, MaskingTick, Preview, Renewal, Renewed,
+    RulesChecked, Server,
 };
 use offshoot_domain::{Discovered, Secret};
 use offshoot_masking::Ruleset;
@@ -22,7 +23,7 @@ impl Masker for Postgres {
         sample: u32,
         tick: &mut DiscoveryTick<'_>,
     ) -> Result<Discovered, Failure> {
-        let door = RunningServer::of(server)?.with(|server| Door::of(server.spec()));
+        let door = RunningServer::door(server)?;
         masker::discover(&door, sample, tick)
     }
 }
@@ -36,7 +37,7 @@ impl Masking for Rules {
     }
 
     fn check(&self, server: &dyn Server) -> Result<RulesChecked, Failure> {
-        let door = RunningServer::of(server)?.with(|server| Door::of(server.spec()));
+        let door = RunningServer::door(server)?;
         masker::check(&door, &self.0)
     }
 
@@ -47,7 +48,7 @@ impl Masking for Rules {
         table: &str,
         rows: u32,
     ) -> Result<Preview, Failure> {
-        let door = RunningServer::of(server)?.with(|server| Door::of(server.spec()));
+        let door = RunningServer::door(server)?;
         masker::preview(&door, &self.0, key, table, rows)
     }
 
@@ -57,9 +58,23 @@ impl Masking for Rules {
         key: &Secret,
         tick: &mut MaskingTick<'_>,
     ) -> Result<Masked, Failure> {
-        let server = RunningServer::of(server)?;
-        let door = server.with(|server| Door::of(server.spec()));
-        masker::mask(&door, server.files(), &self.0, key, tick)
+        let files = RunningServer::of(server)?.files();
+        masker::mask(&RunningServer::door(server)?, files, &self.0, key, tick)
+    }
+
+    fn renew(
+        &self,
+        renewal: &mut Renewal<'_>,
+        key: &Secret,
+        tick: &mut MaskingTick<'_>,
+    ) -> Result<Renewed, Failure> {
+        let compared = &mut renewal.compared;
+        let masked = RunningServer::door(renewal.masked)?;
+        let before = RunningServer::door(compared.left.server)?;
+        let now = RunningServer::door(compared.right.server)?;
+        let doors = Doors { masked: &masked, before: &before, now: &now };
+        let files = RunningServer::of(renewal.masked)?.files();
+        masker::renew(doors, files, (compared, renewal.earlier), (&self.0, key), tick)
     }
 
     fn finish(&self, files: &Arc<dyn DataDir>) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use crate::handover::hand_over;
 use crate::secrets::{self, Keep};
 use crate::server::{Server as Launched, StopMode as LaunchedStop};
 use crate::session::Session;
+use crate::wire::Door;
 use crate::{settle, standby, vdb_role};
 use jiff::Timestamp;
 use offshoot_connector::{DataDir, Grant, Granted, Progress, Server, StopMode};
@@ -38,6 +39,11 @@ impl RunningServer {
         (server as &dyn Any)
             .downcast_ref()
             .ok_or_else(|| Failure::internal("the server of another connector"))
+    }
+
+    /// Where a server that this connector has started is reached by the engine alone.
+    pub(super) fn door(server: &dyn Server) -> Result<Door, Failure> {
+        Ok(RunningServer::of(server)?.with(|server| Door::of(server.spec())))
     }
 
     /// Its data directory.

@@ -12,7 +12,7 @@ const TRIED_MAX: usize = 24;
 ///
 /// # Errors
 /// When files cannot be read.
-pub(super) fn find(compared: &mut Compared<'_>) -> Result<Result<Ancestor, &'static str>, Failure> {
+pub(crate) fn find(compared: &mut Compared<'_>) -> Result<Result<Ancestor, &'static str>, Failure> {
     let (of_left, of_right) = (compared.left.files.clone(), compared.right.files.clone());
     let (Some(a), Some(b)) = (Stopped::read(&*of_left)?, Stopped::read(&*of_right)?) else {
         return Ok(Err("a copy was not stopped cleanly"));

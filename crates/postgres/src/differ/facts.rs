@@ -1,7 +1,7 @@
 //! Which tables a database has.
 
-use crate::masker::{Refusal, Wire};
 use crate::session::quote_identifier;
+use crate::wire::{Refusal, Wire};
 use offshoot_types::Failure;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,95 +10,95 @@ const USERS: &str = ">= 16384";
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) number: i32,
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) number: i32,
     /// Its type, with its parameters.
-    pub(super) written: String,
+    pub(crate) written: String,
     kind: u32,
     /// What rows that were written before it was added have.
     missing: Option<String>,
     /// Computed from others: `s` stored, `v` when it is read.
     generated: bool,
-    pub(super) is_virtual: bool,
+    pub(crate) is_virtual: bool,
     /// Takes values only where that is said.
-    pub(super) always_identity: bool,
+    pub(crate) always_identity: bool,
 }
 
 impl Column {
     /// Whether pages of both hold it in the same way, so that equal bytes are equal values.
-    pub(super) fn same_as(&self, other: &Column) -> bool {
+    pub(crate) fn same_as(&self, other: &Column) -> bool {
         self == other
     }
 
     /// Whether its type was made by users.
-    pub(super) fn is_of_users(&self) -> bool {
+    pub(crate) fn is_of_users(&self) -> bool {
         self.kind >= 16384
     }
 
     /// Whether it is given values.
-    pub(super) fn is_written(&self) -> bool {
+    pub(crate) fn is_written(&self) -> bool {
         !self.generated
     }
 }
 
 /// A table.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
-    oid: u32,
-    pub(super) schema: String,
-    pub(super) name: String,
-    pub(super) kind: char,
-    pub(super) persistence: char,
-    pub(super) method: String,
+pub(crate) struct Table {
+    pub(crate) oid: u32,
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) kind: char,
+    pub(crate) persistence: char,
+    pub(crate) method: String,
     /// Its first file.
-    pub(super) file: Option<String>,
-    pub(super) pages: u64,
-    pub(super) columns: Vec<Column>,
+    pub(crate) file: Option<String>,
+    pub(crate) pages: u64,
+    pub(crate) columns: Vec<Column>,
     /// The columns of its primary key.
-    pub(super) key: Vec<String>,
+    pub(crate) key: Vec<String>,
 }
 
 impl Table {
     /// As its users name it.
-    pub(super) fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         format!("{}.{}", self.schema, self.name)
     }
 
-    pub(super) fn quoted(&self) -> String {
+    pub(crate) fn quoted(&self) -> String {
         format!("{}.{}", quote_identifier(&self.schema), quote_identifier(&self.name))
     }
 
-    pub(super) fn column(&self, name: &str) -> Option<&Column> {
+    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|one| one.name == name)
     }
 }
 
 /// A foreign key: the table that refers, by its columns, to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reference {
-    pub(super) from: String,
-    pub(super) columns: BTreeSet<String>,
-    pub(super) to: String,
+pub(crate) struct Reference {
+    pub(crate) from: String,
+    pub(crate) columns: BTreeSet<String>,
+    pub(crate) to: String,
 }
 
 /// What a database has.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
-    pub(super) database: String,
+pub(crate) struct Facts {
+    pub(crate) database: String,
     /// By name.
-    pub(super) tables: BTreeMap<String, Table>,
+    pub(crate) tables: BTreeMap<String, Table>,
     /// The words of its enumerations.
-    pub(super) words: BTreeMap<String, String>,
-    pub(super) references: Vec<Reference>,
+    pub(crate) words: BTreeMap<String, String>,
+    pub(crate) references: Vec<Reference>,
     /// How its texts are encoded.
-    pub(super) encoding: String,
+    pub(crate) encoding: String,
     /// Its server's major version.
-    pub(super) version: u32,
+    pub(crate) version: u32,
 }
 
 impl Facts {
-    pub(super) fn read(wire: &mut Wire, database: &str) -> Result<Facts, Failure> {
+    pub(crate) fn read(wire: &mut Wire, database: &str) -> Result<Facts, Failure> {
         let failed = |refusal: Refusal| refusal.of_reading(&format!("database {database}"));
         let one = |rows: Vec<String>| rows.into_iter().next().unwrap_or_default();
         let encoding = one(wire.column("SHOW server_encoding").map_err(failed)?);

@@ -1,12 +1,12 @@
 //! The rows of both copies, side by side.
 
-use crate::masker::Wire;
+use crate::wire::Wire;
 use offshoot_types::Failure;
 use std::cmp::Ordering;
 
 /// A row as a copy has it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// As `COPY` writes it: its key, then its columns.
     line: Vec<u8>,
     /// What it is ordered by.
@@ -15,13 +15,20 @@ pub(super) struct Row {
 
 impl Row {
     /// The values of its columns.
-    pub(super) fn values(&self) -> Vec<Option<String>> {
+    pub(crate) fn values(&self) -> Vec<Option<String>> {
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         line.split(|byte| *byte == b'\t').skip(1).map(text).collect()
     }
 
+    /// Its columns as `COPY` writes them, with the line end.
+    pub(crate) fn columns(&self) -> &[u8] {
+        let key =
+            self.line.iter().position(|byte| *byte == b'\t').map_or(self.line.len(), |at| at + 1);
+        self.line.get(key..).unwrap_or_default()
+    }
+
     /// The key as the server writes a record of its columns.
-    pub(super) fn key_text(&self) -> String {
+    pub(crate) fn key_text(&self) -> String {
         String::from_utf8_lossy(&self.key).into_owned()
     }
 
@@ -63,7 +70,7 @@ fn unescape(field: &[u8], value: &mut Vec<u8>) {
 }
 
 /// A row that is not the same in both.
-pub(super) enum Found<'a> {
+pub(crate) enum Found<'a> {
     Added(&'a Row),
     Removed(&'a Row),
     Changed(&'a Row, &'a Row),
@@ -110,7 +117,7 @@ const ROWS_UNWATCHED: u64 = 4096;
 ///
 /// # Errors
 /// What a server refuses; those of `found` and `waiting`.
-pub(super) fn merge(
+pub(crate) fn merge(
     (left, left_sql): (&mut Wire, Option<&str>),
     (right, right_sql): (&mut Wire, Option<&str>),
     place: &str,

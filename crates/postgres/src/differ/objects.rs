@@ -3,7 +3,7 @@
 mod queries;
 
 use super::names::Wanted;
-use crate::masker::{Refusal, Wire};
+use crate::wire::{Refusal, Wire};
 use offshoot_connector::ObjectChange;
 use offshoot_types::Failure;
 use queries::{OF_CLUSTER, OF_DATABASE, Query};

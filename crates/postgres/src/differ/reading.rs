@@ -13,7 +13,7 @@ const RANGES_SINCE: u32 = 14;
 
 /// What is read of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     /// These pages of both.
     Pages(Vec<Range<u64>>),
     /// Everything, and why.
@@ -22,7 +22,7 @@ pub(super) enum Reading {
 
 impl Reading {
     /// Pages to read of a table with so many.
-    pub(super) fn pages_of(&self, pages: u64) -> u64 {
+    pub(crate) fn pages_of(&self, pages: u64) -> u64 {
         match self {
             Reading::Whole(_) => pages,
             Reading::Pages(ranges) => {
@@ -33,22 +33,22 @@ impl Reading {
 }
 
 /// What the store knows of two copies.
-pub(super) struct Known<'a> {
+pub(crate) struct Known<'a> {
     /// Of the first and the second.
-    pub(super) differing: &'a Differing<'a>,
+    pub(crate) differing: &'a Differing<'a>,
     /// The state that both come from; or why there is none.
-    pub(super) ancestor: Result<Ancestor, &'static str>,
+    pub(crate) ancestor: Result<Ancestor, &'static str>,
     /// Whether words of enumerations were renamed.
-    pub(super) renamed: bool,
+    pub(crate) renamed: bool,
 }
 
 /// Whether a word of an enumeration is another one in the second.
-pub(super) fn renamed(left: &Facts, right: &Facts) -> bool {
+pub(crate) fn renamed(left: &Facts, right: &Facts) -> bool {
     left.words.iter().any(|(oid, word)| right.words.get(oid).is_some_and(|other| other != word))
 }
 
 /// The columns that both have, as each has them.
-pub(super) fn common<'a>(left: &'a Table, right: &'a Table) -> Vec<(&'a Column, &'a Column)> {
+pub(crate) fn common<'a>(left: &'a Table, right: &'a Table) -> Vec<(&'a Column, &'a Column)> {
     let both = left.columns.iter().filter(|one| !one.is_virtual);
     both.filter_map(|one| Some((one, right.column(&one.name).filter(|one| !one.is_virtual)?)))
         .collect()
@@ -58,7 +58,7 @@ pub(super) fn common<'a>(left: &'a Table, right: &'a Table) -> Vec<(&'a Column, 
 ///
 /// # Errors
 /// When the store cannot compare files.
-pub(super) fn of_pair(
+pub(crate) fn of_pair(
     left: &Table,
     right: &Table,
     version: u32,
@@ -144,30 +144,33 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     all
 }
 
-/// The query that reads rows of a table in the order of their keys: the key first, then these columns.
-pub(super) fn query(
+/// What is read of each row of a table.
+pub(crate) struct Selected<'a> {
+    /// What the other two call the table.
+    pub(crate) alias: &'a str,
+    /// Expressions that tell a row from others.
+    pub(crate) told_by: &'a [String],
+    /// Expressions.
+    pub(crate) fields: &'a [String],
+}
+
+/// The query that reads rows of a table in the order of their keys: the key first, then these fields.
+pub(crate) fn query(
     table: &Table,
     reading: &Reading,
-    key: &[String],
-    columns: &[String],
+    selected: &Selected<'_>,
     encoding: &str,
 ) -> String {
-    let quoted = |names: &[String]| {
-        let quoted: Vec<String> = names
-            .iter()
-            .map(|name| format!("t.{}", crate::session::quote_identifier(name)))
-            .collect();
-        quoted.join(", ")
-    };
-    let told_by = if key.is_empty() { quoted(columns) } else { quoted(key) };
     // Both servers give rows in the order of the bytes that are sent.
     let order = match encoding {
         "UTF8" | "SQL_ASCII" => "k COLLATE \"C\"",
         _ => "convert_to(k, 'UTF8')",
     };
-    let rows = format!("SELECT ROW({told_by})::text AS k, {}", quoted(columns));
+    let (told_by, fields) = (selected.told_by.join(", "), selected.fields.join(", "));
+    let rows = format!("SELECT ROW({told_by})::text AS k, {fields}");
+    let place = format!("ONLY {} {}", table.quoted(), selected.alias);
     let from = match reading {
-        Reading::Whole(_) => format!("{rows} FROM ONLY {} t", table.quoted()),
+        Reading::Whole(_) => format!("{rows} FROM {place}"),
         Reading::Pages(ranges) => {
             let tids = |of: fn(&Range<u64>) -> u64| {
                 let all: Vec<String> =
@@ -175,15 +178,15 @@ pub(super) fn query(
                 format!("'{{{}}}'::tid[]", all.join(","))
             };
             format!(
-                "SELECT x.* FROM unnest({}, {}) r (first, end_), LATERAL ({rows} FROM ONLY {} t \
-                 WHERE t.ctid >= r.first AND t.ctid < r.end_ OFFSET 0) x",
+                "SELECT x.* FROM unnest({}, {}) r (first, end_), LATERAL ({rows} FROM {place} \
+                 WHERE {alias}.ctid >= r.first AND {alias}.ctid < r.end_ OFFSET 0) x",
                 tids(|one| one.start),
                 tids(|one| one.end),
-                table.quoted()
+                alias = selected.alias,
             )
         }
     };
-    let names: Vec<String> = columns.iter().enumerate().map(|(at, _)| format!("c{at}")).collect();
+    let names: Vec<String> = (0..selected.fields.len()).map(|at| format!("c{at}")).collect();
     format!("COPY (SELECT * FROM ({from}) s (k, {}) ORDER BY {order}) TO STDOUT", names.join(", "))
 }
 

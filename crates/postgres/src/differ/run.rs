@@ -5,10 +5,10 @@ use super::facts::{Facts, Table};
 use super::merge::{Found, merge};
 use super::names::Wanted;
 use super::objects;
-use super::reading::{self, Known, Reading};
+use super::reading::{self, Known, Reading, Selected};
 use super::statements::{OfTable, too_many, written};
-use crate::masker::{Door, Refusal, Wire};
 use crate::session::{quote_identifier, quote_text};
+use crate::wire::{Door, Refusal, Wire};
 use offshoot_connector::{
     Compared, DiffTick, DiffWanted, Differences, RowChange, TableChanges, TableRead,
 };
@@ -55,6 +55,14 @@ pub fn diff(
         }
     }
     run.ended()
+}
+
+/// What queries call a table.
+const ALIAS: &str = "t";
+
+/// Columns, as queries name them.
+fn fields(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| format!("{ALIAS}.{}", quote_identifier(name))).collect()
 }
 
 fn end_prepared(door: &Door) -> Result<(), Failure> {
@@ -225,9 +233,11 @@ impl Run<'_, '_> {
             let set = if changes.read == TableRead::Pages { BY_NUMBERS } else { AS_USUAL };
             left.execute(set).map_err(failed)?;
             right.execute(set).map_err(failed)?;
+            let fields = self::fields(&pair.columns);
+            let told_by = self::fields(if pair.key.is_empty() { &pair.columns } else { &pair.key });
+            let selected = Selected { alias: ALIAS, told_by: &told_by, fields: &fields };
             let query = |table: Option<&Table>| {
-                let (key, columns) = (&pair.key, &pair.columns);
-                table.map(|one| reading::query(one, &pair.reading, key, columns, &facts.encoding))
+                table.map(|one| reading::query(one, &pair.reading, &selected, &facts.encoding))
             };
             let (of_left, of_right) = (query(pair.left), query(pair.right));
             let (done, total, wanted) = (self.done, self.total, self.wanted);

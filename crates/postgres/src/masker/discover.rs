@@ -1,10 +1,10 @@
 //! Looks for columns that should be masked: at their names, then at some of their values, which stay here.
 
 use super::facts::{Facts, Relation};
-use super::refusal::Refusal;
-use super::wire::{Door, Wire};
 use crate::databases::DATABASES;
 use crate::session::quote_identifier;
+use crate::wire::Refusal;
+use crate::wire::{Door, Wire};
 use offshoot_connector::DiscoveryTick;
 use offshoot_domain::{Discovered, FoundColumn};
 use offshoot_masking::discovery::{Finding, by_name, by_values, draft};

@@ -1,7 +1,7 @@
 //! What masking must know of a database: its tables, their columns, and how they hang together.
 
-use super::wire::Wire;
 use crate::session::{Rows, quote_identifier};
+use crate::wire::Wire;
 use offshoot_masking::{ColumnFacts, TableFacts, TypeClass};
 use offshoot_types::Failure;
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,7 +167,7 @@ impl Facts {
     /// Reads them in the database that a session is in.
     pub(super) fn read(wire: &mut Wire, database: &str) -> Result<Facts, Failure> {
         let mut rows = |sql: &str| {
-            let refused = |refusal: super::refusal::Refusal| {
+            let refused = |refusal: crate::wire::Refusal| {
                 refusal.into_failure(&format!("the catalog of database {database}"))
             };
             wire.rows(sql).map_err(refused)

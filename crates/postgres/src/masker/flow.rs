@@ -7,10 +7,10 @@
 //! nth row it writes is the nth that was read: a row that the server refuses is found again by its number.
 
 use super::plan::Reading;
-use super::refusal::Refusal;
-use super::rows::Counts;
+use super::rows::{Counts, place};
 use super::watch::Watch;
-use super::wire::{Door, IN_ORDER, Wire};
+use crate::wire::Refusal;
+use crate::wire::{Door, IN_ORDER, Wire};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ pub(super) struct Flow<'a> {
     pub(super) database: &'a str,
     /// The table as users name it.
     pub(super) table: String,
-    /// Which of the named tables it belongs to.
-    pub(super) named: usize,
+    /// Which of the named tables it belongs to, if to any.
+    pub(super) named: Option<usize>,
     pub(super) readings: &'a [Reading],
     pub(super) workers: usize,
     pub(super) watch: &'a Watch,
@@ -76,7 +76,7 @@ impl Flow<'_> {
                 self.table
             )));
         }
-        self.watch.counted(self.named, read, written);
+        self.named.into_iter().for_each(|named| self.watch.counted(named, read, written));
         Ok(())
     }
 
@@ -147,13 +147,8 @@ impl Flow<'_> {
                 Some(reading) => reading.rows.mask(&chunk.rows, &mut out),
                 None => return,
             };
-            let rows = masked.map(|counts| (out, counts)).map_err(|fault| {
-                Failure::new(
-                    ErrorKind::InvalidInput,
-                    format!("{}: {}", self.place(&fault.column, &fault.row), fault.why),
-                    "choose another algorithm for this column, or give its parameters",
-                )
-            });
+            let rows = masked.map(|counts| (out, counts));
+            let rows = rows.map_err(|fault| fault.into_failure(&self.table));
             if done.send(Masked { number: chunk.number, rows }).is_err() {
                 return;
             }
@@ -168,7 +163,9 @@ impl Flow<'_> {
             while let Some(rows) = early.remove(&next) {
                 let (rows, counts) = rows?;
                 writer.send_rows(&rows).map_err(|refusal| self.refused(refusal))?;
-                self.watch.wrote(self.named, counts.rows, counts.values);
+                if let Some(named) = self.named {
+                    self.watch.wrote(named, counts.rows, counts.values);
+                }
                 next += 1;
             }
         }
@@ -177,16 +174,6 @@ impl Flow<'_> {
             Some(_) => Err(Failure::internal(format!("rows of {} are missing", self.table))),
             None => self.watch.go_on(),
         }
-    }
-
-    fn place(&self, column: &str, row: &str) -> String {
-        let mut place = self.table.clone();
-        for (what, name) in [("column", column), ("row", row)] {
-            if !name.is_empty() {
-                place += &format!(", {what} {name}");
-            }
-        }
-        place
     }
 
     /// A row that the server refused, by its number.
@@ -198,7 +185,7 @@ impl Flow<'_> {
         let column = refusal.column_of(columns.map(|written| written.column.as_str()));
         let column = column.unwrap_or_default().to_owned();
         let row = refusal.line.and_then(|line| self.nth(line)).unwrap_or_default();
-        refusal.into_failure(&self.place(&column, &row))
+        refusal.into_failure(&place(&self.table, &column, &row))
     }
 
     /// What tells the row that was read as the nth, from 1.

@@ -61,14 +61,21 @@ enum How {
 
 /// A rewrite of relations that must be done at once.
 pub(super) struct Job {
-    /// Which of the named tables it belongs to.
-    pub(super) named: usize,
+    /// Which of the named tables it belongs to, if to any.
+    pub(super) named: Option<usize>,
     /// Where rows are read.
     pub(super) sources: Vec<Oid>,
     /// The partitioned table through which rows are written, if masks may move them.
     pub(super) through: Option<Oid>,
     /// As the server estimates.
     pub(super) rows: u64,
+}
+
+impl Job {
+    /// A table that no rule names.
+    pub(super) fn unnamed(table: Oid) -> Job {
+        Job { named: None, sources: vec![table], through: None, rows: 0 }
+    }
 }
 
 impl Plan {
@@ -227,7 +234,7 @@ impl Plan {
             let sources: Vec<Oid> = sources.into_iter().filter(|one| !partitioned(*one)).collect();
             let rows = sources.iter().filter_map(|one| self.facts.relations.get(one));
             let job = Job {
-                named: self.named_for(*oid),
+                named: self.named_of(*oid),
                 rows: rows.map(|one| one.rows).sum(),
                 through: moves.then_some(root),
                 sources,
@@ -251,9 +258,29 @@ impl Plan {
     }
 
     /// Which of the named tables a relation's nearest rule names.
-    fn named_for(&self, oid: Oid) -> usize {
-        let table = self.rules.get(&oid).and_then(|rules| rules.first()).map(|rule| rule.table);
-        self.named.iter().position(|one| Some(*one) == table).unwrap_or_default()
+    pub(super) fn named_of(&self, oid: Oid) -> Option<usize> {
+        let table = self.rules.get(&oid)?.first()?.table;
+        self.named.iter().position(|one| *one == table)
+    }
+
+    /// What expressions call a relation: as its nearest rule does.
+    fn alias(&self, relation: &Relation) -> String {
+        let rule = self.rules.get(&relation.oid).and_then(|rules| rules.first());
+        let table = rule.and_then(|rule| self.facts.relations.get(&rule.table));
+        quote_identifier(&table.unwrap_or(relation).name)
+    }
+
+    /// The expressions that rules of a relation have, and what they call it.
+    pub(super) fn expressions(&self, relation: &Relation) -> (String, Vec<&str>) {
+        let mut all = Vec::new();
+        for rule in self.rules.get(&relation.oid).into_iter().flatten() {
+            all.extend(rule.condition.as_deref());
+            all.extend(rule.masks.values().filter_map(|how| match how {
+                How::Sql(expression) => Some(expression.as_str()),
+                How::Values(_) => None,
+            }));
+        }
+        (self.alias(relation), all)
     }
 
     /// How rows of `source` are read and what becomes of them, so that they can be written into `target`: the relation
@@ -269,6 +296,9 @@ impl Plan {
 pub(super) struct Reading {
     /// A `SELECT` of rows.
     pub(super) query: String,
+    /// What it selects, and what it calls the table.
+    pub(super) selected: Vec<String>,
+    pub(super) alias: String,
     pub(super) rows: RowPlan,
     /// What tells which row is the `{}`th of it.
     pub(super) nth: String,
@@ -323,10 +353,13 @@ impl Reader<'_> {
         });
         let written = written.collect();
         let padded = self.target.live().map(|column| column.padded).collect();
-        let from = format!("ONLY {} AS {}", self.source.quoted(), self.alias(rules));
+        let alias = self.plan.alias(self.source);
+        let from = format!("ONLY {} AS {alias}", self.source.quoted());
         let fields = selected.len();
         Reading {
             query: format!("SELECT {} FROM {from}", selected.join(", ")),
+            selected,
+            alias,
             rows: RowPlan { fields, written, groups, key: told, padded },
             nth: format!(
                 "SELECT {} FROM ONLY {} LIMIT 1 OFFSET ",
@@ -334,12 +367,6 @@ impl Reader<'_> {
                 self.source.quoted()
             ),
         }
-    }
-
-    /// What expressions call the table: as its nearest rule does.
-    fn alias(&self, rules: &[Rule]) -> String {
-        let table = rules.first().and_then(|rule| self.plan.facts.relations.get(&rule.table));
-        quote_identifier(&table.unwrap_or(self.source).name)
     }
 
     fn group(&self, rule: &Rule, selected: &mut Vec<String>) -> Group {

@@ -2,10 +2,10 @@
 
 use super::facts::Relation;
 use super::plan::{Plan, Reading};
-use super::refusal::Refusal;
 use super::rows::{Change, unescape};
-use super::wire::{Door, Wire};
 use super::{database_of, plans};
+use crate::wire::Refusal;
+use crate::wire::{Door, Wire};
 use offshoot_connector::{Preview, PreviewColumn, PreviewValue};
 use offshoot_domain::Secret;
 use offshoot_masking::{MaskingKey, Ruleset};

@@ -2,9 +2,9 @@
 
 use super::facts::Oid;
 use super::plan::Plan;
-use super::refusal::Refusal;
 use super::watch::Watch;
-use super::wire::Wire;
+use crate::wire::Refusal;
+use crate::wire::Wire;
 use offshoot_connector::DataDir;
 use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeSet;
@@ -83,6 +83,27 @@ pub(super) fn refresh_views(wire: &mut Wire, plan: &Plan) -> Result<Vec<Oid>, Fa
     Ok(refreshed)
 }
 
+/// Counts what [`clean`] will remove of a database.
+pub(super) fn count(wire: &mut Wire, database: &str, watch: &Watch) -> Result<(), Failure> {
+    let failed = |refusal: Refusal| refusal.into_failure(&format!("database {database}"));
+    let counts = wire.rows(COUNTED).map_err(failed)?;
+    let counts = counts.first().into_iter().flatten().map(|count| count.as_ref()?.parse().ok());
+    for (what, count) in REMOVED.into_iter().zip(counts) {
+        watch.removed(what, count.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Counts what [`clean_shared`] will remove.
+pub(super) fn count_shared(wire: &mut Wire, watch: &Watch) -> Result<(), Failure> {
+    let comments =
+        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_shdescription WHERE objoid >= 16384";
+    let comments = wire.column(comments).map_err(|refusal| refusal.into_failure("the server"))?;
+    watch
+        .removed(REMOVED[0], comments.first().and_then(|one| one.parse().ok()).unwrap_or_default());
+    Ok(())
+}
+
 /// Removes what the catalog of a database says of values: statistics, comments, and large objects, which no rule can
 /// name. What was removed is in no file of it any more. Statistics of the catalog itself quote comments.
 pub(super) fn clean(
@@ -103,11 +124,6 @@ pub(super) fn clean(
     }
     let list: Vec<String> = changed.iter().map(Oid::to_string).collect();
     let list = list.join(", ");
-    let counts = wire.rows(COUNTED).map_err(failed)?;
-    let counts = counts.first().into_iter().flatten().map(|count| count.as_ref()?.parse().ok());
-    for (what, count) in REMOVED.into_iter().zip(counts) {
-        watch.removed(what, count.unwrap_or_default());
-    }
     watch.removed("materialized views, which were made anew", views.len() as u64);
     let sql = format!(
         "DELETE FROM pg_catalog.pg_statistic WHERE starelid < 16384 OR starelid IN ({list}) OR starelid IN \
@@ -150,12 +166,7 @@ pub(super) fn forget_shared(wire: &mut Wire, database: &str) -> Result<(), Failu
 
 /// Removes what all databases share: comments on databases and roles. Then the log goes on in a file that has nothing
 /// from before.
-pub(super) fn clean_shared(wire: &mut Wire, watch: &Watch) -> Result<(), Failure> {
-    let comments =
-        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_shdescription WHERE objoid >= 16384";
-    let comments = wire.column(comments).map_err(|refusal| refusal.into_failure("the server"))?;
-    watch
-        .removed(REMOVED[0], comments.first().and_then(|one| one.parse().ok()).unwrap_or_default());
+pub(super) fn clean_shared(wire: &mut Wire) -> Result<(), Failure> {
     for sql in [
         "DELETE FROM pg_catalog.pg_shdescription WHERE objoid >= 16384",
         "VACUUM (FULL) pg_catalog.pg_shdescription",

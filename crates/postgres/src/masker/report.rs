@@ -2,12 +2,12 @@
 
 use super::facts::Relation;
 use super::plan::Plan;
-use super::refusal::Refusal;
 use super::run::Run;
 use super::watch::Watch;
-use super::wire::{Door, Wire};
 use super::{database_of, several};
 use crate::session::quote_identifier;
+use crate::wire::Refusal;
+use crate::wire::{Door, Wire};
 use offshoot_domain::{Anonymity, MaskFacts, MaskedColumnFacts, MaskedTableFacts, Removed};
 use offshoot_types::Failure;
 

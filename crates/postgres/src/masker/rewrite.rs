@@ -17,9 +17,9 @@
 //! Nobody else uses the server; a copy whose masking was cut off is thrown away.
 
 use super::facts::{Facts, Oid, Relation};
-use super::refusal::Refusal;
-use super::wire::Wire;
 use crate::session::{quote_identifier, quote_text};
+use crate::wire::Refusal;
+use crate::wire::Wire;
 use std::collections::BTreeMap;
 
 /// A table to exchange with its stage.

@@ -5,6 +5,7 @@
 //! understood.
 
 use offshoot_masking::{Outcome, Row, ValueMask};
+use offshoot_types::{ErrorKind, Failure};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -73,6 +74,28 @@ pub(super) struct Fault {
     /// The row's key.
     pub(super) row: String,
     pub(super) why: String,
+}
+
+impl Fault {
+    /// As it is told to users.
+    pub(super) fn into_failure(self, table: &str) -> Failure {
+        Failure::new(
+            ErrorKind::InvalidInput,
+            format!("{}: {}", place(table, &self.column, &self.row), self.why),
+            "choose another algorithm for this column, or give its parameters",
+        )
+    }
+}
+
+/// Where something is; a column or a row that is empty is none in particular.
+pub(super) fn place(table: &str, column: &str, row: &str) -> String {
+    let mut place = table.to_owned();
+    for (what, name) in [("column", column), ("row", row)] {
+        if !name.is_empty() {
+            place += &format!(", {what} {name}");
+        }
+    }
+    place
 }
 
 impl RowPlan {

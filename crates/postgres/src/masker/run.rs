@@ -3,11 +3,11 @@
 use super::facts::{Oid, Relation};
 use super::flow::Flow;
 use super::plan::{Job, Plan};
-use super::refusal::Refusal;
 use super::watch::Watch;
-use super::wire::{Door, Wire};
 use super::{database_of, remains, rewrite, several, verify};
 use crate::base_backup::TABLESPACES_DIR;
+use crate::wire::Refusal;
+use crate::wire::{Door, Wire};
 use offshoot_connector::{DataDir, MaskedTable, MaskingTick, TableState};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::Failure;
@@ -51,6 +51,8 @@ pub(super) fn misunderstood(door: &Door, plan: &Plan) -> Result<Vec<String>, Fai
 /// One masking.
 pub(super) struct Run<'a> {
     pub(super) door: &'a Door,
+    /// Where rows are read: in the copy itself, or in another one.
+    pub(super) source: &'a Door,
     files: &'a dyn DataDir,
     pub(super) plans: Vec<Plan>,
     /// The first of the named tables of each plan among all.
@@ -61,7 +63,11 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(door: &'a Door, files: &'a dyn DataDir, plans: Vec<Plan>) -> Run<'a> {
+    pub(super) fn new(
+        (door, source): (&'a Door, &'a Door),
+        files: &'a dyn DataDir,
+        plans: Vec<Plan>,
+    ) -> Run<'a> {
         let several = several(&plans);
         let (mut tables, mut first) = (Vec::new(), Vec::new());
         for plan in &plans {
@@ -86,7 +92,7 @@ impl<'a> Run<'a> {
         let tables_side_by_side = processors.clamp(1, TABLES_MAX);
         let workers = (processors / tables_side_by_side).clamp(1, 4);
         let watch = Watch::new(tables);
-        Run { door, files, plans, first, watch, width: (tables_side_by_side, workers) }
+        Run { door, source, files, plans, first, watch, width: (tables_side_by_side, workers) }
     }
 
     pub(super) fn values(&self) -> u64 {
@@ -98,12 +104,16 @@ impl<'a> Run<'a> {
     }
 
     /// Masks on threads of its own, and tells this one's caller how far it is.
-    pub(super) fn watched(&self, tick: &mut MaskingTick<'_>) -> Result<(), Failure> {
+    pub(super) fn watched(
+        &self,
+        work: impl FnOnce() -> Result<(), Failure> + Send,
+        tick: &mut MaskingTick<'_>,
+    ) -> Result<(), Failure> {
         tick(&self.tables())?;
         std::thread::scope(|scope| {
-            let work = Builder::new().name("masking".to_owned());
-            let work = work
-                .spawn_scoped(scope, || self.all())
+            let thread = Builder::new().name("masking".to_owned());
+            let work = thread
+                .spawn_scoped(scope, work)
                 .map_err(|error| Failure::internal(format!("no thread to mask with: {error}")))?;
             let (mut refused, mut told) = (None, SystemClock.elapsed());
             while !work.is_finished() {
@@ -127,7 +137,8 @@ impl<'a> Run<'a> {
         tick(&self.tables())
     }
 
-    fn all(&self) -> Result<(), Failure> {
+    /// Masks everything.
+    pub(super) fn all(&self) -> Result<(), Failure> {
         for (number, plan) in self.plans.iter().enumerate() {
             let database = &plan.facts.database;
             match plan.named.is_empty() {
@@ -137,16 +148,22 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        remains::count_shared(&mut Wire::connect_any(self.source)?, &self.watch)?;
+        self.end()
+    }
+
+    /// What is done when the rows of all databases are masked.
+    pub(super) fn end(&self) -> Result<(), Failure> {
         self.watch.go_on()?;
         let mut wire = Wire::connect_any(self.door)?;
-        remains::clean_shared(&mut wire, &self.watch)?;
+        remains::clean_shared(&mut wire)?;
         for plan in &self.plans {
             self.remove_orphans(&plan.facts.database)?;
         }
         self.remove_unknown_databases(&mut wire)
     }
 
-    fn connect(&self, database: &str) -> Result<Wire, Failure> {
+    pub(super) fn connect(&self, database: &str) -> Result<Wire, Failure> {
         self.watch.go_on()?;
         Wire::connect(self.door, database)
     }
@@ -159,12 +176,13 @@ impl<'a> Run<'a> {
         let quoted = crate::session::quote_identifier(&schema);
         wire.execute(&format!("CREATE SCHEMA {quoted}")).map_err(failed)?;
         self.empty(plan, first, &mut wire)?;
-        Rewriting { run: self, plan, first, schema: &schema }.all()?;
+        Rewriting { run: self, plan, first, schema: &schema }.all(plan.jobs())?;
         wire.execute(&format!("DROP SCHEMA {quoted}")).map_err(failed)?;
-        verify::foreign_keys(&mut wire, plan)?;
+        verify::foreign_keys(&mut wire, plan, &|_, from| vec![verify::rows(from)])?;
         self.watch.go_on()?;
         let views = remains::refresh_views(&mut wire, plan)?;
         self.watch.go_on()?;
+        remains::count(&mut wire, database, &self.watch)?;
         remains::clean(&mut wire, plan, &views, &self.watch)?;
         (first..first + plan.named.len()).for_each(|table| self.watch.done(table));
         Ok(())
@@ -257,7 +275,7 @@ fn unreadable(error: io::Error) -> Failure {
 }
 
 /// A name for a schema that no other has.
-fn free_schema(wire: &mut Wire) -> Result<String, Refusal> {
+pub(super) fn free_schema(wire: &mut Wire) -> Result<String, Refusal> {
     let taken = wire.column("SELECT nspname FROM pg_catalog.pg_namespace")?;
     let names = (0..).map(|number| match number {
         0 => SCHEMA.to_owned(),
@@ -268,17 +286,16 @@ fn free_schema(wire: &mut Wire) -> Result<String, Refusal> {
 }
 
 /// The tables of a database that are written anew.
-struct Rewriting<'a> {
-    run: &'a Run<'a>,
-    plan: &'a Plan,
-    first: usize,
-    schema: &'a str,
+pub(super) struct Rewriting<'a> {
+    pub(super) run: &'a Run<'a>,
+    pub(super) plan: &'a Plan,
+    pub(super) first: usize,
+    pub(super) schema: &'a str,
 }
 
 impl Rewriting<'_> {
-    fn all(&self) -> Result<(), Failure> {
-        let jobs = self.plan.jobs();
-        let mut left: BTreeMap<usize, usize> = BTreeMap::new();
+    pub(super) fn all(&self, jobs: Vec<Job>) -> Result<(), Failure> {
+        let mut left: BTreeMap<Option<usize>, usize> = BTreeMap::new();
         jobs.iter().for_each(|job| *left.entry(job.named).or_default() += 1);
         let (left, waiting) = (Mutex::new(left), Mutex::new(VecDeque::from(jobs)));
         let failure = Mutex::new(None);
@@ -294,8 +311,8 @@ impl Rewriting<'_> {
                 let mut left = left.lock();
                 let jobs = left.entry(job.named).or_default();
                 *jobs = jobs.saturating_sub(1);
-                if *jobs == 0 {
-                    self.run.watch.done(self.first + job.named);
+                if let (0, Some(named)) = (*jobs, job.named) {
+                    self.run.watch.done(self.first + named);
                 }
             }
         };
@@ -315,7 +332,8 @@ impl Rewriting<'_> {
         let Some(relation) = facts.relations.get(&target) else { return Ok(()) };
         let failed = |refusal: Refusal| refusal.into_failure(&relation.name());
         let mut wire = self.run.connect(&facts.database)?;
-        watch.begin(self.first + job.named);
+        let named = job.named.map(|named| self.first + named);
+        named.into_iter().for_each(|named| watch.begin(named));
         let stages = match job.through {
             Some(root) => rewrite::stage_tree_sql(self.schema, facts, root),
             None => rewrite::stage_sql(self.schema, relation),
@@ -326,10 +344,10 @@ impl Rewriting<'_> {
             sources.filter_map(|source| self.plan.reading(*source, target)).collect();
         let stage = rewrite::stage_name(self.schema, relation);
         Flow {
-            door: self.run.door,
+            door: self.run.source,
             database: &facts.database,
             table: relation.name(),
-            named: self.first + job.named,
+            named,
             readings: &readings,
             workers: self.run.width.1,
             watch,

@@ -5,9 +5,9 @@
 
 use super::facts::{ForeignKey, Relation};
 use super::plan::Plan;
-use super::refusal::Refusal;
-use super::wire::{IN_ORDER, Wire};
 use crate::session::quote_identifier;
+use crate::wire::Refusal;
+use crate::wire::{IN_ORDER, Wire};
 use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeSet;
 
@@ -98,8 +98,19 @@ pub(super) fn duplicate(
     broken(relation, row, &why)
 }
 
-/// The foreign keys of a database that masks have to do with.
-pub(super) fn foreign_keys(wire: &mut Wire, plan: &Plan) -> Result<(), Failure> {
+/// The rows of a relation, as SQL names them.
+pub(super) fn rows(relation: &Relation) -> String {
+    let only = if relation.partitioned { "" } else { "ONLY " };
+    format!("{only}{}", relation.quoted())
+}
+
+/// The foreign keys of a database that masks have to do with. `places` says where the rows of one are that are looked
+/// at, as SQL names them.
+pub(super) fn foreign_keys(
+    wire: &mut Wire,
+    plan: &Plan,
+    places: &dyn Fn(&ForeignKey, &Relation) -> Vec<String>,
+) -> Result<(), Failure> {
     let emptied = plan.empties();
     for key in plan.facts.keys.iter().filter(|key| key.validated && !key.temporal) {
         let relations = &plan.facts.relations;
@@ -117,10 +128,12 @@ pub(super) fn foreign_keys(wire: &mut Wire, plan: &Plan) -> Result<(), Failure> 
         let failed = |refusal: Refusal| {
             refusal.into_failure(&format!("{}, foreign key {}", from.name(), key.name))
         };
-        let sql = orphan_sql(key, from, to, &plan.masked(from.oid));
-        if let Some(row) = wire.column(&sql).map_err(failed)?.into_iter().next() {
-            let why = format!("it refers to no row of {} any more ({})", to.name(), key.name);
-            return Err(broken(from, Some(row), &why));
+        for place in places(key, from) {
+            let sql = orphan_sql(key, (from, &place), to, &plan.masked(from.oid));
+            if let Some(row) = wire.column(&sql).map_err(failed)?.into_iter().next() {
+                let why = format!("it refers to no row of {} any more ({})", to.name(), key.name);
+                return Err(broken(from, Some(row), &why));
+            }
         }
     }
     Ok(())
@@ -129,7 +142,7 @@ pub(super) fn foreign_keys(wire: &mut Wire, plan: &Plan) -> Result<(), Failure> 
 /// A query for a row that refers to none.
 fn orphan_sql(
     key: &ForeignKey,
-    from: &Relation,
+    (from, place): (&Relation, &str),
     to: &Relation,
     masked: &BTreeSet<String>,
 ) -> String {
@@ -148,16 +161,12 @@ fn orphan_sql(
     let set: Vec<String> =
         ours.iter().map(|column| format!("referring.{column} IS NOT NULL")).collect();
     let set = set.join(if key.matches_full { " OR " } else { " AND " });
-    let rows = |relation: &Relation| {
-        let only = if relation.partitioned { "" } else { "ONLY " };
-        format!("{only}{}", relation.quoted())
-    };
     // The key is told by the row alone: its columns' names are those of the table within the inner query.
     format!(
         "SELECT offshoot_key FROM (SELECT *, {} AS offshoot_key FROM {}) AS referring WHERE ({set}) \
          AND NOT EXISTS (SELECT FROM {} AS referenced WHERE {}) LIMIT 1",
         from.key_sql(masked),
-        rows(from),
+        place,
         rows(to),
         same.join(" AND ")
     )

@@ -1,6 +1,6 @@
 //! How far masking has come, and whether it goes on.
 
-use super::wire::{Door, Wire};
+use crate::wire::{Door, Wire};
 use offshoot_connector::{MaskedTable, TableState};
 use offshoot_types::{ErrorKind, Failure};
 use parking_lot::Mutex;
@@ -51,6 +51,18 @@ impl Watch {
         let mut counts = self.counts.lock();
         let sum = counts.entry(table).or_default();
         *sum = (sum.0 + before, sum.1 + after);
+    }
+
+    /// So many rows of a table were there, and so many are left, whatever was counted.
+    pub(super) fn count(&self, table: usize, before: u64, after: u64) {
+        self.counts.lock().insert(table, (before, after));
+    }
+
+    /// So many rows of a table will be written.
+    pub(super) fn expect(&self, table: usize, rows: u64) {
+        if let Some(table) = self.tables.lock().get_mut(table) {
+            table.rows_total = rows;
+        }
     }
 
     pub(super) fn counts(&self, table: usize) -> (u64, u64) {

@@ -9,9 +9,10 @@ use offshoot_domain::Secret;
 use offshoot_masking::Ruleset;
 use offshoot_postgres::check_image::check_running;
 use offshoot_postgres::config::{self, Settings};
-use offshoot_postgres::masker::{self, Door};
+use offshoot_postgres::masker;
 use offshoot_postgres::server::{self, Server, StopMode};
 use offshoot_postgres::session::Session;
+use offshoot_postgres::wire::Door;
 use offshoot_postgres::{recovery, settle};
 use offshoot_types::{ErrorKind, Failure};
 

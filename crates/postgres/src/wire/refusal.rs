@@ -14,17 +14,17 @@ pub(crate) struct Refusal {
     /// Its words, which hold values if the code says so.
     words: String,
     /// The line of a `COPY`, from 1.
-    pub(super) line: Option<u64>,
+    pub(crate) line: Option<u64>,
     /// The column of a `COPY`, as the server wrote it with what follows, which may be the value.
     column: String,
     constraint: Option<String>,
     /// The server ends the session with it.
-    pub(super) fatal: bool,
+    pub(crate) fatal: bool,
 }
 
 impl Refusal {
     /// What an `ErrorResponse` says: fields, each a letter and a text that ends with a zero, up to a zero.
-    pub(super) fn of(mut body: &[u8]) -> Refusal {
+    pub(crate) fn of(mut body: &[u8]) -> Refusal {
         let mut refusal = Refusal::words(String::new());
         while let [field, rest @ ..] = body
             && let Some(end) = rest.iter().position(|byte| *byte == 0)
@@ -49,7 +49,7 @@ impl Refusal {
         Refusal { code, words, line: None, column, constraint: None, fatal: false }
     }
 
-    pub(super) fn unexpected() -> Refusal {
+    pub(crate) fn unexpected() -> Refusal {
         Refusal::words("its answer is not what was asked for".to_owned())
     }
 
@@ -62,12 +62,12 @@ impl Refusal {
     }
 
     /// Whether a row breaks a unique or an exclusion constraint.
-    pub(super) fn is_of_uniqueness(&self) -> bool {
+    pub(crate) fn is_of_uniqueness(&self) -> bool {
         matches!(self.code.as_str(), "23505" | "23P01")
     }
 
     /// The one of these columns that a `COPY` was at.
-    pub(super) fn column_of<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    pub(crate) fn column_of<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
         let rest = |name: &str| {
             self.column
                 .strip_prefix(name)
@@ -77,7 +77,7 @@ impl Refusal {
     }
 
     /// What is wrong.
-    pub(super) fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         let named = self.constraint.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
         match self.code.as_str() {
             "22001" => "the mask is too long for the column".to_owned(),

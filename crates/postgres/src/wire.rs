@@ -4,7 +4,6 @@
 //! written is not copied. What the server refuses comes back without any value ([`Refusal`]). There are no
 //! timeouts: nobody else uses the server, and whoever wants a statement to end ends its session.
 
-use super::refusal::Refusal;
 use crate::engine_role::ENGINE_ROLE;
 use crate::session::{OVERRIDES, Rows};
 use bytes::{Buf, BytesMut};
@@ -17,6 +16,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
+
+mod refusal;
+
+pub(crate) use refusal::Refusal;
 
 /// How much is read at once.
 const READ_BYTES: usize = 128 << 10;
@@ -50,7 +53,7 @@ const SETTINGS: &str = "SET log_min_messages = panic; SET log_error_verbosity = 
     SET work_mem = '64MB'; SET maintenance_work_mem = '256MB'; SET jit = off";
 
 /// Makes scans of a table return its rows in the order in which they lie there.
-pub(super) const IN_ORDER: &str =
+pub(crate) const IN_ORDER: &str =
     "SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;";
 
 /// Where the server of a copy is reached.
@@ -147,7 +150,7 @@ impl Wire {
     }
 
     /// Whether the server understands one statement; it does not run.
-    pub(super) fn understands(&mut self, sql: &str) -> Result<(), Refusal> {
+    pub(crate) fn understands(&mut self, sql: &str) -> Result<(), Refusal> {
         let mut parse = BytesMut::new();
         frontend::parse("", sql, [], &mut parse)?;
         frontend::sync(&mut parse);
@@ -157,7 +160,7 @@ impl Wire {
 
     /// Runs one statement `COPY … TO STDOUT`; `take` gets each row with its line end. It ends the copy by an error, and
     /// with it this connection's use.
-    pub(super) fn copy_out(
+    pub(crate) fn copy_out(
         &mut self,
         sql: &str,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
@@ -226,7 +229,7 @@ impl Wire {
     }
 
     /// Begins one statement `COPY … FROM STDIN`.
-    pub(super) fn begin_copy_in(&mut self, sql: &str) -> Result<(), Refusal> {
+    pub(crate) fn begin_copy_in(&mut self, sql: &str) -> Result<(), Refusal> {
         let mut query = BytesMut::new();
         frontend::query(sql, &mut query)?;
         self.stream.write_all(&query)?;
@@ -241,7 +244,7 @@ impl Wire {
     }
 
     /// Sends rows, each with its line end.
-    pub(super) fn send_rows(&mut self, rows: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn send_rows(&mut self, rows: &[u8]) -> Result<(), Refusal> {
         // It says nothing while all is well.
         let mut first = [0];
         let asked = recv(&self.stream, &mut first, RecvFlags::DONTWAIT | RecvFlags::PEEK);
@@ -260,7 +263,7 @@ impl Wire {
     }
 
     /// Ends the statement, and returns how many rows the server has taken.
-    pub(super) fn end_copy_in(&mut self) -> Result<u64, Refusal> {
+    pub(crate) fn end_copy_in(&mut self) -> Result<u64, Refusal> {
         let mut done = BytesMut::new();
         frontend::copy_done(&mut done);
         self.stream.write_all(&done)?;

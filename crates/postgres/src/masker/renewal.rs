@@ -1,0 +1,258 @@
+//! Masks again only what has changed since a copy was masked.
+//!
+//! There are three copies: *before*, which the masked one was made from; *now*, whose masks are wanted; and the masked one,
+//! which becomes what a full run over *now* would give, row by row.
+//!
+//! 1. [`catalogs`]: both states of the source must have the same schema, roles and settings.
+//! 2. [`tables`]: what is done with each table. Nothing, if no page of it differs; its rows that differ, by the pages that
+//!    do ([`crate::differ`]); or all of it, written anew as by a full run ([`super::run`]).
+//! 3. [`exchange`]: rows that went are removed by their masked keys, rows that came are written masked.
+//! 4. [`sequences`] are set, materialized views made anew, what was removed is vacuumed.
+//!
+//! Why the result is that of a full run: a mask depends on the key and its row alone, so a row that did not change has the
+//! mask that it had. Where an expression in a rule may look at something else, its table is written anew.
+//!
+//! The masked copy has no byte of an unmasked row at any time: what is removed from it was masked.
+
+mod catalogs;
+mod exchange;
+mod sequences;
+mod tables;
+
+use super::facts::Oid;
+use super::plan::{Job, Plan};
+use super::run::{Rewriting, Run, free_schema};
+use super::{database_of, idle, plans, remains, several, unruled, verify};
+use crate::differ::{ancestor, reading::Known};
+use crate::wire::{Door, Refusal, Wire};
+use exchange::Exchange;
+use offshoot_connector::{Compared, DataDir, Masked, MaskingTick, Renewed};
+use offshoot_domain::{MaskFacts, Secret};
+use offshoot_masking::{MaskingKey, Ruleset};
+use offshoot_types::Failure;
+use std::collections::{BTreeMap, BTreeSet};
+use tables::{Doing, Todo};
+
+/// Where the servers of the copies are reached.
+#[derive(Debug, Clone, Copy)]
+pub struct Doors<'a> {
+    /// That of the masked copy, and its files.
+    pub masked: &'a Door,
+    /// That of the state that it was masked from.
+    pub before: &'a Door,
+    /// That of the state that it shall show.
+    pub now: &'a Door,
+}
+
+/// Why it is not done so.
+enum Stop {
+    /// Everything has to be masked, for this reason.
+    InFull(String),
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop::Failed(failure)
+    }
+}
+
+/// Brings a masked copy up to date.
+///
+/// # Errors
+/// As [`offshoot_connector::Masking::renew`].
+pub fn renew(
+    doors: Doors<'_>,
+    files: &dyn DataDir,
+    (compared, earlier): (&mut Compared<'_>, &MaskFacts),
+    (rules, key): (&Ruleset, &Secret),
+    tick: &mut MaskingTick<'_>,
+) -> Result<Renewed, Failure> {
+    let key = MaskingKey::new(key.reveal().as_bytes());
+    let (plans, problems) = plans(doors.now, rules, &key)?;
+    if !problems.is_empty() {
+        return Ok(Renewed::InFull("the rules do not fit any more".to_owned()));
+    }
+    let all = match todo(doors, compared, &plans) {
+        Ok(all) => all,
+        Err(Stop::InFull(why)) => return Ok(Renewed::InFull(why)),
+        Err(Stop::Failed(failure)) => return Err(failure),
+    };
+    let (idle, unruled) = (idle(&plans), unruled(&plans));
+    let run = Run::new((doors.masked, doors.now), files, plans);
+    let renewing = Renewing { run: &run, doors, earlier, all };
+    renewing.expect();
+    run.watched(|| renewing.run(), tick)?;
+    let facts = run.facts(rules.k())?;
+    let (values, tables) = (run.values(), run.tables());
+    Ok(Renewed::Done(Masked { values, tables, idle, unruled, facts }))
+}
+
+/// What is to be done in each database.
+fn todo(doors: Doors<'_>, compared: &mut Compared<'_>, plans: &[Plan]) -> Result<Vec<Todo>, Stop> {
+    let ancestor = ancestor::find(compared)?.map_err(|why| Stop::InFull(why.to_owned()))?;
+    let mut known = Known { differing: compared.differing, ancestor: Ok(ancestor), renamed: false };
+    let mut wires = (Wire::connect_any(doors.before)?, Wire::connect_any(doors.now)?);
+    if let Some(catalog) = catalogs::shared_differs(&mut wires.0, &mut wires.1)? {
+        return Err(Stop::InFull(format!("what all databases share has changed ({catalog})")));
+    }
+    plans.iter().map(|plan| tables::todo(doors, plan, &mut known)).collect()
+}
+
+/// A renewal under way.
+struct Renewing<'a> {
+    run: &'a Run<'a>,
+    doors: Doors<'a>,
+    /// What the report of the masked copy tells.
+    earlier: &'a MaskFacts,
+    /// By database, as the plans of the run.
+    all: Vec<Todo>,
+}
+
+/// Rows that came and went.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    came: u64,
+    gone: u64,
+}
+
+impl Renewing<'_> {
+    fn databases(&self) -> impl Iterator<Item = (&Plan, &Todo, usize)> {
+        let plans = self.run.plans.iter().zip(&self.all).zip(&self.run.first);
+        plans.map(|((plan, todo), first)| (plan, todo, *first))
+    }
+
+    /// Says how much is to be done.
+    fn expect(&self) {
+        for (plan, todo, first) in self.databases() {
+            let mut rows: BTreeMap<usize, u64> = BTreeMap::new();
+            for (oid, doing) in &todo.tables {
+                if let Some(named) = plan.named_of(*oid) {
+                    let of_table = plan.facts.relations.get(oid).map_or(0, |one| one.rows);
+                    *rows.entry(named).or_default() += doing.rows(of_table);
+                }
+            }
+            for named in 0..plan.named.len() {
+                let rows = rows.get(&named).copied().unwrap_or_default();
+                self.run.watch.expect(first + named, rows);
+            }
+        }
+    }
+
+    fn run(&self) -> Result<(), Failure> {
+        for (plan, todo, first) in self.databases() {
+            self.database(plan, todo, first)?;
+        }
+        remains::count_shared(&mut Wire::connect_any(self.doors.now)?, &self.run.watch)?;
+        self.run.end()
+    }
+
+    fn database(&self, plan: &Plan, todo: &Todo, first: usize) -> Result<(), Failure> {
+        let (database, watch) = (&plan.facts.database, &self.run.watch);
+        let failed = |refusal: Refusal| refusal.into_failure(&format!("database {database}"));
+        let mut wire = self.run.connect(database)?;
+        let mut now = Wire::connect(self.doors.now, database)?;
+        let mut moved = BTreeMap::new();
+        if todo.does_anything() {
+            let schema = free_schema(&mut wire).map_err(failed)?;
+            let quoted = crate::session::quote_identifier(&schema);
+            wire.execute(&format!("CREATE SCHEMA {quoted}")).map_err(failed)?;
+            for (oid, doing) in &todo.tables {
+                let Doing::Rows(rows) = doing else { continue };
+                let exchange = Exchange { run: self.run, doors: self.doors, plan, schema: &schema };
+                let named = plan.named_of(*oid).map(|named| first + named);
+                moved.insert(*oid, exchange.rows(&todo.encoding, *oid, rows, named)?);
+            }
+            let rewriting = Rewriting { run: self.run, plan, first, schema: &schema };
+            rewriting.all(todo.jobs(plan))?;
+            self.verify(&mut wire, plan, todo, &schema)?;
+            wire.execute(&format!("DROP SCHEMA {quoted} CASCADE")).map_err(failed)?;
+            watch.go_on()?;
+            let views = remains::refresh_views(&mut wire, plan)?;
+            watch.removed("materialized views, which were made anew", views.len() as u64);
+            todo.settle(&mut wire, plan, watch)?;
+        }
+        sequences::set(&mut now, &mut wire, database)?;
+        if !plan.named.is_empty() {
+            remains::count(&mut now, database, watch)?;
+        }
+        self.count((&mut wire, &mut now), (plan, todo, first), &moved)?;
+        (first..first + plan.named.len()).for_each(|table| watch.done(table));
+        Ok(())
+    }
+
+    /// Rows that came refer to rows that are there. Of tables that were written anew all rows are looked at.
+    fn verify(
+        &self,
+        wire: &mut Wire,
+        plan: &Plan,
+        todo: &Todo,
+        schema: &str,
+    ) -> Result<(), Failure> {
+        verify::foreign_keys(wire, plan, &|key, from| {
+            let doing = |root| {
+                let below = plan.facts.tree(root).into_iter();
+                below.filter_map(|one| Some((one, todo.tables.get(&one.oid)?))).collect::<Vec<_>>()
+            };
+            let sides = [doing(key.from), doing(key.to)];
+            let is_whole = |(_, doing): &(_, &Doing)| matches!(doing, Doing::Whole);
+            if sides.iter().flatten().any(is_whole) {
+                return vec![verify::rows(from)];
+            }
+            let [of_from, _] = sides;
+            of_from.iter().map(|(one, _)| super::rewrite::stage_name(schema, one)).collect()
+        })
+    }
+
+    /// Counts the rows of named tables: by what the report said and what came and went, else by asking.
+    fn count(
+        &self,
+        (masked, now): (&mut Wire, &mut Wire),
+        (plan, todo, first): (&Plan, &Todo, usize),
+        moved: &BTreeMap<Oid, Moved>,
+    ) -> Result<(), Failure> {
+        let place = database_of(plan, several(&self.run.plans));
+        let emptied = plan.empties();
+        for (at, oid) in plan.named.iter().enumerate() {
+            let Some(relation) = plan.facts.relations.get(oid) else { continue };
+            let name = format!("{place}{}", relation.name());
+            let earlier = self.earlier.tables.iter().find(|one| one.name == name);
+            let below: BTreeSet<Oid> = plan.facts.tree(*oid).iter().map(|one| one.oid).collect();
+            let is_asked = earlier.is_none()
+                || below.iter().any(|one| matches!(todo.tables.get(one), Some(Doing::Whole)))
+                || below.iter().any(|one| todo.emptied_differ.contains(one));
+            let (before, after) = match earlier.filter(|_| !is_asked) {
+                Some(earlier) => {
+                    let moved = || below.iter().filter_map(|one| moved.get(one));
+                    let came: u64 = moved().map(|one| one.came).sum();
+                    let gone: u64 = moved().map(|one| one.gone).sum();
+                    let of = |rows: u64| (rows + came).saturating_sub(gone);
+                    (of(earlier.rows_before), of(earlier.rows_after))
+                }
+                None => {
+                    let is_emptied = emptied.contains(oid);
+                    let wire = if is_emptied { &mut *now } else { &mut *masked };
+                    let sql = format!("SELECT pg_catalog.count(*) FROM {}", relation.quoted());
+                    let rows = wire.column(&sql).map_err(|one| one.into_failure(&name))?;
+                    let rows = rows.first().and_then(|rows| rows.parse().ok()).unwrap_or_default();
+                    (rows, if is_emptied { 0 } else { rows })
+                }
+            };
+            self.run.watch.count(first + at, before, after);
+        }
+        Ok(())
+    }
+}
+
+impl Todo {
+    /// The tables that are written anew.
+    fn jobs(&self, plan: &Plan) -> Vec<Job> {
+        let is_whole = |oid: &Oid| matches!(self.tables.get(oid), Some(Doing::Whole));
+        let mut jobs: Vec<Job> =
+            plan.jobs().into_iter().filter(|job| job.sources.iter().any(is_whole)).collect();
+        let ruled: BTreeSet<Oid> = jobs.iter().flat_map(|job| job.sources.clone()).collect();
+        let others = self.tables.keys().filter(|oid| is_whole(oid) && !ruled.contains(oid));
+        jobs.extend(others.map(|oid| Job::unnamed(*oid)));
+        jobs
+    }
+}

@@ -1,0 +1,227 @@
+//! What is done with each table.
+
+use super::super::facts::{Oid, Relation};
+use super::super::plan::Plan;
+use super::super::watch::Watch;
+use super::{Doors, Stop, catalogs};
+use crate::differ::facts::{Facts, Table};
+use crate::differ::reading::{self, Known, Reading};
+use crate::session::quote_identifier;
+use crate::wire::{Refusal, Wire};
+use offshoot_types::Failure;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Tables whose triggers or rules act in any case.
+const ACTING: &str = "SELECT tgrelid FROM pg_catalog.pg_trigger WHERE tgenabled IN ('A', 'R') \
+    UNION SELECT ev_class FROM pg_catalog.pg_rewrite \
+      WHERE ev_enabled IN ('A', 'R') AND rulename <> '_RETURN'";
+
+/// What compares the columns of primary keys, in their order.
+const KEY_OPERATORS: &str = "SELECT i.indrelid, \
+      pg_catalog.string_agg(pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname), \
+        pg_catalog.chr(10) ORDER BY u.at) \
+    FROM pg_catalog.pg_index i, \
+      pg_catalog.unnest(i.indclass::pg_catalog.oid[]) WITH ORDINALITY u(class, at) \
+      JOIN pg_catalog.pg_opclass c ON c.oid = u.class \
+      JOIN pg_catalog.pg_am m ON m.oid = c.opcmethod AND m.amname = 'btree' \
+      JOIN pg_catalog.pg_amop p ON p.amopfamily = c.opcfamily AND p.amopstrategy = 3 \
+        AND p.amoplefttype = c.opcintype AND p.amoprighttype = c.opcintype \
+      JOIN pg_catalog.pg_operator o ON o.oid = p.amopopr \
+      JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
+    WHERE i.indisprimary AND i.indrelid >= 16384 GROUP BY i.indrelid";
+
+/// What is done with the tables of a database.
+pub(super) struct Todo {
+    /// By table; no other is touched.
+    pub(super) tables: BTreeMap<Oid, Doing>,
+    /// Tables that are empty in the masked copy, of which pages differ.
+    pub(super) emptied_differ: BTreeSet<Oid>,
+    /// How the database's texts are encoded.
+    pub(super) encoding: String,
+}
+
+/// What is done with a table.
+pub(super) enum Doing {
+    /// Rows that differ are replaced.
+    Rows(Box<Rows>),
+    /// It is written anew.
+    Whole,
+}
+
+/// How the rows of a table that differ are found and replaced.
+pub(super) struct Rows {
+    pub(super) table: Table,
+    pub(super) reading: Reading,
+    /// What compares the columns of its key.
+    pub(super) operators: Vec<String>,
+}
+
+impl Doing {
+    /// Rows to write, of a table with so many.
+    pub(super) fn rows(&self, of_table: u64) -> u64 {
+        match self {
+            Doing::Whole => of_table,
+            Doing::Rows(rows) => {
+                let pages = rows.table.pages.max(1);
+                of_table.saturating_mul(rows.reading.pages_of(pages)) / pages
+            }
+        }
+    }
+}
+
+impl Todo {
+    /// Whether any table is touched.
+    pub(super) fn does_anything(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// Removes dead rows, and makes the planner's statistics anew.
+    pub(super) fn settle(
+        &self,
+        wire: &mut Wire,
+        plan: &Plan,
+        watch: &Watch,
+    ) -> Result<(), Failure> {
+        let mut above = BTreeSet::new();
+        for oid in self.tables.keys() {
+            let Some(relation) = plan.facts.relations.get(oid) else { continue };
+            watch.go_on()?;
+            let vacuum = format!("VACUUM (ANALYZE) {}", relation.quoted());
+            wire.execute(&vacuum).map_err(|refusal| refusal.into_failure(&relation.name()))?;
+            above.extend(relation.parents.iter().copied());
+        }
+        // Tables above have statistics of all rows below.
+        let mut waiting: Vec<Oid> = above.iter().copied().collect();
+        while let Some(oid) = waiting.pop() {
+            let Some(relation) = plan.facts.relations.get(&oid) else { continue };
+            // Without statistics a database is slower, not wrong.
+            let _ = wire.execute(&format!("ANALYZE {}", relation.quoted()));
+            waiting.extend(relation.parents.iter().filter(|parent| above.insert(**parent)));
+        }
+        Ok(())
+    }
+}
+
+/// Decides what is done in a database.
+pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Result<Todo, Stop> {
+    let database = &plan.facts.database;
+    let mut before = Wire::connect(doors.before, database)?;
+    let mut now = Wire::connect(doors.now, database)?;
+    let is_ruled = !plan.named.is_empty();
+    if let Some(catalog) = catalogs::differs(&mut before, &mut now, database, is_ruled)? {
+        let why = format!("the schema of database {database} has changed ({catalog})");
+        return Err(Stop::InFull(why));
+    }
+    let facts = (Facts::read(&mut before, database)?, Facts::read(&mut now, database)?);
+    if facts.1.encoding == "SQL_ASCII" {
+        return Err(Stop::InFull(format!("database {database} has no encoding")));
+    }
+    known.renamed = reading::renamed(&facts.0, &facts.1);
+    let of_keys = OfKeys::read(&mut now, database)?;
+    let mut todo = Todo {
+        tables: BTreeMap::new(),
+        emptied_differ: BTreeSet::new(),
+        encoding: facts.1.encoding.clone(),
+    };
+    let tables: BTreeMap<Oid, &Table> = facts.1.tables.values().map(|one| (one.oid, one)).collect();
+    let emptied = plan.empties();
+    let relations = plan.facts.relations.values();
+    for relation in relations.filter(|one| !one.partitioned && !one.unlogged) {
+        let after = tables.get(&relation.oid);
+        let Some((before, after)) =
+            after.and_then(|after| Some((facts.0.tables.get(&after.full_name())?, *after)))
+        else {
+            return Err(Stop::InFull(format!("{} cannot be compared", relation.name())));
+        };
+        let version = facts.0.version.min(facts.1.version);
+        let reading = reading::of_pair(before, after, version, known)?;
+        let is_same = matches!(&reading, Reading::Pages(pages) if pages.is_empty());
+        if emptied.contains(&relation.oid) {
+            todo.emptied_differ.extend((!is_same).then_some(relation.oid));
+            continue;
+        }
+        let of_row = masks_depend_on_row(&mut now, plan, relation);
+        if is_same && of_row {
+            continue;
+        }
+        if relation.access_method != "heap" {
+            return Err(Stop::InFull(format!("{} has no heap", relation.name())));
+        }
+        let operators = of_keys.operators(after).filter(|_| of_row);
+        let doing = match (reading, operators) {
+            (reading @ Reading::Pages(_), Some(operators)) => {
+                Doing::Rows(Box::new(Rows { table: after.clone(), reading, operators }))
+            }
+            _ => Doing::Whole,
+        };
+        todo.tables.insert(relation.oid, doing);
+    }
+    todo.widen(plan);
+    Ok(todo)
+}
+
+impl Todo {
+    /// Relations that must be written at once are.
+    fn widen(&mut self, plan: &Plan) {
+        for job in plan.jobs().iter().filter(|job| job.through.is_some()) {
+            if job.sources.iter().any(|oid| self.tables.contains_key(oid)) {
+                self.tables.extend(job.sources.iter().map(|oid| (*oid, Doing::Whole)));
+            }
+        }
+    }
+}
+
+/// What must be known to replace rows by their keys.
+struct OfKeys {
+    acting: BTreeSet<Oid>,
+    operators: BTreeMap<Oid, Vec<String>>,
+}
+
+impl OfKeys {
+    fn read(wire: &mut Wire, database: &str) -> Result<OfKeys, Failure> {
+        let failed = |refusal: Refusal| refusal.of_reading(&format!("database {database}"));
+        let acting = wire.column(ACTING).map_err(failed)?;
+        let operators = wire.rows(KEY_OPERATORS).map_err(failed)?;
+        let of_table = |row: Vec<Option<String>>| match <[_; 2]>::try_from(row) {
+            Ok([Some(oid), Some(all)]) => {
+                Some((oid.parse().ok()?, all.lines().map(str::to_owned).collect()))
+            }
+            _ => None,
+        };
+        Ok(OfKeys {
+            acting: acting.iter().filter_map(|oid| oid.parse().ok()).collect(),
+            operators: operators.into_iter().filter_map(of_table).collect(),
+        })
+    }
+
+    /// What compares the columns of a table's key; none if its rows cannot be replaced by it.
+    fn operators(&self, table: &Table) -> Option<Vec<String>> {
+        let is_written =
+            |name: &String| table.column(name).is_some_and(|column| column.is_written());
+        let operators = self.operators.get(&table.oid)?;
+        let fits = operators.len() == table.key.len() && table.key.iter().all(is_written);
+        (fits && !self.acting.contains(&table.oid)).then(|| operators.clone())
+    }
+}
+
+/// Whether the masks of a row depend on nothing but the row. The server is asked to compute its expressions in columns of a
+/// table: there it takes none that may look elsewhere or that may not give the same again.
+fn masks_depend_on_row(wire: &mut Wire, plan: &Plan, relation: &Relation) -> bool {
+    let (alias, expressions) = plan.expressions(relation);
+    if expressions.is_empty() {
+        return true;
+    }
+    let column = |(at, expression): (usize, &&str)| {
+        let name = quote_identifier(&format!("offshoot {at}"));
+        format!(
+            "ALTER TABLE pg_temp.{alias} ADD {name} pg_catalog.bool \
+             GENERATED ALWAYS AS (({expression}) IS NULL) STORED;"
+        )
+    };
+    let columns: String = expressions.iter().enumerate().map(column).collect();
+    let table = format!("CREATE TEMPORARY TABLE {alias} (LIKE {});", relation.quoted());
+    let understood = wire.execute(&format!("BEGIN; {table} {columns} ROLLBACK")).is_ok();
+    // What the server refused has not ended its transaction.
+    let ended = understood || wire.execute("ROLLBACK").is_ok();
+    understood && ended
+}
