@@ -89,8 +89,11 @@ pub struct Mask {
     pub took_ms: u64,
     /// The tables that the rules name.
     pub tables: Vec<MaskTable>,
-    /// What the run works on.
+    /// What the last run worked on.
     pub mode: MaskMode,
+    /// Why it masked everything, where it could have masked only what had changed.
+    #[schema(required)]
+    pub full_because: Option<String>,
     /// Columns that look as if they had to be masked and have no rule, and why.
     pub columns_without_rule: Vec<String>,
     /// Rules that met no table or column.
@@ -125,4 +128,7 @@ pub struct ApplyMask {
     /// How often to renew it; only when somebody asks where absent.
     #[serde(default)]
     pub every_ms: Option<u64>,
+    /// Mask everything, although only what has changed since the last run may have to be masked.
+    #[serde(default)]
+    pub full: bool,
 }

@@ -44,8 +44,11 @@ pub struct Compared<'a> {
     /// them has no such file.
     pub differing: &'a Differing<'a>,
     /// The next of the states that both copies come from, the nearest first, until there is none.
-    pub ancestors: &'a mut dyn FnMut() -> Result<Option<Ancestor>, Failure>,
+    pub ancestors: &'a mut NextAncestor<'a>,
 }
+
+/// Gives the next state that two copies come from.
+pub type NextAncestor<'a> = dyn FnMut() -> Result<Option<Ancestor>, Failure> + 'a;
 
 /// A state that both copies come from: everything that was written before it is in both, unless it was changed since.
 pub struct Ancestor {

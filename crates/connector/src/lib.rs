@@ -51,7 +51,7 @@ pub use connector::{Connector, Layout};
 pub use data_dir::{DataDir, DataFile, PlainDir, READ_BYTES_MAX, WritableFile, read_full};
 pub use differ::{
     Ancestor, Compared, DiffSide, DiffTick, DiffWanted, Differ, Differences, DifferingFn,
-    ObjectChange, RowChange, TableChanges, TableRead,
+    NextAncestor, ObjectChange, RowChange, TableChanges, TableRead,
 };
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use inquiry::{Inquirer, Question, Reads, Reply, Suspect};

@@ -80,7 +80,7 @@ pub trait Masking: Send + Sync {
     /// As [`Masking::mask`].
     fn renew(
         &self,
-        renewal: &mut Renewal<'_>,
+        renewal: Renewal<'_, '_>,
         key: &Secret,
         tick: &mut MaskingTick<'_>,
     ) -> Result<Renewed, Failure> {
@@ -97,13 +97,13 @@ pub trait Masking: Send + Sync {
 }
 
 /// What a masked copy is brought up to date with.
-pub struct Renewal<'a> {
+pub struct Renewal<'a, 'b> {
     /// The server of a copy that these rules have masked with the same key.
     pub masked: &'a dyn Server,
     /// What was told of that.
     pub earlier: &'a MaskFacts,
     /// The state that it was masked from, and the one that it shall show.
-    pub compared: Compared<'a>,
+    pub compared: &'a mut Compared<'b>,
 }
 
 /// What became of a renewal.

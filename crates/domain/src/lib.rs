@@ -50,8 +50,8 @@ pub use mask_report::{
     Anonymity, MaskFacts, MaskReport, MaskedColumnFacts, MaskedTableFacts, Removed,
 };
 pub use masking::{
-    Discovered, FoundColumn, MaskedRows, MaskedRowsState, Masking, MaskingRun, is_masked,
-    masked_identity,
+    Discovered, FoundColumn, MaskedRows, MaskedRowsState, Masking, MaskingMode, MaskingRun,
+    is_masked, masked_identity,
 };
 pub use moment::{Moment, ParsedTime, Position, parse_time, parse_time_near};
 pub use name::ObjectName;

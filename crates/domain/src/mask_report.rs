@@ -1,6 +1,6 @@
 //! What a report of masking tells: counts and names, never a value.
 
-use crate::ObjectName;
+use crate::{MaskingMode, ObjectName};
 use jiff::Timestamp;
 use offshoot_types::{DsourceId, SnapshotId};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ pub struct MaskReport {
     pub key: String,
     /// How often that key was made: 1, and one more with each rotation.
     pub key_version: u32,
+    /// What the run worked on.
+    #[serde(default)]
+    pub mode: MaskingMode,
     /// Who applied the rules, and so accepted what they leave.
     pub accepted_by: String,
     /// When the run began.

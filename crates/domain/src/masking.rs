@@ -78,6 +78,25 @@ pub struct FoundColumn {
     pub samples: u64,
 }
 
+/// What a run of masking works on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaskingMode {
+    /// Everything.
+    Full {
+        /// Why not only what has changed, where that could have been.
+        because: Option<String>,
+    },
+    /// What has changed since the last image.
+    Incremental,
+}
+
+impl Default for MaskingMode {
+    fn default() -> Self {
+        MaskingMode::Full { because: None }
+    }
+}
+
 /// A run of masking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MaskingRun {
@@ -85,6 +104,9 @@ pub struct MaskingRun {
     pub snapshot: SnapshotId,
     /// The snapshot of the source that it began with.
     pub of: SnapshotId,
+    /// What it worked on.
+    #[serde(default)]
+    pub mode: MaskingMode,
     /// When it ended.
     pub ended_at: Timestamp,
     /// How long the masking itself took, in milliseconds.

@@ -39,7 +39,7 @@ mod watch;
 pub use discover::discover;
 pub use finish::finish;
 pub use preview::preview;
-pub use renewal::{Doors, renew};
+pub use renewal::{Doors, States, renew};
 
 use crate::databases::DATABASES;
 use crate::wire::{Door, Refusal, Wire};

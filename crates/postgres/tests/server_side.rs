@@ -14,6 +14,8 @@ mod hostile_source;
 mod image;
 #[path = "server_side/masking.rs"]
 mod masking;
+#[path = "server_side/renewal.rs"]
+mod renewal;
 #[path = "server_side/replay.rs"]
 mod replay;
 #[path = "server_side/rights.rs"]

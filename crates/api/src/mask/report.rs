@@ -1,5 +1,6 @@
 //! Reports of masking.
 
+use super::MaskMode;
 use jiff::Timestamp;
 use offshoot_types::SnapshotId;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,8 @@ pub struct MaskReport {
     pub key: String,
     /// How often that key was made: 1, and one more with each rotation.
     pub key_version: u32,
+    /// What the run worked on.
+    pub mode: MaskMode,
     /// Who applied the rules, and so accepted the columns that they leave as they are.
     pub accepted_by: String,
     /// When the run began.

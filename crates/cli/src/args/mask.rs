@@ -37,7 +37,8 @@ pub enum MaskCommand {
 /// Make a masked dSource, or renew it: VDBs of it hold no value that the rules mask
 ///
 /// Opens the latest moment of the dSource in a private server, masks it by the rules and keeps the result as an image
-/// of the masked dSource. Nothing appears before all of it is masked. docs/masking.md describes rules and algorithms.
+/// of the masked dSource. Nothing appears before all of it is masked. A masked dSource that is there is renewed: only what
+/// has changed since its last image is masked, where rules and schema are the same. docs/masking.md describes rules and algorithms.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  offshoot mask apply masking.yaml --from shop --as shop-masked\n  \
@@ -60,6 +61,9 @@ pub struct ApplyArgs {
     /// Renew it so often, with the rules as they are now
     #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
     pub every: Option<u64>,
+    /// Mask everything, although only what has changed since the last image may have to be masked
+    #[arg(long)]
+    pub full: bool,
     #[command(flatten)]
     pub job: JobArgs,
 }

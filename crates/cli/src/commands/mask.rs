@@ -57,6 +57,7 @@ fn apply(session: &Session, args: MaskApplyArgs) -> Result<(), Failure> {
         snapshot: args.snapshot,
         rules: read(&args.rules)?,
         every_ms: args.every,
+        full: args.full,
     };
     let job = session.client.apply_mask(&request)?;
     session.follow(job, args.job, |_| {
@@ -72,6 +73,7 @@ fn check(session: &Session, args: &MaskCheckArgs) -> Result<(), Failure> {
         snapshot: None,
         rules: read(&args.rules)?,
         every_ms: None,
+        full: false,
     };
     let job = session.client.check_mask(&request)?;
     session.follow(job, args.job, |job| checked(session, &job, args.strict))
@@ -143,6 +145,8 @@ fn show_text(mask: &Mask) -> String {
         .add_some("masked at", mask.masked_at)
         .add_some("key", mask.key.as_ref())
         .add("renewed every", or_dash(mask.every_ms.map(duration)))
+        .add("mode", word(&mask.mode))
+        .add_some("masked in full because", mask.full_because.as_ref())
         .add("rows masked", mask.rows_masked)
         .add("rows per second", mask.rows_per_second)
         .add("values masked", mask.values_masked)

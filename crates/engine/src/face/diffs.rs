@@ -2,7 +2,8 @@
 
 use crate::core::kind::{PositionWriter, ShownPosition};
 use crate::history::names;
-use crate::jobs::diff::{self, Input, State};
+use crate::images::pair::State;
+use crate::jobs::diff::{self, Input};
 use crate::parts::{Comparison, Parts};
 use offshoot_connector::Differences;
 use offshoot_domain::{Moment, Position};

@@ -32,6 +32,8 @@ pub struct MaskRequest {
     pub every_ms: Option<u64>,
     /// Who asks for it.
     pub by: String,
+    /// Mask everything, whatever has changed since the last run.
+    pub full: bool,
 }
 
 /// What to show of masked rows.
@@ -147,7 +149,7 @@ impl Masks<'_> {
     }
 
     fn input(&self, request: MaskRequest) -> Result<Input, Failure> {
-        let MaskRequest { from, name, snapshot, rules, every_ms, by } = request;
+        let MaskRequest { from, name, snapshot, rules, every_ms, by, full } = request;
         let name: ObjectName = name.unwrap_or_else(|| format!("{from}-masked")).parse()?;
         Ok(Input {
             new: self.parts.catalog.allocate::<Dsource>()?,
@@ -157,6 +159,7 @@ impl Masks<'_> {
             rules,
             every_ms,
             by,
+            full,
         })
     }
 

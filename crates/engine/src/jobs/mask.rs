@@ -10,9 +10,12 @@
 //! 3. The image was opened and checked before anybody can depend on it, as other snapshots are. What it shares with a
 //!    proven snapshot of the source is not checked again.
 //! 4. Masking that was cut off is begun again with a new clone, never continued on the same.
+//! 5. Where only what has changed is masked ([`renewal`]), the clone is one of the last masked image, and nothing unmasked
+//!    is ever in it.
 
 pub mod keys;
 pub mod looking;
+pub mod renewal;
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
@@ -32,12 +35,13 @@ use crate::space::room;
 use jiff::Timestamp;
 use offshoot_connector::{DataDir, MaskedTable, Masker, Server, TableState};
 use offshoot_domain::{
-    Dsource, DsourceState, MaskFacts, MaskReport, MaskedRows, MaskedRowsState, Masking, MaskingRun,
-    Moment, ObjectName, Pace, Policy, Readiness, Snapshot, SnapshotKind, Timeflow, masked_identity,
-    signed,
+    Dsource, DsourceState, MaskFacts, MaskReport, MaskedRows, MaskedRowsState, Masking,
+    MaskingMode, MaskingRun, Moment, ObjectName, Pace, Policy, Readiness, Snapshot, SnapshotKind,
+    Timeflow, masked_identity, signed,
 };
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
 use offshoot_workflow::{Key, Submission, Workflow};
+use renewal::Outcome;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -65,6 +69,9 @@ pub struct Input {
     /// Who applies the rules.
     #[serde(default)]
     pub by: String,
+    /// Everything is masked, whatever has changed.
+    #[serde(default)]
+    pub full: bool,
 }
 
 /// What a run did.
@@ -73,6 +80,8 @@ struct Done {
     key: String,
     #[serde(default)]
     key_version: u32,
+    #[serde(default)]
+    mode: MaskingMode,
     #[serde(default)]
     started_at: Timestamp,
     took_ms: u64,
@@ -89,7 +98,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
     let mut workflows = vec![
         Workflow::new(JobKind::MaskApply)
             .step_without_undo("resolve", resolve)
-            .step("mask", mask, discard)
+            .step("mask", mask, discard_all)
             .step("image", take_image, drop_image)
             .step_without_undo("close", opening::delete_clone)
             .step("check", prove, proof::clear)
@@ -98,7 +107,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
         Workflow::new(JobKind::MaskCheck).step_without_undo("resolve", resolve).step(
             "check",
             check_rules,
-            discard,
+            discard_clone,
         ),
     ];
     workflows.extend(looking::workflows());
@@ -139,6 +148,7 @@ pub fn submit_renewal(parts: &Arc<Parts>, masking: &Masking) -> Result<JobId, Fa
             rules: masking.rules.clone(),
             every_ms: masking.every_ms,
             by: masking.accepted_by.clone(),
+            full: false,
         },
     )
 }
@@ -197,8 +207,14 @@ fn resolve(context: &Context) -> Result<(), Failure> {
     resolve_from(context, input.source.into(), &input.moment)
 }
 
+/// Undo: ends all servers and removes all clones.
+fn discard_all(context: &Context) -> Result<(), Failure> {
+    renewal::discard(context)?;
+    discard_clone(context)
+}
+
 /// Undo: ends the server and removes the clone.
-fn discard(context: &Context) -> Result<(), Failure> {
+fn discard_clone(context: &Context) -> Result<(), Failure> {
     opening::unmount_clone(context)?;
     opening::delete_clone(context)
 }
@@ -206,7 +222,7 @@ fn discard(context: &Context) -> Result<(), Failure> {
 /// A private server on a new clone of what was resolved, replayed to its moment. What an attempt before this one left
 /// is removed (invariant 4).
 fn open(context: &Context, kind: &Kind) -> Result<Arc<dyn Server>, Failure> {
-    discard(context)?;
+    discard_clone(context)?;
     let (parts, resolved): (_, Resolved) = (context.app(), context.need(RESOLVED)?);
     let dataset = parts.store.clone_snapshot(resolved.image).map_err(|e| e.failure())?;
     context.set(DATASET, &dataset)?;
@@ -222,15 +238,25 @@ fn mask(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     let (kind, rules) =
         (Kind::of(parts, input.source.into())?, rules(parts, input.source, &input.rules)?);
-    let server = open(context, &kind)?;
+    discard_all(context)?;
     let key = keys::key(parts, rules.key_name())?;
-    let (started, started_at) = (parts.elapsed_ms(), parts.now());
+    let (mut started, started_at) = (parts.elapsed_ms(), parts.now());
     let mut told_at = None;
-    let masked = rules.mask(&*server, &key.secret, &mut |tables| {
+    let mut tick = |tables: &[MaskedTable]| {
         context.check_cancelled()?;
         tell(context, tables, &mut told_at)
-    })?;
-    drop(server);
+    };
+    let (masked, mode) = match renewal::renew(context, &*rules, &key, &mut tick)? {
+        Outcome::Renewed(masked) => (masked, MaskingMode::Incremental),
+        Outcome::InFull(why) => {
+            if let Some(why) = &why {
+                context.note(format!("everything is masked, not only what has changed: {why}"))?;
+            }
+            let server = open(context, &kind)?;
+            started = parts.elapsed_ms();
+            (rules.mask(&*server, &key.secret, &mut tick)?, MaskingMode::Full { because: why })
+        }
+    };
     let job = job_key(context.job_id());
     let dataset = context.need(DATASET)?;
     opening::stop_clean(parts, &job, dataset)?;
@@ -242,6 +268,7 @@ fn mask(context: &Context) -> Result<(), Failure> {
         &Done {
             key: rules.key_name().to_owned(),
             key_version: key.version,
+            mode,
             started_at,
             took_ms: parts.elapsed_ms() - started,
             values: masked.values,
@@ -268,7 +295,7 @@ fn check_rules(context: &Context) -> Result<(), Failure> {
     let (kind, rules) =
         (Kind::of(parts, input.source.into())?, rules(parts, input.source, &input.rules)?);
     let checked = rules.check(&*open(context, &kind)?);
-    discard(context)?;
+    discard_clone(context)?;
     let checked = checked?;
     note(context, &checked.problems, "")?;
     note_fit(context, &checked.idle, &checked.unruled)?;
@@ -324,11 +351,11 @@ fn prove(context: &Context) -> Result<(), Failure> {
     let (parts, input): (_, Input) = (context.app(), context.input()?);
     let (image, resolved): (SnapshotId, Resolved) = (context.need(IMAGE)?, context.need(RESOLVED)?);
     let source: Dsource = parts.catalog.get(input.source)?;
-    // As if it were the source's: that is what it shares blocks with.
-    let snapshot = Snapshot {
-        owner: source.id.into(),
-        ..masked_snapshot(image, (&source, source.timeflow), &resolved, parts.now())
-    };
+    let done: Done = context.need(DONE)?;
+    // As if it were of what it shares blocks with: of the source, or of the last masked image.
+    let masked = parts.catalog.find_named::<Dsource>(&input.name)?;
+    let like = masked.filter(|_| done.mode == MaskingMode::Incremental).unwrap_or(source);
+    let snapshot = masked_snapshot(image, (&like, like.timeflow), &resolved, parts.now());
     let found = proof::prove(context, &snapshot, image)?;
     proof::clear(context)?;
     if !found.damage.is_empty() {
@@ -372,10 +399,19 @@ fn publish(context: &Context) -> Result<(), Failure> {
     let source: Dsource = parts.catalog.get(input.source)?;
     let now = parts.now();
     let report = report(&input, (image, &resolved), &source, &done, now);
-    let Done { key, took_ms, values, tables, idle, unruled, .. } = done;
+    let Done { key, mode, took_ms, values, tables, idle, unruled, .. } = done;
     let of = resolved.snapshot;
-    let last =
-        MaskingRun { snapshot: image, of, ended_at: now, took_ms, values, tables, idle, unruled };
+    let last = MaskingRun {
+        snapshot: image,
+        of,
+        mode,
+        ended_at: now,
+        took_ms,
+        values,
+        tables,
+        idle,
+        unruled,
+    };
     parts.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
         if tx.find::<Snapshot>(image)?.is_some() {
             return Ok(());
@@ -441,6 +477,7 @@ fn report(
         rules_sha256: signed::sha256(&input.rules),
         key: done.key.clone(),
         key_version: done.key_version,
+        mode: done.mode.clone(),
         accepted_by: input.by.clone(),
         started_at: done.started_at,
         ended_at: now,

@@ -2,7 +2,7 @@
 
 use super::host::Postgres;
 use super::server::RunningServer;
-use crate::masker::{self, Doors};
+use crate::masker::{self, Doors, States};
 use offshoot_connector::{
     DataDir, DiscoveryTick, Masked, Masker, Masking, MaskingTick, Preview, Renewal, Renewed,
     RulesChecked, Server,
@@ -64,17 +64,22 @@ impl Masking for Rules {
 
     fn renew(
         &self,
-        renewal: &mut Renewal<'_>,
+        renewal: Renewal<'_, '_>,
         key: &Secret,
         tick: &mut MaskingTick<'_>,
     ) -> Result<Renewed, Failure> {
-        let compared = &mut renewal.compared;
+        let compared = renewal.compared;
         let masked = RunningServer::door(renewal.masked)?;
         let before = RunningServer::door(compared.left.server)?;
         let now = RunningServer::door(compared.right.server)?;
         let doors = Doors { masked: &masked, before: &before, now: &now };
         let files = RunningServer::of(renewal.masked)?.files();
-        masker::renew(doors, files, (compared, renewal.earlier), (&self.0, key), tick)
+        let states = States {
+            files: (&*compared.left.files, &*compared.right.files),
+            differing: compared.differing,
+            ancestors: &mut *compared.ancestors,
+        };
+        masker::renew(doors, files, (states, renewal.earlier), (&self.0, key), tick)
     }
 
     fn finish(&self, files: &Arc<dyn DataDir>) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use super::outcomes::{Stopped, first_difference};
 use crate::settled;
-use offshoot_connector::{Ancestor, Compared};
+use offshoot_connector::{Ancestor, DataDir, Differing, NextAncestor};
 use offshoot_types::Failure;
 
 /// States that are tried.
@@ -12,18 +12,21 @@ const TRIED_MAX: usize = 24;
 ///
 /// # Errors
 /// When files cannot be read.
-pub(crate) fn find(compared: &mut Compared<'_>) -> Result<Result<Ancestor, &'static str>, Failure> {
-    let (of_left, of_right) = (compared.left.files.clone(), compared.right.files.clone());
-    let (Some(a), Some(b)) = (Stopped::read(&*of_left)?, Stopped::read(&*of_right)?) else {
+pub(crate) fn find(
+    (left, right): (&dyn DataDir, &dyn DataDir),
+    differing: &Differing<'_>,
+    ancestors: &mut NextAncestor<'_>,
+) -> Result<Result<Ancestor, &'static str>, Failure> {
+    let (Some(a), Some(b)) = (Stopped::read(left)?, Stopped::read(right)?) else {
         return Ok(Err("a copy was not stopped cleanly"));
     };
     if a.control.system_identifier() != b.control.system_identifier() {
         return Ok(Err("they come from different clusters"));
     }
-    let first = first_difference(&a, &b, compared.differing)?;
+    let first = first_difference(&a, &b, differing)?;
     let begun = a.control.next_transaction().min(b.control.next_transaction());
     for _ in 0..TRIED_MAX {
-        let Some(ancestor) = (compared.ancestors)()? else { break };
+        let Some(ancestor) = ancestors()? else { break };
         let Some(begun_there) = begun_at(&ancestor)? else { continue };
         if begun_there <= begun && first.is_none_or(|first| begun_there <= first) {
             return Ok(Ok(ancestor));

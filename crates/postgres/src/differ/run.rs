@@ -43,7 +43,8 @@ pub fn diff(
     if wanted.tables.is_empty() {
         differences.objects = objects::of_cluster(&mut any_left, &mut any_right)?;
     }
-    let ancestor = ancestor::find(compared)?;
+    let files = (&*compared.left.files, &*compared.right.files);
+    let ancestor = ancestor::find(files, compared.differing, compared.ancestors)?;
     let mut known = Known { differing: compared.differing, ancestor, renamed: false };
     let failed = |refusal: Refusal| refusal.of_reading("the server");
     let others: BTreeSet<String> =

@@ -19,14 +19,14 @@ mod exchange;
 mod sequences;
 mod tables;
 
-use super::facts::Oid;
+use super::facts::{Oid, Relation};
 use super::plan::{Job, Plan};
 use super::run::{Rewriting, Run, free_schema};
 use super::{database_of, idle, plans, remains, several, unruled, verify};
 use crate::differ::{ancestor, reading::Known};
 use crate::wire::{Door, Refusal, Wire};
 use exchange::Exchange;
-use offshoot_connector::{Compared, DataDir, Masked, MaskingTick, Renewed};
+use offshoot_connector::{DataDir, Differing, Masked, MaskingTick, NextAncestor, Renewed};
 use offshoot_domain::{MaskFacts, Secret};
 use offshoot_masking::{MaskingKey, Ruleset};
 use offshoot_types::Failure;
@@ -42,6 +42,16 @@ pub struct Doors<'a> {
     pub before: &'a Door,
     /// That of the state that it shall show.
     pub now: &'a Door,
+}
+
+/// What the store knows of both states of the source: see [`offshoot_connector::Compared`].
+pub struct States<'a, 'b> {
+    /// The files of the state before, and of the state now.
+    pub files: (&'a dyn DataDir, &'a dyn DataDir),
+    /// Their blocks that may differ.
+    pub differing: &'a Differing<'b>,
+    /// States that both come from.
+    pub ancestors: &'a mut NextAncestor<'b>,
 }
 
 /// Why it is not done so.
@@ -64,7 +74,7 @@ impl From<Failure> for Stop {
 pub fn renew(
     doors: Doors<'_>,
     files: &dyn DataDir,
-    (compared, earlier): (&mut Compared<'_>, &MaskFacts),
+    (states, earlier): (States<'_, '_>, &MaskFacts),
     (rules, key): (&Ruleset, &Secret),
     tick: &mut MaskingTick<'_>,
 ) -> Result<Renewed, Failure> {
@@ -73,7 +83,7 @@ pub fn renew(
     if !problems.is_empty() {
         return Ok(Renewed::InFull("the rules do not fit any more".to_owned()));
     }
-    let all = match todo(doors, compared, &plans) {
+    let all = match todo(doors, states, &plans) {
         Ok(all) => all,
         Err(Stop::InFull(why)) => return Ok(Renewed::InFull(why)),
         Err(Stop::Failed(failure)) => return Err(failure),
@@ -89,9 +99,11 @@ pub fn renew(
 }
 
 /// What is to be done in each database.
-fn todo(doors: Doors<'_>, compared: &mut Compared<'_>, plans: &[Plan]) -> Result<Vec<Todo>, Stop> {
-    let ancestor = ancestor::find(compared)?.map_err(|why| Stop::InFull(why.to_owned()))?;
-    let mut known = Known { differing: compared.differing, ancestor: Ok(ancestor), renamed: false };
+fn todo(doors: Doors<'_>, states: States<'_, '_>, plans: &[Plan]) -> Result<Vec<Todo>, Stop> {
+    let States { files, differing, ancestors } = states;
+    let ancestor = ancestor::find(files, differing, ancestors)?;
+    let ancestor = ancestor.map_err(|why| Stop::InFull(why.to_owned()))?;
+    let mut known = Known { differing, ancestor: Ok(ancestor), renamed: false };
     let mut wires = (Wire::connect_any(doors.before)?, Wire::connect_any(doors.now)?);
     if let Some(catalog) = catalogs::shared_differs(&mut wires.0, &mut wires.1)? {
         return Err(Stop::InFull(format!("what all databases share has changed ({catalog})")));
@@ -214,34 +226,51 @@ impl Renewing<'_> {
         let place = database_of(plan, several(&self.run.plans));
         let emptied = plan.empties();
         for (at, oid) in plan.named.iter().enumerate() {
-            let Some(relation) = plan.facts.relations.get(oid) else { continue };
-            let name = format!("{place}{}", relation.name());
+            let Some(table) = plan.facts.relations.get(oid) else { continue };
+            let name = format!("{place}{}", table.name());
             let earlier = self.earlier.tables.iter().find(|one| one.name == name);
-            let below: BTreeSet<Oid> = plan.facts.tree(*oid).iter().map(|one| one.oid).collect();
-            let is_asked = earlier.is_none()
-                || below.iter().any(|one| matches!(todo.tables.get(one), Some(Doing::Whole)))
-                || below.iter().any(|one| todo.emptied_differ.contains(one));
-            let (before, after) = match earlier.filter(|_| !is_asked) {
+            let is_emptied = emptied.contains(oid);
+            let parts: Vec<&Relation> = match is_emptied {
+                true => plan.facts.tree(*oid),
+                false => plan.facts.relations.values().collect(),
+            };
+            let is_part = |one: &&Relation| is_emptied || plan.named_of(one.oid) == Some(at);
+            let parts = parts.into_iter().filter(|one| !one.partitioned).filter(is_part);
+            let parts: Vec<&Relation> = parts.collect();
+            let is_unknown = |one: &&Relation| {
+                matches!(todo.tables.get(&one.oid), Some(Doing::Whole))
+                    || todo.emptied_differ.contains(&one.oid)
+            };
+            let known = earlier.filter(|_| !parts.iter().any(is_unknown));
+            let (before, after) = match known {
                 Some(earlier) => {
-                    let moved = || below.iter().filter_map(|one| moved.get(one));
+                    let moved = || parts.iter().filter_map(|one| moved.get(&one.oid));
                     let came: u64 = moved().map(|one| one.came).sum();
                     let gone: u64 = moved().map(|one| one.gone).sum();
                     let of = |rows: u64| (rows + came).saturating_sub(gone);
                     (of(earlier.rows_before), of(earlier.rows_after))
                 }
+                None if is_emptied => (counted(now, &parts, &name)?, 0),
                 None => {
-                    let is_emptied = emptied.contains(oid);
-                    let wire = if is_emptied { &mut *now } else { &mut *masked };
-                    let sql = format!("SELECT pg_catalog.count(*) FROM {}", relation.quoted());
-                    let rows = wire.column(&sql).map_err(|one| one.into_failure(&name))?;
-                    let rows = rows.first().and_then(|rows| rows.parse().ok()).unwrap_or_default();
-                    (rows, if is_emptied { 0 } else { rows })
+                    let rows = counted(masked, &parts, &name)?;
+                    (rows, rows)
                 }
             };
             self.run.watch.count(first + at, before, after);
         }
         Ok(())
     }
+}
+
+/// How many rows these relations have.
+fn counted(wire: &mut Wire, relations: &[&Relation], place: &str) -> Result<u64, Failure> {
+    let each = relations.iter();
+    let each: Vec<String> = each
+        .map(|one| format!("(SELECT pg_catalog.count(*) FROM {})", verify::rows(one)))
+        .collect();
+    let sql = format!("SELECT {}", if each.is_empty() { "0".to_owned() } else { each.join(" + ") });
+    let rows = wire.column(&sql).map_err(|refusal| refusal.into_failure(place))?;
+    Ok(rows.first().and_then(|rows| rows.parse().ok()).unwrap_or_default())
 }
 
 impl Todo {

@@ -19,13 +19,13 @@ use offshoot_types::{ErrorKind, Failure};
 use crate::cluster::*;
 use crate::image::{check_stopped, scope};
 
-const SOURCE: &str = include_str!("masking/source.sql");
-const RULES: &str = include_str!("masking/rules.yaml");
+pub const SOURCE: &str = include_str!("masking/source.sql");
+pub const RULES: &str = include_str!("masking/rules.yaml");
 
 /// What no byte may hold, in any case and as the server keeps it.
 const CANARIES: [&[u8]; 3] = [b"uoxiz", b"UOXIZ", b"i\xb2\xdet"];
 
-fn start(scratch: &Scratch, bin: &Path, data: &Path, name: &str) -> Server {
+pub fn start(scratch: &Scratch, bin: &Path, data: &Path, name: &str) -> Server {
     config::write_private(&plain(data), &control(bin, data)).unwrap();
     let mut spec = scratch.spec(bin, data, name);
     spec.superusers = vec![BOSS.to_owned()];
@@ -35,7 +35,7 @@ fn start(scratch: &Scratch, bin: &Path, data: &Path, name: &str) -> Server {
 }
 
 /// A cluster with these tables in a database `shop`, settled and stopped.
-fn source(scratch: &Scratch, bin: &Path, sql: &str) -> PathBuf {
+pub fn source(scratch: &Scratch, bin: &Path, sql: &str) -> PathBuf {
     let data = fresh(scratch, bin, "data");
     config::adopt(&plain(&data), bin, user().as_ref(), &Settings::new()).unwrap();
     let mut server = start(scratch, bin, &data, "source");
@@ -55,7 +55,7 @@ fn source(scratch: &Scratch, bin: &Path, sql: &str) -> PathBuf {
 const IS_18: &str = "SELECT current_setting('server_version_num')::int >= 180000";
 
 /// Another database, with rows that a condition leaves alone.
-fn add_other(scratch: &Scratch, bin: &Path, data: &Path) {
+pub fn add_other(scratch: &Scratch, bin: &Path, data: &Path) {
     let mut server = start(scratch, bin, data, "other");
     server.connect().unwrap().execute("CREATE DATABASE other", DEADLINE).unwrap();
     let sql = "CREATE TABLE public.clients (id int, name text);
@@ -76,7 +76,7 @@ fn check(server: &Server, rules: &str) -> RulesChecked {
     masker::check(&Door::of(server.spec()), &Ruleset::parse(rules).unwrap()).unwrap()
 }
 
-fn mask(server: &Server, rules: &str) -> Result<Masked, Failure> {
+pub fn mask(server: &Server, rules: &str) -> Result<Masked, Failure> {
     let dir = plain(&server.spec().data_dir);
     let rules = Ruleset::parse(rules).unwrap();
     let key = Secret::new("the key");
@@ -91,7 +91,7 @@ fn mask(server: &Server, rules: &str) -> Result<Masked, Failure> {
     Ok(done)
 }
 
-fn finish(server: &mut Server) {
+pub fn finish(server: &mut Server) {
     assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
     let dir = plain(&server.spec().data_dir);
     masker::finish(&dir).unwrap();
@@ -99,7 +99,7 @@ fn finish(server: &mut Server) {
 }
 
 /// The files below a directory that hold one of the canaries.
-fn betrayers(place: &Path) -> Vec<String> {
+pub fn betrayers(place: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(place).unwrap().flatten() {
         let path = entry.path();
@@ -121,7 +121,7 @@ fn betrayers(place: &Path) -> Vec<String> {
     found
 }
 
-fn one(session: &mut Session, sql: &str) -> String {
+pub fn one(session: &mut Session, sql: &str) -> String {
     session.query_column(sql, DEADLINE).unwrap().remove(0)
 }
 
@@ -131,7 +131,7 @@ const TABLES: [&str; 12] = [
 ];
 
 /// How many rows each table has, and what is in all of them.
-fn content(server: &Server) -> BTreeMap<&'static str, (String, String)> {
+pub fn content(server: &Server) -> BTreeMap<&'static str, (String, String)> {
     let mut shop = server.connect_to("shop").unwrap();
     let mut told = |table: &'static str| {
         let rows = one(&mut shop, &format!("SELECT count(*) FROM public.{table}"));

@@ -3,7 +3,7 @@
 pub(super) mod report;
 
 use offshoot_api as api;
-use offshoot_domain::{Discovered, MaskedRowsState};
+use offshoot_domain::{Discovered, MaskedRowsState, MaskingMode};
 use offshoot_engine::{MaskRequest, MaskState, MaskView, Preview, PreviewRequest};
 use offshoot_types::{ErrorKind, Failure};
 
@@ -66,8 +66,8 @@ pub(super) fn preview(preview: Preview) -> api::MaskPreview {
 }
 
 pub(super) fn request(request: api::ApplyMask) -> MaskRequest {
-    let api::ApplyMask { from, name, snapshot, rules, every_ms } = request;
-    MaskRequest { from, name, snapshot, rules, every_ms, by: String::new() }
+    let api::ApplyMask { from, name, snapshot, rules, every_ms, full } = request;
+    MaskRequest { from, name, snapshot, rules, every_ms, full, by: String::new() }
 }
 
 pub(super) fn key(view: offshoot_engine::MaskKeyView) -> api::MaskKey {
@@ -106,11 +106,23 @@ pub(super) fn mask(view: MaskView) -> api::Mask {
                 },
             })
             .collect(),
-        mode: api::MaskMode::Full,
+        mode: last.map_or(api::MaskMode::Full, |last| mode(&last.mode)),
+        full_because: last.and_then(|last| match &last.mode {
+            MaskingMode::Full { because } => because.clone(),
+            MaskingMode::Incremental => None,
+        }),
         columns_without_rule: last.map(|last| last.unruled.clone()).unwrap_or_default(),
         idle_rules: last.map(|last| last.idle.clone()).unwrap_or_default(),
         error: problem.map(Into::into),
         every_ms: masking.as_ref().and_then(|masking| masking.every_ms),
         key: masking.map(|masking| masking.key),
+    }
+}
+
+/// What a run worked on.
+fn mode(mode: &MaskingMode) -> api::MaskMode {
+    match mode {
+        MaskingMode::Full { .. } => api::MaskMode::Full,
+        MaskingMode::Incremental => api::MaskMode::Incremental,
     }
 }

@@ -2,8 +2,8 @@
 
 use super::time;
 use offshoot_api::{
-    Mask, MaskReport, MaskReportAnonymity, MaskReportColumn, MaskReportFormat, MaskReportRemoved,
-    MaskReportTable, SignedMaskReport,
+    Mask, MaskMode, MaskReport, MaskReportAnonymity, MaskReportColumn, MaskReportFormat,
+    MaskReportRemoved, MaskReportTable, SignedMaskReport,
 };
 use offshoot_types::SnapshotId;
 
@@ -20,6 +20,7 @@ pub fn report(mask: &Mask, format: MaskReportFormat) -> SignedMaskReport {
         rules_sha256: "00".to_owned(),
         key: "main".to_owned(),
         key_version: 1,
+        mode: MaskMode::Incremental,
         accepted_by: "eve".to_owned(),
         started_at: time(),
         ended_at: time(),

@@ -599,6 +599,7 @@ impl EngineService for StandIn {
                 state: MaskTableState::Done,
             }],
             mode: MaskMode::Full,
+            full_because: None,
             columns_without_rule: vec![
                 "public.customers.phone: looks like a phone number".to_owned(),
             ],

@@ -2,7 +2,7 @@
 //! of some rows.
 
 use super::keys::key;
-use super::{discard, masker, open, rules};
+use super::{discard_clone, masker, open, rules};
 use crate::core::job_kind::JobKind;
 use crate::core::kind::Kind;
 use crate::history::moments::check;
@@ -55,10 +55,10 @@ pub fn workflows() -> [Workflow<Parts>; 2] {
     [
         Workflow::new(JobKind::MaskDiscover)
             .step_without_undo("resolve", |context| resolve(context, &search(context)?.place))
-            .step("discover", discover, discard),
+            .step("discover", discover, discard_clone),
         Workflow::new(JobKind::MaskPreview)
             .step_without_undo("resolve", |context| resolve(context, &show(context)?.place))
-            .step("preview", preview, discard),
+            .step("preview", preview, discard_clone),
     ]
 }
 
@@ -106,7 +106,7 @@ fn discover(context: &Context) -> Result<(), Failure> {
         context.check_cancelled()
     });
     drop(server);
-    discard(context)?;
+    discard_clone(context)?;
     context.set(DISCOVERED, &found?)
 }
 
@@ -119,7 +119,7 @@ fn preview(context: &Context) -> Result<(), Failure> {
     let secret = key(parts, rules.key_name())?.secret;
     let shown = rules.preview(&*server, &secret, &show.table, show.rows);
     drop(server);
-    discard(context)?;
+    discard_clone(context)?;
     let mut shown = shown?;
     for value in shown.rows.iter_mut().flatten() {
         if !show.originals {

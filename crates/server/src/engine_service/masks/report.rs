@@ -77,6 +77,7 @@ fn report(view: ReportView) -> api::MaskReport {
         rules_sha256: report.rules_sha256,
         key: report.key,
         key_version: report.key_version,
+        mode: super::mode(&report.mode),
         accepted_by: report.accepted_by,
         started_at: report.started_at,
         ended_at: report.ended_at,

@@ -1,6 +1,6 @@
 //! A report as a page that needs nothing else: no script, nothing from elsewhere.
 
-use offshoot_api::MaskReport;
+use offshoot_api::{MaskMode, MaskReport};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}\
     table{border-collapse:collapse;margin:.5em 0 1.5em;width:100%}\
@@ -36,6 +36,13 @@ pub fn page(report: &MaskReport, public_key: &str, signature: &str) -> String {
     page
 }
 
+fn masked(mode: MaskMode) -> &'static str {
+    match mode {
+        MaskMode::Full => "everything",
+        MaskMode::Incremental => "what has changed since the image before",
+    }
+}
+
 fn summary(report: &MaskReport) -> String {
     let source_time = report.source_time.map(|time| time.to_string()).unwrap_or_default();
     let rows = [
@@ -48,6 +55,7 @@ fn summary(report: &MaskReport) -> String {
         ("Offshoot", report.engine_version.clone()),
         ("Rules, SHA-256", report.rules_sha256.clone()),
         ("Key", format!("{}, version {}", report.key, report.key_version)),
+        ("Masked", masked(report.mode).to_owned()),
         ("Rules applied by", report.accepted_by.clone()),
         ("Began", report.started_at.to_string()),
         ("Ended", report.ended_at.to_string()),
