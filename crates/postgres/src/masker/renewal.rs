@@ -207,7 +207,7 @@ impl Renewing<'_> {
                 below.filter_map(|one| Some((one, todo.tables.get(&one.oid)?))).collect::<Vec<_>>()
             };
             let sides = [doing(key.from), doing(key.to)];
-            let is_whole = |(_, doing): &(_, &Doing)| matches!(doing, Doing::Whole);
+            let is_whole = |(_, doing): &(_, &Doing)| matches!(doing, Doing::Whole(_));
             if sides.iter().flatten().any(is_whole) {
                 return vec![verify::rows(from)];
             }
@@ -238,7 +238,7 @@ impl Renewing<'_> {
             let parts = parts.into_iter().filter(|one| !one.partitioned).filter(is_part);
             let parts: Vec<&Relation> = parts.collect();
             let is_unknown = |one: &&Relation| {
-                matches!(todo.tables.get(&one.oid), Some(Doing::Whole))
+                matches!(todo.tables.get(&one.oid), Some(Doing::Whole(_)))
                     || todo.emptied_differ.contains(&one.oid)
             };
             let known = earlier.filter(|_| !parts.iter().any(is_unknown));
@@ -276,7 +276,7 @@ fn counted(wire: &mut Wire, relations: &[&Relation], place: &str) -> Result<u64,
 impl Todo {
     /// The tables that are written anew.
     fn jobs(&self, plan: &Plan) -> Vec<Job> {
-        let is_whole = |oid: &Oid| matches!(self.tables.get(oid), Some(Doing::Whole));
+        let is_whole = |oid: &Oid| matches!(self.tables.get(oid), Some(Doing::Whole(_)));
         let mut jobs: Vec<Job> =
             plan.jobs().into_iter().filter(|job| job.sources.iter().any(is_whole)).collect();
         let ruled: BTreeSet<Oid> = jobs.iter().flat_map(|job| job.sources.clone()).collect();

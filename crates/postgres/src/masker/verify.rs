@@ -30,12 +30,14 @@ pub(super) fn checks(
     let changes = relation
         .live()
         .filter(|column| masked.contains(&column.name) || column.generated.is_some());
-    let changed: Vec<String> = changes.map(|column| column.number.to_string()).collect();
+    // Zero stands for the whole row.
+    let numbers = std::iter::once(0).chain(changes.map(|column| column.number));
+    let changed: Vec<String> = numbers.map(|number| number.to_string()).collect();
     let constraints = wire
         .rows(&format!(
             "SELECT conname, pg_catalog.pg_get_expr(conbin, conrelid) FROM pg_catalog.pg_constraint \
              WHERE conrelid = {} AND contype = 'c' AND convalidated \
-               AND (conkey IS NULL OR conkey && ARRAY[0, {}]::pg_catalog.int2[]) ORDER BY conname",
+               AND (conkey IS NULL OR conkey && ARRAY[{}]::pg_catalog.int2[]) ORDER BY conname",
             relation.oid,
             changed.join(", ")
         ))

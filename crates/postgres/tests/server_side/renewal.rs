@@ -29,6 +29,7 @@ const MORE: &str = "CREATE TABLE public.parcels (id bigint PRIMARY KEY, owner te
     CREATE TABLE public.elsewhere (id int PRIMARY KEY, name text);
     INSERT INTO public.elsewhere SELECT i, 'Quoxiz there ' || i FROM generate_series(1, 2000) i;
     CREATE TABLE public.sometimes (id int PRIMARY KEY, name text, country text);
+    CREATE TABLE public.loose (line text, at int); INSERT INTO public.loose VALUES ('a', 1);
     INSERT INTO public.sometimes SELECT i, 'Quoxiz some ' || i, 'DE' FROM generate_series(1, 3000) i;
     CREATE MATERIALIZED VIEW public.heavy AS SELECT owner, weight FROM public.parcels WHERE weight > 2800;
     CREATE SEQUENCE public.alone START 5;";
@@ -70,6 +71,7 @@ const ROUNDS: [&str; 3] = [
      INSERT INTO public.parcels VALUES (20001, E'Quoxiz\\t\\\\ tab', NULL, NULL);
      UPDATE public.keyed SET number = -number WHERE number = 9; DELETE FROM public.keyed WHERE number = 2000;
      UPDATE public.sometimes SET country = 'CH' WHERE id = 2;
+     INSERT INTO public.loose VALUES ('b', 2);
      COMMENT ON TABLE public.orders IS 'Quoxiz comment again';
      SELECT lo_from_bytea(0, 'Quoxiz other large object');
      SELECT nextval('public.alone'), nextval('public.alone');
@@ -158,9 +160,17 @@ fn shown(server: &Server) -> BTreeMap<String, String> {
     }
     for database in ["shop", "other"] {
         let mut session = server.connect_to(database).unwrap();
-        for table in
-            ["audit", "empty", "parcels", "keyed", "elsewhere", "sometimes", "heavy", "clients"]
-        {
+        for table in [
+            "audit",
+            "empty",
+            "parcels",
+            "keyed",
+            "elsewhere",
+            "sometimes",
+            "heavy",
+            "loose",
+            "clients",
+        ] {
             let there = format!(
                 "SELECT count(*) FROM pg_class WHERE relname = '{table}' AND relkind <> 'i'"
             );

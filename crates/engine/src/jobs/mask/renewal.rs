@@ -29,7 +29,7 @@ struct Last {
 
 /// What became of it.
 pub enum Outcome {
-    /// The job's clone is masked, and its server runs.
+    /// The job's clone is masked, and its server has stopped.
     Renewed(Masked),
     /// Everything has to be masked; for this reason, if that is worth to be told.
     InFull(Option<String>),
@@ -141,8 +141,11 @@ fn renew_last(
     let gone = || Failure::internal("the server of the masked copy has ended");
     let masked = parts.servers.get(&job).ok_or_else(gone)?;
     let opened = pair::serve(&sides)?;
-    pair::compared(context, &opened, |compared| {
+    let renewed = pair::compared(context, &opened, |compared| {
         let (masked, earlier) = (&*masked, &last.report.facts);
         rules.renew(Renewal { masked, earlier, compared }, &key.secret, tick)
-    })
+    })?;
+    // Before what compares both states is ended, which ends whatever server the job has.
+    opening::stop_clean(parts, &job, dataset)?;
+    Ok(renewed)
 }

@@ -44,8 +44,8 @@ pub(super) struct Todo {
 pub(super) enum Doing {
     /// Rows that differ are replaced.
     Rows(Box<Rows>),
-    /// It is written anew.
-    Whole,
+    /// It is written anew, for this reason.
+    Whole(&'static str),
 }
 
 /// How the rows of a table that differ are found and replaced.
@@ -60,7 +60,7 @@ impl Doing {
     /// Rows to write, of a table with so many.
     pub(super) fn rows(&self, of_table: u64) -> u64 {
         match self {
-            Doing::Whole => of_table,
+            Doing::Whole(_) => of_table,
             Doing::Rows(rows) => {
                 let pages = rows.table.pages.max(1);
                 of_table.saturating_mul(rows.reading.pages_of(pages)) / pages
@@ -147,13 +147,17 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
         if relation.access_method != "heap" {
             return Err(Stop::InFull(format!("{} has no heap", relation.name())));
         }
-        let operators = of_keys.operators(after).filter(|_| of_row);
-        let doing = match (reading, operators) {
-            (reading @ Reading::Pages(_), Some(operators)) => {
+        let doing = match (reading, of_keys.operators(after)) {
+            _ if !of_row => Doing::Whole("an expression may depend on more than its row"),
+            (Reading::Whole(why), _) => Doing::Whole(why),
+            (_, None) => Doing::Whole("its rows cannot be replaced by their key"),
+            (reading, Some(operators)) => {
                 Doing::Rows(Box::new(Rows { table: after.clone(), reading, operators }))
             }
-            _ => Doing::Whole,
         };
+        if let Doing::Whole(why) = doing {
+            tracing::info!(table = relation.name(), why, "all of a table is masked");
+        }
         todo.tables.insert(relation.oid, doing);
     }
     todo.widen(plan);
@@ -165,7 +169,8 @@ impl Todo {
     fn widen(&mut self, plan: &Plan) {
         for job in plan.jobs().iter().filter(|job| job.through.is_some()) {
             if job.sources.iter().any(|oid| self.tables.contains_key(oid)) {
-                self.tables.extend(job.sources.iter().map(|oid| (*oid, Doing::Whole)));
+                let whole = || Doing::Whole("its masks may move rows to other partitions");
+                self.tables.extend(job.sources.iter().map(|oid| (*oid, whole())));
             }
         }
     }
