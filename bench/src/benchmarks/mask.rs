@@ -1,5 +1,6 @@
 //! Masking, against what one would do with SQL on the same data; and what a server's settings do for that.
 
+mod renewal;
 mod tables;
 mod tuning;
 
@@ -30,7 +31,8 @@ const BATCH_ROWS: u64 = 10_000;
 /// batches runs with settings that speed it up, each alone and all together.
 #[derive(Debug, Clone, clap::Args, serde::Serialize)]
 #[command(
-    after_help = "Examples:\n  offshoot bench mask\n  offshoot bench mask --rows 100000 --repeats 1"
+    after_help = "Examples:\n  offshoot bench mask\n  offshoot bench mask --rows 100000 --repeats 1\n  \
+                        offshoot bench mask --renewal"
 )]
 pub struct Arguments {
     /// Tables
@@ -45,6 +47,9 @@ pub struct Arguments {
     /// Without the settings of the server
     #[arg(long)]
     no_tuning: bool,
+    /// Only what a renewal takes after one row in a hundred was changed, as a part of masking everything
+    #[arg(long)]
+    renewal: bool,
     #[command(flatten)]
     pub(super) setting: Setting,
 }
@@ -67,6 +72,12 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     std::fs::write(&rules, tables::rules())?;
     stage.link("prod")?;
     stage.ready_snapshot("prod")?;
+    if arguments.renewal {
+        let limit = Duration::from_secs(SECONDS_MAX);
+        let (rules, size) = (rules.display().to_string(), (arguments.tables, arguments.rows));
+        renewal::measure(&stage, &rules, size, arguments.repeats, limit, &mut record)?;
+        return Ok(record);
+    }
     let (copy, _) = base_backup(&stage, "plain", &[])?;
     let files = copy.join("data");
     let server = Server::spawn(&stage.source, &files, CHECKPOINTS)?;

@@ -109,18 +109,38 @@ impl<'a> Stream<'a> {
     }
 }
 
+/// How rows are ordered by what comes before their columns.
+pub(crate) type Order = fn(&[u8], &[u8]) -> Ordering;
+
+/// By the bytes of their keys.
+pub(crate) fn by_key(one: &[u8], other: &[u8]) -> Ordering {
+    one.cmp(other)
+}
+
+/// By their places in the table: `(page,number)`.
+pub(crate) fn by_place(one: &[u8], other: &[u8]) -> Ordering {
+    place(one).cmp(&place(other))
+}
+
+/// What is no place comes first.
+fn place(text: &[u8]) -> Option<(u64, u64)> {
+    let inside = text.strip_prefix(b"(")?.strip_suffix(b")")?;
+    let (page, number) = std::str::from_utf8(inside).ok()?.split_once(',')?;
+    Some((page.parse().ok()?, number.parse().ok()?))
+}
+
 /// Rows that are looked at between two calls of `waiting`.
 const ROWS_UNWATCHED: u64 = 4096;
 
-/// Finds the rows that are not the same, of what two statements give in the order of their keys. `waiting` is called now
-/// and then; its error ends it.
+/// Finds the rows that are not the same, of what two statements give in an order. `waiting` is called now and then; its
+/// error ends it.
 ///
 /// # Errors
 /// What a server refuses; those of `found` and `waiting`.
 pub(crate) fn merge(
     (left, left_sql): (&mut Wire, Option<&str>),
     (right, right_sql): (&mut Wire, Option<&str>),
-    place: &str,
+    (order, place): (Order, &str),
     waiting: &mut dyn FnMut() -> Result<(), Failure>,
     found: &mut dyn FnMut(Found<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -135,21 +155,21 @@ pub(crate) fn merge(
         if rows.is_multiple_of(ROWS_UNWATCHED) {
             waiting()?;
         }
-        let order = match (a.there, b.there) {
-            (true, true) => a.row.key.cmp(&b.row.key),
+        let which = match (a.there, b.there) {
+            (true, true) => order(&a.row.key, &b.row.key),
             (true, false) => Ordering::Less,
             _ => Ordering::Greater,
         };
-        match order {
+        match which {
             Ordering::Less => found(Found::Removed(&a.row))?,
             Ordering::Greater => found(Found::Added(&b.row))?,
             Ordering::Equal if a.row.line != b.row.line => found(Found::Changed(&a.row, &b.row))?,
             Ordering::Equal => {}
         }
-        if order != Ordering::Greater {
+        if which != Ordering::Greater {
             a.next(waiting)?;
         }
-        if order != Ordering::Less {
+        if which != Ordering::Less {
             b.next(waiting)?;
         }
     }

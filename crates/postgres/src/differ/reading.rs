@@ -146,18 +146,37 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 /// What is read of each row of a table.
 pub(crate) struct Selected<'a> {
-    /// What the other two call the table.
+    /// What the fields call the table.
     pub(crate) alias: &'a str,
-    /// Expressions that tell a row from others.
-    pub(crate) told_by: &'a [String],
     /// Expressions.
     pub(crate) fields: &'a [String],
 }
 
-/// The query that reads rows of a table in the order of their keys: the key first, then these fields.
-pub(crate) fn query(
-    table: &Table,
-    reading: &Reading,
+impl Selected<'_> {
+    /// The rows of these pages, or all of them, behind what `first` says of each.
+    fn rows(&self, table: &Table, reading: &Reading, first: &str) -> String {
+        let Selected { alias, fields } = self;
+        let rows = format!("SELECT {first} AS k, {}", fields.join(", "));
+        let place = format!("ONLY {} {alias}", table.quoted());
+        let Reading::Pages(ranges) = reading else { return format!("{rows} FROM {place}") };
+        let tids = |of: fn(&Range<u64>) -> u64| {
+            let all: Vec<String> =
+                ranges.iter().map(|one| format!("\"({},0)\"", of(one))).collect();
+            format!("'{{{}}}'::tid[]", all.join(","))
+        };
+        format!(
+            "SELECT x.* FROM unnest({}, {}) r (first, end_), LATERAL ({rows} FROM {place} \
+             WHERE {alias}.ctid >= r.first AND {alias}.ctid < r.end_ OFFSET 0) x",
+            tids(|one| one.start),
+            tids(|one| one.end),
+        )
+    }
+}
+
+/// The statement that reads rows of a table in the order of what tells them from others: that first, then the fields.
+pub(crate) fn by_key_sql(
+    (table, reading): (&Table, &Reading),
+    told_by: &[String],
     selected: &Selected<'_>,
     encoding: &str,
 ) -> String {
@@ -166,28 +185,15 @@ pub(crate) fn query(
         "UTF8" | "SQL_ASCII" => "k COLLATE \"C\"",
         _ => "convert_to(k, 'UTF8')",
     };
-    let (told_by, fields) = (selected.told_by.join(", "), selected.fields.join(", "));
-    let rows = format!("SELECT ROW({told_by})::text AS k, {fields}");
-    let place = format!("ONLY {} {}", table.quoted(), selected.alias);
-    let from = match reading {
-        Reading::Whole(_) => format!("{rows} FROM {place}"),
-        Reading::Pages(ranges) => {
-            let tids = |of: fn(&Range<u64>) -> u64| {
-                let all: Vec<String> =
-                    ranges.iter().map(|one| format!("\"({},0)\"", of(one))).collect();
-                format!("'{{{}}}'::tid[]", all.join(","))
-            };
-            format!(
-                "SELECT x.* FROM unnest({}, {}) r (first, end_), LATERAL ({rows} FROM {place} \
-                 WHERE {alias}.ctid >= r.first AND {alias}.ctid < r.end_ OFFSET 0) x",
-                tids(|one| one.start),
-                tids(|one| one.end),
-                alias = selected.alias,
-            )
-        }
-    };
+    let rows = selected.rows(table, reading, &format!("ROW({})::text", told_by.join(", ")));
     let names: Vec<String> = (0..selected.fields.len()).map(|at| format!("c{at}")).collect();
-    format!("COPY (SELECT * FROM ({from}) s (k, {}) ORDER BY {order}) TO STDOUT", names.join(", "))
+    format!("COPY (SELECT * FROM ({rows}) s (k, {}) ORDER BY {order}) TO STDOUT", names.join(", "))
+}
+
+/// The statement that reads rows of a table as they lie there: the place of each first, then the fields.
+pub(crate) fn by_place_sql(table: &Table, reading: &Reading, selected: &Selected<'_>) -> String {
+    let place = format!("{}.ctid", selected.alias);
+    format!("COPY ({}) TO STDOUT", selected.rows(table, reading, &place))
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use super::ancestor;
 use super::facts::{Facts, Table};
-use super::merge::{Found, merge};
+use super::merge::{Found, by_key, merge};
 use super::names::Wanted;
 use super::objects;
-use super::reading::{self, Known, Reading, Selected};
+use super::reading::{self, Known, Reading, Selected, by_key_sql};
 use super::statements::{OfTable, too_many, written};
 use crate::session::{quote_identifier, quote_text};
 use crate::wire::{Door, Refusal, Wire};
@@ -236,9 +236,11 @@ impl Run<'_, '_> {
             right.execute(set).map_err(failed)?;
             let fields = self::fields(&pair.columns);
             let told_by = self::fields(if pair.key.is_empty() { &pair.columns } else { &pair.key });
-            let selected = Selected { alias: ALIAS, told_by: &told_by, fields: &fields };
+            let selected = Selected { alias: ALIAS, fields: &fields };
             let query = |table: Option<&Table>| {
-                table.map(|one| reading::query(one, &pair.reading, &selected, &facts.encoding))
+                let sql =
+                    |one| by_key_sql((one, &pair.reading), &told_by, &selected, &facts.encoding);
+                table.map(sql)
             };
             let (of_left, of_right) = (query(pair.left), query(pair.right));
             let (done, total, wanted) = (self.done, self.total, self.wanted);
@@ -246,7 +248,7 @@ impl Run<'_, '_> {
             merge(
                 (left, of_left.as_deref()),
                 (right, of_right.as_deref()),
-                &changes.table.clone(),
+                (by_key, &changes.table.clone()),
                 &mut || tick(done, total),
                 &mut |found| {
                     count(&mut changes, &found);

@@ -173,7 +173,7 @@ impl Renewing<'_> {
                 let Doing::Rows(rows) = doing else { continue };
                 let exchange = Exchange { run: self.run, doors: self.doors, plan, schema: &schema };
                 let named = plan.named_of(*oid).map(|named| first + named);
-                moved.insert(*oid, exchange.rows(&todo.encoding, *oid, rows, named)?);
+                moved.insert(*oid, exchange.rows(*oid, rows, named)?);
             }
             let rewriting = Rewriting { run: self.run, plan, first, schema: &schema };
             rewriting.all(todo.jobs(plan))?;

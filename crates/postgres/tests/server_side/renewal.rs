@@ -214,7 +214,9 @@ fn done(renewed: Renewed) -> Masked {
 
 #[test]
 fn what_has_changed_is_masked_as_if_everything_were() {
-    for bin in bin_dirs() {
+    for (version, bin) in bin_dirs().into_iter().enumerate() {
+        // Of other versions the first round, which has most in it.
+        let rounds = if version == 0 { ROUNDS.len() } else { 1 };
         let scratch = Scratch::new();
         let mut before = source(&scratch, &bin, &format!("{SOURCE}{MORE}"));
         add_other(&scratch, &bin, &before);
@@ -222,7 +224,7 @@ fn what_has_changed_is_masked_as_if_everything_were() {
         let mut earlier = mask(&server, &rules()).unwrap();
         finish(&mut server);
         let mut server = start(&scratch, &bin, &scratch.path("masked"), "renewed");
-        for (number, sql) in ROUNDS.iter().enumerate() {
+        for (number, sql) in ROUNDS.iter().take(rounds).enumerate() {
             let now = after(&scratch, &bin, &before, sql, &format!("now-{number}"));
             let renewed = renew(&scratch, &bin, (&before, &now), &server, &earlier.facts);
             let renewed = done(renewed);
@@ -270,7 +272,6 @@ fn where_more_than_rows_has_changed_everything_is_masked() {
         ("ALTER DATABASE shop SET work_mem = '5MB'", "pg_db_role_setting"),
         ("CREATE OR REPLACE FUNCTION public.shout(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT $1'", "pg_proc"),
         ("CREATE TABLE public.another (id int)", "pg_attribute"),
-        ("ALTER TABLE public.orders DROP CONSTRAINT orders_buyer_fkey", "pg_constraint"),
         ("GRANT SELECT ON public.plain TO pg_monitor", "pg_class"),
     ]
     .into_iter()

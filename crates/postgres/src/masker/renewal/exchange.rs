@@ -1,8 +1,9 @@
 //! The rows of a table that differ: those that went are removed, those that came are written masked.
 //!
-//! Rows of both states come in the order of their keys ([`crate::differ::merge`]). What differs is masked and put into two
-//! tables beside: the masked keys of rows that went, and whole masked rows that came. A row that changed is in both. Then
-//! one transaction exchanges them. Neither a table nor what differs of it is held in memory.
+//! Rows of both states come as they lie in the table ([`crate::differ::merge`]). What is not the same at the same place is
+//! masked and put into two tables beside: the masked keys of rows that went, and whole masked rows that came. A row that
+//! changed or moved is in both. Then one transaction exchanges them. Neither a table nor what differs of it is held in
+//! memory.
 
 use super::super::facts::{Oid, Relation};
 use super::super::plan::{Plan, Reading};
@@ -11,8 +12,8 @@ use super::super::rows::Counts;
 use super::super::run::Run;
 use super::tables::Rows;
 use super::{Doors, Moved};
-use crate::differ::merge::{Found, Row, merge};
-use crate::differ::reading::{Selected, query};
+use crate::differ::merge::{Found, Row, by_place, merge};
+use crate::differ::reading::{Selected, by_place_sql};
 use crate::session::quote_identifier;
 use crate::wire::{Refusal, Wire};
 use offshoot_types::Failure;
@@ -33,7 +34,6 @@ impl Exchange<'_> {
     /// Exchanges the rows of a table; `named` is the table that progress is told of.
     pub(super) fn rows(
         &self,
-        encoding: &str,
         oid: Oid,
         rows: &Rows,
         named: Option<usize>,
@@ -63,8 +63,8 @@ impl Exchange<'_> {
         let done = |counts: Counts| {
             named.into_iter().for_each(|one| watch.wrote(one, counts.rows, counts.values));
         };
-        let selected = Selected { alias: &reading.alias, told_by: &key, fields: &reading.selected };
-        let sql = query(&rows.table, &rows.reading, &selected, encoding);
+        let selected = Selected { alias: &reading.alias, fields: &reading.selected };
+        let sql = by_place_sql(&rows.table, &rows.reading, &selected);
         let by_numbers = "SET enable_seqscan = off";
         let (mut before, mut now) =
             (Wire::connect(self.doors.before, database)?, Wire::connect(self.doors.now, database)?);
@@ -73,7 +73,7 @@ impl Exchange<'_> {
         merge(
             (&mut before, Some(&sql)),
             (&mut now, Some(&sql)),
-            &place,
+            (by_place, &place),
             &mut || watch.go_on(),
             &mut |found| {
                 let (old, new) = match found {

@@ -36,8 +36,6 @@ pub(super) struct Todo {
     pub(super) tables: BTreeMap<Oid, Doing>,
     /// Tables that are empty in the masked copy, of which pages differ.
     pub(super) emptied_differ: BTreeSet<Oid>,
-    /// How the database's texts are encoded.
-    pub(super) encoding: String,
 }
 
 /// What is done with a table.
@@ -118,11 +116,7 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
     }
     known.renamed = reading::renamed(&facts.0, &facts.1);
     let of_keys = OfKeys::read(&mut now, database)?;
-    let mut todo = Todo {
-        tables: BTreeMap::new(),
-        emptied_differ: BTreeSet::new(),
-        encoding: facts.1.encoding.clone(),
-    };
+    let mut todo = Todo { tables: BTreeMap::new(), emptied_differ: BTreeSet::new() };
     let tables: BTreeMap<Oid, &Table> = facts.1.tables.values().map(|one| (one.oid, one)).collect();
     let emptied = plan.empties();
     let relations = plan.facts.relations.values();
