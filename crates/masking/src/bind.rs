@@ -60,6 +60,8 @@ pub enum Treatment {
     Mask {
         /// An SQL condition: only rows for which it holds are masked.
         condition: Option<String>,
+        /// An SQL condition: only rows for which it holds stay.
+        keep_rows: Option<String>,
         /// The columns.
         columns: Vec<BoundColumn>,
     },
@@ -189,8 +191,9 @@ impl<'a> Binder<'a> {
                 }
             }
         }
-        if !columns.is_empty() {
-            let treatment = Treatment::Mask { condition, columns };
+        let keep_rows = self.keep_rows(&name, &rules);
+        if !columns.is_empty() || keep_rows.is_some() {
+            let treatment = Treatment::Mask { condition, keep_rows, columns };
             self.bound.tables.push(BoundTable { table: index, treatment });
         }
     }
@@ -238,6 +241,23 @@ impl<'a> Binder<'a> {
                 None
             }
         }
+    }
+
+    /// Which rows of a table stay, by the nearest rule that says it.
+    fn keep_rows(&mut self, name: &str, rules: &[(usize, &TableRule)]) -> Option<String> {
+        let nearness =
+            |rule: &TableRule| (rule.pattern.is_exact(), rule.names_database(self.database, name));
+        let says = rules.iter().map(|(_, rule)| *rule).filter(|rule| rule.keep_rows.is_some());
+        let nearest = says.clone().map(nearness).max()?;
+        let mut chosen = says.filter(|rule| nearness(rule) == nearest);
+        let first = chosen.next()?;
+        if let Some(rival) = chosen.find(|one| one.keep_rows != first.keep_rows) {
+            self.bound.problems.push(format!(
+                "{name}: two rules say which rows stay, of '{}' and '{}': name the table in one",
+                first.text, rival.text
+            ));
+        }
+        first.keep_rows.clone()
     }
 
     /// Notes which rules would have met columns of a table that is emptied.

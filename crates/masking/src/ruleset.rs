@@ -29,6 +29,8 @@ pub(crate) struct TableRule {
     pub qualified: Option<Pattern>,
     /// Which rows are masked.
     pub condition: Option<String>,
+    /// Which rows stay; none: all.
+    pub keep_rows: Option<String>,
     /// Whether its rows are removed.
     pub empty: bool,
     /// What is done with its columns.
@@ -129,19 +131,22 @@ fn refuse(what: impl Into<String>, hint: &str) -> Failure {
 /// The rules of a table or of several. Without a schema its name stands for a table of `public`.
 fn table(text: String, node: Node) -> Result<TableRule, Failure> {
     let refuse = |what: &str, hint: &str| Err(refuse(format!("table '{text}': {what}"), hint));
-    let fields = "possible are: columns, where, empty, quasi_identifiers";
+    let fields = "possible are: columns, where, keep_rows, empty, quasi_identifiers";
     let Node::Map(map) = node else {
         return refuse(&format!("its rules are {}", node.title()), fields);
     };
     let name = if text.contains('.') { text.clone() } else { format!("public.{text}") };
     let pattern = Pattern::new(&name);
     let qualified = (name.matches('.').count() >= 2).then(|| Pattern::new(&name));
-    let (mut condition, mut empty, mut columns) = (None, false, Vec::new());
-    let mut quasi_identifiers = Vec::new();
+    let (mut condition, mut keep_rows, mut empty) = (None, None, false);
+    let (mut columns, mut quasi_identifiers) = (Vec::new(), Vec::new());
     for (name, node) in map {
         match (name.as_str(), node) {
             ("where", Node::Text(expression)) if !expression.trim().is_empty() => {
                 condition = Some(expression);
+            }
+            ("keep_rows", Node::Text(expression)) if !expression.trim().is_empty() => {
+                keep_rows = Some(expression);
             }
             ("empty", Node::Bool(flag)) => empty = flag,
             ("columns", Node::Map(map)) => {
@@ -157,7 +162,9 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
                     );
                 }
             },
-            ("where", _) => return refuse("`where` is no SQL condition", "give it in quotes"),
+            (name @ ("where" | "keep_rows"), _) => {
+                return refuse(&format!("`{name}` is no SQL condition"), "give it in quotes");
+            }
             ("empty", _) => return refuse("`empty` is not `true` or `false`", fields),
             ("columns", _) => {
                 return refuse("`columns` is no map", "write `columns: {email: email}`");
@@ -166,13 +173,23 @@ fn table(text: String, node: Node) -> Result<TableRule, Failure> {
         }
     }
     let counts = !quasi_identifiers.is_empty();
-    if empty && (condition.is_some() || !columns.is_empty() || counts) {
+    let masks = condition.is_some() || !columns.is_empty();
+    if empty && (masks || keep_rows.is_some() || counts) {
         return refuse("it is emptied, and has other rules", "remove `empty`, or the others");
     }
-    if !empty && columns.is_empty() && !counts {
-        return refuse("nothing is to be done", "add `columns`, or `empty: true`");
+    if !empty && columns.is_empty() && keep_rows.is_none() && !counts {
+        return refuse("nothing is to be done", "add `columns`, `keep_rows`, or `empty: true`");
     }
-    Ok(TableRule { text, pattern, qualified, condition, empty, columns, quasi_identifiers })
+    Ok(TableRule {
+        text,
+        pattern,
+        qualified,
+        condition,
+        keep_rows,
+        empty,
+        columns,
+        quasi_identifiers,
+    })
 }
 
 /// A list of lists of names; a list of names is a list with one.

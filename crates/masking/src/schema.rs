@@ -73,6 +73,7 @@ fn table() -> Value {
                 "additionalProperties": {"$ref": "#/$defs/rule"},
             },
             "where": {"type": "string", "minLength": 1, "description": "An SQL condition: only rows for which it holds are masked."},
+            "keep_rows": {"type": "string", "minLength": 1, "description": "An SQL condition: only rows for which it holds stay. Rows that refer to others by foreign keys go with them."},
             "empty": {"type": "boolean", "description": "Whether all rows are removed."},
             "quasi_identifiers": {
                 "description": "Lists of columns that together could name a person, counted in reports.",

@@ -4,6 +4,7 @@
 //! 2. Each table with masked columns is written anew: [`flow`] takes its rows through threads of the engine, which mask
 //!    them ([`rows`]), into a stage, whose file becomes the table's ([`rewrite`]). Constraints are checked
 //!    afterwards ([`verify`]).
+//!    [`subset`] says which rows stay, where that is not all of them.
 //! 3. [`remains`] removes what else shows values: materialized views are made anew, statistics, comments and large
 //!    objects removed, and files that no table has.
 //! 4. [`renewal`] does the same for what has changed since a copy was masked, on that masked copy.
@@ -33,6 +34,7 @@ mod report;
 mod rewrite;
 mod rows;
 mod run;
+mod subset;
 mod verify;
 mod watch;
 

@@ -26,3 +26,5 @@ mod rounds;
 mod scripts;
 #[path = "server_side/start_stop.rs"]
 mod start_stop;
+#[path = "server_side/subset.rs"]
+mod subset;

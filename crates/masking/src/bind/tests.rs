@@ -42,7 +42,8 @@ fn a_ruleset_masks_what_it_names() {
     assert_eq!(bound.problems, Vec::<String>::new());
     assert_eq!(bound.idle, ["public.audit_*: no such table"]);
     assert_eq!(bound.unruled.len(), 1, "{:?}", bound.unruled);
-    let Treatment::Mask { condition: None, columns } = &bound.tables[0].treatment else {
+    let Treatment::Mask { condition: None, keep_rows: None, columns } = &bound.tables[0].treatment
+    else {
         panic!("the table is masked");
     };
     let row = Row { values: &[Some("7"), Some("maria@firm.test"), Some("1990-02-28"), None] };

@@ -4,7 +4,7 @@ use crate::session::{Rows, quote_identifier};
 use crate::wire::Wire;
 use offshoot_masking::{ColumnFacts, TableFacts, TypeClass};
 use offshoot_types::Failure;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 mod queries;
 
@@ -292,6 +292,20 @@ impl Facts {
     /// What rules may name: tables that are no partitions.
     pub(super) fn named(&self) -> impl Iterator<Item = &Relation> {
         self.relations.values().filter(|relation| !relation.is_partition)
+    }
+
+    /// A relation and all above it, the nearest first.
+    pub(super) fn above(&self, oid: Oid) -> Vec<&Relation> {
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut waiting = VecDeque::from([oid]);
+        while let Some(oid) = waiting.pop_front() {
+            let Some(relation) = self.relations.get(&oid).filter(|_| seen.insert(oid)) else {
+                continue;
+            };
+            found.push(relation);
+            waiting.extend(&relation.parents);
+        }
+        found
     }
 
     /// A relation and all below it, parents first.

@@ -199,7 +199,8 @@ impl Flow<'_> {
             before -= count;
             reading += 1;
         }
-        let sql = format!("{IN_ORDER} {}{before}", self.readings.get(reading)?.nth);
+        let sql =
+            format!("{IN_ORDER} {} LIMIT 1 OFFSET {before}", self.readings.get(reading)?.told);
         let mut wire = Wire::connect(self.door, self.database).ok()?;
         wire.column(&sql).ok()?.into_iter().next()
     }

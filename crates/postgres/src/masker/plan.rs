@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) kept: Vec<String>,
     /// Tables, and columns of theirs that together could name a person.
     pub(super) quasi_identifiers: Vec<(Oid, Vec<String>)>,
+    /// Which rows stay, by the relation that holds them.
+    pub(super) keeps: BTreeMap<Oid, Keep>,
     /// Rules by the relation that holds rows, or is above some that do.
     rules: BTreeMap<Oid, Vec<Rule>>,
 }
@@ -40,6 +42,16 @@ pub(super) struct Applied {
     pub(super) learned: String,
     /// Whether a condition says in which rows.
     pub(super) conditional: bool,
+}
+
+/// Which rows of a relation stay.
+#[derive(Clone)]
+pub(super) struct Keep {
+    /// The table whose rule says it.
+    pub(super) table: Oid,
+    /// What that calls the table.
+    pub(super) alias: String,
+    pub(super) condition: String,
 }
 
 /// The rule of a table, as it holds for one relation.
@@ -72,9 +84,9 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// A table that no rule names.
-    pub(super) fn unnamed(table: Oid) -> Job {
-        Job { named: None, sources: vec![table], through: None, rows: 0 }
+    /// A table that no rule masks.
+    pub(super) fn unmasked(plan: &Plan, table: Oid) -> Job {
+        Job { named: plan.named_of(table), sources: vec![table], through: None, rows: 0 }
     }
 }
 
@@ -97,13 +109,14 @@ impl Plan {
             let names = names.map(|column| column.name.clone()).collect();
             plan.quasi_identifiers.extend(tables.get(one.table).map(|oid| (*oid, names)));
         }
-        let mut own = BTreeMap::new();
+        let (mut own, mut keeps) = (BTreeMap::new(), BTreeMap::new());
         for table in bound.tables {
             let Some(oid) = tables.get(table.table).copied() else { continue };
             plan.named.push(oid);
             match table.treatment {
                 Treatment::Empty => plan.emptied.push(oid),
-                Treatment::Mask { condition, columns } => {
+                Treatment::Mask { condition, keep_rows, columns } => {
+                    keeps.extend(keep_rows.map(|condition| (oid, condition)));
                     let named = described.get(table.table).map_or(&[][..], |facts| &facts.columns);
                     for column in &columns {
                         if let Some(facts) = named.get(column.column) {
@@ -133,6 +146,7 @@ impl Plan {
             }
         }
         plan.spread(&own);
+        plan.spread_keeps(&keeps);
         plan.find_problems();
         plan
     }
@@ -141,19 +155,13 @@ impl Plan {
     fn spread(&mut self, own: &BTreeMap<Oid, Rule>) {
         let mut spread: BTreeMap<Oid, Vec<Rule>> = BTreeMap::new();
         for relation in self.facts.relations.values() {
-            let (mut nearest, mut seen) = (Vec::new(), BTreeSet::new());
-            let mut waiting = std::collections::VecDeque::from([relation.oid]);
-            let mut masked = BTreeSet::new();
-            while let Some(oid) = waiting.pop_front() {
-                if !seen.insert(oid) {
-                    continue;
-                }
-                if let Some(rule) = own.get(&oid) {
+            let (mut nearest, mut masked) = (Vec::new(), BTreeSet::new());
+            for table in self.facts.above(relation.oid) {
+                if let Some(rule) = own.get(&table.oid) {
                     let mut rule = rule.clone();
                     rule.masks.retain(|column, _| masked.insert(column.clone()));
                     nearest.extend((!rule.masks.is_empty()).then_some(rule));
                 }
-                waiting.extend(self.facts.relations.get(&oid).iter().flat_map(|one| &one.parents));
             }
             if !nearest.is_empty() {
                 spread.insert(relation.oid, nearest);
@@ -169,6 +177,19 @@ impl Plan {
         let place = |line: &str| line.split_once(": ").map(|(place, _)| ruled.contains(place));
         self.unruled.retain(|line| place(line) != Some(true));
         self.rules = spread;
+    }
+
+    /// Gives each relation that holds rows the nearest condition for them.
+    fn spread_keeps(&mut self, own: &BTreeMap<Oid, String>) {
+        for relation in self.facts.relations.values().filter(|one| !one.partitioned) {
+            let above = self.facts.above(relation.oid);
+            let found = above.iter().find_map(|table| Some((table, own.get(&table.oid)?)));
+            if let Some((table, condition)) = found {
+                let alias = quote_identifier(&table.name);
+                let keep = Keep { table: table.oid, alias, condition: condition.clone() };
+                self.keeps.insert(relation.oid, keep);
+            }
+        }
     }
 
     fn find_problems(&mut self) {
@@ -259,7 +280,8 @@ impl Plan {
 
     /// Which of the named tables a relation's nearest rule names.
     pub(super) fn named_of(&self, oid: Oid) -> Option<usize> {
-        let table = self.rules.get(&oid)?.first()?.table;
+        let by_rule = self.rules.get(&oid).and_then(|rules| rules.first()).map(|rule| rule.table);
+        let table = by_rule.or_else(|| self.keeps.get(&oid).map(|keep| keep.table))?;
         self.named.iter().position(|one| *one == table)
     }
 
@@ -300,8 +322,17 @@ pub(super) struct Reading {
     pub(super) selected: Vec<String>,
     pub(super) alias: String,
     pub(super) rows: RowPlan,
-    /// What tells which row is the `{}`th of it.
-    pub(super) nth: String,
+    /// A `SELECT` of what tells each row.
+    pub(super) told: String,
+}
+
+impl Reading {
+    /// Leaves rows out.
+    pub(super) fn only(&mut self, condition: &str) {
+        for query in [&mut self.query, &mut self.told] {
+            *query += &format!(" WHERE {condition}");
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -361,11 +392,7 @@ impl Reader<'_> {
             selected,
             alias,
             rows: RowPlan { fields, written, groups, key: told, padded },
-            nth: format!(
-                "SELECT {} FROM ONLY {} LIMIT 1 OFFSET ",
-                self.source.key_sql(&masked),
-                self.source.quoted()
-            ),
+            told: format!("SELECT {} FROM {from}", self.source.key_sql(&masked)),
         }
     }
 

@@ -63,11 +63,15 @@ fn views_sql(changed: &BTreeSet<Oid>) -> String {
 /// Makes materialized views anew, and empties those that hold rows of another host. What a function reads is in no
 /// catalog, so all of them are made anew; one that cannot be, but is made of nothing that changed, stays.
 /// Returns those whose rows changed.
-pub(super) fn refresh_views(wire: &mut Wire, plan: &Plan) -> Result<Vec<Oid>, Failure> {
+pub(super) fn refresh_views(
+    wire: &mut Wire,
+    plan: &Plan,
+    changed: &BTreeSet<Oid>,
+) -> Result<Vec<Oid>, Failure> {
     let database = format!("database {}", plan.facts.database);
     let failed = |refusal: Refusal| refusal.into_failure(&database);
     let mut refreshed = Vec::new();
-    for row in wire.rows(&views_sql(&plan.changed())).map_err(failed)? {
+    for row in wire.rows(&views_sql(changed)).map_err(failed)? {
         let [Some(sql), Some(name), depends, foreign, Some(oid)] = &row[..] else { continue };
         let is = |flag: &Option<String>| flag.as_deref() == Some("t");
         let with = if is(foreign) { "WITH NO DATA" } else { "WITH DATA" };
@@ -109,13 +113,13 @@ pub(super) fn count_shared(wire: &mut Wire, watch: &Watch) -> Result<(), Failure
 pub(super) fn clean(
     wire: &mut Wire,
     plan: &Plan,
-    views: &[Oid],
+    (changed, views): (&BTreeSet<Oid>, &[Oid]),
     watch: &Watch,
 ) -> Result<(), Failure> {
     let database = format!("database {}", plan.facts.database);
     let failed = |refusal: Refusal| refusal.into_failure(&database);
     // Tables above have statistics of all rows below.
-    let mut changed = plan.changed();
+    let mut changed = changed.clone();
     changed.extend(views);
     let mut above: Vec<Oid> = changed.iter().copied().collect();
     while let Some(oid) = above.pop() {

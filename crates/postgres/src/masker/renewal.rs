@@ -22,6 +22,7 @@ mod tables;
 use super::facts::{Oid, Relation};
 use super::plan::{Job, Plan};
 use super::run::{Rewriting, Run, free_schema};
+use super::subset::Subset;
 use super::{database_of, idle, plans, remains, several, unruled, verify};
 use crate::differ::{ancestor, reading::Known};
 use crate::wire::{Door, Refusal, Wire};
@@ -100,6 +101,9 @@ pub fn renew(
 
 /// What is to be done in each database.
 fn todo(doors: Doors<'_>, states: States<'_, '_>, plans: &[Plan]) -> Result<Vec<Todo>, Stop> {
+    if plans.iter().any(|plan| !plan.keeps.is_empty()) {
+        return Err(Stop::InFull("the rules keep a subset of the rows".to_owned()));
+    }
     let States { files, differing, ancestors } = states;
     let ancestor = ancestor::find(files, differing, ancestors)?;
     let ancestor = ancestor.map_err(|why| Stop::InFull(why.to_owned()))?;
@@ -175,12 +179,14 @@ impl Renewing<'_> {
                 let named = plan.named_of(*oid).map(|named| first + named);
                 moved.insert(*oid, exchange.rows(*oid, rows, named)?);
             }
-            let rewriting = Rewriting { run: self.run, plan, first, schema: &schema };
+            let subset = Subset::default();
+            let rewriting =
+                Rewriting { run: self.run, plan, first, schema: &schema, subset: &subset };
             rewriting.all(todo.jobs(plan))?;
             self.verify(&mut wire, plan, todo, &schema)?;
             wire.execute(&format!("DROP SCHEMA {quoted} CASCADE")).map_err(failed)?;
             watch.go_on()?;
-            let views = remains::refresh_views(&mut wire, plan)?;
+            let views = remains::refresh_views(&mut wire, plan, &plan.changed())?;
             watch.removed("materialized views, which were made anew", views.len() as u64);
             todo.settle(&mut wire, plan, watch)?;
         }
@@ -250,9 +256,9 @@ impl Renewing<'_> {
                     let of = |rows: u64| (rows + came).saturating_sub(gone);
                     (of(earlier.rows_before), of(earlier.rows_after))
                 }
-                None if is_emptied => (counted(now, &parts, &name)?, 0),
+                None if is_emptied => (verify::counted(now, &parts, &name)?, 0),
                 None => {
-                    let rows = counted(masked, &parts, &name)?;
+                    let rows = verify::counted(masked, &parts, &name)?;
                     (rows, rows)
                 }
             };
@@ -260,17 +266,6 @@ impl Renewing<'_> {
         }
         Ok(())
     }
-}
-
-/// How many rows these relations have.
-fn counted(wire: &mut Wire, relations: &[&Relation], place: &str) -> Result<u64, Failure> {
-    let each = relations.iter();
-    let each: Vec<String> = each
-        .map(|one| format!("(SELECT pg_catalog.count(*) FROM {})", verify::rows(one)))
-        .collect();
-    let sql = format!("SELECT {}", if each.is_empty() { "0".to_owned() } else { each.join(" + ") });
-    let rows = wire.column(&sql).map_err(|refusal| refusal.into_failure(place))?;
-    Ok(rows.first().and_then(|rows| rows.parse().ok()).unwrap_or_default())
 }
 
 impl Todo {
@@ -281,7 +276,7 @@ impl Todo {
             plan.jobs().into_iter().filter(|job| job.sources.iter().any(is_whole)).collect();
         let ruled: BTreeSet<Oid> = jobs.iter().flat_map(|job| job.sources.clone()).collect();
         let others = self.tables.keys().filter(|oid| is_whole(oid) && !ruled.contains(oid));
-        jobs.extend(others.map(|oid| Job::unnamed(*oid)));
+        jobs.extend(others.map(|oid| Job::unmasked(plan, *oid)));
         jobs
     }
 }

@@ -30,9 +30,7 @@ impl Run<'_> {
             facts.anonymity.extend(anonymity(self.door, plan, &place, k)?);
         }
         let counted = self.watch.all_removed().into_iter();
-        facts.removed = counted
-            .map(|(what, count)| Removed { what: what.into(), count: Some(count) })
-            .collect();
+        facts.removed = counted.map(|(what, count)| Removed { what, count: Some(count) }).collect();
         facts.removed.extend(UNCOUNTED.map(|what| Removed { what: what.into(), count: None }));
         Ok(facts)
     }

@@ -2,7 +2,8 @@
 
 use super::facts::{Oid, Relation};
 use super::flow::Flow;
-use super::plan::{Job, Plan};
+use super::plan::{Job, Plan, Reading};
+use super::subset::{self, Subset};
 use super::watch::Watch;
 use super::{database_of, remains, rewrite, several, verify};
 use crate::base_backup::TABLESPACES_DIR;
@@ -29,11 +30,11 @@ const SCHEMA: &str = "offshoot_mask";
 /// What expressions in rules the databases do not understand.
 pub(super) fn misunderstood(door: &Door, plan: &Plan) -> Result<Vec<String>, Failure> {
     let jobs = plan.jobs();
-    if jobs.is_empty() {
+    if jobs.is_empty() && plan.keeps.is_empty() {
         return Ok(Vec::new());
     }
     let mut wire = Wire::connect(door, &plan.facts.database)?;
-    let mut problems = Vec::new();
+    let mut problems = subset::misunderstood(&mut wire, plan);
     for job in jobs {
         for source in &job.sources {
             let Some(reading) = plan.reading(*source, job.through.unwrap_or(*source)) else {
@@ -175,15 +176,22 @@ impl<'a> Run<'a> {
         let schema = free_schema(&mut wire).map_err(failed)?;
         let quoted = crate::session::quote_identifier(&schema);
         wire.execute(&format!("CREATE SCHEMA {quoted}")).map_err(failed)?;
+        // Conditions may read what is emptied.
+        let subset = Subset::find(&mut wire, plan, &schema, &self.watch)?;
         self.empty(plan, first, &mut wire)?;
-        Rewriting { run: self, plan, first, schema: &schema }.all(plan.jobs())?;
+        let mut jobs = plan.jobs();
+        jobs.extend(subset.jobs(plan, &jobs));
+        Rewriting { run: self, plan, first, schema: &schema, subset: &subset }.all(jobs)?;
+        let mut changed = plan.changed();
+        changed.extend(subset.relations());
+        subset.end(&mut wire, plan, first, &self.watch)?;
         wire.execute(&format!("DROP SCHEMA {quoted}")).map_err(failed)?;
         verify::foreign_keys(&mut wire, plan, &|_, from| vec![verify::rows(from)])?;
         self.watch.go_on()?;
-        let views = remains::refresh_views(&mut wire, plan)?;
+        let views = remains::refresh_views(&mut wire, plan, &changed)?;
         self.watch.go_on()?;
         remains::count(&mut wire, database, &self.watch)?;
-        remains::clean(&mut wire, plan, &views, &self.watch)?;
+        remains::clean(&mut wire, plan, (&changed, &views), &self.watch)?;
         (first..first + plan.named.len()).for_each(|table| self.watch.done(table));
         Ok(())
     }
@@ -291,6 +299,7 @@ pub(super) struct Rewriting<'a> {
     pub(super) plan: &'a Plan,
     pub(super) first: usize,
     pub(super) schema: &'a str,
+    pub(super) subset: &'a Subset,
 }
 
 impl Rewriting<'_> {
@@ -340,8 +349,7 @@ impl Rewriting<'_> {
         };
         wire.execute(&format!("BEGIN; {stages}")).map_err(failed)?;
         let sources = job.sources.iter();
-        let readings: Vec<_> =
-            sources.filter_map(|source| self.plan.reading(*source, target)).collect();
+        let readings: Vec<_> = sources.filter_map(|source| self.reading(*source, target)).collect();
         let stage = rewrite::stage_name(self.schema, relation);
         Flow {
             door: self.run.source,
@@ -360,6 +368,15 @@ impl Rewriting<'_> {
         }
         wire.execute(&format!("DROP TABLE {stage} CASCADE")).map_err(failed)?;
         job.sources.iter().try_for_each(|source| self.complete(&mut wire, *source))
+    }
+
+    /// How the rows of a relation that stay are read.
+    fn reading(&self, source: Oid, target: Oid) -> Option<Reading> {
+        let mut reading = self.plan.reading(source, target)?;
+        if let Some(stays) = self.subset.of(source, &reading.alias) {
+            reading.only(&stays);
+        }
+        Some(reading)
     }
 
     /// Builds the indexes of a table that has new rows, and checks these.

@@ -106,6 +106,20 @@ pub(super) fn rows(relation: &Relation) -> String {
     format!("{only}{}", relation.quoted())
 }
 
+/// How many rows these relations have.
+pub(super) fn counted(
+    wire: &mut Wire,
+    relations: &[&Relation],
+    place: &str,
+) -> Result<u64, Failure> {
+    let each = relations.iter();
+    let each: Vec<String> =
+        each.map(|one| format!("(SELECT pg_catalog.count(*) FROM {})", rows(one))).collect();
+    let sql = format!("SELECT {}", if each.is_empty() { "0".to_owned() } else { each.join(" + ") });
+    let rows = wire.column(&sql).map_err(|refusal| refusal.into_failure(place))?;
+    Ok(rows.first().and_then(|rows| rows.parse().ok()).unwrap_or_default())
+}
+
 /// The foreign keys of a database that masks have to do with. `places` says where the rows of one are that are looked
 /// at, as SQL names them.
 pub(super) fn foreign_keys(
@@ -141,13 +155,8 @@ pub(super) fn foreign_keys(
     Ok(())
 }
 
-/// A query for a row that refers to none.
-fn orphan_sql(
-    key: &ForeignKey,
-    (from, place): (&Relation, &str),
-    to: &Relation,
-    masked: &BTreeSet<String>,
-) -> String {
+/// A condition that a row refers to another one, and one that it is this.
+pub(super) fn referring(key: &ForeignKey, from: &Relation, to: &Relation) -> (String, String) {
     let quoted =
         |relation: &Relation, at: &i16| quote_identifier(relation.column(*at).unwrap_or_default());
     let ours: Vec<String> = key.from_columns.iter().map(|at| quoted(from, at)).collect();
@@ -162,14 +171,22 @@ fn orphan_sql(
         .collect();
     let set: Vec<String> =
         ours.iter().map(|column| format!("referring.{column} IS NOT NULL")).collect();
-    let set = set.join(if key.matches_full { " OR " } else { " AND " });
+    (set.join(if key.matches_full { " OR " } else { " AND " }), same.join(" AND "))
+}
+
+/// A query for a row that refers to none.
+fn orphan_sql(
+    key: &ForeignKey,
+    (from, place): (&Relation, &str),
+    to: &Relation,
+    masked: &BTreeSet<String>,
+) -> String {
+    let (set, same) = referring(key, from, to);
     // The key is told by the row alone: its columns' names are those of the table within the inner query.
     format!(
-        "SELECT offshoot_key FROM (SELECT *, {} AS offshoot_key FROM {}) AS referring WHERE ({set}) \
-         AND NOT EXISTS (SELECT FROM {} AS referenced WHERE {}) LIMIT 1",
+        "SELECT offshoot_key FROM (SELECT *, {} AS offshoot_key FROM {place}) AS referring WHERE ({set}) \
+         AND NOT EXISTS (SELECT FROM {} AS referenced WHERE {same}) LIMIT 1",
         from.key_sql(masked),
-        place,
         rows(to),
-        same.join(" AND ")
     )
 }

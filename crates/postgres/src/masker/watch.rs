@@ -21,7 +21,7 @@ pub(super) struct Watch {
     /// Rows before and after, by table.
     counts: Mutex<BTreeMap<usize, (u64, u64)>>,
     /// What was removed, and how many.
-    removed: Mutex<BTreeMap<&'static str, u64>>,
+    removed: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Watch {
@@ -70,11 +70,11 @@ impl Watch {
     }
 
     /// So many of something were removed.
-    pub(super) fn removed(&self, what: &'static str, count: u64) {
-        *self.removed.lock().entry(what).or_default() += count;
+    pub(super) fn removed(&self, what: &str, count: u64) {
+        *self.removed.lock().entry(what.to_owned()).or_default() += count;
     }
 
-    pub(super) fn all_removed(&self) -> BTreeMap<&'static str, u64> {
+    pub(super) fn all_removed(&self) -> BTreeMap<String, u64> {
         self.removed.lock().clone()
     }
 

@@ -72,7 +72,7 @@ pub fn add_other(scratch: &Scratch, bin: &Path, data: &Path) {
     assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
 }
 
-fn check(server: &Server, rules: &str) -> RulesChecked {
+pub fn check(server: &Server, rules: &str) -> RulesChecked {
     masker::check(&Door::of(server.spec()), &Ruleset::parse(rules).unwrap()).unwrap()
 }
 

@@ -37,6 +37,16 @@ pub(super) fn problems(plan: &Plan) -> Vec<String> {
             ));
             continue;
         }
+        let keeps = |oid| plan.facts.tree(oid).iter().any(|one| plan.keeps.contains_key(&one.oid));
+        if key.temporal && keeps(key.to) {
+            problems.push(format!(
+                "{}: the foreign key {} is over periods of time, which are not followed: leave `keep_rows` \
+                 of {} out",
+                from.name(),
+                key.name,
+                to.name()
+            ));
+        }
         problems.extend(sides(plan, key, from, to));
     }
     problems
