@@ -33,6 +33,7 @@ pub mod snapshot;
 pub mod status;
 pub mod timeflow;
 pub mod vdb;
+pub mod webhook;
 
 pub use access::{
     AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
@@ -88,3 +89,4 @@ pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb,
     VdbList, VdbLog, VdbNetwork, VdbState,
 };
+pub use webhook::{AddWebhook, AddedWebhook, Webhook, WebhookList, WebhookState, WebhookTest};

@@ -132,6 +132,12 @@ pub const TOKENS: &str = "/api/v1/tokens";
 pub const TOKEN: &str = "/api/v1/tokens/{id}";
 /// GET: who asked for what (`?since=TIME&user=NAME&limit=N`).
 pub const AUDIT: &str = "/api/v1/audit";
+/// GET: all webhooks; POST: add one.
+pub const WEBHOOKS: &str = "/api/v1/webhooks";
+/// GET: one webhook; DELETE: remove it.
+pub const WEBHOOK: &str = "/api/v1/webhooks/{name}";
+/// POST: send it a message that tells of nothing.
+pub const WEBHOOK_TEST: &str = "/api/v1/webhooks/{name}/test";
 /// GET: how the passwords of the pool are sealed.
 pub const SECRETS: &str = "/api/v1/secrets";
 /// POST: seal them with a new key.

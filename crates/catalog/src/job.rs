@@ -1,6 +1,7 @@
 //! Jobs: the durable progress of workflows.
 
-use crate::{Catalog, Error, Subject};
+use crate::job_state::JobState;
+use crate::{Catalog, Error, Happening, Subject, Transaction};
 use jiff::Timestamp;
 use offshoot_types::{Failure, JobId};
 use rusqlite::{OptionalExtension, params};
@@ -11,40 +12,6 @@ use serde_json::{Map, Value};
 const JOBS_KEPT: i64 = 1000;
 /// How many of them may be the engine's own: a start with many VDBs must not push out what users did.
 const ENGINE_JOBS_KEPT: i64 = 200;
-
-/// What a job is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// Its steps run one after the other.
-    Running,
-    /// A step failed or the job was cancelled: what was done is being undone.
-    Undoing,
-    /// Everything is done.
-    Done,
-    /// It failed, see [`Job::error`].
-    Failed,
-    /// It was cancelled and undone.
-    Cancelled,
-}
-
-impl JobState {
-    /// The state as users and scripts see it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JobState::Running => "running",
-            JobState::Undoing => "undoing",
-            JobState::Done => "done",
-            JobState::Failed => "failed",
-            JobState::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether the job has come to an end.
-    pub fn is_final(self) -> bool {
-        !matches!(self, JobState::Running | JobState::Undoing)
-    }
-}
 
 /// Where a step stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,12 +106,15 @@ impl Catalog {
         })
     }
 
-    /// Keeps the new state of a job. When it is settled, the oldest settled jobs beyond 1,000 are
-    /// removed.
+    /// Keeps the new state of a job. Its end is an event, unless the engine began it on its own. When it is settled, the
+    /// oldest settled jobs beyond 1,000 are removed.
     ///
     /// If this is not saved, a job that has ended would seem to run for ever.
     pub fn save_job(&self, job: &Job) -> Result<(), Error> {
         self.insistent_transaction(|tx| {
+            if job.state.is_final() && !job.of_engine {
+                tx.add_end_of(job)?;
+            }
             let sql = "UPDATE job SET settled = ?2, body = seal('job', ?3) WHERE id = ?1";
             if tx.sql().execute(sql, params![job.id.0, job.settled, encode(job)?])? == 0 {
                 return Err(Error::NotFound(job.id.to_string()));
@@ -196,6 +166,33 @@ impl Catalog {
             }
             Ok(jobs)
         })
+    }
+}
+
+impl Transaction<'_> {
+    /// Records that a job has come to an end, once.
+    fn add_end_of(&self, job: &Job) -> Result<(), Error> {
+        let sql = "SELECT unseal('job', body) ->> 'state' FROM job WHERE id = ?1";
+        let before: Option<String> =
+            self.sql().query_row(sql, [job.id.0], |row| row.get(0)).optional()?;
+        if before.as_deref() == Some(job.state.as_str()) {
+            return Ok(());
+        }
+        let became = match job.state {
+            JobState::Cancelled => "was cancelled",
+            JobState::Failed => "failed",
+            _ => "is done",
+        };
+        let object = job.object.to_string();
+        let what = Happening::JobEnded {
+            job: job.id,
+            kind: job.kind.clone(),
+            state: job.state,
+            started_at: job.started_at,
+            code: job.error.as_ref().map(|error| error.code),
+        };
+        let time = job.ended_at.unwrap_or(job.started_at);
+        self.add_event(time, &object, &format!("{} of '{object}' {became}", job.kind), &what)
     }
 }
 

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 const APPLICATION_ID: i64 = 0x4F46_4653;
 
 /// One script per format, in order. A released script is never changed.
-const MIGRATIONS: [&str; 4] = ["
+const MIGRATIONS: [&str; 5] = ["
     CREATE TABLE object (
         kind      TEXT NOT NULL,
         id        INTEGER NOT NULL,
@@ -77,6 +77,9 @@ const MIGRATIONS: [&str; 4] = ["
         key   TEXT NOT NULL,
         value BLOB NOT NULL
     ) WITHOUT ROWID;
+", "
+    -- What an event was, as JSON; of those of before it, a fault that was raised.
+    ALTER TABLE event ADD COLUMN what TEXT;
 "];
 
 /// The first format whose secrets are sealed.

@@ -2,11 +2,11 @@
 
 use offshoot_domain::{
     AccessToken, Bookmark, Dsource, Group, Incoming, Invitation, MaskReport, Masking, Owner, Peer,
-    Profile, Replica, Snapshot, Timeflow, Told, User, Vdb, VdbGroup,
+    Profile, Replica, Snapshot, Timeflow, Told, User, Vdb, VdbGroup, Webhook,
 };
 use offshoot_types::{
     BookmarkId, DsourceId, GroupId, PeerId, ProfileId, SnapshotId, TimeflowId, TokenId, UserId,
-    VdbGroupId, VdbId,
+    VdbGroupId, VdbId, WebhookId,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
@@ -54,7 +54,7 @@ macro_rules! numbered {
 }
 numbered!(
     DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId, GroupId, VdbGroupId, UserId, TokenId,
-    PeerId, ProfileId
+    PeerId, ProfileId, WebhookId
 );
 
 /// dSources and VDBs share one namespace, as `--from NAME` takes either; so do the groups of both.
@@ -198,6 +198,18 @@ impl Record for Profile {
     const KIND: &'static str = "profile";
     const NAMESPACE: Option<&'static str> = Some("profile");
     fn id(&self) -> ProfileId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+impl Record for Webhook {
+    type Id = WebhookId;
+    const KIND: &'static str = "webhook";
+    const NAMESPACE: Option<&'static str> = Some("webhook");
+    fn id(&self) -> WebhookId {
         self.id
     }
     fn name(&self) -> Option<&str> {

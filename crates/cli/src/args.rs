@@ -20,6 +20,7 @@ mod replication;
 mod secret;
 mod snapshot;
 mod vdb;
+mod webhook;
 
 pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
 pub use bisect::{BisectArgs, End};
@@ -52,6 +53,7 @@ pub use vdb::{
     ConnectArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs,
     VdbCommand,
 };
+pub use webhook::{WebhookAddArgs, WebhookCommand};
 
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
@@ -217,6 +219,12 @@ pub enum Command {
     )]
     Token(TokenCommand),
     Audit(AuditArgs),
+    /// Tell other programs of events and faults, by messages over HTTP
+    #[command(
+        subcommand,
+        after_help = "Example:\n  offshoot webhook add ci --url https://ci.example/offshoot --events 'fault.*,job.*.failed'"
+    )]
+    Webhook(WebhookCommand),
     /// Look after the key that passwords in the pool are sealed with
     #[command(subcommand, after_help = "Example:\n  offshoot secret rotate")]
     Secret(SecretCommand),

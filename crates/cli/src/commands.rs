@@ -25,8 +25,11 @@ mod snapshot;
 mod timeflow;
 mod topology;
 mod vdb;
+mod webhook;
 
-use crate::args::{Cli, Command, DemoArgs, JobArgs, MaskCommand, MaskReportArgs, PoolCommand};
+use crate::args::{
+    Cli, Command, DemoArgs, JobArgs, MaskCommand, MaskReportArgs, PoolCommand, WebhookCommand,
+};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::target;
@@ -66,6 +69,9 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
             match command {
                 // What it finds decides the exit code.
                 Command::Pool(PoolCommand::Scrub(args)) => return scrub::run(&session, &args),
+                Command::Webhook(WebhookCommand::Test(args)) => {
+                    return webhook::test(&session, &args.name);
+                }
                 Command::Mcp(args) => host::mcp(session.client, &args)?,
                 command => ask(&session, command)?,
             }
@@ -120,6 +126,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::User(command) => access::user(session, command),
         Command::Token(command) => access::token(session, command),
         Command::Audit(args) => access::audit(session, &args),
+        Command::Webhook(command) => webhook::run(session, command),
         Command::Secret(command) => secret::run(session, command),
         Command::Pool(command) => pool::run(session, command),
     }

@@ -2,17 +2,18 @@
 
 use crate::Client;
 use offshoot_api::{
-    AddPeer, AddUser, ApplyMask, Audit, Bisection, Bookmark, BookmarkList, BookmarkVdbGroup,
-    ConsoleCode, CreateBookmark, CreateDiff, CreateGroup, CreateReplication, CreateToken,
-    CreatedToken, Diff, DiscoverMask, Discovery, Dsource, DsourceList, FailOver, Group, GroupList,
-    InvitePeer, Job, JobAccepted, JobList, Ledger, LinkDsource, Mask, MaskKey, MaskKeyList,
-    MaskList, MaskPreview, MaskReportFormat, MaskReportKey, Peer, PeerInvitation, PeerKeyRotation,
-    PeerList, Policy, PolicyList, PoolStatus, PreviewMask, ProvisionVdb, ProvisionVdbGroup,
-    RefreshVdb, RefreshVdbGroup, ReparentVdb, Replication, ReplicationHistory, ReplicationList,
-    RewindVdb, RewindVdbGroup, RotateSecrets, ScrubPool, ScrubReport, Secrets, SetDsource,
-    SetPolicy, SetVdb, SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status,
-    TakeSnapshot, TimeflowList, Token, TokenList, Topology, User, UserList, Vdb, VdbGroup,
-    VdbGroupList, VdbHooks, VdbList, VdbLog, routes,
+    AddPeer, AddUser, AddWebhook, AddedWebhook, ApplyMask, Audit, Bisection, Bookmark,
+    BookmarkList, BookmarkVdbGroup, ConsoleCode, CreateBookmark, CreateDiff, CreateGroup,
+    CreateReplication, CreateToken, CreatedToken, Diff, DiscoverMask, Discovery, Dsource,
+    DsourceList, FailOver, Group, GroupList, InvitePeer, Job, JobAccepted, JobList, Ledger,
+    LinkDsource, Mask, MaskKey, MaskKeyList, MaskList, MaskPreview, MaskReportFormat,
+    MaskReportKey, Peer, PeerInvitation, PeerKeyRotation, PeerList, Policy, PolicyList, PoolStatus,
+    PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb,
+    Replication, ReplicationHistory, ReplicationList, RewindVdb, RewindVdbGroup, RotateSecrets,
+    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb, SignedMaskReport, Snapshot,
+    SnapshotList, StartBisection, Status, TakeSnapshot, TimeflowList, Token, TokenList, Topology,
+    User, UserList, Vdb, VdbGroup, VdbGroupList, VdbHooks, VdbList, VdbLog, Webhook, WebhookList,
+    WebhookTest, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -611,4 +612,32 @@ impl Client {
 
 fn accepted(accepted: JobAccepted) -> JobId {
     accepted.job
+}
+
+/// Whom the engine tells of events.
+impl Client {
+    /// Adds a webhook.
+    pub fn add_webhook(&self, request: &AddWebhook) -> Result<AddedWebhook, Failure> {
+        self.post_json(routes::WEBHOOKS, request)
+    }
+
+    /// All webhooks, by name.
+    pub fn list_webhooks(&self) -> Result<WebhookList, Failure> {
+        self.get(routes::WEBHOOKS)
+    }
+
+    /// One webhook.
+    pub fn show_webhook(&self, name: &str) -> Result<Webhook, Failure> {
+        self.get(&routes::fill(routes::WEBHOOK, name))
+    }
+
+    /// Sends a webhook a message that tells of nothing.
+    pub fn test_webhook(&self, name: &str) -> Result<WebhookTest, Failure> {
+        self.post(&routes::fill(routes::WEBHOOK_TEST, name))
+    }
+
+    /// Removes a webhook.
+    pub fn remove_webhook(&self, name: &str) -> Result<Webhook, Failure> {
+        self.delete(&routes::fill(routes::WEBHOOK, name))
+    }
 }

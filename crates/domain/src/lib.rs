@@ -33,6 +33,7 @@ mod topology;
 mod units;
 mod user;
 mod vdb;
+mod webhook;
 
 pub use bisection::{
     ANSWER_BYTES_MAX, Answer, Answered, Bisection, ChangeFound, Condition, FoundCommit,
@@ -72,3 +73,4 @@ pub use topology::{KnownEngine, Neighbour, Neighbourhood, Told, Topology, newest
 pub use units::{format_duration, format_size, parse_duration, parse_size};
 pub use user::{AccessToken, Role, User};
 pub use vdb::{Opened, TiesCut, Timings, Vdb, VdbState};
+pub use webhook::{EventPattern, Webhook, WebhookKey, webhook_url};

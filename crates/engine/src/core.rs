@@ -11,9 +11,11 @@ pub mod peers;
 pub mod secret_keys;
 pub mod topic;
 pub mod topology;
+pub mod webhooks;
 
 use crate::ground::network::Network;
 use crate::ground::paths::Paths;
+use crate::ground::poster::Poster;
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Fault, Subject};
 use offshoot_connector::Registry;
@@ -37,6 +39,8 @@ pub struct Core {
     pub connectors: Registry,
     /// The way to other engines.
     pub network: Arc<dyn Network>,
+    /// The way to those who are told of events.
+    pub poster: Arc<dyn Poster>,
 }
 
 impl Core {
@@ -95,7 +99,7 @@ impl Core {
 
     /// The same of a fault that the catalog has shown.
     pub fn clear_stored(&self, subject: &Subject, topic: &str) {
-        if let Err(error) = self.catalog.clear_fault(subject, topic) {
+        if let Err(error) = self.catalog.clear_fault(subject, topic, self.now()) {
             tracing::error!(%subject, topic, %error, "a fault could not be cleared");
         }
     }
@@ -105,7 +109,7 @@ impl Core {
     /// # Errors
     /// The catalog's.
     pub fn clear_all(&self, subject: impl Into<Subject>) -> Result<(), Failure> {
-        Ok(self.catalog.clear_faults(&subject.into())?)
+        Ok(self.catalog.clear_faults(&subject.into(), self.now())?)
     }
 }
 

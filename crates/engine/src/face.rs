@@ -21,3 +21,4 @@ pub mod snapshots;
 pub mod timeflows;
 pub mod users;
 pub mod vdbs;
+pub mod webhooks;

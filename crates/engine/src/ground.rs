@@ -5,4 +5,5 @@ pub mod network;
 pub mod paths;
 pub mod pool_dir;
 pub mod ports;
+pub mod poster;
 pub mod stopping;

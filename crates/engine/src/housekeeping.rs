@@ -12,3 +12,4 @@ pub mod takeover;
 pub mod warm;
 pub mod watch;
 pub mod ways;
+pub mod webhooks;

@@ -21,6 +21,7 @@ pub(crate) mod timeflow;
 pub(crate) mod token;
 pub(crate) mod user;
 pub(crate) mod vdb;
+pub(crate) mod webhook;
 
 use crate::access::guard::Guard;
 use crate::access::{Access, Caller};

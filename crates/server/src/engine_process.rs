@@ -2,6 +2,7 @@
 
 use crate::engine_service::LocalEngine;
 use crate::peers::{Door, PeerNetwork};
+use crate::poster::HttpPoster;
 use crate::signal::MAKE_ROOM;
 use crate::{
     HttpServer, Identity, Listen, LocalSocket, ServeOptions, ShutdownSignal, Token,
@@ -64,6 +65,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         connectors: Registry::new(vec![Arc::new(postgres)]),
         delivery: Arc::new(Fuse::default()),
         network: Arc::new(PeerNetwork),
+        poster: Arc::new(HttpPoster::of_host()),
         keeper: std::env::current_exe().ok(),
     })?;
     drop(hurry);

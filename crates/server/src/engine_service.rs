@@ -10,8 +10,10 @@ mod masks;
 mod replication;
 pub(crate) mod scrub;
 mod vdbs;
+mod webhooks;
 
 use crate::EngineService;
+use crate::service::notifier::Notifier;
 use crate::service::replicator::Replicator;
 use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
@@ -307,6 +309,10 @@ impl EngineService for LocalEngine {
     }
 
     fn replicator(&self) -> &dyn Replicator {
+        self
+    }
+
+    fn notifier(&self) -> &dyn Notifier {
         self
     }
 

@@ -3,7 +3,7 @@
 use crate::endpoints::replication::profiles;
 use crate::endpoints::{
     audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, peer, policy,
-    pool, replication, secret, snapshot, timeflow, token, user, vdb,
+    pool, replication, secret, snapshot, timeflow, token, user, vdb, webhook,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -119,6 +119,11 @@ use utoipa::{Modify, OpenApi};
         token::list_tokens,
         token::revoke_token,
         audit::audit,
+        webhook::add_webhook,
+        webhook::list_webhooks,
+        webhook::show_webhook,
+        webhook::test_webhook,
+        webhook::remove_webhook,
     ),
     components(schemas(ErrorBody)),
     modifiers(&PoolToken),

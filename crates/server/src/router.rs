@@ -5,7 +5,7 @@ use crate::console as files;
 use crate::endpoints::replication::profiles;
 use crate::endpoints::{
     App, audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, monitoring,
-    peer, policy, pool, replication, secret, snapshot, timeflow, token, user, vdb,
+    peer, policy, pool, replication, secret, snapshot, timeflow, token, user, vdb, webhook,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -102,7 +102,7 @@ fn beside() -> Router<App> {
         .route(routes::EVENTS, get(events::events))
 }
 
-/// Who may use the engine, who did, and the secrets.
+/// Who may use the engine, who did, who is told of what happens, and the secrets.
 fn people() -> Router<App> {
     Router::new()
         .route(routes::USERS, get(user::list_users).post(user::add_user))
@@ -110,6 +110,9 @@ fn people() -> Router<App> {
         .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
         .route(routes::TOKEN, delete(token::revoke_token))
         .route(routes::AUDIT, get(audit::audit))
+        .route(routes::WEBHOOKS, get(webhook::list_webhooks).post(webhook::add_webhook))
+        .route(routes::WEBHOOK, get(webhook::show_webhook).delete(webhook::remove_webhook))
+        .route(routes::WEBHOOK_TEST, post(webhook::test_webhook))
         .route(routes::SECRETS, get(secret::secrets))
         .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))
 }

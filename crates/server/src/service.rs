@@ -1,8 +1,10 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
+pub mod notifier;
 pub mod replicator;
 
 use jiff::Timestamp;
+use notifier::Notifier;
 use offshoot_api::{
     ApplyMask, Bisection, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup,
     Diff, DiscoverMask, Discovery, Dsource, FailOver, Group, Job, Ledger, LinkDsource, Mask,
@@ -212,6 +214,8 @@ pub trait EngineService: Send + Sync + 'static {
 
     /// What is asked about other engines, by who may.
     fn replicator(&self) -> &dyn Replicator;
+    /// What is asked about those who are told of events.
+    fn notifier(&self) -> &dyn Notifier;
     /// Runs a profile.
     fn run_replication(&self, name: &str) -> Result<JobId, Failure>;
     /// Makes the copies of another engine's dSources this engine's own.

@@ -94,6 +94,9 @@ id!(
     /// What is sent to another engine, and when.
     ProfileId, "profile");
 id!(
+    /// Whom this engine tells of events.
+    WebhookId, "webhook");
+id!(
     /// One run of a workflow.
     JobId, "job");
 

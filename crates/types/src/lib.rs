@@ -11,7 +11,7 @@ pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
 pub use ids::{
     BookmarkId, DatasetId, DsourceId, GroupId, Ino, JobId, ParseIdError, PeerId, ProfileId,
-    SnapshotId, TimeflowId, TokenId, Txg, UserId, VdbGroupId, VdbId,
+    SnapshotId, TimeflowId, TokenId, Txg, UserId, VdbGroupId, VdbId, WebhookId,
 };
 pub use log_position::LogPosition;
 pub use remote::Remote;

@@ -230,7 +230,8 @@ impl<'a, C> Execution<'a, C> {
 
     /// Withdraws the fault of an earlier try.
     fn forgive(&self, job: &Job) {
-        if let Err(error) = self.shared.catalog.clear_fault(&job.object, &job.id.to_string()) {
+        let (shared, topic) = (&self.shared, job.id.to_string());
+        if let Err(error) = shared.catalog.clear_fault(&job.object, &topic, shared.now()) {
             tracing::error!(job = %job.id, %error, "the fault could not be cleared");
         }
     }

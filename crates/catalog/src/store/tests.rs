@@ -282,11 +282,11 @@ fn a_fault_is_raised_once_and_cleared() {
     fault.time = since;
     assert_eq!(catalog.faults().expect("readable"), [fault.clone()], "since the first time");
     assert_eq!(catalog.events(10).expect("readable").len(), 1);
-    assert!(!catalog.clear_fault(&prod, "other").expect("cleared"));
-    assert!(catalog.clear_fault(&prod, "logsync").expect("cleared"));
+    assert!(!catalog.clear_fault(&prod, "other", now()).expect("cleared"));
+    assert!(catalog.clear_fault(&prod, "logsync", now()).expect("cleared"));
     assert_eq!(catalog.faults().expect("readable"), []);
     catalog.raise_fault(&fault).expect("kept");
-    catalog.clear_faults(&prod).expect("cleared");
+    catalog.clear_faults(&prod, now()).expect("cleared");
     assert_eq!(catalog.faults().expect("readable"), []);
 }
 
@@ -306,10 +306,10 @@ fn a_vdb_named_pool_has_faults_of_its_own() {
     let of_pool = fault(&Subject::Pool, "a block is damaged");
     assert!(catalog.raise_fault(&of_vdb).expect("kept"));
     assert!(catalog.raise_fault(&of_pool).expect("kept"), "another one");
-    assert!(catalog.clear_fault(&vdb, "topic").expect("cleared"));
+    assert!(catalog.clear_fault(&vdb, "topic", now()).expect("cleared"));
     assert_eq!(catalog.faults().expect("readable"), std::slice::from_ref(&of_pool));
     catalog.raise_fault(&of_vdb).expect("kept");
-    catalog.clear_faults(&vdb).expect("cleared");
+    catalog.clear_faults(&vdb, now()).expect("cleared");
     assert_eq!(catalog.faults().expect("readable"), [of_pool], "who deletes the VDB keeps it");
 }
 

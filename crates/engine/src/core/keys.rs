@@ -1,6 +1,6 @@
 //! Keys of the servers and secrets of objects.
 
-use offshoot_types::{DsourceId, JobId, VdbId};
+use offshoot_types::{DsourceId, JobId, VdbId, WebhookId};
 
 /// Of a VDB's server.
 pub fn vdb_key(id: VdbId) -> String {
@@ -51,6 +51,11 @@ pub fn tls_key(id: VdbId) -> String {
 /// Of the text of a hook, by its revision.
 pub fn hook_key(revision: &str) -> String {
     format!("hook/{revision}")
+}
+
+/// Of what the messages of a webhook are signed with.
+pub fn webhook_key(id: WebhookId) -> String {
+    format!("{id}/signing-key")
 }
 
 /// Of a key that values are masked with, by its name.

@@ -37,6 +37,8 @@ pub enum Topic<'a> {
     Block(BlockHash),
     /// More damaged blocks than are listed.
     Blocks,
+    /// A webhook that cannot be told anything, by its name.
+    Webhook(&'a str),
     /// Log that is still reserved on a source for nobody, by the reservation's name.
     Reservation(&'a str),
 }
@@ -86,6 +88,7 @@ impl fmt::Display for Topic<'_> {
             Topic::Room => f.write_str("room"),
             Topic::Block(hash) => write!(f, "{BLOCK}{hash}"),
             Topic::Blocks => f.write_str("blocks"),
+            Topic::Webhook(name) => write!(f, "webhook {name}"),
             Topic::Reservation(name) => write!(f, "slot {name}"),
         }
     }

@@ -19,12 +19,14 @@ use crate::face::snapshots::Snapshots;
 use crate::face::timeflows::Timeflows;
 use crate::face::users::Users;
 use crate::face::vdbs::{self, Vdbs};
+use crate::face::webhooks::Webhooks;
 use crate::ground::custody::Survival;
 use crate::ground::paths::{Paths, keeper_socket};
 use crate::ground::stopping::Stopping;
 use crate::housekeeping::logs;
 use crate::housekeeping::restart;
 use crate::housekeeping::watch;
+use crate::housekeeping::webhooks;
 use crate::jobs::scrub::{self, ScrubView};
 use crate::parts::Parts;
 use crate::space::damage;
@@ -134,6 +136,7 @@ impl Engine {
         engine.spawn("logs", |parts, stopping| logs::run(parts, stopping))?;
         engine.spawn("ledger", |parts, stopping| ledger::run(parts, stopping))?;
         engine.spawn("damage", |parts, stopping| damage::run(parts, stopping))?;
+        engine.spawn("webhooks", |parts, stopping| webhooks::run(parts, stopping))?;
         Ok(engine)
     }
 
@@ -295,6 +298,11 @@ impl Engine {
     /// What is sent to other engines.
     pub fn profiles(&self) -> Profiles<'_> {
         Profiles { parts: &self.parts }
+    }
+
+    /// Whom the engine tells of events.
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks { parts: &self.parts }
     }
 
     /// The pool and its ledger.

@@ -10,6 +10,7 @@ use crate::ground::custody::Custody;
 use crate::ground::network::Network;
 use crate::ground::paths::Paths;
 use crate::ground::pool_dir;
+use crate::ground::poster::Poster;
 use crate::housekeeping::leftovers;
 use crate::housekeeping::restart;
 use crate::housekeeping::takeover::{self, Survivors};
@@ -107,6 +108,8 @@ pub struct EngineOptions {
     pub delivery: Arc<dyn Delivery>,
     /// The way to other engines.
     pub network: Arc<dyn Network>,
+    /// The way to those who are told of events.
+    pub poster: Arc<dyn Poster>,
     /// The program whose subcommand `keeper` runs [`run_keeper`](crate::run_keeper); without it VDBs end with the engine.
     pub keeper: Option<PathBuf>,
 }
@@ -154,8 +157,8 @@ pub fn open(
     }
     let volumes = Volumes::new(store.clone(), paths.clone(), delivery, owners, custody);
     let key_places = options.secret_keys.clone();
-    let network = options.network.clone();
-    let core = Core { paths, store, catalog, key_places, clock, connectors, network };
+    let (network, poster) = (options.network.clone(), options.poster.clone());
+    let core = Core { paths, store, catalog, key_places, clock, connectors, network, poster };
     let space = Arc::new(Space::new(Arc::new(core)));
     let serving = Arc::new(Serving::new(space, volumes));
     let parts = Arc::new(Parts::new(Following::new(serving)));

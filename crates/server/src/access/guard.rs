@@ -7,6 +7,7 @@ use super::accounts::{Account, Accounts, Thing};
 use super::caller::Caller;
 use super::settings;
 use crate::EngineService;
+use crate::service::notifier::Notifier;
 use crate::service::replicator::Replicator;
 use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
@@ -534,6 +535,11 @@ impl EngineService for Guard {
     /// Whoever may ask for it, by the table, sees and changes all of it.
     fn replicator(&self) -> &dyn Replicator {
         self.service.replicator()
+    }
+
+    /// The same.
+    fn notifier(&self) -> &dyn Notifier {
+        self.service.notifier()
     }
 
     fn run_replication(&self, name: &str) -> Result<JobId, Failure> {

@@ -10,11 +10,14 @@ mod diffs;
 mod groups;
 mod mask;
 mod replication;
+mod webhooks;
 
 use accounts::People;
 use jiff::Timestamp;
 use offshoot_api::*;
-use offshoot_server::{ArchiveReader, ArchiveWriter, EngineService, HttpServer, Replicator, Token};
+use offshoot_server::{
+    ArchiveReader, ArchiveWriter, EngineService, HttpServer, Notifier, Replicator, Token,
+};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -561,6 +564,10 @@ impl EngineService for StandIn {
     ) -> Result<JobId, Failure> {
         let name = replication::import(archive, namespace)?;
         Ok(self.lock().job("replication_import", &name, None))
+    }
+
+    fn notifier(&self) -> &dyn Notifier {
+        self
     }
 
     fn replicator(&self) -> &dyn Replicator {

@@ -8,7 +8,7 @@ mod world;
 use crate::actions::Session;
 use crate::world::key_places;
 use offshoot_connector::Registry;
-use offshoot_engine::{Engine, EngineOptions, NoNetwork};
+use offshoot_engine::{Engine, EngineOptions, NoNetwork, NoPoster};
 use offshoot_fuse::Fuse;
 use offshoot_toy::Toy;
 use offshoot_types::Failure;
@@ -74,6 +74,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         connectors: Registry::new(vec![Arc::new(Toy::new(toyd))]),
         delivery: Arc::new(Fuse::default()),
         network: Arc::new(NoNetwork),
+        poster: Arc::new(NoPoster),
         keeper,
     };
     let fail = Arc::new(FailAt::default());

@@ -1,0 +1,142 @@
+//! `offshoot webhook …`
+
+use super::Session;
+use crate::args::{WebhookAddArgs, WebhookCommand};
+use crate::output::{FAILED, Fields, duration, or_dash, seconds, table, word};
+use offshoot_api::{AddWebhook, Secret, Webhook, WebhookTest};
+use offshoot_types::{ErrorKind, Failure};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Stands for stdin.
+const STANDARD: &str = "-";
+/// The events that --faults stands for.
+const FAULTS: &str = "fault.*";
+
+/// Runs one command.
+pub fn run(session: &Session, command: WebhookCommand) -> Result<(), Failure> {
+    let (client, output) = (&session.client, session.output);
+    match command {
+        WebhookCommand::Add(args) => add(session, args)?,
+        WebhookCommand::List => output.print(&client.list_webhooks()?, |list| text(&list.webhooks)),
+        WebhookCommand::Show(args) => output.print(&client.show_webhook(&args.name)?, one),
+        // Its exit code says what became of it.
+        WebhookCommand::Test(args) => return test(session, &args.name).map(drop),
+        WebhookCommand::Remove(args) => {
+            let removed = client.remove_webhook(&args.name)?;
+            output.print(&removed, |webhook| match webhook.waiting {
+                0 => format!("{} is removed", webhook.name),
+                waiting => {
+                    format!("{} is removed; it was not told of {waiting} events", webhook.name)
+                }
+            });
+        }
+    }
+    Ok(())
+}
+
+fn add(session: &Session, args: WebhookAddArgs) -> Result<(), Failure> {
+    let WebhookAddArgs { name, url, events, faults, secret_file, insecure } = args;
+    let url = if url == STANDARD { from_stdin()? } else { url };
+    let events = if faults { vec![FAULTS.to_owned()] } else { events };
+    let secret = secret_file.as_deref().map(read_secret).transpose()?;
+    let request = AddWebhook { name, url, events, secret, insecure };
+    let added = session.client.add_webhook(&request)?;
+    if !session.output.json && added.secret.is_some() {
+        eprintln!(
+            "{} is added; this is its secret, which is not shown again; try it: offshoot webhook test {}",
+            added.name, added.name
+        );
+    }
+    session.output.print(&added, |added| match &added.secret {
+        Some(secret) => secret.reveal().to_owned(),
+        None => format!("{} is added; try it: offshoot webhook test {}", added.name, added.name),
+    });
+    Ok(())
+}
+
+/// Sends a test. One that was not taken is a failure of the command.
+pub fn test(session: &Session, name: &str) -> Result<ExitCode, Failure> {
+    let test = session.client.test_webhook(name)?;
+    session.output.print(&test, tested);
+    Ok(if test.delivered { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+fn tested(test: &WebhookTest) -> String {
+    let (name, took) = (&test.name, duration(test.took_ms));
+    match (&test.error, test.status) {
+        (None, Some(status)) => format!("{name} has taken it: status {status}, in {took}"),
+        (None, None) => format!("{name} has taken it, in {took}"),
+        (Some(why), _) => format!("{name} has not taken it: {why}"),
+    }
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|error| {
+        let message = format!("no address can be read from stdin: {error}");
+        Failure::new(ErrorKind::InvalidInput, message, "write it to stdin, on one line")
+    })?;
+    Ok(line.trim().to_owned())
+}
+
+/// The first line of a file that nobody else may read.
+fn read_secret(file: &Path) -> Result<Secret, Failure> {
+    let refuse =
+        |message: String, hint: String| Err(Failure::new(ErrorKind::InvalidInput, message, hint));
+    let read = std::fs::metadata(file)
+        .and_then(|meta| Ok((meta.permissions().mode(), std::fs::read_to_string(file)?)));
+    let shown = file.display();
+    match read {
+        Err(error) => refuse(
+            format!("the secret file {shown} cannot be read: {error}"),
+            "name a file whose first line is the secret".to_owned(),
+        ),
+        Ok((mode, _)) if mode & 0o077 != 0 => refuse(
+            format!("others may read the secret in {shown}"),
+            format!("make another secret, in a file of your own: chmod 0600 {shown}"),
+        ),
+        Ok((_, text)) => Ok(Secret::new(text.lines().next().unwrap_or_default().trim())),
+    }
+}
+
+fn one(webhook: &Webhook) -> String {
+    Fields::default()
+        .add("name", &webhook.name)
+        .add("url", &webhook.url)
+        .add("events", webhook.events.join(", "))
+        .add("state", word(&webhook.state))
+        .add("waiting", webhook.waiting)
+        .add("missed", webhook.missed)
+        .add_some("delivered at", webhook.delivered_at)
+        .add_some("failing since", webhook.failing_since)
+        .add_some("failures", Some(webhook.failures).filter(|count| *count > 0))
+        .add_some("error", webhook.error.as_ref())
+        .add_some("insecure", webhook.insecure.then_some("yes"))
+        .add("id", webhook.id)
+        .add("created at", webhook.created_at)
+        .text()
+}
+
+fn text(webhooks: &[Webhook]) -> String {
+    if webhooks.is_empty() {
+        return "there is no webhook; add one with: offshoot webhook add".to_owned();
+    }
+    let row = |webhook: &Webhook| {
+        vec![
+            webhook.name.clone(),
+            word(&webhook.state),
+            webhook.events.join(","),
+            webhook.waiting.to_string(),
+            webhook.missed.to_string(),
+            or_dash(webhook.delivered_at.map(seconds)),
+            webhook.url.clone(),
+        ]
+    };
+    let heads = ["webhook", "state", "events", "waiting", "missed", "delivered at", "url"];
+    table(&heads, webhooks.iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests;

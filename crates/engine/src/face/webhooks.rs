@@ -1,0 +1,187 @@
+//! Whom the engine tells of events, as an administrator says it.
+
+use crate::core::keys::webhook_key;
+use crate::core::topic::Topic;
+use crate::core::webhooks::{self, is_about};
+use crate::parts::Parts;
+use offshoot_catalog::{Error, Subject};
+use offshoot_domain::{EventPattern, ObjectName, Secret, Webhook, WebhookKey, webhook_url};
+use offshoot_os::random_bytes;
+use offshoot_types::{ErrorKind, Failure};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Webhooks that there may be.
+const WEBHOOKS_MAX: usize = 32;
+/// Patterns that one may have.
+const PATTERNS_MAX: usize = 32;
+
+/// Who is told of what.
+#[derive(Debug, Clone)]
+pub struct AddWebhookRequest {
+    /// The name it gets.
+    pub name: String,
+    /// Where to.
+    pub url: String,
+    /// Patterns of types of events; everything if there is none.
+    pub events: Vec<String>,
+    /// What its messages are signed with; made if there is none.
+    pub secret: Option<Secret>,
+    /// Whether it may be another host's by plain HTTP.
+    pub insecure: bool,
+}
+
+/// A webhook, and how far it is.
+#[derive(Debug, Clone)]
+pub struct WebhookView {
+    /// The record.
+    pub webhook: Webhook,
+    /// Events that it is still to be told of.
+    pub waiting: u64,
+}
+
+/// What became of a test.
+#[derive(Debug, Clone)]
+pub struct WebhookTest {
+    /// What the message is known by.
+    pub id: String,
+    /// The status it was answered with.
+    pub status: Option<u16>,
+    /// Why it was not taken; none if it was.
+    pub error: Option<String>,
+    /// How long that took.
+    pub took: Duration,
+}
+
+/// Webhooks, as an administrator works with them.
+pub struct Webhooks<'a> {
+    pub(super) parts: &'a Arc<Parts>,
+}
+
+impl Webhooks<'_> {
+    /// Adds one. It is told of what happens from now on. With it comes its secret, if that was made here: it is shown to nobody
+    /// again.
+    ///
+    /// # Errors
+    /// `InvalidInput` for what cannot be used, `AlreadyExists` for the name, `WrongState` where there are many.
+    pub fn add(
+        &self,
+        request: AddWebhookRequest,
+    ) -> Result<(WebhookView, Option<Secret>), Failure> {
+        let AddWebhookRequest { name, url, events, secret, insecure } = request;
+        let name: ObjectName = name.parse()?;
+        let url = webhook_url(&url, insecure)?;
+        let events = patterns(&events)?;
+        let made = secret.is_none().then(|| WebhookKey::written(&random_bytes()));
+        let secret = secret.or_else(|| made.clone()).unwrap_or_else(|| Secret::new(""));
+        WebhookKey::parse(&secret)?;
+        let webhook = Webhook {
+            id: self.parts.catalog.allocate::<Webhook>()?,
+            name,
+            url,
+            events,
+            insecure,
+            created_at: self.parts.now(),
+            cursor: 0,
+            missed: 0,
+            delivered_at: None,
+            failures: 0,
+            failing_since: None,
+            error: None,
+        };
+        let added = self.parts.catalog.transaction(|tx| -> Result<Option<Webhook>, Error> {
+            if tx.list::<Webhook>()?.len() >= WEBHOOKS_MAX {
+                return Ok(None);
+            }
+            let webhook = Webhook { cursor: tx.last_event()?, ..webhook };
+            tx.put(&webhook)?;
+            tx.put_secret(&webhook_key(webhook.id), &secret)?;
+            Ok(Some(webhook))
+        })?;
+        let webhook = added.ok_or_else(|| {
+            Failure::new(
+                ErrorKind::WrongState,
+                format!("there are {WEBHOOKS_MAX} webhooks already"),
+                "remove one: offshoot webhook remove NAME; or let one receiver tell the others",
+            )
+        })?;
+        tracing::info!(webhook = %webhook.name, "is told of events");
+        Ok((self.view(webhook)?, made))
+    }
+
+    /// All webhooks, by name.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn list(&self) -> Result<Vec<WebhookView>, Failure> {
+        let mut all: Vec<Webhook> = self.parts.catalog.list()?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.into_iter().map(|one| self.view(one)).collect()
+    }
+
+    /// One webhook.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn show(&self, name: &str) -> Result<WebhookView, Failure> {
+        self.view(webhooks::find(self.parts, name)?)
+    }
+
+    /// Sends a message that tells of nothing, once, and waits for the answer. What waits to be told is not touched.
+    ///
+    /// # Errors
+    /// `NotFound`; that nobody has taken it is none.
+    pub fn test(&self, name: &str) -> Result<WebhookTest, Failure> {
+        let webhook = webhooks::find(self.parts, name)?;
+        let message = webhooks::of_test(self.parts, &webhook);
+        let id = message.id.clone();
+        let posting = webhooks::signed(self.parts, &webhook, message)?;
+        let begun = self.parts.clock.elapsed();
+        let answer = webhooks::post(&*self.parts.poster, &posting);
+        let took = self.parts.clock.elapsed().saturating_sub(begun);
+        let (status, error) = match answer {
+            Ok(status) => (Some(status), None),
+            Err((status, why)) => (status, Some(why)),
+        };
+        Ok(WebhookTest { id, status, error, took })
+    }
+
+    /// Removes one, with its secret and its fault. A message that is on its way may still arrive.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn remove(&self, name: &str) -> Result<WebhookView, Failure> {
+        let view = self.show(name)?;
+        let id = view.webhook.id;
+        self.parts.catalog.transaction(|tx| -> Result<(), Error> {
+            tx.delete::<Webhook>(id)?;
+            tx.delete_secret(&webhook_key(id))
+        })?;
+        self.parts.clear(Subject::Engine, Topic::Webhook(name));
+        tracing::info!(webhook = name, "is told of nothing more");
+        Ok(view)
+    }
+
+    fn view(&self, webhook: Webhook) -> Result<WebhookView, Failure> {
+        let events = self.parts.catalog.events_after(webhook.cursor, u32::MAX)?;
+        let waits = events
+            .iter()
+            .filter(|event| webhook.wants(&event.what.kind()) && !is_about(&webhook, event));
+        let waiting = waits.count() as u64;
+        Ok(WebhookView { webhook, waiting })
+    }
+}
+
+fn patterns(texts: &[String]) -> Result<Vec<EventPattern>, Failure> {
+    if texts.len() > PATTERNS_MAX {
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!("{} patterns are too many", texts.len()),
+            format!("give up to {PATTERNS_MAX}; * stands for any text, as in job.*.failed"),
+        ));
+    }
+    match texts {
+        [] => Ok(vec![EventPattern::all()]),
+        texts => texts.iter().map(|text| text.parse()).collect(),
+    }
+}

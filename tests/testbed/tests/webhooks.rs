@@ -1,0 +1,313 @@
+//! Webhooks of a real engine: receivers that are away, engines that are killed, and what is told in the end. The receivers
+//! and the check of signatures are written here, from the specification.
+#![allow(clippy::unwrap_used)]
+
+use offshoot_rig::{CommandError, Engine, EngineOptions, Scratch};
+use offshoot_testbed::{PATIENCE, binary, wait_until};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// The secret of the specification's own example.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// A request as it came.
+#[derive(Clone)]
+struct Heard {
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+}
+
+impl Heard {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    fn kind(&self) -> String {
+        self.json()["type"].as_str().unwrap().to_owned()
+    }
+
+    fn id(&self) -> &str {
+        &self.headers["webhook-id"]
+    }
+
+    /// Whether it was signed with this secret.
+    fn is_signed_with(&self, secret: &str) -> bool {
+        let key = decoded(secret.strip_prefix("whsec_").unwrap());
+        let timestamp = &self.headers["webhook-timestamp"];
+        let signed = [format!("{}.{timestamp}.", self.id()).as_bytes(), &self.body].concat();
+        let said = self.headers["webhook-signature"].strip_prefix("v1,").unwrap();
+        decoded(said) == hmac(&key, &signed)
+    }
+}
+
+/// RFC 2104.
+fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
+    assert!(key.len() <= 64);
+    let padded = |with: u8| {
+        let mut block = [with; 64];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        block
+    };
+    let inner = Sha256::digest([padded(0x36).as_slice(), text].concat());
+    Sha256::digest([padded(0x5c).as_slice(), &inner].concat()).to_vec()
+}
+
+/// RFC 4648.
+fn decoded(text: &str) -> Vec<u8> {
+    let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::new());
+    for digit in text.trim_end_matches('=').chars() {
+        bits = bits << 6 | digits.find(digit).expect("a digit of base64") as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    bytes
+}
+
+/// A small server of HTTP that takes everything.
+struct Receiver {
+    at: SocketAddr,
+    heard: Arc<Mutex<Vec<Heard>>>,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Receiver {
+    fn at(port: u16) -> Receiver {
+        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        let at = listener.local_addr().unwrap();
+        let (heard, ends) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (kept, end) = (heard.clone(), ends.clone());
+        let thread = std::thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if end.load(Ordering::SeqCst) {
+                    return;
+                }
+                kept.lock().unwrap().extend(take(stream));
+            }
+        });
+        Receiver { at, heard, ends, thread: Some(thread) }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/hook", self.at)
+    }
+
+    /// What was heard so far, each message once.
+    fn messages(&self) -> Vec<Heard> {
+        let mut once: Vec<Heard> = Vec::new();
+        for heard in self.heard.lock().unwrap().iter() {
+            match once.iter().find(|one| one.id() == heard.id()) {
+                Some(one) => assert_eq!(one.body, heard.body, "said twice, and not the same"),
+                None => once.push(heard.clone()),
+            }
+        }
+        once
+    }
+
+    fn wait_for(&self, what: &str, is_it: impl Fn(&Heard) -> bool) -> Heard {
+        let mut found = None;
+        wait_until(what, PATIENCE, || {
+            found = self.messages().into_iter().find(&is_it);
+            Ok(found.is_some())
+        })
+        .unwrap();
+        found.unwrap()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.at);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Reads one request and says that it is taken.
+fn take(mut stream: TcpStream) -> Option<Heard> {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        if let Some(end) = end {
+            let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+            assert!(head.starts_with("POST /hook HTTP/1.1\r\n"), "{head}");
+            let headers: BTreeMap<String, String> = head
+                .lines()
+                .filter_map(|line| line.split_once(": "))
+                .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+                .collect();
+            let body = &bytes[end + 4..];
+            if body.len() == headers["content-length"].parse::<usize>().unwrap() {
+                let body = body.to_vec();
+                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok()?;
+                return Some(Heard { headers, body });
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return None,
+            Ok(len) => bytes.extend(&buffer[..len]),
+        }
+    }
+}
+
+fn start() -> (Scratch, Engine) {
+    let scratch = Scratch::new("webhooks").unwrap();
+    let mut options = EngineOptions::new(binary());
+    options.cache_size = "64MiB".into();
+    let engine = Engine::start(&scratch, options).unwrap();
+    (scratch, engine)
+}
+
+fn run(engine: &Engine, line: &str) -> Result<Value, CommandError> {
+    engine.command(line.split(' '))
+}
+
+/// A file that only its owner reads.
+fn secret_file(scratch: &Scratch, text: &str) -> PathBuf {
+    let file = scratch.path().join("ci.secret");
+    std::fs::write(&file, text).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    file
+}
+
+fn faults(engine: &Engine) -> Vec<String> {
+    let status = run(engine, "status").unwrap();
+    let all = status["faults"].as_array().unwrap().iter();
+    all.map(|fault| fault["message"].as_str().unwrap().to_owned()).collect()
+}
+
+fn has(directory: &Path, text: &str) -> bool {
+    std::fs::read_dir(directory).unwrap().any(|entry| {
+        let entry = entry.unwrap();
+        let is_file = entry.file_type().unwrap().is_file();
+        is_file
+            && memchr::memmem::find(&std::fs::read(entry.path()).unwrap(), text.as_bytes())
+                .is_some()
+    })
+}
+
+#[test]
+fn who_is_away_is_told_later_and_by_the_next_engine() {
+    let (scratch, mut engine) = start();
+    let other = Receiver::at(0);
+    let port = {
+        let away = TcpListener::bind("127.0.0.1:0").unwrap();
+        away.local_addr().unwrap().port()
+    };
+    let file = secret_file(&scratch, SECRET);
+    let url = format!("http://127.0.0.1:{port}/hook");
+    let add = format!("webhook add ci --url {url} --secret-file {}", file.display());
+    let added = run(&engine, &add).unwrap();
+    assert_eq!((&added["secret"], &added["events"][0]), (&Value::Null, &"*".into()), "{added}");
+    let add = format!("webhook add other --url {} --events job.*.done,fault.*", other.url());
+    let added = run(&engine, &add).unwrap();
+    let made = added["secret"].as_str().expect("its secret is shown once").to_owned();
+
+    // Who is away holds up nobody.
+    run(&engine, "pool reclaim").unwrap();
+    let done = other.wait_for("the end of the job", |one| one.kind() == "job.pool_reclaim.done");
+    assert!(done.is_signed_with(&made) && !done.is_signed_with(SECRET));
+    let said = done.json();
+    assert_eq!(said["data"]["state"], "done", "{said}");
+    assert_eq!(said["data"]["object"], "pool", "{said}");
+    assert!(said["data"]["job"].as_str().unwrap().starts_with("job-"), "{said}");
+    assert_eq!(done.headers["content-type"], "application/json");
+
+    // It becomes a fault, of which the other one hears.
+    let is_of_ci = |one: &Heard| one.json()["data"]["topic"] == "webhook ci";
+    let raised = other.wait_for("the fault of ci", is_of_ci);
+    assert_eq!(raised.kind(), "fault.raised");
+    let fault = faults(&engine).into_iter().find(|fault| fault.contains("'ci'")).unwrap();
+    assert!(fault.contains("nothing listens there"), "{fault}");
+    assert!(!fault.contains("/hook"), "{fault}");
+    let shown = run(&engine, "webhook show ci").unwrap();
+    assert_eq!((&shown["state"], &shown["waiting"]), (&"failing".into(), &1.into()), "{shown}");
+    assert!(shown.get("secret").is_none(), "{shown}");
+
+    engine.kill().unwrap();
+    let ci = Receiver::at(port);
+    engine.restart().unwrap();
+    let late = ci.wait_for("what was not told", |_| true);
+    assert_eq!(late.id(), done.id(), "the same message, under the same id");
+    assert_eq!(late.json(), done.json());
+    assert!(late.is_signed_with(SECRET) && !late.is_signed_with(&made));
+    let cleared = |one: &Heard| one.kind() == "fault.cleared" && is_of_ci(one);
+    other.wait_for("that ci is well", cleared);
+    assert!(faults(&engine).iter().all(|fault| !fault.contains("'ci'")));
+    let is_told = || Ok(run(&engine, "webhook show ci").unwrap()["waiting"] == 0);
+    wait_until("everything is told", PATIENCE, is_told).unwrap();
+
+    let tested = run(&engine, "webhook test ci").unwrap();
+    assert_eq!((&tested["delivered"], &tested["status"]), (&true.into(), &204.into()), "{tested}");
+    let test = ci.wait_for("the test", |one| one.kind() == "webhook.test");
+    assert_eq!(tested["message"], test.id());
+    assert!(test.is_signed_with(SECRET));
+    assert!(!ci.messages().iter().any(is_of_ci), "it was told that it cannot be told");
+    drop(ci);
+    let failed = run(&engine, "webhook test ci").expect_err("nobody is there");
+    assert_eq!(failed.exit_code, 1, "{failed}");
+
+    // Neither what is kept nor what is said shows a secret.
+    for secret in [SECRET, &made] {
+        let text = secret.strip_prefix("whsec_").unwrap();
+        assert!(!has(engine.pool(), text), "in the pool");
+        assert!(!std::fs::read_to_string(engine.log()).unwrap().contains(text), "in the log");
+        assert!(!run(&engine, "webhook list").unwrap().to_string().contains(text));
+        assert!(!run(&engine, "audit").unwrap().to_string().contains(text));
+    }
+    for name in ["ci", "other"] {
+        run(&engine, &format!("webhook remove {name}")).unwrap();
+    }
+    assert_eq!(run(&engine, "webhook list").unwrap()["webhooks"], Value::Array(vec![]));
+    assert_eq!(engine.stop().unwrap(), 0);
+}
+
+#[test]
+fn what_gives_something_away_is_refused() {
+    let (scratch, mut engine) = start();
+    let refused = |line: &str, why: &str| {
+        let refused = run(&engine, line).expect_err(line);
+        assert_eq!(refused.code, "invalid_input", "{line}: {refused}");
+        assert!(refused.message.contains(why), "{line}: {refused}");
+        assert!(!refused.to_string().split_once(": ").unwrap().1.contains("hunter2"), "{refused}");
+    };
+    refused("webhook add a --url http://ci.example/hook", "plain http");
+    refused("webhook add a --url https://eve:hunter2@ci.example/", "password");
+    refused("webhook add a --url file:///etc/passwd", "neither https nor http");
+    refused("webhook add a --url https://ci.example/ --events faults", "no event is called");
+    let file = secret_file(&scratch, "too short");
+    let with_secret =
+        format!("webhook add a --url https://ci.example/ --secret-file {}", file.display());
+    refused(&with_secret, "whsec_");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    refused(&with_secret, "others may read");
+    let wrong = run(&engine, "webhook add a --url https://ci.example/ --faults --events *");
+    assert_eq!(wrong.unwrap_err().exit_code, 2);
+    assert_eq!(run(&engine, "webhook show a").unwrap_err().code, "not_found");
+
+    let added = run(&engine, "webhook add a --url http://ci.example/hook --insecure --faults");
+    assert_eq!(added.unwrap()["events"], Value::Array(vec!["fault.*".into()]));
+    let taken = run(&engine, "webhook add a --url https://ci.example/");
+    assert_eq!(taken.unwrap_err().code, "already_exists");
+    // From a file, so that no list of processes shows it.
+    let url = scratch.path().join("url");
+    std::fs::write(&url, "https://ci.example/T0/B0/token\n").unwrap();
+    engine.command_with_stdin(["webhook", "add", "b", "--url", "-"], &url).unwrap();
+    let shown = run(&engine, "webhook show b").unwrap();
+    assert_eq!(shown["url"], "https://ci.example/T0/B0/token");
+    assert_eq!(engine.stop().unwrap(), 0);
+}
