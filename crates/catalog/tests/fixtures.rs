@@ -3,11 +3,11 @@
 
 use jiff::Timestamp;
 use offshoot_catalog::{
-    AuditEntry, AuditFilter, Catalog, JobState, Keyring, SecretKey, StepState, Subject,
+    AuditEntry, AuditFilter, Catalog, Happening, JobState, Keyring, SecretKey, StepState, Subject,
 };
 use offshoot_domain::{
     AccessToken, Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow,
-    User, Vdb, VdbState,
+    User, Vdb, VdbState, Webhook,
 };
 use offshoot_types::{
     BookmarkId, DatasetId, DsourceId, JobId, LogPosition, SnapshotId, TimeflowId, VdbId,
@@ -19,6 +19,9 @@ const VERSION_1: &str = include_str!("fixtures/version1.sql");
 const VERSION_2: &str = include_str!("fixtures/version2.sql");
 /// The same with sealed secrets.
 const VERSION_4: &str = include_str!("fixtures/version4.sql");
+
+/// With a webhook, and events that say what they were.
+const VERSION_5: &str = include_str!("fixtures/version5.sql");
 
 /// The key of the fixtures that are sealed.
 fn keys() -> Keyring {
@@ -243,4 +246,36 @@ fn version_4_keeps_its_secrets() {
     assert_eq!(catalog.list::<Dsource>().unwrap(), old.list::<Dsource>().unwrap());
     assert_eq!(catalog.list::<Snapshot>().unwrap(), old.list::<Snapshot>().unwrap());
     assert_eq!(catalog.allocate::<Vdb>().unwrap(), VdbId(8), "no id is given twice");
+}
+
+#[test]
+fn version_4_has_events_that_do_not_say_what_they_were() {
+    let (_dir, catalog) = restored(VERSION_4);
+    let events = catalog.events_after(0, 100).unwrap();
+    let topic = String::new();
+    assert_eq!(events[0].what, Happening::FaultRaised { topic: topic.clone(), hint: topic });
+    assert!(catalog.list::<Webhook>().unwrap().is_empty());
+}
+
+#[test]
+fn version_5_keeps_its_webhooks_and_events() {
+    let (_dir, catalog) = restored(VERSION_5);
+    let webhooks = catalog.list::<Webhook>().unwrap();
+    let [ci] = &webhooks[..] else { panic!("{webhooks:?}") };
+    assert_eq!((ci.name.as_str(), ci.url.as_str()), ("ci", "https://ci.example/hook"));
+    assert!(ci.wants("fault.raised") && !ci.wants("job.diff.done"));
+    assert_eq!((ci.cursor, ci.missed, ci.failures), (2, 1, 5));
+    assert_eq!(ci.error.as_deref(), Some("nothing listens there"));
+    let secret = catalog.secret("webhook-1/signing-key").unwrap().expect("its secret");
+    assert_eq!(secret.reveal(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    let events = catalog.events_after(0, 100).unwrap();
+    let kinds: Vec<_> = events.iter().map(|event| event.what.kind()).collect();
+    let expected = ["fault.raised", "fault.raised", "fault.cleared", "job.vdb_provision.failed"];
+    assert_eq!(kinds, expected);
+    let cleared =
+        Happening::FaultCleared { topic: "source".to_owned(), since: time("2026-11-27T16:00:01Z") };
+    assert_eq!(events[2].what, cleared);
+    let Happening::JobEnded { job, state, .. } = &events[3].what else { panic!("{events:?}") };
+    assert_eq!((*job, *state), (JobId(12), JobState::Failed));
+    assert_eq!(catalog.faults().unwrap()[0].topic, "webhook ci");
 }

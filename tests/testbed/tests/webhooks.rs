@@ -2,6 +2,7 @@
 //! and the check of signatures are written here, from the specification.
 #![allow(clippy::unwrap_used)]
 
+use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{CommandError, Engine, EngineOptions, Scratch};
 use offshoot_testbed::{PATIENCE, binary, wait_until};
 use serde_json::Value;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// The secret of the specification's own example.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -309,5 +311,36 @@ fn what_gives_something_away_is_refused() {
     engine.command_with_stdin(["webhook", "add", "b", "--url", "-"], &url).unwrap();
     let shown = run(&engine, "webhook show b").unwrap();
     assert_eq!(shown["url"], "https://ci.example/T0/B0/token");
+    assert_eq!(engine.stop().unwrap(), 0);
+}
+
+#[test]
+fn who_never_answers_holds_up_neither_others_nor_the_end() {
+    let (_scratch, mut engine) = start();
+    // Connections are made, and nobody ever takes them.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", silent.local_addr().unwrap());
+    run(&engine, &format!("webhook add silent --url {url}")).unwrap();
+    let other = Receiver::at(0);
+    run(&engine, &format!("webhook add other --url {}", other.url())).unwrap();
+    let begun = SystemClock.elapsed();
+    for _ in 0..3 {
+        run(&engine, "pool reclaim").unwrap();
+    }
+    wait_until("three messages", PATIENCE, || Ok(other.messages().len() >= 3)).unwrap();
+    assert!(SystemClock.elapsed() - begun < Duration::from_secs(9), "others waited");
+    let numbers: Vec<u64> =
+        other.messages().iter().map(|one| one.json()["data"]["number"].as_u64().unwrap()).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    let shown = run(&engine, "webhook show silent").unwrap();
+    assert_eq!(shown["waiting"], 3, "{shown}");
+
+    let begun = SystemClock.elapsed();
+    assert_eq!(engine.stop().unwrap(), 0);
+    assert!(SystemClock.elapsed() - begun < Duration::from_secs(8), "the engine waited for it");
+    engine.restart().unwrap();
+    let shown = run(&engine, "webhook show silent").unwrap();
+    assert_eq!(shown["waiting"], 3, "{shown}");
+    assert_eq!(other.messages().len(), 3, "what was told is not told again");
     assert_eq!(engine.stop().unwrap(), 0);
 }
