@@ -2,9 +2,12 @@
 //! and the check of signatures are written here, from the specification.
 #![allow(clippy::unwrap_used)]
 
+use jiff::Timestamp;
+use offshoot_catalog::{Catalog, Happening, JobState, Keyring, SecretKey};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{CommandError, Engine, EngineOptions, Scratch};
 use offshoot_testbed::{PATIENCE, binary, wait_until};
+use offshoot_types::JobId;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -77,7 +80,7 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A small server of HTTP that takes everything.
+/// A small server of HTTP that takes what it hears, but perhaps not at first.
 struct Receiver {
     at: SocketAddr,
     heard: Arc<Mutex<Vec<Heard>>>,
@@ -87,6 +90,11 @@ struct Receiver {
 
 impl Receiver {
     fn at(port: u16) -> Receiver {
+        Receiver::refusing(port, 0)
+    }
+
+    /// One that answers the first so many messages that something is wrong.
+    fn refusing(port: u16, mut first: usize) -> Receiver {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let at = listener.local_addr().unwrap();
         let (heard, ends) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
@@ -96,7 +104,9 @@ impl Receiver {
                 if end.load(Ordering::SeqCst) {
                     return;
                 }
-                kept.lock().unwrap().extend(take(stream));
+                let status = if first > 0 { "500 Trouble" } else { "204 No Content" };
+                first = first.saturating_sub(1);
+                kept.lock().unwrap().extend(take(stream, status));
             }
         });
         Receiver { at, heard, ends, thread: Some(thread) }
@@ -139,8 +149,8 @@ impl Drop for Receiver {
     }
 }
 
-/// Reads one request and says that it is taken.
-fn take(mut stream: TcpStream) -> Option<Heard> {
+/// Reads one request and answers it.
+fn take(mut stream: TcpStream, status: &str) -> Option<Heard> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
@@ -155,7 +165,8 @@ fn take(mut stream: TcpStream) -> Option<Heard> {
             let body = &bytes[end + 4..];
             if body.len() == headers["content-length"].parse::<usize>().unwrap() {
                 let body = body.to_vec();
-                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok()?;
+                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+                stream.write_all(answer.as_bytes()).ok()?;
                 return Some(Heard { headers, body });
             }
         }
@@ -205,7 +216,7 @@ fn has(directory: &Path, text: &str) -> bool {
 #[test]
 fn who_is_away_is_told_later_and_by_the_next_engine() {
     let (scratch, mut engine) = start();
-    let other = Receiver::at(0);
+    let other = Receiver::refusing(0, 2);
     let port = {
         let away = TcpListener::bind("127.0.0.1:0").unwrap();
         away.local_addr().unwrap().port()
@@ -228,6 +239,9 @@ fn who_is_away_is_told_later_and_by_the_next_engine() {
     assert_eq!(said["data"]["object"], "pool", "{said}");
     assert!(said["data"]["job"].as_str().unwrap().starts_with("job-"), "{said}");
     assert_eq!(done.headers["content-type"], "application/json");
+
+    let again = || Ok(other.heard.lock().unwrap().len() >= 3);
+    wait_until("what was refused is told again", PATIENCE, again).unwrap();
 
     // It becomes a fault, of which the other one hears.
     let is_of_ci = |one: &Heard| one.json()["data"]["topic"] == "webhook ci";
@@ -323,10 +337,10 @@ fn who_never_answers_holds_up_neither_others_nor_the_end() {
     run(&engine, &format!("webhook add silent --url {url}")).unwrap();
     let other = Receiver::at(0);
     run(&engine, &format!("webhook add other --url {}", other.url())).unwrap();
-    let begun = SystemClock.elapsed();
     for _ in 0..3 {
         run(&engine, "pool reclaim").unwrap();
     }
+    let begun = SystemClock.elapsed();
     wait_until("three messages", PATIENCE, || Ok(other.messages().len() >= 3)).unwrap();
     assert!(SystemClock.elapsed() - begun < Duration::from_secs(9), "others waited");
     let numbers: Vec<u64> =
@@ -342,5 +356,46 @@ fn who_never_answers_holds_up_neither_others_nor_the_end() {
     let shown = run(&engine, "webhook show silent").unwrap();
     assert_eq!(shown["waiting"], 3, "{shown}");
     assert_eq!(other.messages().len(), 3, "what was told is not told again");
+    let begun = SystemClock.elapsed();
+    engine.take_over().unwrap();
+    assert!(
+        SystemClock.elapsed() - begun < Duration::from_secs(8),
+        "the next engine waited for it"
+    );
+    assert_eq!(run(&engine, "webhook show silent").unwrap()["waiting"], 3);
+    assert_eq!(engine.stop().unwrap(), 0);
+}
+
+#[test]
+fn events_that_were_too_many_are_counted_and_the_others_told() {
+    let (_scratch, mut engine) = start();
+    let ci = Receiver::at(0);
+    run(&engine, &format!("webhook add ci --url {} --events job.*", ci.url())).unwrap();
+    assert_eq!(engine.stop().unwrap(), 0);
+    let key = std::fs::read_to_string(engine.pool().with_extension("key")).unwrap();
+    let key = Keyring::from(key.lines().find_map(SecretKey::parse).unwrap());
+    let now = Timestamp::from_second(1_790_000_000).unwrap();
+    let fault = Happening::FaultRaised { topic: "source".into(), hint: "start it".into() };
+    let job = Happening::JobEnded {
+        job: JobId(900),
+        kind: "vdb_provision".into(),
+        state: JobState::Cancelled,
+        started_at: now,
+        code: None,
+    };
+    let catalog = Catalog::open(&engine.pool().join("catalog.db"), key).unwrap();
+    let added = catalog.transaction(|tx| {
+        (0..10_049).try_for_each(|_| tx.add_event(now, "prod", "it is away", &fault))?;
+        tx.add_event(now, "dev", "it was cancelled", &job)
+    });
+    added.unwrap();
+    drop(catalog);
+    engine.restart().unwrap();
+    let told = ci.wait_for("the last event", |one| one.json()["data"]["job"] == "job-900");
+    assert_eq!(told.kind(), "job.vdb_provision.cancelled");
+    let settled = || Ok(run(&engine, "webhook show ci").unwrap()["waiting"] == 0);
+    wait_until("it is told", PATIENCE, settled).unwrap();
+    let shown = run(&engine, "webhook show ci").unwrap();
+    assert_eq!((&shown["missed"], &shown["state"]), (&50.into(), &"active".into()), "{shown}");
     assert_eq!(engine.stop().unwrap(), 0);
 }

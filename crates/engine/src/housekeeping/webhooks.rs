@@ -223,20 +223,19 @@ impl Desk {
 impl Line {
     /// The next event that is for a webhook.
     fn next(&mut self, parts: &Parts, webhook: &Webhook) -> Result<Option<Event>, Failure> {
-        let events = parts.catalog.events_after(self.position, BATCH)?;
-        if let Some(gone) = events.first().map(|event| event.id - self.position - 1)
-            && gone > 0
-        {
-            let up_to = self.position + gone;
-            parts.catalog.update::<Webhook>(webhook.id, |one| one.miss(gone, up_to))?;
-            tracing::warn!(webhook = %webhook.name, gone, "events were too many to be kept");
-            self.position = up_to;
-        }
-        for event in events {
-            if webhook.wants(&event.what.kind()) && !webhooks::is_about(webhook, &event) {
-                return Ok(Some(event));
+        loop {
+            let events = parts.catalog.events_after(self.position, BATCH)?;
+            let whole = events.len() == BATCH as usize;
+            self.skip_lost(parts, webhook, events.first())?;
+            for event in events {
+                if webhook.wants(&event.what.kind()) && !webhooks::is_about(webhook, &event) {
+                    return Ok(Some(event));
+                }
+                self.position = event.id;
             }
-            self.position = event.id;
+            if !whole {
+                break;
+            }
         }
         if self.position >= webhook.cursor + UNSAVED_MAX {
             let position = self.position;
@@ -244,17 +243,30 @@ impl Line {
         }
         Ok(None)
     }
+
+    /// Counts what is gone before the first event that is still kept.
+    fn skip_lost(
+        &mut self,
+        parts: &Parts,
+        webhook: &Webhook,
+        first: Option<&Event>,
+    ) -> Result<(), Failure> {
+        if let Some(gone) = first.map(|event| event.id - self.position - 1)
+            && gone > 0
+        {
+            let up_to = self.position + gone;
+            parts.catalog.update::<Webhook>(webhook.id, |one| one.miss(gone, up_to))?;
+            tracing::warn!(webhook = %webhook.name, gone, "events were too many to be kept");
+            self.position = up_to;
+        }
+        Ok(())
+    }
 }
 
 fn delivered(parts: &Parts, id: WebhookId, event: u64) {
-    let (now, mut failed) = (parts.now(), false);
-    let updated = parts.catalog.update::<Webhook>(id, |one| {
-        failed = one.failures > 0;
-        one.delivered(event, now);
-    });
-    match updated {
-        Ok(webhook) if failed => parts.clear(Subject::Engine, Topic::Webhook(&webhook.name)),
-        Ok(_) => {}
+    let now = parts.now();
+    match parts.catalog.update::<Webhook>(id, |one| one.delivered(event, now)) {
+        Ok(webhook) => parts.clear(Subject::Engine, Topic::Webhook(&webhook.name)),
         Err(error) => unrecorded(id, &error),
     }
 }
