@@ -5,8 +5,8 @@
 use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Happening, JobState, Keyring, SecretKey};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_rig::{CommandError, Engine, EngineOptions, Scratch};
-use offshoot_testbed::{PATIENCE, binary, wait_until};
+use offshoot_rig::{CommandError, Engine, EngineOptions, Scratch, SourceOptions, find_newest};
+use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until};
 use offshoot_types::JobId;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -398,4 +398,44 @@ fn events_that_were_too_many_are_counted_and_the_others_told() {
     let shown = run(&engine, "webhook show ci").unwrap();
     assert_eq!((&shown["missed"], &shown["state"]), (&50.into(), &"active".into()), "{shown}");
     assert_eq!(engine.stop().unwrap(), 0);
+}
+
+#[test]
+fn a_full_pool_is_told_once_though_the_catalog_keeps_no_fault_of_it() {
+    let mut options = EngineOptions::new(binary());
+    options.cache_size = "64MiB".into();
+    let source = SourceOptions { bin_dir: find_newest().unwrap(), scale: 1, settings: vec![] };
+    let mut bed = Testbed::with_engine(source, options).unwrap();
+    let ci = Receiver::at(0);
+    run(&bed.engine, &format!("webhook add ci --url {}", ci.url())).unwrap();
+    // 128 MiB that do not compress well.
+    let fill = "CREATE TABLE filler AS SELECT string_agg(md5(random()::text), '') AS text
+        FROM generate_series(1, 128 * 32768) n GROUP BY n % 16384";
+    bed.source.connect("postgres").unwrap().execute(fill).unwrap();
+    bed.link("prod").unwrap();
+    let linked = ci.wait_for("the link", |one| one.kind() == "job.dsource_link.done");
+    assert_eq!(linked.json()["data"]["object"], "prod");
+    let of_room = |one: &Heard| one.json()["data"]["topic"] == "room";
+    let told = || ci.messages().into_iter().filter(of_room).collect::<Vec<_>>();
+    assert!(told().is_empty());
+
+    bed.engine.stop().unwrap();
+    bed.engine.options.arguments = vec!["--capacity".into(), "128MiB".into()];
+    bed.engine.restart().unwrap();
+    assert!(faults(&bed.engine).iter().any(|fault| fault.contains("full")), "it is not full");
+    let full = ci.wait_for("that the pool is full", of_room);
+    assert_eq!(
+        (full.kind().as_str(), &full.json()["data"]["object"]),
+        ("fault.raised", &"pool".into())
+    );
+    bed.engine.kill().unwrap();
+    bed.engine.restart().unwrap();
+    run(&bed.engine, "webhook test ci").unwrap();
+    bed.engine.stop().unwrap();
+    bed.engine.options.arguments.clear();
+    bed.engine.restart().unwrap();
+    let well = |one: &Heard| of_room(one) && one.kind() == "fault.cleared";
+    ci.wait_for("that there is room", well);
+    assert_eq!(told().len(), 2);
+    assert_eq!(bed.engine.stop().unwrap(), 0);
 }
