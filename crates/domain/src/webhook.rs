@@ -73,6 +73,11 @@ impl Webhook {
     /// Remembers that an event was taken.
     pub fn delivered(&mut self, event: u64, now: Timestamp) {
         (self.cursor, self.delivered_at) = (event, Some(now));
+        self.answered();
+    }
+
+    /// Remembers that it takes what it is told.
+    pub fn answered(&mut self) {
         (self.failures, self.failing_since, self.error) = (0, None, None);
     }
 

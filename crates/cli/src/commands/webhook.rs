@@ -27,9 +27,10 @@ pub fn run(session: &Session, command: WebhookCommand) -> Result<(), Failure> {
             let removed = client.remove_webhook(&args.name)?;
             output.print(&removed, |webhook| match webhook.waiting {
                 0 => format!("{} is removed", webhook.name),
-                waiting => {
-                    format!("{} is removed; it was not told of {waiting} events", webhook.name)
-                }
+                waiting => format!(
+                    "{} is removed; events that it was not told of: {waiting}",
+                    webhook.name
+                ),
             });
         }
     }

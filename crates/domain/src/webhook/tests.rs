@@ -139,6 +139,8 @@ fn pauses_grow_and_have_an_end() {
         })
         .collect();
     assert_eq!(seconds, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600]);
+    one.answered();
+    assert_eq!((one.pause(), one.cursor), (Duration::ZERO, 7));
     one.failures = u32::MAX;
     assert_eq!(one.pause().as_secs(), 600);
 }

@@ -127,7 +127,7 @@ impl Webhooks<'_> {
         self.view(webhooks::find(self.parts, name)?)
     }
 
-    /// Sends a message that tells of nothing, once, and waits for the answer. What waits to be told is not touched.
+    /// Sends a message that tells of nothing, once, and waits for the answer. Where it is taken, what waits is told now.
     ///
     /// # Errors
     /// `NotFound`; that nobody has taken it is none.
@@ -140,7 +140,15 @@ impl Webhooks<'_> {
         let answer = webhooks::post(&*self.parts.poster, &posting);
         let took = self.parts.clock.elapsed().saturating_sub(begun);
         let (status, error) = match answer {
-            Ok(status) => (Some(status), None),
+            Ok(status) => {
+                match self.parts.catalog.update::<Webhook>(webhook.id, Webhook::answered) {
+                    // It was removed meanwhile.
+                    Err(Error::NotFound(_)) => {}
+                    updated => drop(updated?),
+                }
+                self.parts.clear(Subject::Engine, Topic::Webhook(&webhook.name));
+                (Some(status), None)
+            }
             Err((status, why)) => (status, Some(why)),
         };
         Ok(WebhookTest { id, status, error, took })

@@ -6,7 +6,8 @@
 //! receiver has taken an event, so that after a crash the last one may be told again, and none is left out. The queue is the
 //! catalog's events, of which the newest 10,000 are kept: what a webhook lacks of them is counted as missed.
 //!
-//! An attempt that fails is repeated after a pause, longer each time; a new engine tries at once. A webhook that keeps failing is
+//! An attempt that fails is repeated after a pause, longer each time; a new engine tries at once, and so does this one after a
+//! test that was taken. A webhook that keeps failing is
 //! a fault. It is told of no fault of its own, so that none causes the next.
 //!
 //! A thread that sends has nothing of the engine: an engine that ends waits for it for a moment, then leaves it to its time
@@ -64,8 +65,10 @@ struct Answer {
 struct Line {
     /// The last event that is done with, or is not for it.
     position: u64,
-    /// No attempt begins before.
+    /// No attempt begins before, unless it has answered somebody else since.
     next_at: Duration,
+    /// Attempts that had failed then.
+    failures: u32,
     at_work: Option<Attempt>,
 }
 
@@ -132,9 +135,11 @@ impl Desk {
         let line = self.lines.entry(webhook.id).or_insert_with(|| Line {
             position: webhook.cursor,
             next_at: Duration::ZERO,
+            failures: 0,
             at_work: None,
         });
-        if line.at_work.is_some() || parts.clock.elapsed() < line.next_at {
+        let is_early = parts.clock.elapsed() < line.next_at && webhook.failures >= line.failures;
+        if line.at_work.is_some() || is_early {
             return Ok(());
         }
         let Some(event) = line.next(parts, webhook)? else { return Ok(()) };
@@ -177,7 +182,7 @@ impl Desk {
         let _ = attempt.thread.join();
         match outcome {
             Ok(()) => {
-                (line.position, line.next_at) = (attempt.event, Duration::ZERO);
+                (line.position, line.next_at, line.failures) = (attempt.event, Duration::ZERO, 0);
                 delivered(parts, webhook, attempt.event);
             }
             Err(why) => self.failed_of(parts, webhook, attempt.event, attempt.time, &why),
@@ -196,6 +201,7 @@ impl Desk {
                 tracing::debug!(webhook = %webhook.name, event, why, "a webhook was not told");
                 line.position = line.position.max(webhook.cursor);
                 line.next_at = parts.clock.elapsed() + webhook.pause();
+                line.failures = webhook.failures;
                 if webhook.is_failing() {
                     raise(parts, &webhook, why);
                 }
