@@ -72,8 +72,13 @@ impl Webhooks<'_> {
         let name: ObjectName = name.parse()?;
         let url = webhook_url(&url, insecure)?;
         let events = patterns(&events)?;
-        let made = secret.is_none().then(|| WebhookKey::written(&random_bytes()));
-        let secret = secret.or_else(|| made.clone()).unwrap_or_else(|| Secret::new(""));
+        let (secret, made) = match secret {
+            Some(secret) => (secret, None),
+            None => {
+                let made = WebhookKey::written(&random_bytes());
+                (made.clone(), Some(made))
+            }
+        };
         WebhookKey::parse(&secret)?;
         let webhook = Webhook {
             id: self.parts.catalog.allocate::<Webhook>()?,
