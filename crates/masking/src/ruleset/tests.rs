@@ -154,3 +154,23 @@ fn quasi_identifiers_are_bound_to_the_tables_that_have_them() {
         assert!(Ruleset::parse(&rules).unwrap_err().message.contains("k_anonymity"), "{bad}");
     }
 }
+
+#[test]
+fn rows_to_keep_are_a_condition_of_their_own() {
+    let parse = |table: &str| {
+        Ruleset::parse(&format!("version: 1\nkey: main\ntables:\n  customers: {table}\n"))
+    };
+    let rules = parse("{keep_rows: id > 3}").unwrap();
+    assert_eq!(rules.tables[0].keep_rows.as_deref(), Some("id > 3"));
+    assert!(rules.tables[0].columns.is_empty());
+    for (table, wanted) in [
+        ("{keep_rows: 3}", "`keep_rows` is no SQL condition"),
+        ("{keep_rows: ''}", "`keep_rows` is no SQL condition"),
+        ("{keep_rows: id > 3, empty: true}", "it is emptied, and has other rules"),
+        ("{keep: id > 3}", "keep_rows"),
+    ] {
+        let refused = parse(table).unwrap_err();
+        let told = format!("{} {}", refused.message, refused.hint);
+        assert!(told.contains(wanted), "{table}: {told}");
+    }
+}
