@@ -54,9 +54,10 @@ pub fn measure(
             _ => apply(stage, rules, "renewed", limit, false)?,
         };
         let (mode, took) = took;
-        let wanted = if side == 0 { MaskMode::Full } else { MaskMode::Incremental };
-        ensure!(mode == wanted, "{}: the run was {mode:?}", SIDES[side]);
-        eprintln!("  {}: {took:.1} s", SIDES[side]);
+        let incremental = mode == MaskMode::Incremental;
+        // Rows here and there are on so many pages that everything may be masked.
+        ensure!(side == 2 || incremental == (side == 1), "{}: the run was {mode:?}", SIDES[side]);
+        eprintln!("  {}: {took:.1} s, {mode:?}", SIDES[side]);
         seconds[side].push(took);
     }
     let [full, together, anywhere] = seconds;

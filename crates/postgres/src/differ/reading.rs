@@ -88,6 +88,18 @@ pub(crate) fn of_pair(
     Ok(reading)
 }
 
+/// Whether a file of so many pages may hold rows that differ.
+///
+/// # Errors
+/// When the store cannot compare files.
+pub(crate) fn file_differs(file: &str, pages: u64, known: &Known<'_>) -> Result<bool, Failure> {
+    let Ok(ancestor) = &known.ancestor else { return Ok(true) };
+    let ranges = differing(file, pages, known, ancestor).map_err(|error| {
+        Failure::internal(format!("the files {file} cannot be compared: {error}"))
+    })?;
+    Ok(!joined(ranges).is_empty())
+}
+
 fn why_whole(left: &Table, right: &Table, version: u32, known: &Known<'_>) -> Option<&'static str> {
     if version < RANGES_SINCE {
         return Some("this version of PostgreSQL reads no ranges of pages");

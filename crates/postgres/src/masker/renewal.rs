@@ -34,6 +34,9 @@ use offshoot_types::Failure;
 use std::collections::{BTreeMap, BTreeSet};
 use tables::{Doing, Todo};
 
+/// Of fewer rows it makes no difference how they are masked.
+const FEW_ROWS: u64 = 500_000;
+
 /// Where the servers of the copies are reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Doors<'a> {
@@ -109,10 +112,29 @@ fn todo(doors: Doors<'_>, states: States<'_, '_>, plans: &[Plan]) -> Result<Vec<
     let ancestor = ancestor.map_err(|why| Stop::InFull(why.to_owned()))?;
     let mut known = Known { differing, ancestor: Ok(ancestor), renamed: false };
     let mut wires = (Wire::connect_any(doors.before)?, Wire::connect_any(doors.now)?);
-    if let Some(catalog) = catalogs::shared_differs(&mut wires.0, &mut wires.1)? {
+    if let Some(catalog) = catalogs::shared_differs(&mut wires.0, &mut wires.1, &known)? {
         return Err(Stop::InFull(format!("what all databases share has changed ({catalog})")));
     }
-    plans.iter().map(|plan| tables::todo(doors, plan, &mut known)).collect()
+    let all = plans.iter().map(|plan| tables::todo(doors, plan, &mut known));
+    let all = all.collect::<Result<Vec<Todo>, Stop>>()?;
+    if is_most(plans, &all) {
+        return Err(Stop::InFull("most of the tables have changed in large part".to_owned()));
+    }
+    Ok(all)
+}
+
+/// Whether so much is to be masked that masking everything takes no longer.
+fn is_most(plans: &[Plan], all: &[Todo]) -> bool {
+    let (mut total, mut written) = (0, 0);
+    for (plan, todo) in plans.iter().zip(all) {
+        for relation in plan.facts.relations.values().filter(|one| plan.named_of(one.oid).is_some())
+        {
+            total += relation.leaf_rows();
+            let doing = todo.tables.get(&relation.oid);
+            written += doing.map_or(0, |doing| doing.rows(relation.leaf_rows()));
+        }
+    }
+    total >= FEW_ROWS && written > total / 2
 }
 
 /// A renewal under way.
@@ -130,6 +152,12 @@ struct Renewing<'a> {
 struct Moved {
     came: u64,
     gone: u64,
+}
+
+impl Moved {
+    fn rows(self) -> u64 {
+        self.came + self.gone
+    }
 }
 
 impl Renewing<'_> {
@@ -188,7 +216,7 @@ impl Renewing<'_> {
             watch.go_on()?;
             let views = remains::refresh_views(&mut wire, plan, &plan.changed())?;
             watch.removed("materialized views, which were made anew", views.len() as u64);
-            todo.settle(&mut wire, plan, watch)?;
+            todo.settle(&mut wire, plan, &moved, watch)?;
         }
         sequences::set(&mut now, &mut wire, database)?;
         if !plan.named.is_empty() {

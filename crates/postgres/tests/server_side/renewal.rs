@@ -70,7 +70,7 @@ const ROUNDS: [&str; 3] = [
      DELETE FROM public.parcels WHERE id BETWEEN 100 AND 110;
      INSERT INTO public.parcels VALUES (20001, E'Quoxiz\\t\\\\ tab', NULL, NULL);
      UPDATE public.keyed SET number = -number WHERE number = 9; DELETE FROM public.keyed WHERE number = 2000;
-     UPDATE public.sometimes SET country = 'CH' WHERE id = 2;
+     UPDATE public.sometimes SET country = 'CH', name = 'some two' WHERE id = 2;
      INSERT INTO public.loose VALUES ('b', 2);
      COMMENT ON TABLE public.orders IS 'Quoxiz comment again';
      SELECT lo_from_bytea(0, 'Quoxiz other large object');

@@ -1,6 +1,7 @@
 //! Whether two states of a cluster have the same schema: all that the catalogs say, but for what a server notes on its
 //! own, and what a masked copy does not have.
 
+use crate::differ::reading::{Known, file_differs};
 use crate::wire::{Refusal, Wire};
 use offshoot_types::Failure;
 
@@ -70,13 +71,11 @@ const OF_RELATION: [(&str, &str); 10] = [
     ("pg_trigger", "tgrelid"),
 ];
 
-const CATALOGS: &str = "SELECT relname FROM pg_catalog.pg_class \
-    WHERE relnamespace = 'pg_catalog'::pg_catalog.regnamespace AND relkind = 'r' \
-      AND NOT relisshared ORDER BY relname";
-
-const CATALOGS_SHARED: &str = "SELECT relname FROM pg_catalog.pg_class \
-    WHERE relnamespace = 'pg_catalog'::pg_catalog.regnamespace AND relkind = 'r' \
-      AND relisshared ORDER BY relname";
+/// The catalogs, with the file and the pages of each.
+const CATALOGS: &str = "SELECT relname, pg_catalog.pg_relation_filepath(oid), \
+      pg_catalog.pg_relation_size(oid) / 8192, relisshared \
+    FROM pg_catalog.pg_class WHERE relkind = 'r' \
+      AND relnamespace = 'pg_catalog'::pg_catalog.regnamespace ORDER BY relname";
 
 const LARGE_OBJECTS: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata \
     HAVING pg_catalog.count(*) > 0";
@@ -85,10 +84,13 @@ const LARGE_OBJECTS: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_large
 ///
 /// # Errors
 /// When a server cannot be asked.
-pub(super) fn shared_differs(before: &mut Wire, now: &mut Wire) -> Result<Option<String>, Failure> {
-    let all = now.column(CATALOGS_SHARED).map_err(|refusal| refusal.of_reading("the server"))?;
-    let counts = |name: &String| SHARED.contains(&name.as_str());
-    first_that_differs(before, now, all.into_iter().filter(counts), "the server")
+pub(super) fn shared_differs(
+    before: &mut Wire,
+    now: &mut Wire,
+    known: &Known<'_>,
+) -> Result<Option<String>, Failure> {
+    let counts = |name: &str, shared: bool| shared && SHARED.contains(&name);
+    first_that_differs((before, now), known, counts, "the server")
 }
 
 /// The catalog of a database that differs, if one does. Where no rule meets anything, comments and large objects stay; so
@@ -97,33 +99,51 @@ pub(super) fn shared_differs(before: &mut Wire, now: &mut Wire) -> Result<Option
 /// # Errors
 /// When a server cannot be asked.
 pub(super) fn differs(
-    before: &mut Wire,
-    now: &mut Wire,
+    (before, now): (&mut Wire, &mut Wire),
+    known: &Known<'_>,
     database: &str,
     is_ruled: bool,
 ) -> Result<Option<String>, Failure> {
     let place = format!("database {database}");
-    let failed = |refusal: Refusal| refusal.of_reading(&place);
-    if !is_ruled && !now.column(LARGE_OBJECTS).map_err(failed)?.is_empty() {
+    let large = now.column(LARGE_OBJECTS).map_err(|refusal| refusal.of_reading(&place))?;
+    if !is_ruled && !large.is_empty() {
         return Ok(Some("pg_largeobject".to_owned()));
     }
-    let all = now.column(CATALOGS).map_err(failed)?;
-    let counts = |name: &String| match name.as_str() {
+    let counts = |name: &str, shared: bool| match name {
+        _ if shared => false,
         "pg_description" => !is_ruled,
         name => !OTHERS.contains(&name),
     };
-    first_that_differs(before, now, all.into_iter().filter(counts), &place)
+    first_that_differs((before, now), known, counts, &place)
 }
 
+/// Only catalogs are read of which a page differs: few, if any.
 fn first_that_differs(
-    before: &mut Wire,
-    now: &mut Wire,
-    catalogs: impl Iterator<Item = String>,
+    (before, now): (&mut Wire, &mut Wire),
+    known: &Known<'_>,
+    counts: impl Fn(&str, bool) -> bool,
     place: &str,
 ) -> Result<Option<String>, Failure> {
-    let queries: Vec<String> = catalogs.map(|name| digest_sql(&name)).collect();
-    let sql = queries.join(" UNION ALL ");
     let failed = |refusal: Refusal| refusal.of_reading(place);
+    let (of_before, of_now) =
+        (before.rows(CATALOGS).map_err(failed)?, now.rows(CATALOGS).map_err(failed)?);
+    let mut queries = Vec::new();
+    for row in &of_now {
+        let [Some(name), file, pages, shared] = &row[..] else { continue };
+        if !counts(name, shared.as_deref() == Some("t")) {
+            continue;
+        }
+        let pages = pages.as_ref().and_then(|pages| pages.parse().ok()).unwrap_or_default();
+        let is_same = match file {
+            Some(file) => of_before.contains(row) && !file_differs(file, pages, known)?,
+            None => false,
+        };
+        queries.extend((!is_same).then(|| digest_sql(name)));
+    }
+    if queries.is_empty() {
+        return Ok(None);
+    }
+    let sql = queries.join(" UNION ALL ");
     let (a, b) = (before.rows(&sql).map_err(failed)?, now.rows(&sql).map_err(failed)?);
     let other = a.iter().zip(&b).find(|(one, other)| one != other);
     Ok(other.and_then(|(one, _)| one.first().cloned().flatten()))

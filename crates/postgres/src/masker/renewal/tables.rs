@@ -3,7 +3,7 @@
 use super::super::facts::{Oid, Relation};
 use super::super::plan::Plan;
 use super::super::watch::Watch;
-use super::{Doors, Stop, catalogs};
+use super::{Doors, Moved, Stop, catalogs};
 use crate::differ::facts::{Facts, Table};
 use crate::differ::reading::{self, Known, Reading};
 use crate::session::quote_identifier;
@@ -29,6 +29,11 @@ const KEY_OPERATORS: &str = "SELECT i.indrelid, \
       JOIN pg_catalog.pg_operator o ON o.oid = p.amopopr \
       JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
     WHERE i.indisprimary AND i.indrelid >= 16384 GROUP BY i.indrelid";
+
+/// Of a table of which more than one page in so many differs, writing all of it anew is quicker than replacing rows.
+const MANY_PAGES: u64 = 5;
+/// Statistics are made anew where more than one row in so many came or went: as autovacuum does by default.
+const MANY_ROWS: u64 = 10;
 
 /// What is done with the tables of a database.
 pub(super) struct Todo {
@@ -73,20 +78,23 @@ impl Todo {
         !self.tables.is_empty()
     }
 
-    /// Removes dead rows, and makes the planner's statistics anew.
+    /// Removes dead rows, and makes the planner's statistics anew of tables that changed much.
     pub(super) fn settle(
         &self,
         wire: &mut Wire,
         plan: &Plan,
+        moved: &BTreeMap<Oid, Moved>,
         watch: &Watch,
     ) -> Result<(), Failure> {
         let mut above = BTreeSet::new();
         for oid in self.tables.keys() {
             let Some(relation) = plan.facts.relations.get(oid) else { continue };
             watch.go_on()?;
-            let vacuum = format!("VACUUM (ANALYZE) {}", relation.quoted());
+            let few = moved.get(oid).is_some_and(|one| one.rows() < relation.rows / MANY_ROWS);
+            let how = if few { "VACUUM" } else { "VACUUM (ANALYZE)" };
+            let vacuum = format!("{how} {}", relation.quoted());
             wire.execute(&vacuum).map_err(|refusal| refusal.into_failure(&relation.name()))?;
-            above.extend(relation.parents.iter().copied());
+            above.extend(relation.parents.iter().copied().filter(|_| !few));
         }
         // Tables above have statistics of all rows below.
         let mut waiting: Vec<Oid> = above.iter().copied().collect();
@@ -106,7 +114,7 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
     let mut before = Wire::connect(doors.before, database)?;
     let mut now = Wire::connect(doors.now, database)?;
     let is_ruled = !plan.named.is_empty();
-    if let Some(catalog) = catalogs::differs(&mut before, &mut now, database, is_ruled)? {
+    if let Some(catalog) = catalogs::differs((&mut before, &mut now), known, database, is_ruled)? {
         let why = format!("the schema of database {database} has changed ({catalog})");
         return Err(Stop::InFull(why));
     }
@@ -145,6 +153,9 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
             _ if !of_row => Doing::Whole("an expression may depend on more than its row"),
             (Reading::Whole(why), _) => Doing::Whole(why),
             (_, None) => Doing::Whole("its rows cannot be replaced by their key"),
+            (reading, _) if reading.pages_of(after.pages) > after.pages / MANY_PAGES + 1 => {
+                Doing::Whole("many of its pages differ")
+            }
             (reading, Some(operators)) => {
                 Doing::Rows(Box::new(Rows { table: after.clone(), reading, operators }))
             }
