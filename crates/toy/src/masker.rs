@@ -4,8 +4,8 @@ use crate::journal::Journal;
 use crate::server::ToyServer;
 use crate::state::JOURNAL;
 use offshoot_connector::{
-    DataDir, DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview,
-    RulesChecked, Server, TableState,
+    DataDir, DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview, Renewal,
+    Renewed, RulesChecked, Server, TableState,
 };
 use offshoot_domain::{Discovered, MaskedTableFacts, Secret};
 use offshoot_types::{ErrorKind, Failure};
@@ -124,6 +124,26 @@ impl Masking for Prefixes {
         }
         tick(&masked.tables)?;
         Ok(masked)
+    }
+
+    /// The state now is masked by its own server, which nobody keeps, and its values are set in the masked copy.
+    fn renew(
+        &self,
+        renewal: Renewal<'_, '_>,
+        key: &Secret,
+        tick: &mut MaskingTick<'_>,
+    ) -> Result<Renewed, Failure> {
+        let now = renewal.compared.right.server;
+        let done = self.mask(now, key, tick)?;
+        let masked = toy(renewal.masked)?;
+        let (wanted, present) = (toy(now)?.data()?, masked.data()?);
+        if present.keys().any(|key| !wanted.contains_key(key)) {
+            return Ok(Renewed::InFull("a key is gone".to_owned()));
+        }
+        for (key, value) in wanted.iter().filter(|(key, value)| present.get(*key) != Some(*value)) {
+            masked.set(key, value)?;
+        }
+        Ok(Renewed::Done(done))
     }
 
     /// The journal has every value that ever was; a checkpoint needs none of it.

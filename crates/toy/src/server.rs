@@ -169,9 +169,19 @@ impl ToyServer {
         self.need_json(&format!("MASK {} {prefix}", key.reveal()))
     }
 
+    /// Sets the value of a key.
+    pub(crate) fn set(&self, key: &str, value: &str) -> Result<(), Failure> {
+        self.need(&format!("SET {key} {value}")).map(drop)
+    }
+
+    /// All its data.
+    pub(crate) fn data(&self) -> Result<BTreeMap<String, String>, Failure> {
+        self.need_json("DUMP")
+    }
+
     /// All keys of its data.
     pub(crate) fn keys(&self) -> Result<Vec<String>, Failure> {
-        Ok(self.need_json::<BTreeMap<String, String>>("DUMP")?.into_keys().collect())
+        Ok(self.data()?.into_keys().collect())
     }
 
     fn need_json<T: serde::de::DeserializeOwned>(&self, line: &str) -> Result<T, Failure> {

@@ -214,8 +214,10 @@ impl Renewing<'_> {
             self.verify(&mut wire, plan, todo, &schema)?;
             wire.execute(&format!("DROP SCHEMA {quoted} CASCADE")).map_err(failed)?;
             watch.go_on()?;
-            let views = remains::refresh_views(&mut wire, plan, &plan.changed())?;
-            watch.removed("materialized views, which were made anew", views.len() as u64);
+            if !plan.named.is_empty() {
+                let views = remains::refresh_views(&mut wire, plan, &plan.changed())?;
+                watch.removed("materialized views, which were made anew", views.len() as u64);
+            }
             todo.settle(&mut wire, plan, &moved, watch)?;
         }
         sequences::set(&mut now, &mut wire, database)?;

@@ -46,6 +46,21 @@ const MORE_RULES: &str = "
     columns: {name: character-mapping}
 ";
 
+/// A database that no rule meets: it is as at the source, also its materialized view.
+fn add_third(scratch: &Scratch, bin: &Path, data: &Path) {
+    let mut server = start(scratch, bin, data, "third");
+    server.connect().unwrap().execute("CREATE DATABASE third", DEADLINE).unwrap();
+    let sql = "CREATE TABLE public.items (id serial PRIMARY KEY, t text);
+        INSERT INTO public.items (t) SELECT 'item' FROM generate_series(1, 3000);
+        CREATE MATERIALIZED VIEW public.totals AS SELECT count(*) AS n FROM public.items";
+    server.connect_to("third").unwrap().execute(sql, DEADLINE).unwrap();
+    assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
+}
+
+const OF_THIRD: &str = "UPDATE public.items SET t = t || '.' WHERE id = 5;
+    DELETE FROM public.items WHERE id = (SELECT max(id) FROM public.items);
+    INSERT INTO public.items (t) VALUES ('new'), ('newer')";
+
 /// What happens at the source, in turn.
 const ROUNDS: [&str; 3] = [
     "ALTER TABLE public.people DISABLE TRIGGER never;
@@ -158,7 +173,7 @@ fn shown(server: &Server) -> BTreeMap<String, String> {
     for (table, (rows, sum)) in content(server) {
         all.insert(table.to_owned(), format!("{rows} {sum}"));
     }
-    for database in ["shop", "other"] {
+    for database in ["shop", "other", "third"] {
         let mut session = server.connect_to(database).unwrap();
         for table in [
             "audit",
@@ -170,6 +185,8 @@ fn shown(server: &Server) -> BTreeMap<String, String> {
             "heavy",
             "loose",
             "clients",
+            "items",
+            "totals",
         ] {
             let there = format!(
                 "SELECT count(*) FROM pg_class WHERE relname = '{table}' AND relkind <> 'i'"
@@ -201,6 +218,7 @@ fn after(scratch: &Scratch, bin: &Path, of: &Path, sql: &str, name: &str) -> Pat
         shop.execute(statement, DEADLINE).unwrap();
     }
     drop(shop);
+    server.connect_to("third").unwrap().execute(OF_THIRD, DEADLINE).unwrap();
     assert!(server.stop(StopMode::Fast, DEADLINE).unwrap());
     scratch.path(name)
 }
@@ -220,6 +238,7 @@ fn what_has_changed_is_masked_as_if_everything_were() {
         let scratch = Scratch::new();
         let mut before = source(&scratch, &bin, &format!("{SOURCE}{MORE}"));
         add_other(&scratch, &bin, &before);
+        add_third(&scratch, &bin, &before);
         let mut server = opened(&scratch, &bin, &before, "masked");
         let mut earlier = mask(&server, &rules()).unwrap();
         finish(&mut server);
@@ -264,6 +283,7 @@ fn where_more_than_rows_has_changed_everything_is_masked() {
     let scratch = Scratch::new();
     let before = source(&scratch, &bin, &format!("{SOURCE}{MORE}"));
     add_other(&scratch, &bin, &before);
+    add_third(&scratch, &bin, &before);
     let server = opened(&scratch, &bin, &before, "masked");
     let earlier = mask(&server, &rules()).unwrap();
     for (number, (sql, why)) in [

@@ -185,7 +185,8 @@ impl Beside {
         let columns: Vec<String> = columns.map(|column| quote_identifier(&column.name)).collect();
         let columns = columns.join(", ");
         wire.execute(&format!("ANALYZE {}; ANALYZE {}", self.gone, self.came)).map_err(failed)?;
-        wire.execute("BEGIN").map_err(failed)?;
+        // Rows that went lie together, and so do their places in the key's index: it is quicker than a scan of the table.
+        wire.execute("BEGIN; SET LOCAL random_page_cost = 0.2").map_err(failed)?;
         let removed = format!(
             "WITH gone AS (DELETE FROM ONLY {table} AS t USING {} AS g WHERE {} RETURNING 1) \
              SELECT pg_catalog.count(*) FROM gone",
