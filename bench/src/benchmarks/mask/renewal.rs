@@ -53,11 +53,16 @@ pub fn measure(
             }
             _ => apply(stage, rules, "renewed", limit, false)?,
         };
-        let (mode, took) = took;
+        let (mode, why, took) = took;
         let incremental = mode == MaskMode::Incremental;
+        let why = why.unwrap_or_default();
         // Rows here and there are on so many pages that everything may be masked.
-        ensure!(side == 2 || incremental == (side == 1), "{}: the run was {mode:?}", SIDES[side]);
-        eprintln!("  {}: {took:.1} s, {mode:?}", SIDES[side]);
+        ensure!(
+            side == 2 || incremental == (side == 1),
+            "{}: the run was {mode:?}: {why}",
+            SIDES[side]
+        );
+        eprintln!("  {}: {took:.1} s, {mode:?} {why}", SIDES[side]);
         seconds[side].push(took);
     }
     let [full, together, anywhere] = seconds;
@@ -70,19 +75,19 @@ pub fn measure(
     Ok(())
 }
 
-/// How the command worked, and the seconds that it took.
+/// How the command worked, why in full, and the seconds that it took.
 fn apply(
     stage: &Stage,
     rules: &str,
     name: &str,
     limit: Duration,
     full: bool,
-) -> Result<(MaskMode, f64)> {
+) -> Result<(MaskMode, Option<String>, f64)> {
     let began = SystemClock.elapsed();
     let mut words = vec!["mask", "apply", rules, "--from", "prod", "--as", name];
     words.extend(full.then_some("--full"));
     let shown = stage.engine.command_within(words, &[], limit)?;
     let seconds = (SystemClock.elapsed() - began).as_secs_f64();
     let shown: Mask = serde_json::from_value(shown).context("what `mask apply` shows")?;
-    Ok((shown.mode, seconds))
+    Ok((shown.mode, shown.full_because, seconds))
 }

@@ -108,6 +108,12 @@ fn last(
     if report.engine_version != env!("CARGO_PKG_VERSION") {
         return no("the last run was done by another release of Offshoot");
     }
+    // A snapshot is its own moment, also where no log is kept from before it.
+    let of: Option<Snapshot> = parts.catalog.find(masking.last.of)?;
+    if let Some(of) = of.filter(|of| of.position.log == position.log) {
+        let moment = Moment::Snapshot(of.id);
+        return Ok(Ok(Last { masked, image, moment, report }));
+    }
     let moment = Moment::Log(PositionWriter::of(parts, input.source.into())?.write(position.log));
     Ok(Ok(Last { masked, image, moment, report }))
 }
