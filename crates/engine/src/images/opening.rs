@@ -184,9 +184,10 @@ pub fn start_private(
     kind: &Kind,
     dataset: DatasetId,
     deadline: Duration,
-) -> Result<(), Failure> {
+) -> Result<Arc<dyn Server>, Failure> {
     let spec = servers::spec(parts, key, format!("check {key}"), kind, dataset, None)?;
     let server = kind.connector.start(spec, Role::Private)?;
     parts.servers.add(key, server.clone());
-    server.wait_ready(deadline)
+    server.wait_ready(deadline)?;
+    Ok(server)
 }

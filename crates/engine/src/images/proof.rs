@@ -63,8 +63,8 @@ pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Resul
     let mut found = scope.check_files(&spec.files, &mut tick)?;
     let mut whole = true;
     if found.sound() {
-        opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
-        let server = parts.servers.get(&key).ok_or_else(|| Failure::internal("no server"))?;
+        let server =
+            opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
         let running = scope.check_running(&*server, CHECK_DEADLINE, &mut tick)?;
         // What files alone cannot show, as for a source without checksums, does not count as
         // unchecked.

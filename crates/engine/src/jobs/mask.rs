@@ -229,9 +229,7 @@ fn open(context: &Context, kind: &Kind) -> Result<Arc<dyn Server>, Failure> {
     parts.volumes.mount_gathering(dataset)?;
     opening::replay_resolved(context)?;
     let key = job_key(context.job_id());
-    opening::start_private(parts, &key, kind, dataset, RECOVERY_DEADLINE)?;
-    let gone = || Failure::internal("the server of the copy has ended");
-    parts.servers.get(&key).ok_or_else(gone)
+    opening::start_private(parts, &key, kind, dataset, RECOVERY_DEADLINE)
 }
 
 fn mask(context: &Context) -> Result<(), Failure> {

@@ -156,6 +156,9 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     all
 }
 
+/// Makes a server read ranges of pages by their numbers.
+pub(crate) const BY_NUMBERS: &str = "SET enable_seqscan = off";
+
 /// What is read of each row of a table.
 pub(crate) struct Selected<'a> {
     /// What the fields call the table.

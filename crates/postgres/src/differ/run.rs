@@ -5,7 +5,7 @@ use super::facts::{Facts, Table};
 use super::merge::{Found, by_key, merge};
 use super::names::Wanted;
 use super::objects;
-use super::reading::{self, Known, Reading, Selected, by_key_sql};
+use super::reading::{self, BY_NUMBERS, Known, Reading, Selected, by_key_sql};
 use super::statements::{OfTable, too_many, written};
 use crate::session::{quote_identifier, quote_text};
 use crate::wire::{Door, Refusal, Wire};
@@ -21,8 +21,6 @@ const DATABASES: &str = "SELECT datname FROM pg_catalog.pg_database \
 /// Transactions that were prepared and have not ended, by their databases. They hold locks, and what they did is not
 /// visible.
 const PREPARED: &str = "SELECT database, gid FROM pg_catalog.pg_prepared_xacts";
-/// Makes a server read ranges of pages by their numbers.
-const BY_NUMBERS: &str = "SET enable_seqscan = off";
 const AS_USUAL: &str = "RESET enable_seqscan";
 
 /// Compares two copies, each by its server.

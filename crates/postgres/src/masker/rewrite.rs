@@ -94,13 +94,18 @@ pub(super) fn stage_tree_sql(schema: &str, facts: &Facts, root: Oid) -> String {
     sql
 }
 
+/// The columns that rows are written with: the database computes the others.
+pub(super) fn written_columns(relation: &Relation) -> String {
+    let columns = relation.live().filter(|column| column.generated.is_none());
+    let columns: Vec<String> = columns.map(|column| quote_identifier(&column.name)).collect();
+    columns.join(", ")
+}
+
 /// The statement that writes rows into a stage. A stage that was made in the same transaction takes rows as if they had
 /// always been there.
 pub(super) fn copy_sql(stage: &str, relation: &Relation) -> String {
-    let columns = relation.live().filter(|column| column.generated.is_none());
-    let columns: Vec<String> = columns.map(|column| quote_identifier(&column.name)).collect();
     let freeze = if relation.partitioned { "" } else { " WITH (FREEZE)" };
-    format!("COPY {stage} ({}) FROM STDIN{freeze}", columns.join(", "))
+    format!("COPY {stage} ({}) FROM STDIN{freeze}", written_columns(relation))
 }
 
 /// Exchanges the files of a table and its stage, in a transaction of their own.

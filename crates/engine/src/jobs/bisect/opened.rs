@@ -48,11 +48,7 @@ impl Opener<'_> {
         parts.volumes.mount_gathering(dataset)?;
         let server = match resolved.recover_to {
             Some(to) => self.recover(&key, dataset, to)?,
-            None => {
-                start_private(parts, &key, self.kind, dataset, RECOVERY_DEADLINE)?;
-                let gone = || Failure::internal("the server of the copy has ended");
-                parts.servers.get(&key).ok_or_else(gone)?
-            }
+            None => start_private(parts, &key, self.kind, dataset, RECOVERY_DEADLINE)?,
         };
         // The role that asks has the rights of a VDB's user, and the source's secrets go.
         let password = Secret::new(self.kind.connector.new_password());

@@ -143,9 +143,7 @@ fn renew_last(
     parts.volumes.mount_gathering(dataset)?;
     let job = job_key(context.job_id());
     let kind = Kind::of(parts, last.masked.id.into())?;
-    opening::start_private(parts, &job, &kind, dataset, RECOVERY_DEADLINE)?;
-    let gone = || Failure::internal("the server of the masked copy has ended");
-    let masked = parts.servers.get(&job).ok_or_else(gone)?;
+    let masked = opening::start_private(parts, &job, &kind, dataset, RECOVERY_DEADLINE)?;
     let opened = pair::serve(&sides)?;
     let renewed = pair::compared(context, &opened, |compared| {
         let (masked, earlier) = (&*masked, &last.report.facts);

@@ -13,7 +13,7 @@ use super::super::run::Run;
 use super::tables::Rows;
 use super::{Doors, Moved};
 use crate::differ::merge::{Found, Row, by_place, merge};
-use crate::differ::reading::{Selected, by_place_sql};
+use crate::differ::reading::{BY_NUMBERS, Selected, by_place_sql};
 use crate::session::quote_identifier;
 use crate::wire::{Refusal, Wire};
 use offshoot_types::Failure;
@@ -65,11 +65,10 @@ impl Exchange<'_> {
         };
         let selected = Selected { alias: &reading.alias, fields: &reading.selected };
         let sql = by_place_sql(&rows.table, &rows.reading, &selected);
-        let by_numbers = "SET enable_seqscan = off";
         let (mut before, mut now) =
             (Wire::connect(self.doors.before, database)?, Wire::connect(self.doors.now, database)?);
-        before.execute(by_numbers).map_err(failed)?;
-        now.execute(by_numbers).map_err(failed)?;
+        before.execute(BY_NUMBERS).map_err(failed)?;
+        now.execute(BY_NUMBERS).map_err(failed)?;
         merge(
             (&mut before, Some(&sql)),
             (&mut now, Some(&sql)),
@@ -181,9 +180,7 @@ impl Beside {
         let same = self.key.iter().zip(&rows.operators);
         let same: Vec<String> =
             same.map(|(name, operator)| format!("t.{name} {operator} g.{name}")).collect();
-        let columns = relation.live().filter(|column| column.generated.is_none());
-        let columns: Vec<String> = columns.map(|column| quote_identifier(&column.name)).collect();
-        let columns = columns.join(", ");
+        let columns = rewrite::written_columns(relation);
         wire.execute(&format!("ANALYZE {}; ANALYZE {}", self.gone, self.came)).map_err(failed)?;
         // Rows that went lie together, and so do their places in the key's index: it is quicker than a scan of the table.
         wire.execute("BEGIN; SET LOCAL random_page_cost = 0.2").map_err(failed)?;
