@@ -110,7 +110,7 @@ impl ValueMask for NumberMask {
             self.permutation.permute(OTHER_FORM, &mut shape.digits);
             shape.write(out);
         } else if !masked {
-            scramble(&self.permutation, OTHER_FORM, value, out);
+            self.other_form(value, out);
         }
         match self.integer && out[start..].parse::<i64>().is_err() {
             true => Err(Unmaskable { why: "its mask is too large for the column" }),
@@ -120,10 +120,21 @@ impl ValueMask for NumberMask {
 }
 
 impl NumberMask {
+    /// Of a value that is no number of the kind. What gets the form of a telephone number is masked again until it has
+    /// not, as it could be the mask of one: so no two values get one mask. This ends, with the value itself at the
+    /// latest, as a permutation comes round.
+    fn other_form(&self, value: &str, out: &mut String) {
+        let start = out.len();
+        scramble(&self.permutation, OTHER_FORM, value, out);
+        while self.rule.kind == Kind::Phone && is_phone(&out[start..]) {
+            let again = out.split_off(start);
+            scramble(&self.permutation, OTHER_FORM, &again, out);
+        }
+    }
+
     /// False if the value is no telephone number.
     fn phone(&self, value: &str, out: &mut String) -> bool {
-        let mut words = value.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
-        if !words.all(|word| matches!(word.to_ascii_lowercase().as_str(), "x" | "ext" | "tel")) {
+        if !is_phone(value) {
             return false;
         }
         let kept = country_code_end(value);
@@ -179,6 +190,12 @@ pub(super) fn place(
     out: &mut String,
 ) {
     out.extend(value.chars().map(|c| if replaces(&c) { masks.next().unwrap_or('0') } else { c }));
+}
+
+/// Whether a value has no other words than those that stand in telephone numbers, which stay.
+fn is_phone(value: &str) -> bool {
+    let mut words = value.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    words.all(|word| matches!(word.to_ascii_lowercase().as_str(), "x" | "ext" | "tel"))
 }
 
 /// Country codes of two digits, by ITU-T E.164; `1` and `7` have one, all others three.

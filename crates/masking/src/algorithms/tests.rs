@@ -95,6 +95,14 @@ fn telephone_numbers_keep_country_and_form() {
 }
 
 #[test]
+fn no_other_text_gets_the_mask_of_a_telephone_number() {
+    // Words of telephone numbers stay, and other texts of the form must not become numbers with such words.
+    let short = ('a'..='z').flat_map(|letter| (0..10).map(move |digit| format!("{letter}{digit}")));
+    let masks: HashSet<_> = short.map(|text| masked("phone", &text)).collect();
+    assert_eq!(masks.len(), 260);
+}
+
+#[test]
 fn cards_are_valid_and_keep_their_network() {
     let mask = masked("payment-card", "4111-1111-1111-1111");
     assert!(super::is_card(&mask) && mask.starts_with('4') && mask.len() == 19, "{mask}");
