@@ -129,10 +129,17 @@ const TABLE: &[Row] = &[
         beside: &["offshoot-domain"],
         only: &["offshoot-types", "offshoot-os", "offshoot-domain"],
     },
+    // A gateway knows the protocol of its clients and servers, not why a server is away.
+    Row {
+        name: "offshoot-gateway",
+        layer: 3,
+        beside: &[],
+        only: &["offshoot-types", "offshoot-os"],
+    },
     Row {
         name: "offshoot-postgres",
         layer: 3,
-        beside: &["offshoot-domain", "offshoot-masking", "offshoot-connector"],
+        beside: &["offshoot-domain", "offshoot-masking", "offshoot-connector", "offshoot-gateway"],
         only: &[
             "offshoot-types",
             "offshoot-os",
@@ -140,6 +147,7 @@ const TABLE: &[Row] = &[
             "offshoot-domain",
             "offshoot-masking",
             "offshoot-connector",
+            "offshoot-gateway",
         ],
     },
     // A kind of database for tests: in no product.

@@ -1,0 +1,134 @@
+//! The process: its sockets, its signals, its end.
+
+use crate::control_socket;
+use crate::hub::{Hub, Phase};
+use crate::messages::{Fatal, TOO_MANY};
+use crate::session::attend;
+use offshoot_os::local_socket::LocalListener;
+use offshoot_types::{ErrorKind, Failure};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
+
+/// Most clients at a time.
+const CLIENTS_MAX: u64 = 5_000;
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1024;
+/// How long clients have to hear that it ends.
+const END_TIMEOUT: Duration = Duration::from_millis(800);
+/// Before connections are accepted again when the system has no room for them.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What a gateway is started with: an argument of its process, so never a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Of the VDB, for messages.
+    pub name: String,
+    /// Where clients reach it.
+    pub listen: Vec<SocketAddr>,
+    /// Where its control socket is; what is there is replaced.
+    pub control: PathBuf,
+    /// The user who may control it; nobody else may.
+    pub controller: u32,
+}
+
+/// Runs a gateway until it is told to end. Calls `ready` once all sockets are bound: from then on it opens no file and
+/// binds nothing, it accepts connections, and makes some to 127.0.0.1.
+///
+/// # Errors
+/// `AlreadyExists` when an address is taken, `HostUnprepared` when one cannot be had for another reason, what `ready`
+/// says, `Internal` for what the system refuses.
+pub fn run(options: Options, ready: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| refused("starting a gateway", &error))?;
+    let ended = runtime.block_on(serve(options, ready));
+    runtime.shutdown_background();
+    ended
+}
+
+async fn serve(
+    options: Options,
+    ready: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let control = LocalListener::bind(&options.control, 0o600, None)
+        .map_err(|error| refused("binding a gateway's control socket", &error))?;
+    let socket = control.socket().and_then(UnixListener::from_std);
+    let socket = socket.map_err(|error| refused("binding a gateway's control socket", &error))?;
+    let listeners: Result<Vec<_>, Failure> = options.listen.iter().map(|at| bind(*at)).collect();
+    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let [terminate, interrupt, hangup] = signals.map(signal);
+    let told = |error| refused("listening to signals", &error);
+    // The last two are heard, and nothing follows.
+    let (mut terminate, _ignored) = (terminate.map_err(told)?, [interrupt, hangup]);
+    let listeners = listeners?;
+    ready()?;
+    let hub = Hub::new(options.name);
+    tokio::spawn(control_socket::listen(Arc::clone(&hub), socket, options.controller));
+    for listener in listeners {
+        tokio::spawn(accept(Arc::clone(&hub), listener));
+    }
+    let mut phase = hub.phase();
+    tokio::select! {
+        _ = terminate.recv() => hub.end(),
+        _ = phase.wait_for(|phase| matches!(phase, Phase::Ended)) => {}
+    }
+    let farewell = async {
+        while hub.client_count() > 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+        // Whoever told it to end is answered.
+        sleep(Duration::from_millis(20)).await;
+    };
+    let _ = tokio::time::timeout(END_TIMEOUT, farewell).await;
+    Ok(())
+}
+
+fn bind(at: SocketAddr) -> Result<TcpListener, Failure> {
+    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+    let listener = socket.and_then(|socket| {
+        socket.set_reuseaddr(true)?;
+        socket.bind(at)?;
+        socket.listen(BACKLOG)
+    });
+    listener.map_err(|error| {
+        let code = match error.kind() {
+            std::io::ErrorKind::AddrInUse => ErrorKind::AlreadyExists,
+            _ => ErrorKind::HostUnprepared,
+        };
+        Failure::new(code, format!("a gateway cannot listen at {at}: {error}"), "")
+    })
+}
+
+async fn accept(hub: Arc<Hub>, listener: TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => receive(&hub, stream, peer),
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+fn receive(hub: &Arc<Hub>, stream: TcpStream, peer: SocketAddr) {
+    let Some(entered) = hub.enter(CLIENTS_MAX) else {
+        let fatal = Fatal::new(TOO_MANY, "sorry, too many clients already");
+        // It is short, and the connection is fresh: there is room for it.
+        let _ = stream.try_write(&fatal.encode());
+        return;
+    };
+    let hub = Arc::clone(hub);
+    tokio::spawn(async move {
+        attend(hub, stream, peer).await;
+        drop(entered);
+    });
+}
+
+fn refused(doing: &str, error: &std::io::Error) -> Failure {
+    Failure::internal(format!("{doing}: {error}"))
+}

@@ -1,0 +1,12 @@
+//! A gateway in front of real servers, of each major version there is.
+
+#[path = "gateway/cluster.rs"]
+mod cluster;
+#[path = "gateway/held.rs"]
+mod held;
+#[path = "gateway/hostile.rs"]
+mod hostile;
+#[path = "gateway/passing.rs"]
+mod passing;
+#[path = "gateway/secured.rs"]
+mod secured;
