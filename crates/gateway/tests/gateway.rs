@@ -1,4 +1,5 @@
 //! A gateway in front of real servers, of each major version there is.
+#![allow(clippy::unwrap_used)]
 
 #[path = "gateway/cluster.rs"]
 mod cluster;
