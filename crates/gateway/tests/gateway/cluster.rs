@@ -220,9 +220,12 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         let asked = Control::connect(&self.socket, PATIENCE)
             .and_then(|mut control| control.ask(&Request::End, PATIENCE));
-        let ended = self.thread.take().unwrap().join();
+        // Without a word it would never end; the process ends it.
+        let ended = asked.and_then(|_| {
+            let thread = self.thread.take().unwrap();
+            thread.join().map_err(|_| offshoot_types::Failure::internal("it panicked"))
+        });
         if !std::thread::panicking() {
-            asked.unwrap();
             ended.unwrap();
         }
     }
@@ -242,10 +245,21 @@ pub fn config(port: u16, user: &str) -> Config {
     config
 }
 
-/// A client, and what its server tells it unasked.
+/// A client, what its server tells it unasked, and what it was told last.
 pub struct Connected {
     pub client: Client,
     pub heard: tokio::sync::mpsc::UnboundedReceiver<Notification>,
+    last: tokio::task::JoinHandle<Option<tokio_postgres::Error>>,
+}
+
+impl Connected {
+    /// Code and detail of the error that ends the connection.
+    pub async fn end(self) -> (String, String) {
+        let last = tokio::time::timeout(PATIENCE, self.last).await.unwrap().unwrap();
+        let error = last.unwrap();
+        let error = error.as_db_error().unwrap();
+        (error.code().code().to_owned(), error.detail().unwrap_or_default().to_owned())
+    }
 }
 
 pub async fn connect(port: u16, user: &str) -> Connected {
@@ -255,14 +269,18 @@ pub async fn connect(port: u16, user: &str) -> Connected {
 pub async fn connect_by(config: &Config) -> Connected {
     let (client, mut connection) = config.connect(NoTls).await.unwrap();
     let (told, heard) = tokio::sync::mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-            if let AsyncMessage::Notification(notification) = message {
-                let _ = told.send(notification);
+    let last = tokio::spawn(async move {
+        loop {
+            match poll_fn(|cx| connection.poll_message(cx)).await? {
+                Ok(AsyncMessage::Notification(notification)) => {
+                    let _ = told.send(notification);
+                }
+                Ok(_) => {}
+                Err(error) => return Some(error),
             }
         }
     });
-    Connected { client, heard }
+    Connected { client, heard, last }
 }
 
 pub async fn text(client: &Client, sql: &str) -> String {

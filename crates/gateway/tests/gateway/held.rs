@@ -4,7 +4,7 @@ use super::cluster::{
     Cluster, Connected, Gateway, PATIENCE, bin_dirs, code, config, connect, connect_by, newest,
     start, text,
 };
-use offshoot_gateway::{State, Why};
+use offshoot_gateway::{Hold, Request, State, Why};
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -23,7 +23,8 @@ async fn a_quiet_session_goes_on_with_all_it_had() {
     for bin in bin_dirs() {
         let (mut cluster, gateway) = start(&bin).await;
         let mut config = config(gateway.port, "app");
-        let Connected { client, mut heard } = connect_by(config.application_name("first")).await;
+        let Connected { client, mut heard, .. } =
+            connect_by(config.application_name("first")).await;
         client
             .batch_execute(
                 "SET search_path = public, pg_catalog; SET work_mem = '5MB'; SET DateStyle = 'German';
@@ -128,11 +129,13 @@ async fn a_changed_password_ends_a_parked_session() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_is_rolled_back() {
     let (mut cluster, gateway) = start(&newest()).await;
-    let client = connect(gateway.port, "app").await.client;
-    client.batch_execute("BEGIN; INSERT INTO things VALUES (2, 'two')").await.unwrap();
+    let connected = connect(gateway.port, "app").await;
+    let begin = "BEGIN; INSERT INTO things VALUES (2, 'two')";
+    connected.client.batch_execute(begin).await.unwrap();
     let status = gateway.hold(200, Why::Change);
     assert_eq!((status.sessions, status.parked), (0, 0));
-    assert_eq!(code(&client.batch_execute("COMMIT").await.unwrap_err()), "57P01");
+    let (code, why) = connected.end().await;
+    assert_eq!((&*code, &*why), ("57P01", "the session was at work when its time was over"));
     cluster.stop();
     cluster.run().await;
     assert_eq!(text(&cluster.admin().await, "SELECT count(*) FROM things").await, "1");
@@ -158,7 +161,10 @@ async fn what_ends_in_time_is_parked() {
         },
         async {
             tokio::time::sleep(Duration::from_millis(200)).await;
-            let status = tokio::task::block_in_place(|| gateway.hold(1500, Why::Change));
+            let mut control = gateway.control();
+            let hold = Request::Hold(Hold { grace_ms: 1500, why: Why::Change });
+            let held = tokio::task::spawn_blocking(move || control.ask(&hold, PATIENCE)).await;
+            let status = held.unwrap().unwrap();
             assert_eq!((status.sessions, status.parked), (2, 2));
             cluster.stop();
             cluster.run().await;
@@ -174,21 +180,19 @@ async fn what_ends_in_time_is_parked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_carried_over_is_said() {
     for bin in bin_dirs() {
-        let (_cluster, gateway) = start(&bin).await;
+        let (cluster, gateway) = start(&bin).await;
         for (sql, what) in [
             ("CREATE TEMP TABLE t ()", "temporary tables"),
             ("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT 1; COMMIT", "cursors"),
             ("SELECT pg_advisory_lock(1)", "advisory locks"),
         ] {
-            let client = connect(gateway.port, "app").await.client;
-            client.batch_execute(sql).await.unwrap();
+            let connected = connect(gateway.port, "app").await;
+            connected.client.batch_execute(sql).await.unwrap();
             gateway.hold(1000, Why::Change);
-            let error = client.batch_execute("SELECT 1").await.unwrap_err();
-            let error = error.as_db_error().unwrap();
-            assert_eq!(error.code().code(), "57P01");
-            let detail = format!("the session has {what}, which cannot be carried over");
-            assert_eq!(error.detail(), Some(&*detail));
-            gateway.serve(&_cluster).await;
+            let (code, detail) = connected.end().await;
+            assert_eq!(code, "57P01");
+            assert_eq!(detail, format!("the session has {what}, which cannot be carried over"));
+            gateway.serve(&cluster).await;
         }
     }
 }
@@ -252,7 +256,7 @@ async fn a_statement_that_is_no_longer_valid_ends_the_session() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_end_is_said_to_everybody() {
     let (_cluster, gateway) = start(&newest()).await;
-    let client = connect(gateway.port, "app").await.client;
+    let connected = connect(gateway.port, "app").await;
     drop(gateway);
-    assert_eq!(code(&client.batch_execute("SELECT 1").await.unwrap_err()), "57P01");
+    assert_eq!(connected.end().await.0, "57P01");
 }
