@@ -4,6 +4,7 @@
 //! qualified, operators too: what a session has in its search path cannot fool it. Values go back as parameters, never as
 //! text of SQL.
 
+use crate::customs::Customs;
 use crate::messages::{error_words, put};
 use crate::opening::LOGIN_BYTES_MAX;
 use crate::wire::Server;
@@ -69,10 +70,16 @@ pub(crate) struct Inspected {
 ///
 /// # Errors
 /// Why it cannot be carried over, to tell the client.
-pub(crate) async fn inspect(server: &mut Server, into: &mut Inspected) -> Result<(), String> {
+pub(crate) async fn inspect(
+    server: &mut Server,
+    customs: &Customs,
+    into: &mut Inspected,
+) -> Result<(), String> {
     let failed = |error: io::Error| format!("the session's state cannot be read: {error}");
     let mut query = Vec::new();
-    put(&mut query, b'Q', &[INSPECT.as_bytes(), b"\0"]);
+    let customs = customs.names().ok_or("the session has too many settings of its own")?;
+    let customs: String = customs.map(inspect_custom).collect();
+    put(&mut query, b'Q', &[INSPECT.as_bytes(), customs.as_bytes(), b"\0"]);
     server.send(&query).await.map_err(failed)?;
     let (mut bytes, mut error, mut described) = (0, None, false);
     loop {
@@ -104,6 +111,15 @@ pub(crate) async fn inspect(server: &mut Server, into: &mut Inspected) -> Result
             _ => return Err(busy()),
         }
     }
+}
+
+/// A row for a setting that no catalog lists. The name has nothing in it that SQL would take for anything else.
+fn inspect_custom(name: &str) -> String {
+    let value = format!("pg_catalog.current_setting('{name}'::pg_catalog.text, true)");
+    format!(
+        " UNION ALL SELECT 'setting'::pg_catalog.text, '{name}'::pg_catalog.text, {value}, \
+         ''::pg_catalog.text WHERE {value} IS NOT NULL"
+    )
 }
 
 fn busy() -> String {

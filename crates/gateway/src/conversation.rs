@@ -5,6 +5,7 @@
 //! that the server reads while it expects the data of a COPY is skipped. When in doubt a session is not quiet: then it is
 //! ended instead of parked, which costs its client a new connection, but never an answer.
 
+use crate::customs::Customs;
 use crate::frames::Frames;
 use crate::messages::parameter;
 use std::collections::{BTreeMap, VecDeque};
@@ -48,13 +49,15 @@ pub(crate) struct Conversation {
     copying: bool,
     /// What the client knows.
     pub(crate) told: Parameters,
+    /// Settings that the client made up.
+    pub(crate) customs: Customs,
 }
 
 impl Conversation {
     /// A session whose server has just said ReadyForQuery for the first time.
     pub(crate) fn new(told: Parameters) -> Self {
         Conversation {
-            up: Frames::new(b"P"),
+            up: Frames::new(b"PQ"),
             down: Frames::new(b"ZS"),
             status: b'I',
             pending: VecDeque::new(),
@@ -63,6 +66,7 @@ impl Conversation {
             prepared: false,
             copying: false,
             told,
+            customs: Customs::default(),
         }
     }
 
@@ -103,9 +107,9 @@ impl Conversation {
             if let Some(tag) = step.began {
                 self.sent(tag);
             }
-            if step.ended == Some(b'P') {
-                let unnamed = self.up.kept().is_some_and(|body| body.first() == Some(&0));
-                self.prepared |= unnamed;
+            if let (Some(tag), Some(body)) = (step.ended, self.up.kept()) {
+                self.prepared |= tag == b'P' && body.first() == Some(&0);
+                self.customs.note(body);
             }
         }
         Ok(passed)

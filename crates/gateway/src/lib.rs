@@ -32,6 +32,7 @@ mod carry;
 mod control;
 mod control_socket;
 mod conversation;
+mod customs;
 mod frames;
 mod hub;
 mod login;

@@ -209,7 +209,8 @@ impl Session<'_> {
     /// Reads what the session has on its server, and leaves that.
     async fn park(&mut self, mut server: Server) -> Result<Option<Carried>, Without> {
         let mut found = Inspected::default();
-        let read = timeout(INSPECT_TIMEOUT, inspect(&mut server, &mut found)).await;
+        let read = inspect(&mut server, &self.conversation.customs, &mut found);
+        let read = timeout(INSPECT_TIMEOUT, read).await;
         let read =
             read.unwrap_or_else(|_| Err("the session's state is not read in time".to_owned()));
         self.leave(server).await;
@@ -295,7 +296,9 @@ impl Session<'_> {
         }
         debug_assert!(news.is_empty() || parameter(&news[5..]).is_some());
         news.extend(aside);
+        let customs = std::mem::take(&mut self.conversation.customs);
         self.conversation = Conversation::new(told);
+        self.conversation.customs = customs;
         Ok(Some((server, news)))
     }
 }

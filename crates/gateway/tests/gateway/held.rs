@@ -29,7 +29,8 @@ async fn a_quiet_session_goes_on_with_all_it_had() {
             .batch_execute(
                 "SET search_path = public, pg_catalog; SET work_mem = '5MB'; SET DateStyle = 'German';
                  SET application_name = 'it''s \\ \"me\"'; SET TimeZone = 'Asia/Tokyo';
-                 SET standard_conforming_strings = off; SET client_encoding = 'UTF8'",
+                 SET standard_conforming_strings = off; SET client_encoding = 'UTF8';
+                 SET app.tenant = 'it''s 7'",
             )
             .await
             .unwrap();
@@ -54,6 +55,7 @@ async fn a_quiet_session_goes_on_with_all_it_had() {
                 ("TimeZone", "Asia/Tokyo"),
                 ("standard_conforming_strings", "off"),
                 ("role", "other"),
+                ("app.tenant", "it's 7"),
             ] {
                 assert_eq!(text(&client, &format!("SHOW {setting}")).await, value);
             }

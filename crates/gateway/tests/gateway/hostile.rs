@@ -146,6 +146,23 @@ async fn pipelined_queries_are_parked_between_two() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_and_silent_clients_harm_nobody() {
+    let (_cluster, gateway) = start(&newest()).await;
+    let silent: Vec<TcpStream> = (0..300).map(|_| dial(gateway.port)).collect();
+    let mut slow = dial(gateway.port);
+    slow.write_all(b"\0\0\x02").unwrap();
+    // One that does not read its answers is ended when the grace is over.
+    let mut deaf = log_in(gateway.port);
+    let sql = b"SELECT repeat('x', 100000000)\0";
+    deaf.write_all(&[&b"Q"[..], &(sql.len() as u32 + 4).to_be_bytes(), sql].concat()).unwrap();
+    let client = connect(gateway.port, "app").await.client;
+    assert_eq!(text(&client, "SELECT 1").await, "1");
+    let status = gateway.hold(300, Why::Change);
+    assert_eq!((status.sessions, status.parked, status.waiting), (1, 1, 0));
+    drop((silent, slow, deaf));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_control_socket_says_what_is_wrong() {
     let (_cluster, gateway) = start(&newest()).await;
     let mut control = UnixStream::connect(&gateway.socket).unwrap();
