@@ -324,3 +324,6 @@ impl Drop for Key {
         self.hub.keys.lock().remove(&self.made);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,10 @@ use crate::messages::{Fatal, TOO_MANY};
 use crate::session::attend;
 use offshoot_os::local_socket::LocalListener;
 use offshoot_types::{ErrorKind, Failure};
+use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +23,10 @@ const CLIENTS_MAX: u64 = 5_000;
 const BACKLOG: u32 = 1024;
 /// How long clients have to hear that it ends.
 const END_TIMEOUT: Duration = Duration::from_millis(800);
+/// When a silent client's host is asked whether it is still there, how often again, and how many times in vain.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(120);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
+const KEEPALIVE_COUNT: u32 = 6;
 /// Before connections are accepted again when the system has no room for them.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -118,15 +124,29 @@ async fn accept(hub: Arc<Hub>, listener: TcpListener) {
 fn receive(hub: &Arc<Hub>, stream: TcpStream, peer: SocketAddr) {
     let Some(entered) = hub.enter(CLIENTS_MAX) else {
         let fatal = Fatal::new(TOO_MANY, "sorry, too many clients already");
-        // It is short, and the connection is fresh: there is room for it.
-        let _ = stream.try_write(&fatal.encode());
+        // It is short, and the connection is fresh: there is room for it. Whoever does not get it is closed all the same.
+        let _ = stream.into_std().and_then(|mut stream| {
+            stream.write_all(&fatal.encode())?;
+            stream.shutdown(Shutdown::Write)
+        });
         return;
     };
+    // Without either it works, too.
+    let _ = stream.set_nodelay(true);
+    let _ = keep_alive(&stream);
     let hub = Arc::clone(hub);
     tokio::spawn(async move {
         attend(hub, stream, peer).await;
         drop(entered);
     });
+}
+
+/// Has the system find out when a client's host is gone.
+fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_COUNT)
 }
 
 fn refused(doing: &str, error: &std::io::Error) -> Failure {

@@ -32,8 +32,6 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves a client until one of the two ends it.
 pub(crate) async fn attend(hub: Arc<Hub>, stream: TcpStream, peer: std::net::SocketAddr) {
-    // Answers are small; the system's own check of dead peers is better than none.
-    let _ = stream.set_nodelay(true);
     let mut phase = hub.phase();
     let opening = tokio::select! {
         opening = hear(&hub, stream, peer) => opening,
