@@ -17,13 +17,19 @@ fn dial(port: u16) -> TcpStream {
     stream
 }
 
+/// Introduces itself as a role.
+fn introduce(port: u16, role: &str) -> TcpStream {
+    let mut stream = dial(port);
+    let parameters = format!("\0\x03\0\0user\0{role}\0database\0postgres\0\0");
+    let mut packet = (parameters.len() as u32 + 4).to_be_bytes().to_vec();
+    packet.extend_from_slice(parameters.as_bytes());
+    stream.write_all(&packet).unwrap();
+    stream
+}
+
 /// A login of the role that needs no password, up to ReadyForQuery.
 fn log_in(port: u16) -> TcpStream {
-    let mut stream = dial(port);
-    let parameters = b"\0\x03\0\0user\0trusty\0database\0postgres\0\0";
-    let mut packet = (parameters.len() as u32 + 4).to_be_bytes().to_vec();
-    packet.extend_from_slice(parameters);
-    stream.write_all(&packet).unwrap();
+    let mut stream = introduce(port, "trusty");
     while frame(&mut stream).0 != b'Z' {}
     stream
 }
@@ -160,6 +166,21 @@ async fn slow_and_silent_clients_harm_nobody() {
     let status = gateway.hold(300, Why::Change);
     assert_eq!((status.sessions, status.parked, status.waiting), (1, 1, 0));
     drop((silent, slow, deaf));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_login_that_does_not_go_on_holds_nothing_up() {
+    let (_cluster, gateway) = start(&newest()).await;
+    let mut undecided = introduce(gateway.port, "app");
+    assert_eq!(frame(&mut undecided).0, b'R');
+    let status = gateway.hold(300, Why::Change);
+    assert_eq!((status.sessions, status.parked, status.waiting), (0, 0, 0));
+    assert!(String::from_utf8_lossy(&rest(&mut undecided)).contains("57P01"));
+    // One that comes while it holds waits, and may leave.
+    let late = introduce(gateway.port, "app");
+    gateway.wait_for("it to wait", |status| status.waiting == 1).await;
+    drop(late);
+    gateway.wait_for("it to leave", |status| status.waiting == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
