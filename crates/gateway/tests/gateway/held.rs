@@ -108,6 +108,25 @@ async fn sessions_of_each_kind_of_login_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_a_session_became_it_stays() {
+    for bin in bin_dirs() {
+        let (mut cluster, gateway) = start(&bin).await;
+        let client = connect(gateway.port, "boss").await.client;
+        let become_app = "SET log_min_duration_statement = 7777; SET SESSION AUTHORIZATION app";
+        client.batch_execute(become_app).await.unwrap();
+        restart(&mut cluster, &gateway).await;
+        let who = "SELECT session_user || ' ' || current_user";
+        assert_eq!(text(&client, who).await, "app app");
+        assert_eq!(text(&client, "SHOW log_min_duration_statement").await, "7777ms");
+        client.batch_execute("SET ROLE other").await.unwrap();
+        restart(&mut cluster, &gateway).await;
+        assert_eq!(text(&client, who).await, "app other");
+        client.batch_execute("RESET SESSION AUTHORIZATION").await.unwrap();
+        assert_eq!(text(&client, who).await, "boss boss");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_password_ends_a_parked_session() {
     let (mut cluster, gateway) = start(&newest()).await;
     for user in ["app", "md5er"] {

@@ -184,6 +184,32 @@ async fn a_login_that_does_not_go_on_holds_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_protocol_passes_with_its_longer_keys() {
+    let (mut cluster, gateway) = start(&newest()).await;
+    let mut client = dial(gateway.port);
+    let startup = b"\0\0\0\x27\0\x03\0\x02user\0trusty\0database\0postgres\0\0";
+    client.write_all(startup).unwrap();
+    let mut key = 0;
+    loop {
+        let (tag, body) = frame(&mut client);
+        assert_ne!(tag, b'E', "{}", String::from_utf8_lossy(&body));
+        match tag {
+            b'K' => key = body.len(),
+            b'Z' => break,
+            _ => {}
+        }
+    }
+    // PostgreSQL 18 makes one of 32 bytes, those before say that they know 3.0 alone.
+    assert!(matches!(key, 8 | 36), "{key}");
+    assert_eq!(gateway.hold(1000, Why::Change).parked, 1);
+    cluster.stop();
+    cluster.run().await;
+    gateway.serve(&cluster).await;
+    client.write_all(b"Q\0\0\0\x0dSELECT 1\0").unwrap();
+    while frame(&mut client).0 != b'Z' {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_control_socket_says_what_is_wrong() {
     let (_cluster, gateway) = start(&newest()).await;
     let mut control = UnixStream::connect(&gateway.socket).unwrap();
