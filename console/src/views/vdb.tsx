@@ -4,7 +4,7 @@ import { bytes, duration } from "../format";
 import { mayOperate, mayUse } from "../me";
 import { latest, type Picked } from "../moment";
 import { go, link } from "../route";
-import type { BookmarkList, DsourceList, TimeflowList, Vdb, VdbList } from "../schema";
+import type { BookmarkList, DsourceList, TimeflowList, Vdb, VdbGateway, VdbList } from "../schema";
 import { Card, Copy, Facts, Failure, Page, State, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { begin, run } from "../ui/toasts";
@@ -66,6 +66,7 @@ export function VdbView({ name }: { name: string }) {
                 ["own space", `${bytes(one.unique_bytes)} of ${bytes(one.logical_bytes)}`],
                 ["memory limit", one.memory_bytes === null ? null : bytes(one.memory_bytes)],
                 ["settings", Object.entries(one.settings).map(([key, value]) => `${key}=${value}`).join(", ")],
+                ["connections", one.gateway && connections(one.gateway)],
                 ["made in", `${duration(one.timings.total_ms)}: clone ${one.timings.clone_ms}, mount ${one.timings.mount_ms}, recover ${one.timings.recover_ms}, start ${one.timings.start_ms} ms`],
                 ["branches", children.length === 0 ? null : children.map((vdb) => <a href={link("vdbs", vdb.name)}>{vdb.name} </a>)],
               ]}
@@ -80,6 +81,12 @@ export function VdbView({ name }: { name: string }) {
       )}
     </Page>
   );
+}
+
+function connections(gateway: VdbGateway): string {
+  if (gateway.asleep) return "asleep: whoever connects starts it";
+  const stops = gateway.stop_when_idle_ms === null ? "" : `; it is stopped when nobody has used it for ${duration(gateway.stop_when_idle_ms)}`;
+  return `stay open over refresh, rewind and restart${stops}`;
 }
 
 /** What libpq reads in place of a URI. */

@@ -87,6 +87,6 @@ pub use status::{Fault, Status, Survival, Warning};
 pub use timeflow::{CommitCounts, OpenRange, TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb,
-    VdbList, VdbLog, VdbNetwork, VdbState,
+    VdbGateway, VdbList, VdbLog, VdbNetwork, VdbState,
 };
 pub use webhook::{AddWebhook, AddedWebhook, Webhook, WebhookList, WebhookState, WebhookTest};

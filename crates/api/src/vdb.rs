@@ -123,6 +123,20 @@ pub struct Vdb {
     /// What runs in it when something has been done to it.
     #[serde(default)]
     pub hooks: Vec<VdbHook>,
+    /// What listens on its port in place of its server; null: nothing.
+    #[serde(default)]
+    #[schema(required)]
+    pub gateway: Option<VdbGateway>,
+}
+
+/// Holds a VDB's connections while its server is restarted, replaced or asleep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VdbGateway {
+    /// After how many milliseconds without use the server is stopped; null: never.
+    #[schema(required)]
+    pub stop_when_idle_ms: Option<u64>,
+    /// Whether it was stopped so. The VDB is `stopped` then, and whoever connects starts it.
+    pub asleep: bool,
 }
 
 /// How other hosts reach a VDB: by TLS, with a SCRAM password.
@@ -159,6 +173,13 @@ pub struct ProvisionVdb {
     /// The port to listen on; a free one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// Whether connections to it outlive refresh, rewind and restart, by way of a gateway.
+    #[serde(default)]
+    pub gateway: bool,
+    /// After how many milliseconds without use its server is stopped, until somebody connects; never where absent. It has a
+    /// gateway then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_when_idle_ms: Option<u64>,
     /// Settings of the database, over the engine's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
@@ -208,7 +229,8 @@ pub struct ProvisionVdb {
     pub hooks: Vec<NewHook>,
 }
 
-/// Changes a VDB; absent fields stay as they are. Other settings or another limit of its memory restart its server.
+/// Changes a VDB; absent fields stay as they are. Other settings, another limit of its memory and a gateway given or taken
+/// away restart its server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetVdb {
@@ -238,6 +260,13 @@ pub struct SetVdb {
     /// Events whose hook is removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove_hooks: Vec<HookEvent>,
+    /// Whether connections to it outlive refresh, rewind and restart, by way of a gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<bool>,
+    /// After how many milliseconds without use its server is stopped, until somebody connects; null: never.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
+    pub stop_when_idle_ms: Option<Option<u64>>,
 }
 
 /// The end of the log of a VDB's server.

@@ -91,6 +91,7 @@ fn spec(user: Option<User>, read_only: Vec<PathBuf>, own: Vec<PathBuf>) -> CellS
         read_only,
         own,
         port: None,
+        connects: Vec::new(),
         processes_max: None,
         reaches: Vec::new(),
         hosts: Vec::new(),
@@ -113,6 +114,7 @@ impl Launcher for Cells {
         let cell = CellSpec {
             processes_max: counts_alone.then_some(launch.processes_max),
             port: launch.tcp.then_some(launch.port),
+            connects: launch.connects.clone(),
             reaches: addresses.iter().map(|(_, address)| *address).collect(),
             hosts: addresses.into_iter().filter_map(named).collect(),
             udp: launch.udp,

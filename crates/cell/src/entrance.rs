@@ -41,7 +41,7 @@ fn confine(spec: &CellSpec) -> Result<(), (&'static str, io::Error)> {
     let doorman = doorman.map_err(step("a doorman"))?;
     rights::give_up(spec.user.as_ref()).map_err(step("giving up rights"))?;
     rights::limit_processes(spec.processes_max).map_err(step("a limit of processes"))?;
-    network::restrict(spec.port).map_err(step("Landlock"))?;
+    network::restrict(spec.port, &spec.connects).map_err(step("Landlock"))?;
     calls::restrict(spec.udp).map_err(step("seccomp"))?;
     doorman.map_or(Ok(()), |doorman| doorman.watch()).map_err(step("a doorman"))
 }

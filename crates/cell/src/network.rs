@@ -10,22 +10,20 @@ use std::io;
 /// it knows.
 const VERSION: ABI = ABI::V6;
 
-/// Only this port can be listened on, and none connected to: Landlock knows no addresses, and a server of
+/// Only this port can be listened on, and none connected to but `connects`: Landlock knows no addresses, and a server of
 /// production may have the same port on its own host. Signals and abstract sockets end at the cell.
-pub(crate) fn restrict(port: Option<u16>) -> io::Result<()> {
-    rule(port).map_err(io::Error::other)
+pub(crate) fn restrict(port: Option<u16>, connects: &[u16]) -> io::Result<()> {
+    rule(port, connects).map_err(io::Error::other)
 }
 
-fn rule(port: Option<u16>) -> Result<(), landlock::RulesetError> {
+fn rule(port: Option<u16>, connects: &[u16]) -> Result<(), landlock::RulesetError> {
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessNet::from_all(VERSION))?
         .scope(Scope::from_all(VERSION))?
         .create()?;
-    let port = port.map(|port| NetPort::new(port, AccessNet::BindTcp));
-    let rules = match port {
-        Some(port) => rules.add_rule(port)?,
-        None => rules,
-    };
-    rules.restrict_self().map(drop)
+    let listens = port.map(|port| NetPort::new(port, AccessNet::BindTcp));
+    let connects = connects.iter().map(|port| NetPort::new(*port, AccessNet::ConnectTcp));
+    let ports = listens.into_iter().chain(connects);
+    rules.add_rules(ports.map(Ok::<_, landlock::RulesetError>))?.restrict_self().map(drop)
 }

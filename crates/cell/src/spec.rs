@@ -15,6 +15,9 @@ pub struct CellSpec {
     pub own: Vec<PathBuf>,
     /// The one TCP port that it may listen on.
     pub port: Option<u16>,
+    /// The TCP ports that it may connect to, of whatever host: only for programs that users do not choose.
+    #[serde(default)]
+    pub connects: Vec<u16>,
     /// How many processes and threads it may have; none: no limit. Only for a cell with a user namespace of its own, or
     /// others are counted.
     pub processes_max: Option<u64>,

@@ -125,6 +125,17 @@ pub enum Command {
         #[arg(last = true, required = true)]
         command: Vec<std::ffi::OsString>,
     },
+    /// Hold the connections of a VDB while its server is away; started by the engine
+    #[command(
+        hide = true,
+        after_help = "Example:\n  offshoot gateway /run/g/control '{\"name\":\"dev\",\"listen\":[\"127.0.0.1:6500\"],\"control\":\"/run/g/control\",\"controller\":0}'"
+    )]
+    Gateway {
+        /// Where it is controlled; names it among processes
+        control: PathBuf,
+        /// What it is, as JSON
+        options: String,
+    },
     /// Show engine, pool, cache and faults at a glance
     #[command(after_help = "Example:\n  offshoot status")]
     Status,

@@ -48,6 +48,7 @@ pub fn run(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Keeper => serve::run_keeper(&cli.target)?,
         Command::Login(args) => login::run(&args, output)?,
         Command::Cell { spec, command } => match offshoot_server::enter_cell(&spec, &command)? {},
+        Command::Gateway { options, .. } => offshoot_server::run_gateway(&options)?,
         Command::Demo(args) => return Ok(demo(&args, output)),
         Command::Doctor(args) => return host::examine(&cli.target, &args, output),
         Command::Completions(args) => host::completions(&args),
@@ -99,6 +100,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Serve(_)
         | Command::Keeper
         | Command::Cell { .. }
+        | Command::Gateway { .. }
         | Command::Login(_)
         | Command::Demo(_)
         | Command::Doctor(_)

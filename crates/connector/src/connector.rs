@@ -1,8 +1,8 @@
 //! One kind of database.
 
 use crate::{
-    DataDir, Differ, ImageChecker, Inquirer, Masker, PointMaker, ReceivedLog, Replay, Replayed,
-    Role, ScriptRunner, Server, ServerSpec, Source, SourceUri,
+    DataDir, Differ, Gateways, ImageChecker, Inquirer, Masker, PointMaker, ReceivedLog, Replay,
+    Replayed, Role, ScriptRunner, Server, ServerSpec, Source, SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -187,6 +187,12 @@ pub trait Connector: Send + Sync {
 
     /// Runs what users have written in VDBs of this kind.
     fn script_runner(&self) -> Option<&dyn ScriptRunner> {
+        None
+    }
+
+    /// Holds connections of VDBs of this kind while their servers are away. [`Connector::stop_leftover`] also ends
+    /// gateways.
+    fn gateways(&self) -> Option<&dyn Gateways> {
         None
     }
 }

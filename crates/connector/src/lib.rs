@@ -10,7 +10,8 @@
 //!                         ├─ masker()                    what a copy may not show
 //!                         ├─ differ()                    what differs between two copies
 //!                         ├─ inquirer()                  when did an answer change?
-//!                         └─ script_runner()             what users run in their VDBs
+//!                         ├─ script_runner()             what users run in their VDBs
+//!                         └─ gateways()                  connections outlive servers
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
 //! puts what it must remember about a source into a [`ConnectorState`](offshoot_domain::ConnectorState), which
@@ -37,6 +38,7 @@
 mod connector;
 mod data_dir;
 mod differ;
+mod gateway;
 mod image;
 mod inquiry;
 mod log;
@@ -53,6 +55,7 @@ pub use differ::{
     Ancestor, Compared, DiffSide, DiffTick, DiffWanted, Differ, Differences, DifferingFn,
     NextAncestor, ObjectChange, RowChange, TableChanges, TableRead,
 };
+pub use gateway::{Absence, GatewaySpec, GatewayStatus, Gateways, OpenGateway};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use inquiry::{Inquirer, Question, Reads, Reply, Suspect};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};

@@ -11,6 +11,7 @@ mod connector_state;
 mod crontab;
 mod dsource;
 mod exposure;
+mod gateway;
 mod group;
 mod hook;
 mod mask_report;
@@ -45,6 +46,7 @@ pub use connector_state::ConnectorState;
 pub use crontab::Crontab;
 pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
+pub use gateway::{Gateway, GatewayChange};
 pub use group::{Group, VdbGroup};
 pub use hook::{Hook, HookEvent, HookFailure};
 pub use mask_report::{

@@ -1,6 +1,6 @@
 //! Virtual databases.
 
-use crate::{Care, Exposure, Hook, HookEvent, HookFailure, ObjectName, Parent, Policy};
+use crate::{Care, Exposure, Gateway, Hook, HookEvent, HookFailure, ObjectName, Parent, Policy};
 use jiff::Timestamp;
 use offshoot_types::{
     DatasetId, Failure, LogPosition, Remote, SnapshotId, TimeflowId, UserId, VdbId,
@@ -97,6 +97,12 @@ pub struct Vdb {
     pub moment: Option<Opened>,
     /// The TCP port on loopback; 0 until one was chosen.
     pub port: u16,
+    /// What listens on that port in place of the server, and holds connections while it is away; none: nothing does.
+    #[serde(default)]
+    pub gateway: Option<Gateway>,
+    /// It was stopped because nobody used it; see [`Vdb::is_asleep`].
+    #[serde(default)]
+    pub slept: bool,
     /// The role to connect as.
     pub user: String,
     /// The version of the database, e.g. `15.14`.
@@ -157,6 +163,18 @@ pub struct Vdb {
     /// How long its last provision, refresh or rewind took.
     #[serde(default)]
     pub timings: Timings,
+}
+
+impl Vdb {
+    /// The port that its server listens on.
+    pub fn server_port(&self) -> u16 {
+        self.gateway.as_ref().map_or(self.port, |gateway| gateway.server_port)
+    }
+
+    /// Whether it is started by whoever connects.
+    pub fn is_asleep(&self) -> bool {
+        self.state == VdbState::Stopped && self.slept && self.gateway.is_some()
+    }
 }
 
 fn superuser_of_earlier_releases() -> bool {

@@ -1,6 +1,7 @@
 //! What the engine does on its own: at its start, at its end, and in between.
 
 pub mod checkpoints;
+pub mod gateways;
 pub mod leftovers;
 pub mod lifetimes;
 pub mod loads;

@@ -20,6 +20,7 @@ pub mod retention;
 pub mod scrub;
 pub mod secrets;
 pub mod set_vdb;
+pub mod sleep;
 pub mod snapshot;
 pub mod vdb;
 pub mod warm;

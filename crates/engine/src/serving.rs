@@ -3,6 +3,7 @@
 pub mod arrivals;
 pub mod data_files;
 pub mod exposure;
+pub mod gateways;
 pub mod owners;
 pub mod results;
 pub mod servers;
@@ -10,6 +11,7 @@ pub mod vdb;
 pub mod volumes;
 
 use crate::space::Space;
+use gateways::Gateways;
 use offshoot_types::{DatasetId, Failure};
 use servers::Servers;
 use std::ops::Deref;
@@ -21,12 +23,14 @@ pub struct Serving {
     space: Arc<Space>,
     pub volumes: Volumes,
     pub servers: Servers,
+    pub gateways: Gateways,
 }
 
 impl Serving {
     /// Nothing runs yet.
     pub fn new(space: Arc<Space>, volumes: Volumes) -> Serving {
-        Serving { space, volumes, servers: Servers::default() }
+        let (servers, gateways) = (Servers::default(), Gateways::default());
+        Serving { space, volumes, servers, gateways }
     }
 
     /// Ends a dataset's delivery and deletes it; one that is gone is no error.

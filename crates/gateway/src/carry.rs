@@ -77,7 +77,8 @@ pub(crate) async fn inspect(
 ) -> Result<(), String> {
     let failed = |error: io::Error| format!("the session's state cannot be read: {error}");
     let mut query = Vec::new();
-    let customs = customs.names().ok_or("the session has too many settings of its own")?;
+    let customs =
+        customs.names().ok_or("the session may have settings of its own that no catalog lists")?;
     let customs: String = customs.map(inspect_custom).collect();
     put(&mut query, b'Q', &[INSPECT.as_bytes(), customs.as_bytes(), b"\0"]);
     server.send(&query).await.map_err(failed)?;

@@ -22,7 +22,8 @@ pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
 pub enum Request {
     /// Pass connections on to this server.
     Serve(Backend),
-    /// End all connections to the server and keep those of the clients. The answer comes when none is left.
+    /// End all connections to the server and keep those of the clients. The answer comes when none is left. For
+    /// [`Why::Asleep`] it is refused while the server is in use.
     Hold(Hold),
     /// Say how it stands.
     Status,

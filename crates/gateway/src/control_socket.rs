@@ -1,7 +1,7 @@
 //! The gateway's end of its control socket.
 
 use crate::backend::Target;
-use crate::control::{LINE_BYTES_MAX, Reply, Request};
+use crate::control::{LINE_BYTES_MAX, Reply, Request, Why};
 use crate::hub::{Hub, Phase};
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const WANTED_EVERY: Duration = Duration::from_secs(1);
 /// Between two tellings at least.
 const WANTED_PAUSE: Duration = Duration::from_millis(50);
 /// How long after the grace is over the last connection to the server may take to end.
-const HOLD_SLACK: Duration = Duration::from_secs(10);
+const HOLD_SLACK: Duration = Duration::from_secs(15);
 /// How long somebody may take to read an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -71,6 +71,9 @@ async fn act(hub: &Arc<Hub>, request: Request) -> Reply {
             Err(message) => return Reply::Refused { message },
         },
         Request::Hold(hold) => {
+            if hold.why == Why::Asleep && hub.is_in_use() {
+                return Reply::Refused { message: "it is in use".to_owned() };
+            }
             let grace = Duration::from_millis(hold.grace_ms.min(24 * 3_600_000));
             hub.hold(hold.why, Instant::now() + grace);
             if let Err(message) = all_left(hub).await {

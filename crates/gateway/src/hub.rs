@@ -171,6 +171,12 @@ impl Hub {
         self.active_ms.store(self.now_ms(), Relaxed);
     }
 
+    /// Whether a server is served, and somebody uses it or is about to.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let used = self.busy.load(Relaxed) > 0 || *self.waiting.borrow() > 0;
+        used && matches!(*self.phase.borrow(), Phase::Serving(_))
+    }
+
     /// How it stands.
     pub(crate) fn status(&self) -> Status {
         let state = match &*self.phase.borrow() {

@@ -10,12 +10,14 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Longest message of a login, in bytes.
 pub(crate) const LOGIN_BYTES_MAX: usize = 64 << 10;
-/// Longest wait for a server that does not answer although it is served.
+/// Longest wait for a server that nobody reaches, or that says it is not ready, although it is served.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for the answer of one that was reached: its files may be waiting for the next engine.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Most messages before a server asks for a proof or refuses.
@@ -79,8 +81,8 @@ pub(crate) async fn greet(hub: &Arc<Hub>, startup: &Startup) -> Result<Option<Gr
     let mut phase = hub.phase();
     let attempts = async {
         while let Some((open, target)) = hub.open() {
-            if let Ok(Ok(greeting)) = timeout_at(deadline, greet_once(open, target, startup)).await
-            {
+            let answered = timeout(ANSWER_TIMEOUT, greet_once(open, target, startup)).await;
+            if let Ok(Ok(greeting)) = answered {
                 return Ok(Some(greeting));
             }
             if Instant::now() >= deadline {

@@ -4,13 +4,15 @@ use crate::control_socket;
 use crate::hub::{Hub, Phase};
 use crate::messages::{Fatal, TOO_MANY};
 use crate::session::attend;
-use offshoot_os::local_socket::LocalListener;
 use offshoot_types::{ErrorKind, Failure};
 use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
+use std::fs::Permissions;
+use std::io;
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
@@ -63,9 +65,7 @@ async fn serve(
     options: Options,
     ready: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let control = LocalListener::bind(&options.control, 0o600, None)
-        .map_err(|error| refused("binding a gateway's control socket", &error))?;
-    let socket = control.socket().and_then(UnixListener::from_std);
+    let socket = bind_control(&options.control);
     let socket = socket.map_err(|error| refused("binding a gateway's control socket", &error))?;
     let listeners: Result<Vec<_>, Failure> = options.listen.iter().map(|at| bind(*at)).collect();
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
@@ -96,6 +96,17 @@ async fn serve(
     Ok(())
 }
 
+/// Its directory is the gateway's own. In a cell there is no `/proc` by which longer paths are reached.
+fn bind_control(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let socket = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(socket)
+}
+
 fn bind(at: SocketAddr) -> Result<TcpListener, Failure> {
     let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
     let listener = socket.and_then(|socket| {
@@ -105,7 +116,7 @@ fn bind(at: SocketAddr) -> Result<TcpListener, Failure> {
     });
     listener.map_err(|error| {
         let code = match error.kind() {
-            std::io::ErrorKind::AddrInUse => ErrorKind::AlreadyExists,
+            io::ErrorKind::AddrInUse => ErrorKind::AlreadyExists,
             _ => ErrorKind::HostUnprepared,
         };
         Failure::new(code, format!("a gateway cannot listen at {at}: {error}"), "")
@@ -149,6 +160,6 @@ fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_COUNT)
 }
 
-fn refused(doing: &str, error: &std::io::Error) -> Failure {
+fn refused(doing: &str, error: &io::Error) -> Failure {
     Failure::internal(format!("{doing}: {error}"))
 }

@@ -21,10 +21,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 const HELD_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest login of a client.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(120);
-/// Longest that reading the state of a session may take.
-const INSPECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest that opening a session anew may take once its server answers.
-const REOPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest that reading the state of a session may take: hundreds may be read at a time, on a busy host.
+const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
+/// Longest that opening a session anew may take once its server answers; its files may be waiting for the next engine.
+const REOPEN_TIMEOUT: Duration = Duration::from_secs(120);
+/// Longest that a client may take to read what it is told before it goes on.
+const NEWS_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for a client that is told its last.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
 /// Longest that a request to cancel may take.
@@ -218,7 +220,7 @@ impl Session<'_> {
         // What came for the client meanwhile.
         if !found.aside.is_empty() {
             let told = self.conversation.pass_down(&found.aside);
-            let sent = timeout(REOPEN_TIMEOUT, self.client.send(&found.aside)).await;
+            let sent = timeout(NEWS_TIMEOUT, self.client.send(&found.aside)).await;
             if told.is_err() || !matches!(sent, Ok(Ok(()))) {
                 return Err(Without::Client);
             }
@@ -242,7 +244,7 @@ impl Session<'_> {
             if let Some((server, news)) = self.reopen(carried).await.map_err(Without::Fatal)? {
                 drop((parked, waiting));
                 // The server is not kept waiting by a client that does not listen.
-                let sent = timeout(REOPEN_TIMEOUT, self.client.send(&news)).await;
+                let sent = timeout(NEWS_TIMEOUT, self.client.send(&news)).await;
                 return if matches!(sent, Ok(Ok(()))) { Ok(server) } else { Err(Without::Client) };
             }
         }

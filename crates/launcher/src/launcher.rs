@@ -40,6 +40,8 @@ pub struct Launch {
     pub port: u16,
     /// Whether it listens on that port by TCP.
     pub tcp: bool,
+    /// The ports that it may connect to, of whatever host.
+    pub connects: Vec<u16>,
     /// Whether it talks to itself by UDP.
     pub udp: bool,
     /// The ports of other hosts that it may connect to; whoever is not confined reaches all.

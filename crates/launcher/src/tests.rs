@@ -25,6 +25,7 @@ fn launch(dir: &Path) -> Launch {
         program_dirs: Vec::new(),
         port: 4711,
         tcp: false,
+        connects: Vec::new(),
         udp: false,
         reaches: Vec::new(),
         memory_bytes: None,

@@ -1,5 +1,7 @@
 //! Passes descriptors from one process to another over a Unix socket.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -8,6 +10,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// Most descriptors of one message.
 pub const DESCRIPTORS_MAX: usize = 4;
@@ -19,6 +22,23 @@ pub struct Peer {
     pub pid: i32,
     /// Its user.
     pub uid: u32,
+}
+
+/// Waits until some of these can be read from without waiting, or have ended, but not longer than so; returns their
+/// places.
+///
+/// # Errors
+/// The system's.
+pub fn wait_readable(fds: &[BorrowedFd<'_>], time: Duration) -> io::Result<Vec<usize>> {
+    let mut waiting: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let time = Timespec::try_from(time).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match poll(&mut waiting, Some(&time)) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    }
+    let ready = waiting.iter().enumerate().filter(|(_, one)| !one.revents().is_empty());
+    Ok(ready.map(|(place, _)| place).collect())
 }
 
 /// Sends a message of a fixed length with descriptors.

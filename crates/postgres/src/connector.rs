@@ -2,6 +2,7 @@
 //! crate.
 
 mod differing;
+mod gateway;
 mod host;
 mod image;
 mod inquiry;
@@ -30,8 +31,9 @@ use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin, SourceAddress};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
-    Connector, DataDir, Differ, ImageChecker, Inquirer, Layout, Masker, PointMaker, ReceivedLog,
-    Replay, Replayed, Role, ScriptRunner, Server, ServerSpec, Source, SourceUri, StopMode,
+    Connector, DataDir, Differ, Gateways, ImageChecker, Inquirer, Layout, Masker, PointMaker,
+    ReceivedLog, Replay, Replayed, Role, ScriptRunner, Server, ServerSpec, Source, SourceUri,
+    StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -254,6 +256,7 @@ impl Connector for Postgres {
     }
 
     fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure> {
+        crate::gateway::end(&*self.launcher, runtime_dir, deadline)?;
         stop_leftover(&*self.launcher, runtime_dir, deadline).map(drop)
     }
 
@@ -290,6 +293,10 @@ impl Connector for Postgres {
     }
 
     fn script_runner(&self) -> Option<&dyn ScriptRunner> {
+        Some(self)
+    }
+
+    fn gateways(&self) -> Option<&dyn Gateways> {
         Some(self)
     }
 }

@@ -12,6 +12,7 @@ mod databases;
 mod differ;
 mod engine_role;
 mod files;
+mod gateway;
 mod handover;
 mod inquiry;
 pub mod installation;

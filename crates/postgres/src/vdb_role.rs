@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use offshoot_types::Failure;
+use sha2::{Digest, Sha256};
 
 use crate::session::{Session, ensure_role_sql, quote_identifier, quote_text, quote_texts};
 
@@ -48,17 +49,26 @@ pub fn new_password() -> String {
 }
 
 /// Creates or alters the VDB role with this password. Only the SCRAM verifier is sent, so the password
-/// appears in no log.
+/// appears in no log. The same password always gives the same one: a gateway logs its clients in again by it, also on what a
+/// refresh has opened.
 ///
 /// # Errors
 /// `Internal` with the server's words.
 pub fn admit(session: &mut Session, password: &str, superuser: bool) -> Result<(), Failure> {
-    let verifier = postgres_protocol::password::scram_sha_256(password.as_bytes());
+    let verifier = offshoot_gateway::verifier(password, &salt_of(password));
     let mut sql = ensure_sql(Some(&verifier), superuser);
     if !superuser {
         sql += &rights_sql();
     }
     session.execute(&sql, TIMEOUT)
+}
+
+/// A password is random, so nobody learns anything from a salt that follows from it.
+fn salt_of(password: &str) -> [u8; 16] {
+    let mut salt = [0; 16];
+    let digest = Sha256::new().chain_update("offshoot VDB role").chain_update(password).finalize();
+    salt.copy_from_slice(&digest[..16]);
+    salt
 }
 
 /// Statements that create the VDB role. Without a verifier it has no password, so it cannot log in over

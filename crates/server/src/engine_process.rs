@@ -54,7 +54,9 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     for warning in &warnings {
         tracing::warn!(%warning, hint = warning.hint, "engine");
     }
-    let postgres = Postgres::new(launcher, options.postgres_bin_dirs);
+    let program = std::env::current_exe().ok();
+    let postgres =
+        Postgres::new(launcher, options.postgres_bin_dirs).with_gateways(program.clone());
     let engine = Engine::open(&EngineOptions {
         pool: options.pool.clone(),
         cache_size: options.cache_size_bytes,
@@ -66,7 +68,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         delivery: Arc::new(Fuse::default()),
         network: Arc::new(PeerNetwork),
         poster: Arc::new(HttpPoster::of_host()),
-        keeper: std::env::current_exe().ok(),
+        keeper: program,
     })?;
     drop(hurry);
     let service = Arc::new(LocalEngine::new(engine, warnings));
@@ -129,6 +131,17 @@ pub(crate) fn launcher(unconfined: bool) -> Result<Arc<dyn Launcher>, Failure> {
     let builder = std::env::current_exe()
         .map_err(|error| Failure::internal(format!("the path of this program: {error}")))?;
     Ok(Arc::new(Cells::new(&host, builder)?))
+}
+
+/// Becomes the gateway of a VDB, which `options` describe.
+///
+/// # Errors
+/// What the host refused.
+pub fn run_gateway(options: &str) -> Result<(), Failure> {
+    let options = serde_json::from_str(options)
+        .map_err(|error| Failure::internal(format!("the gateway is not understood: {error}")))?;
+    // A cell is around it already, where servers have cells.
+    offshoot_gateway::run(options, || Ok(()))
 }
 
 /// Builds a cell around this process and becomes the program in it.

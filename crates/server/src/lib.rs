@@ -29,7 +29,7 @@ mod tls;
 pub use access::accounts::{Account, Accounts, Record, Thing};
 pub use config::parse_listen;
 pub use doctor::examine_host;
-pub use engine_process::{enter_cell, run_engine, run_keeper};
+pub use engine_process::{enter_cell, run_engine, run_gateway, run_keeper};
 pub use http::HttpServer;
 pub use listen::{Listen, LocalSocket};
 pub use offshoot_catalog::AuditFilter;

@@ -86,6 +86,7 @@ pub(crate) fn start(
         program_dirs: program.parent().map(Path::to_owned).into_iter().collect(),
         port: spec.tcp_port.unwrap_or(0),
         tcp: spec.tcp_port.is_some(),
+        connects: Vec::new(),
         udp: false,
         reaches: Vec::new(),
         memory_bytes: None,

@@ -64,6 +64,8 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         source_identity: String::new(),
         moment: None,
         port: 5433,
+        gateway: None,
+        slept: false,
         user: "offshoot".to_owned(),
         server_version: "15.14".to_owned(),
         settings: [("work_mem".to_owned(), "8MB".to_owned())].into(),

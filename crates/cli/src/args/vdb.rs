@@ -52,6 +52,7 @@ pub enum VdbCommand {
                         --set work_mem=64MB\n  \
                         offshoot vdb provision pr17 --from prod --expires 3d --label pr=17\n  \
                         offshoot vdb provision dev --from prod --hook after-provision=users.sql\n  \
+                        offshoot vdb provision dev --from prod --stop-when-idle 30min\n  \
                         offshoot vdb provision shared --from prod --listen 10.1.0.5 --allow 10.1.0.0/16")]
 pub struct ProvisionArgs {
     /// The name to give it
@@ -107,18 +108,32 @@ pub struct ProvisionArgs {
     #[command(flatten)]
     pub hooks: HookArgs,
     #[command(flatten)]
+    pub gateway: GatewayArgs,
+    #[command(flatten)]
     pub job: JobArgs,
 }
 
-/// Change what is said about a VDB, when it expires, its hooks, its server's settings or memory
+/// How its connections are kept.
+#[derive(Debug, Args)]
+pub struct GatewayArgs {
+    /// Keep connections open over refresh, rewind and restart: a gateway holds them meanwhile
+    #[arg(long)]
+    pub gateway: bool,
+    /// Stop its server when nobody has used it for this long; whoever connects starts it. It has a gateway then
+    #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
+    pub stop_when_idle: Option<u64>,
+}
+
+/// Change what is said about a VDB, when it expires, its hooks, its gateway, its server's settings or memory
 ///
-/// What is not named stays. Settings and memory restart its server, and end its sessions; if the server does not start with
-/// them, it goes on with those it had.
+/// What is not named stays. Settings, memory, and a gateway given or taken away restart its server, and end its sessions, or
+/// those that its gateway cannot keep; if the server does not start with them, it goes on with those it had.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  offshoot vdb set dev --expires 3d --label team=checkout --label pr=17\n  \
                         offshoot vdb set dev --set work_mem=64MB --unset jit --memory 2GiB\n  \
                         offshoot vdb set staging --protect\n  \
+                        offshoot vdb set staging --gateway --stop-when-idle 2h\n  \
                         offshoot vdb set dev --hook after-refresh=users.sql --no-hook after-rewind"
 )]
 pub struct SetVdbArgs {
@@ -174,6 +189,15 @@ pub struct VdbChangeArgs {
     /// A limit of its memory, or `none`
     #[arg(long, value_name = "SIZE", value_parser = size_or_none)]
     pub memory: Option<Choice>,
+    /// Keep connections open over refresh, rewind and restart: a gateway holds them meanwhile
+    #[arg(long, conflicts_with = "no_gateway")]
+    pub gateway: bool,
+    /// Have its server listen itself again
+    #[arg(long)]
+    pub no_gateway: bool,
+    /// Stop its server when nobody has used it for this long, or `never`; whoever connects starts it. It has a gateway then
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_never)]
+    pub stop_when_idle: Option<Choice>,
 }
 
 /// List VDBs, by name

@@ -9,7 +9,7 @@ use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word};
 use crate::psql;
 use offshoot_api::{
-    ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbLog,
+    ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbGateway, VdbLog,
 };
 use offshoot_types::{ErrorKind, Failure, JobId};
 
@@ -69,6 +69,8 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         from: args.from,
         moment: args.moment.moment(),
         port: args.port,
+        gateway: args.gateway.gateway,
+        stop_when_idle_ms: args.gateway.stop_when_idle,
         settings: args.set.into_iter().collect(),
         memory_bytes: args.memory,
         keep_source_logins: args.keep_source_logins,
@@ -104,6 +106,8 @@ fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {
         expires_in_ms: change.expires.map(|choice| choice.0),
         settings: changes(change.set, change.unset),
         memory_bytes: change.memory.map(|choice| choice.0),
+        gateway: (change.gateway || change.no_gateway).then_some(change.gateway),
+        stop_when_idle_ms: change.stop_when_idle.map(|choice| choice.0),
     })
 }
 
@@ -175,7 +179,7 @@ fn show_text(vdb: &Vdb) -> String {
     let parts = parts.map(|(name, ms)| format!("{name} {}", duration(ms))).join(", ");
     let mut fields = Fields::default()
         .add("name", &vdb.name)
-        .add("state", word(&vdb.state))
+        .add("state", state(vdb))
         .add("parent", format!("{} ({})", vdb.parent, word(&vdb.parent_kind)))
         .add_some("snapshot", vdb.moment.snapshot)
         .add_some("lsn", vdb.moment.lsn.as_deref())
@@ -210,6 +214,7 @@ fn show_text(vdb: &Vdb) -> String {
     for hook in &vdb.hooks {
         fields = fields.add("hook", hooks::in_short(hook));
     }
+    fields = fields.add_some("gateway", vdb.gateway.as_ref().map(gateway));
     for (key, value) in &vdb.settings {
         fields = fields.add("setting", format!("{key} = {value}"));
     }
@@ -218,6 +223,19 @@ fn show_text(vdb: &Vdb) -> String {
         .add_some("hint", vdb.error.as_ref().map(|error| &error.hint))
         .add_warnings(&vdb.warnings)
         .text()
+}
+
+/// Asleep is more than stopped: it says that connecting is enough.
+fn state(vdb: &Vdb) -> String {
+    let asleep = vdb.gateway.as_ref().is_some_and(|gateway| gateway.asleep);
+    if asleep { "stopped (asleep)".to_owned() } else { word(&vdb.state) }
+}
+
+fn gateway(gateway: &VdbGateway) -> String {
+    let stops = gateway
+        .stop_when_idle_ms
+        .map(|ms| format!("; its server is stopped when nobody has used it for {}", duration(ms)));
+    format!("holds connections while its server is away{}", stops.unwrap_or_default())
 }
 
 fn joined<T: ToString>(all: &[T]) -> String {
@@ -237,7 +255,7 @@ fn rights(vdb: &Vdb) -> String {
 
 const COLUMNS: &[Column<Vdb>] = &[
     usual("name", |vdb| vdb.name.clone(), |vdb| Key::text(&vdb.name)),
-    usual("state", |vdb| word(&vdb.state), |vdb| Key::text(word(&vdb.state))),
+    usual("state", state, |vdb| Key::text(word(&vdb.state))),
     usual("parent", |vdb| vdb.parent.clone(), |vdb| Key::text(&vdb.parent)),
     usual("moment", |vdb| or_dash(vdb.moment.time.map(seconds)), |vdb| Key::time(vdb.moment.time)),
     usual("port", |vdb| vdb.port.to_string(), |vdb| Key::Number(vdb.port.into())),

@@ -25,6 +25,8 @@ pub enum JobKind {
     VdbStart,
     /// Stops a running VDB.
     VdbStop,
+    /// Stops a VDB that nobody uses.
+    VdbSleep,
     /// Deletes a VDB.
     VdbDelete,
     /// Opens another moment of a VDB's parent.
@@ -113,6 +115,7 @@ impl JobKind {
             JobKind::VdbProvision => "vdb_provision",
             JobKind::VdbStart => "vdb_start",
             JobKind::VdbStop => "vdb_stop",
+            JobKind::VdbSleep => "vdb_sleep",
             JobKind::VdbDelete => "vdb_delete",
             JobKind::VdbResetPassword => "vdb_reset_password",
             JobKind::VdbRefresh => "vdb_refresh",

@@ -7,6 +7,11 @@ pub fn vdb_key(id: VdbId) -> String {
     id.to_string()
 }
 
+/// Of a VDB's gateway.
+pub fn gateway_key(id: VdbId) -> String {
+    format!("{id}-gateway")
+}
+
 /// Of a dSource's staging server.
 pub fn staging_key(id: DsourceId) -> String {
     format!("staging-{}", id.0)

@@ -23,6 +23,7 @@ use crate::face::webhooks::Webhooks;
 use crate::ground::custody::Survival;
 use crate::ground::paths::{Paths, keeper_socket};
 use crate::ground::stopping::Stopping;
+use crate::housekeeping::gateways;
 use crate::housekeeping::logs;
 use crate::housekeeping::restart;
 use crate::housekeeping::watch;
@@ -133,6 +134,7 @@ impl Engine {
         let stopping = Arc::new(Stopping::default());
         let engine = Engine { parts, started_at, stopping, threads: Mutex::default() };
         engine.spawn("watch", watch::run)?;
+        engine.spawn("gateways", gateways::run)?;
         engine.spawn("logs", |parts, stopping| logs::run(parts, stopping))?;
         engine.spawn("ledger", |parts, stopping| ledger::run(parts, stopping))?;
         engine.spawn("damage", |parts, stopping| damage::run(parts, stopping))?;

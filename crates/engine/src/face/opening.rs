@@ -34,6 +34,7 @@ use crate::jobs::retention;
 use crate::jobs::scrub;
 use crate::jobs::secrets;
 use crate::jobs::set_vdb;
+use crate::jobs::sleep;
 use crate::jobs::snapshot;
 use crate::jobs::vdb;
 use crate::jobs::warm;
@@ -200,6 +201,7 @@ fn workflows() -> Vec<Workflow<Parts>> {
         point::workflow(),
         reparent::workflow(),
         set_vdb::workflow(),
+        sleep::workflow(),
         replica::workflow(),
         replica::pull::workflow(),
         replicate::workflow(),

@@ -16,8 +16,8 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{
-    Care, CareChange, Exposure, Hook, HookEvent, Moment, ObjectName, Opened, Owner, Parent,
-    Position, Secret, Vdb, VdbState,
+    Care, CareChange, Exposure, GatewayChange, Hook, HookEvent, Moment, ObjectName, Opened, Owner,
+    Parent, Position, Secret, Vdb, VdbState,
 };
 use offshoot_os::bounded_log;
 use offshoot_os::cgroup::Group;
@@ -36,6 +36,8 @@ pub struct ProvisionRequest {
     pub moment: Moment,
     /// The port it listens on; a free one if absent.
     pub port: Option<u16>,
+    /// What listens on that port.
+    pub gateway: GatewayChange,
     /// Settings of its server that are not those of the source.
     pub settings: BTreeMap<String, String>,
     /// What its server and the kernel's cache of its files may take, in bytes.
@@ -137,6 +139,7 @@ impl Vdbs<'_> {
         let input = provision::Input {
             moment: request.moment,
             port: request.port,
+            gateway: request.gateway.of(None)?,
             settings: request.settings,
             memory_bytes: request.memory_bytes,
             keep_source_logins: request.keep_source_logins,

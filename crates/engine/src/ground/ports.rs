@@ -16,7 +16,7 @@ const RANGE: std::ops::Range<u16> = 6500..10_000;
 pub fn choose(vdbs: &[Vdb], pool_number: u64, wanted: Option<u16>) -> Result<u16, Failure> {
     if let Some(port) = wanted {
         let hint = "choose another port, or leave --port out";
-        if let Some(vdb) = vdbs.iter().find(|vdb| vdb.port == port) {
+        if let Some(vdb) = vdbs.iter().find(|vdb| ports_of(vdb).contains(&port)) {
             let message = format!("port {port} belongs to the VDB '{}'", vdb.name);
             return Err(Failure::new(ErrorKind::AlreadyExists, message, hint));
         }
@@ -28,7 +28,19 @@ pub fn choose(vdbs: &[Vdb], pool_number: u64, wanted: Option<u16>) -> Result<u16
             }
         };
     }
-    let given: HashSet<u16> = vdbs.iter().map(|vdb| vdb.port).collect();
+    choose_another(vdbs, pool_number, 0)
+}
+
+fn ports_of(vdb: &Vdb) -> [u16; 2] {
+    [vdb.port, vdb.server_port()]
+}
+
+/// A port that no VDB has, other than this one, and nobody listens on.
+///
+/// # Errors
+/// `HostUnprepared` when none is free.
+pub fn choose_another(vdbs: &[Vdb], pool_number: u64, port: u16) -> Result<u16, Failure> {
+    let given: HashSet<u16> = vdbs.iter().flat_map(ports_of).chain([port]).collect();
     let begin = RANGE.start + (pool_number % RANGE.len() as u64) as u16;
     (begin..RANGE.end)
         .chain(RANGE.start..begin)

@@ -1,6 +1,6 @@
 //! Bounds the logs of servers: the users of a VDB decide what is written into its log.
 
-use crate::core::keys::{staging_key, vdb_key};
+use crate::core::keys::{gateway_key, staging_key, vdb_key};
 use crate::ground::stopping::Stopping;
 use crate::parts::Parts;
 use offshoot_domain::{Dsource, Vdb};
@@ -60,7 +60,8 @@ fn logs(dir: &Path) -> impl Iterator<Item = PathBuf> {
 /// The keys of servers that run, or may run again.
 fn needed(parts: &Parts) -> Result<HashSet<String>, Failure> {
     let mut keys: HashSet<String> = parts.servers.keys().into_iter().collect();
-    keys.extend(parts.catalog.list::<Vdb>()?.iter().map(|vdb| vdb_key(vdb.id)));
+    let of_vdb = |vdb: &Vdb| [vdb_key(vdb.id), gateway_key(vdb.id)];
+    keys.extend(parts.catalog.list::<Vdb>()?.iter().flat_map(of_vdb));
     keys.extend(parts.catalog.list::<Dsource>()?.iter().map(|dsource| staging_key(dsource.id)));
     keys.insert("keeper".to_owned());
     Ok(keys)

@@ -4,6 +4,7 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::vdb_key;
 use crate::core::topic::Topic;
 use crate::parts::{Context, Parts};
+use crate::serving::gateways;
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{Dsource, DsourceState, Vdb, VdbState};
@@ -32,6 +33,11 @@ pub fn start_all(parts: &Arc<Parts>) -> Result<(), Failure> {
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
     let should_run = vdbs.iter().filter(|vdb| vdb.state == VdbState::Running);
     let starts: Vec<JobId> = should_run.filter_map(|vdb| begin_start(parts, vdb)).collect();
+    for vdb in vdbs.iter().filter(|vdb| vdb.is_asleep()) {
+        if let Err(failure) = gateways::rest(parts, vdb) {
+            tracing::warn!(vdb = %vdb.name, %failure, "nobody can wake it");
+        }
+    }
     std::thread::scope(|scope| {
         for dsource in &dsources {
             spawn_or_run(scope, || start_dsource(parts, dsource));
@@ -180,6 +186,9 @@ pub fn stop_all(parts: &Arc<Parts>) {
         spawn_or_run(scope, || parts.stop_all());
         for vdb in &vdbs {
             spawn_or_run(scope, || {
+                if let Err(failure) = gateways::end(parts, vdb.id) {
+                    tracing::error!(vdb = %vdb.name, %failure, "its gateway did not stop");
+                }
                 if let Err(failure) = parts.servers.stop(&vdb_key(vdb.id), StopMode::Fast) {
                     tracing::error!(vdb = %vdb.name, %failure, "it did not stop cleanly");
                 }

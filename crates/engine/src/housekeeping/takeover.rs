@@ -5,13 +5,13 @@
 //! of the host: the server is stopped, the mount ends, recovery brings back what was committed.
 
 use crate::core::job_kind::JobKind;
-use crate::core::keys::vdb_key;
+use crate::core::keys::{gateway_key, vdb_key};
 use crate::core::kind::Kind;
 use crate::ground::custody::Custody;
 use crate::ground::paths::{Paths, keeper_socket};
 use crate::parts::Parts;
-use crate::serving::servers;
 use crate::serving::vdb::favour_vital;
+use crate::serving::{gateways, servers};
 use offshoot_catalog::Job;
 use offshoot_dataset::VolatileLog;
 use offshoot_domain::{Vdb, VdbState};
@@ -71,6 +71,9 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
     drop(logs);
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
     let mut taken = TakenOver::default();
+    // They hold clients also of those that are begun anew.
+    let gateways = vdbs.iter().filter(|vdb| vdb.gateway.is_some());
+    taken.servers.extend(gateways.map(|vdb| gateway_key(vdb.id)));
     for vdb in &vdbs {
         let left = vdb.dataset.and_then(|id| handovers.remove_entry(&id));
         let Some((dataset, handover)) = left else { continue };
@@ -128,11 +131,16 @@ fn take_over_vdb(
     }
     let kind = Kind::of_vdb(parts, vdb)?;
     let title = format!("vdb {}", vdb.name);
-    let spec = servers::spec(parts, &key, title, &kind, dataset, Some(vdb.port))?;
+    let spec = servers::spec(parts, &key, title, &kind, dataset, Some(vdb.server_port()))?;
     let Some(server) = kind.connector.adopt(spec)? else { return refused("its server has ended") };
     // What is not stored must be set again before anything is written.
     favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
     parts.volumes.take_over(dataset, handover)?;
+    let served = gateways::prepare(parts, vdb).and_then(|()| gateways::serve(parts, vdb, &*server));
+    if let Err(failure) = served {
+        // It is tried again soon.
+        tracing::warn!(vdb = %vdb.name, %failure, "its gateway is not there");
+    }
     parts.servers.add(&key, server);
     Ok(())
 }

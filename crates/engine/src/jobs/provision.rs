@@ -14,12 +14,13 @@ use crate::images::opening::{
 use crate::jobs::hooks;
 use crate::jobs::snapshot;
 use crate::parts::{Context, Parts};
+use crate::serving::gateways;
 use crate::serving::vdb::open_vdb;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
-    Care, Dsource, Exposure, Hook, HookEvent, Moment, ObjectName, Opened, Origin, Owner, Parent,
-    Policy, Position, Secret, SnapshotKind, TiesCut, Timeflow, Timings, User, Vdb, VdbState,
-    format_duration, format_size,
+    Care, Dsource, Exposure, Gateway, Hook, HookEvent, Moment, ObjectName, Opened, Origin, Owner,
+    Parent, Policy, Position, Secret, SnapshotKind, TiesCut, Timeflow, Timings, User, Vdb,
+    VdbState, format_duration, format_size,
 };
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -45,6 +46,9 @@ pub struct Input {
     pub parent: Parent,
     pub moment: Moment,
     pub port: Option<u16>,
+    /// Whether it has a gateway; its server's port is chosen by the job.
+    #[serde(default)]
+    pub gateway: Option<Gateway>,
     /// Another port will do if that one is taken.
     #[serde(default)]
     pub any_port: bool,
@@ -92,6 +96,7 @@ impl Input {
             parent,
             moment: Moment::Latest,
             port: None,
+            gateway: None,
             any_port: false,
             settings: BTreeMap::new(),
             memory_bytes: None,
@@ -150,6 +155,9 @@ pub fn check_input(parts: &Parts, input: &Input) -> Result<(), Failure> {
     check_memory(&kind, input.memory_bytes)?;
     kind.connector.check_programs(&kind.version)?;
     kind.connector.validate_settings(&kind.version, &input.settings)?;
+    if input.gateway.is_some() {
+        gateways::check(&kind)?;
+    }
     check_reaches(&input.reaches)?;
     check_exposure(&kind, input.exposure.as_ref())
 }
@@ -221,6 +229,11 @@ fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {
     ports::choose(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), wanted)
 }
 
+/// Chooses the port of a server behind a gateway, beside that of the gateway.
+pub fn choose_server_port(parts: &Parts, port: u16) -> Result<u16, Failure> {
+    ports::choose_another(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), port)
+}
+
 fn wanted_port(parts: &Parts, input: &Input) -> Result<u16, Failure> {
     match choose_port(parts, input.port) {
         Err(_) if input.any_port => choose_port(parts, None),
@@ -241,6 +254,9 @@ pub fn register(context: &Context) -> Result<(), Failure> {
     check_share(parts, input.user, input.vdb)?;
     let kind = Kind::of(parts, input.parent.owner)?;
     let port = wanted_port(parts, &input)?;
+    let with_port = |gateway| {
+        Ok::<_, Failure>(Gateway { server_port: choose_server_port(parts, port)?, ..gateway })
+    };
     let vdb = Vdb {
         id: input.vdb,
         name: input.name,
@@ -253,6 +269,8 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         source_identity: String::new(),
         moment: None,
         port,
+        gateway: input.gateway.map(with_port).transpose()?,
+        slept: false,
         user: kind.connector.login().to_owned(),
         settings: input.settings,
         memory_bytes: input.memory_bytes,
@@ -353,7 +371,11 @@ fn open_on_free_port(parts: &Arc<Parts>, input: &Input, dataset: DatasetId) -> R
             Err(taken) if taken.code == ErrorKind::AlreadyExists && attempts > 0 => {
                 let _one_at_a_time = REGISTRATION.lock();
                 let port = choose_port(parts, None)?;
-                vdb = parts.catalog.update(vdb.id, |vdb: &mut Vdb| vdb.port = port)?;
+                let server_port = choose_server_port(parts, port)?;
+                vdb = parts.catalog.update(vdb.id, |vdb: &mut Vdb| {
+                    vdb.port = port;
+                    vdb.gateway.iter_mut().for_each(|gateway| gateway.server_port = server_port);
+                })?;
             }
             opened => return opened,
         }
@@ -362,8 +384,9 @@ fn open_on_free_port(parts: &Arc<Parts>, input: &Input, dataset: DatasetId) -> R
 
 /// Undo: stops it.
 pub fn close_new(context: &Context) -> Result<(), Failure> {
-    let input: Input = context.input()?;
-    context.app().servers.stop(&vdb_key(input.vdb), StopMode::Immediate).map(drop)
+    let (parts, input) = (context.app(), context.input::<Input>()?);
+    gateways::end(parts, input.vdb)?;
+    parts.servers.stop(&vdb_key(input.vdb), StopMode::Immediate).map(drop)
 }
 
 /// Step: what was opened is its state.
@@ -380,6 +403,7 @@ pub fn finish(context: &Context) -> Result<(), Failure> {
         return Ok(());
     }
     let parts = context.app();
+    gateways::end(parts, input.vdb)?;
     parts.servers.stop(&vdb_key(input.vdb), StopMode::Fast)?;
     parts.volumes.unmount(context.need(DATASET)?)?;
     parts.catalog.update(input.vdb, |vdb: &mut Vdb| vdb.state = VdbState::Stopped)?;

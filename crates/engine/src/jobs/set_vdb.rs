@@ -6,11 +6,12 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::hook_key;
 use crate::core::kind::Kind;
 use crate::history::groups;
-use crate::jobs::provision::check_memory;
+use crate::jobs::provision::{check_memory, choose_server_port};
 use crate::jobs::vdb;
 use crate::parts::{Context, Parts};
+use crate::serving::gateways;
 use crate::serving::vdb::{open_vdb, present_dataset};
-use offshoot_domain::{Care, CareChange, Hook, HookEvent, Vdb, VdbState};
+use offshoot_domain::{Care, CareChange, Gateway, GatewayChange, Hook, HookEvent, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct VdbChange {
     pub memory_bytes: Option<Option<u64>>,
     /// Hooks to set; with none, to remove.
     pub hooks: BTreeMap<HookEvent, Option<NewHook>>,
+    /// What listens on its port.
+    pub gateway: GatewayChange,
 }
 
 /// What a VDB is to be.
@@ -42,6 +45,9 @@ struct Input {
     /// Jobs from before there were any have none; nor have their VDBs.
     #[serde(default)]
     hooks: BTreeMap<HookEvent, Hook>,
+    /// As of hooks.
+    #[serde(default)]
+    gateway: Option<Gateway>,
 }
 
 impl Input {
@@ -49,6 +55,7 @@ impl Input {
         vdb.care = self.care.clone();
         vdb.settings = self.settings.clone();
         vdb.memory_bytes = self.memory_bytes;
+        vdb.gateway.clone_from(&self.gateway);
         // Whoever replaces a hook knows that it failed.
         vdb.hook_failure = vdb
             .hook_failure
@@ -58,7 +65,8 @@ impl Input {
     }
 
     fn needs_restart(&self, vdb: &Vdb) -> bool {
-        vdb.settings != self.settings || vdb.memory_bytes != self.memory_bytes
+        let moves = vdb.gateway.is_some() != self.gateway.is_some();
+        moves || vdb.settings != self.settings || vdb.memory_bytes != self.memory_bytes
     }
 }
 
@@ -93,19 +101,35 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
     kind.connector.validate_settings(&kind.version, &settings)?;
     let memory_bytes = change.memory_bytes.unwrap_or(vdb.memory_bytes);
     check_memory(&kind, memory_bytes)?;
+    let gateway = gateway_of(parts, &vdb, &kind, &change.gateway)?;
     let new = change.hooks.iter().filter_map(|(event, hook)| Some((*event, hook.clone()?)));
     let new = hooks::keep(parts, &kind, &new.collect())?;
     let mut hooks = vdb.hooks.clone();
     hooks.retain(|event, _| !change.hooks.contains_key(event));
     hooks.extend(new.clone());
     let requested_ms = parts.elapsed_ms();
-    let input = Input { vdb: vdb.id, requested_ms, care, settings, memory_bytes, hooks };
+    let input = Input { vdb: vdb.id, requested_ms, care, settings, memory_bytes, hooks, gateway };
     let submission = Submission::new(JobKind::VdbSet, &vdb.name, &input).exclusive(vdb.id);
     let submitted = parts.submit(submission);
     if submitted.is_err() {
         hooks::forget(parts, new.values())?;
     }
     submitted
+}
+
+/// A server moves to another port when a gateway takes its own.
+fn gateway_of(
+    parts: &Parts,
+    vdb: &Vdb,
+    kind: &Kind,
+    change: &GatewayChange,
+) -> Result<Option<Gateway>, Failure> {
+    let Some(gateway) = change.of(vdb.gateway.as_ref())? else { return Ok(None) };
+    gateways::check(kind)?;
+    Ok(Some(match gateway.server_port {
+        0 => Gateway { server_port: choose_server_port(parts, vdb.port)?, ..gateway },
+        _ => gateway,
+    }))
 }
 
 fn vdb_of(context: &Context) -> Result<(Input, Vdb), Failure> {
@@ -146,7 +170,7 @@ fn open(context: &Context) -> Result<(), Failure> {
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
-    context.app().catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+    let vdb = context.app().catalog.transaction(|tx| -> Result<Vdb, offshoot_catalog::Error> {
         let mut vdb: Vdb = tx.get(input.vdb)?;
         let kept = |hook: &&Hook| input.hooks.values().any(|one| one == *hook);
         for hook in vdb.hooks.values().filter(|hook| !kept(hook)) {
@@ -156,7 +180,8 @@ fn publish(context: &Context) -> Result<(), Failure> {
         if vdb.state == VdbState::Provisioning {
             vdb.state = VdbState::Running;
         }
-        tx.put(&vdb)
+        tx.put(&vdb)?;
+        Ok(vdb)
     })?;
-    Ok(())
+    if vdb.state == VdbState::Running { Ok(()) } else { gateways::rest(context.app(), &vdb) }
 }

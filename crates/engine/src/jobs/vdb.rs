@@ -14,10 +14,11 @@ use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
 use crate::parts::{Context, Parts};
+use crate::serving::gateways;
 use crate::serving::vdb::{change_password, open_vdb, present_dataset};
 use crate::space::losses;
 use crate::space::room;
-use offshoot_connector::StopMode;
+use offshoot_connector::{Absence, StopMode};
 use offshoot_domain::{Moment, Owner, Secret, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, TimeflowId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -126,6 +127,7 @@ pub fn submit_stop(parts: &Arc<Parts>, name: &str) -> Result<JobId, Failure> {
     losses::check(parts, &vdb)?;
     match vdb.state {
         VdbState::Running | VdbState::Failed => submit(parts, JobKind::VdbStop, &vdb, None),
+        _ if vdb.is_asleep() => submit(parts, JobKind::VdbStop, &vdb, None),
         _ => Err(wrong_state(&vdb, "it cannot be stopped", "see it: offshoot vdb show")),
     }
 }
@@ -253,7 +255,11 @@ pub fn start(context: &Context) -> Result<(), Failure> {
 
 /// Stops what a job has started, not what ran before.
 pub fn stop_again(context: &Context) -> Result<(), Failure> {
-    if context.get(WAS)? == Some(VdbState::Running) { Ok(()) } else { stop(context) }
+    if context.get(WAS)? == Some(VdbState::Running) {
+        return Ok(());
+    }
+    stop(context)?;
+    gateways::rest(context.app(), &vdb_of(context)?)
 }
 
 /// Stops the server and unmounts its files.
@@ -263,12 +269,15 @@ pub fn stop(context: &Context) -> Result<(), Failure> {
 
 /// Stops a VDB whose data is about to be deleted: a last checkpoint would take time and room.
 pub fn kill(context: &Context) -> Result<(), Failure> {
+    let input: Input = context.input()?;
+    gateways::end(context.app(), input.vdb)?;
     close(context, StopMode::Immediate)
 }
 
 fn close(context: &Context, mode: StopMode) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
+    gateways::hold(parts, input.vdb, Absence::Change);
     parts.servers.stop(&vdb_key(input.vdb), mode)?;
     let present = parts.catalog.find::<Vdb>(input.vdb)?.and_then(|vdb| vdb.dataset);
     for dataset in [present, context.get(DATASET)?].into_iter().flatten() {
@@ -277,22 +286,22 @@ fn close(context: &Context, mode: StopMode) -> Result<(), Failure> {
     Ok(())
 }
 
-fn mark(context: &Context, state: VdbState) -> Result<(), Failure> {
+fn mark(context: &Context, state: VdbState) -> Result<Vdb, Failure> {
     let input: Input = context.input()?;
-    let change = |vdb: &mut Vdb| (vdb.state, vdb.problem) = (state, None);
+    let change = |vdb: &mut Vdb| (vdb.state, vdb.problem, vdb.slept) = (state, None, false);
     let vdb = context.app().catalog.update(input.vdb, change)?;
     context.app().clear(&vdb.name, Topic::Server);
-    Ok(())
+    Ok(vdb)
 }
 
 /// Step: it runs.
 pub fn mark_running(context: &Context) -> Result<(), Failure> {
-    mark(context, VdbState::Running)
+    mark(context, VdbState::Running).map(drop)
 }
 
 /// Step: its user stopped it.
 pub fn mark_stopped(context: &Context) -> Result<(), Failure> {
-    mark(context, VdbState::Stopped)
+    gateways::rest(context.app(), &mark(context, VdbState::Stopped)?)
 }
 
 /// Kept before the server knows it: the server's could be lost otherwise, and nobody would get in.
@@ -383,8 +392,8 @@ pub fn reopen_old(context: &Context) -> Result<(), Failure> {
     if was == VdbState::Running && !parts.servers.is_running(&vdb_key(vdb.id)) {
         open_vdb(parts, &vdb, present_dataset(&vdb)?, false)?;
     }
-    parts.catalog.update::<Vdb>(vdb.id, |vdb| vdb.state = was)?;
-    Ok(())
+    let vdb = parts.catalog.update::<Vdb>(vdb.id, |vdb| vdb.state = was)?;
+    if was == VdbState::Running { Ok(()) } else { gateways::rest(parts, &vdb) }
 }
 
 /// Step: opens the state that was made.

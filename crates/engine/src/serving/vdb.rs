@@ -2,7 +2,7 @@
 
 use crate::core::keys::{database_key, next_password_key, password_key, vdb_key};
 use crate::core::kind::{self, Kind};
-use crate::serving::{Serving, exposure, servers};
+use crate::serving::{Serving, exposure, gateways, servers};
 use offshoot_connector::{Grant, Granted, Layout, Role, Server, ServerSpec, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
@@ -24,10 +24,11 @@ pub fn open_vdb(
     let _hurry = offshoot_os::hurry();
     serving.volumes.mount(dataset)?;
     serving.volumes.give_into_custody(dataset);
+    gateways::prepare(serving, vdb)?;
     let key = vdb_key(vdb.id);
     let kind = Kind::of_vdb(serving, vdb)?;
     let title = format!("vdb {}", vdb.name);
-    let spec = servers::spec(serving, &key, title, &kind, dataset, Some(vdb.port))?;
+    let spec = servers::spec(serving, &key, title, &kind, dataset, Some(vdb.server_port()))?;
     // Until it is ready.
     let spec = ServerSpec { share: Share::First, ..spec };
     favour_vital(&*serving.volumes.files(dataset)?, kind.connector.layout())?;
@@ -35,7 +36,8 @@ pub fn open_vdb(
         settings: vdb.settings.clone(),
         memory_bytes: vdb.memory_bytes,
         keep_source_logins: vdb.keep_source_logins,
-        network: exposure::network(serving, vdb)?,
+        // A gateway has it in the server's place.
+        network: if vdb.gateway.is_some() { None } else { exposure::network(serving, vdb)? },
         reaches: vdb.reaches.clone(),
     };
     let server = kind.connector.start(spec, Role::Vdb(options))?;
@@ -43,6 +45,7 @@ pub fn open_vdb(
         true => grant(serving, vdb, &kind, &*server, &password_key(vdb.id)),
         false => server.wait_ready(READY_DEADLINE),
     };
+    let opened = opened.and_then(|()| gateways::serve(serving, vdb, &*server));
     if let Err(failure) = opened {
         // It may be running although it cannot be used.
         let _ = server.stop(StopMode::Immediate, READY_DEADLINE);

@@ -13,13 +13,26 @@ fn names_with_a_dot_are_seen() {
         ("set  session\n app.a_b.c to 1; SET LOCAL x.y = 2", &["app.a_b.c", "x.y"]),
         ("SELECT pg_catalog.set_config( 'app.user', $1, false)", &["app.user"]),
         ("SET work_mem = '1MB'", &[]),
-        ("SELECT set_config($1, $2, true), 'offset a.b', reset a.b", &[]),
+        ("SELECT 'offset a.b', reset a.b, my_set_config($1)", &[]),
         ("SET app. = 1; SET .app = 2; SET", &[]),
-        ("SELECT set_config('a.b\\'x', '', true)", &[]),
         ("set", &[]),
-        ("set_config('", &[]),
     ] {
         assert_eq!(names(sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn names_that_are_not_told_are_not_known() {
+    for sql in [
+        "SELECT set_config($1, $2, true)",
+        "SELECT set_config('a.b\\'x', '', true)",
+        "set_config('",
+        "SET \"app\".tenant = 1",
+        "SET SESSION \"a\".b = 1",
+    ] {
+        let mut customs = Customs::default();
+        customs.note(sql.as_bytes());
+        assert!(customs.names().is_none(), "{sql}");
     }
 }
 

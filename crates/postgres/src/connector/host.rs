@@ -15,12 +15,20 @@ use std::sync::Arc;
 pub struct Postgres {
     pub(super) configured: Vec<PathBuf>,
     pub(super) launcher: Arc<dyn Launcher>,
+    /// The program whose subcommand `gateway` becomes a gateway.
+    pub(super) gateway_program: Option<PathBuf>,
 }
 
 impl Postgres {
     /// With programs of this host, those in `configured` directories first; `launcher` runs its servers.
     pub fn new(launcher: Arc<dyn Launcher>, configured: Vec<PathBuf>) -> Postgres {
-        Postgres { configured, launcher }
+        Postgres { configured, launcher, gateway_program: None }
+    }
+
+    /// Names the program whose subcommand `gateway` becomes a gateway ([`offshoot_gateway::run`]).
+    #[must_use]
+    pub fn with_gateways(self, program: Option<PathBuf>) -> Postgres {
+        Postgres { gateway_program: program, ..self }
     }
 
     /// All installations; looked up anew, so that one installed meanwhile is found.

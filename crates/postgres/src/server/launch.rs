@@ -35,6 +35,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         program_dirs: program_dirs(&spec.bin_dir),
         port: spec.socket_port(),
         tcp: spec.tcp_port.is_some(),
+        connects: Vec::new(),
         udp: spec.udp,
         reaches: spec.reaches.clone(),
         memory_bytes: spec.memory_bytes,

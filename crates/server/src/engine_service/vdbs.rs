@@ -17,6 +17,10 @@ pub(super) fn wanted(
         from: request.from,
         moment: moment(request.moment)?,
         port: request.port,
+        gateway: domain::GatewayChange {
+            wanted: request.gateway.then_some(true),
+            stop_when_idle_ms: request.stop_when_idle_ms.map(Some),
+        },
         settings: request.settings,
         memory_bytes: request.memory_bytes,
         keep_source_logins: request.keep_source_logins,
@@ -39,11 +43,20 @@ pub(super) fn wanted(
 /// What is asked for where a VDB is changed.
 pub(super) fn change(request: api::SetVdb) -> Result<VdbChange, Failure> {
     let api::SetVdb {
-        description, labels, protected, expires_in_ms, settings, memory_bytes, ..
+        description,
+        labels,
+        protected,
+        expires_in_ms,
+        settings,
+        memory_bytes,
+        gateway,
+        stop_when_idle_ms,
+        ..
     } = request;
+    let gateway = domain::GatewayChange { wanted: gateway, stop_when_idle_ms };
     let care = domain::CareChange { description, labels, protected, expires_in_ms };
     let hooks = hooks::changes(request.hooks, request.remove_hooks)?;
-    Ok(VdbChange { care, settings, memory_bytes, hooks })
+    Ok(VdbChange { care, settings, memory_bytes, hooks, gateway })
 }
 
 /// A VDB as it is now.
@@ -56,7 +69,12 @@ pub(super) fn vdb(view: VdbView) -> api::Vdb {
         time: Some(at.time),
     });
     let hooks = hooks::of(&vdb);
+    let asleep = vdb.is_asleep();
     api::Vdb {
+        gateway: vdb.gateway.map(|gateway| api::VdbGateway {
+            stop_when_idle_ms: gateway.stop_when_idle_ms,
+            asleep,
+        }),
         warnings: warnings(&vdb.name, view_warnings),
         id: vdb.id,
         name: vdb.name.to_string(),

@@ -415,6 +415,9 @@ impl EngineService for StandIn {
                 database: None,
                 time_limit_ms: 600_000,
             }],
+            gateway: request
+                .gateway
+                .then_some(VdbGateway { stop_when_idle_ms: None, asleep: false }),
             created_at: time(),
             timings: ProvisionTimings { total_ms: 420, start_ms: 300, ..Default::default() },
             warnings: Vec::new(),

@@ -135,6 +135,8 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             source_identity: prod.identity.clone(),
             moment: Some(Opened { snapshot, log: Default::default(), time: now }),
             port: 20_000 + number as u16,
+            gateway: None,
+            slept: false,
             user: "offshoot".to_owned(),
             server_version: prod.server_version.clone(),
             settings: Default::default(),

@@ -1,0 +1,207 @@
+//! The gateway of a VDB: a process that passes connections on to its server, and holds them while there is none.
+//!
+//! ```text
+//! RUNTIME_DIR        mode 0711, the engine's
+//!   server.json      which process it is: the launcher's
+//!   g/               mode 0700, of the user that gateways run as
+//!     control        where the engine tells it what to do
+//! ```
+//! It is found again as servers are, by an argument that names its runtime directory.
+
+use crate::server::port_taken;
+use offshoot_connector::GatewaySpec;
+use offshoot_gateway::{Control, Options, Request, Status, VERSION};
+use offshoot_launcher::{Launch, Launcher, Mark};
+use offshoot_os::process::{Signal, Sink, Spec, User};
+use offshoot_os::{Clock, SystemClock};
+use offshoot_types::{ErrorKind, Failure, Share};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a gateway may take to answer.
+const ANSWER: Duration = Duration::from_secs(20);
+/// How long it may take until it listens.
+const READY: Duration = Duration::from_secs(20);
+/// How long it may take to end.
+const END: Duration = Duration::from_secs(10);
+/// Threads and processes of one.
+const PROCESSES_MAX: u64 = 64;
+/// Memory of one: five thousand clients with their buffers.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Starts the gateway of a runtime directory, or finds the one that runs there. `program` is the one whose subcommand
+/// `gateway` becomes a gateway.
+///
+/// # Errors
+/// `AlreadyExists` for a port that is taken; `HostUnprepared`.
+pub(crate) fn open(
+    launcher: &Arc<dyn Launcher>,
+    program: &Path,
+    spec: &GatewaySpec,
+) -> Result<RunningGateway, Failure> {
+    let gateway =
+        RunningGateway { launcher: launcher.clone(), runtime_dir: spec.runtime_dir.clone() };
+    let options = options(spec)?;
+    let same = Mark { program: "", argument: options.clone() };
+    let knows_us = || gateway.ask(&Request::Status).is_ok_and(|it| it.version == VERSION);
+    if launcher.find(&spec.runtime_dir, &same).is_some() && knows_us() {
+        return Ok(gateway);
+    }
+    // One of other ports or of an earlier release, or one that does not answer.
+    end(&**launcher, &spec.runtime_dir, END)?;
+    launch(&**launcher, program, spec, options)?;
+    gateway.wait_ready(spec)?;
+    Ok(gateway)
+}
+
+/// Ends whatever gateway runs in a runtime directory.
+///
+/// # Errors
+/// If it does not end even when killed.
+pub(crate) fn end(
+    launcher: &dyn Launcher,
+    runtime_dir: &Path,
+    deadline: Duration,
+) -> Result<(), Failure> {
+    if !control_dir(runtime_dir).is_dir() {
+        return Ok(());
+    }
+    launcher.end_leftover(runtime_dir, &mark(runtime_dir), Signal::Terminate, deadline).map(drop)
+}
+
+fn control_dir(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join("g")
+}
+
+fn control(runtime_dir: &Path) -> PathBuf {
+    control_dir(runtime_dir).join("control")
+}
+
+fn mark(runtime_dir: &Path) -> Mark {
+    Mark { program: "", argument: control(runtime_dir).display().to_string() }
+}
+
+fn options(spec: &GatewaySpec) -> Result<String, Failure> {
+    let listen = spec.addresses.iter().map(|address| SocketAddr::new(*address, spec.port));
+    let options = Options {
+        name: spec.name.clone(),
+        listen: listen.collect(),
+        control: control(&spec.runtime_dir),
+        controller: User::own_uid(),
+    };
+    serde_json::to_string(&options)
+        .map_err(|error| Failure::internal(format!("a gateway cannot be described: {error}")))
+}
+
+fn launch(
+    launcher: &dyn Launcher,
+    program: &Path,
+    spec: &GatewaySpec,
+    options: String,
+) -> Result<(), Failure> {
+    let dir = control_dir(&spec.runtime_dir);
+    let made = make_dirs(&spec.runtime_dir, &dir, launcher.user());
+    made.map_err(|error| {
+        let message = format!("cannot prepare the runtime directory {}: {error}", dir.display());
+        Failure::new(
+            ErrorKind::HostUnprepared,
+            message,
+            "make sure that the engine may write there",
+        )
+    })?;
+    let command = Spec::new(program)
+        .args(["gateway".as_ref(), control(&spec.runtime_dir).as_os_str()])
+        .arg(options)
+        .clear_env()
+        .cwd("/")
+        .stdout(Sink::File(spec.log_file.clone()))
+        .stderr(Sink::File(spec.log_file.clone()));
+    launcher.launch(Launch {
+        name: format!("gateway {}", spec.name),
+        command,
+        runtime_dir: spec.runtime_dir.clone(),
+        data_dir: dir,
+        own_dirs: Vec::new(),
+        program_dirs: vec![program.to_owned()],
+        port: spec.port,
+        tcp: true,
+        connects: vec![spec.server_port],
+        udp: false,
+        reaches: Vec::new(),
+        memory_bytes: Some(MEMORY_BYTES),
+        processes_max: PROCESSES_MAX,
+        share: Share::Usual,
+    })?;
+    Ok(())
+}
+
+fn make_dirs(runtime_dir: &Path, dir: &Path, user: Option<&User>) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    for (path, mode) in [(runtime_dir, 0o711), (dir, 0o700)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    }
+    user.map_or(Ok(()), |user| chown(dir, Some(user.uid), Some(user.gid)))
+}
+
+/// A gateway that runs.
+pub(crate) struct RunningGateway {
+    launcher: Arc<dyn Launcher>,
+    runtime_dir: PathBuf,
+}
+
+impl RunningGateway {
+    /// Tells it something.
+    ///
+    /// # Errors
+    /// `WrongState` when it refuses, or does not run; `Internal` when it does not answer.
+    pub(crate) fn ask(&self, request: &Request) -> Result<Status, Failure> {
+        self.connect()?.ask(request, ANSWER)
+    }
+
+    /// A way to it.
+    ///
+    /// # Errors
+    /// `WrongState` when it does not run.
+    pub(crate) fn connect(&self) -> Result<Control, Failure> {
+        Control::connect(&control(&self.runtime_dir), ANSWER)
+    }
+
+    /// Ends it, and all sessions: clients are told, if it answers.
+    ///
+    /// # Errors
+    /// If it does not end even when killed.
+    pub(crate) fn end(&self) -> Result<(), Failure> {
+        let _ = self.ask(&Request::End);
+        end(&*self.launcher, &self.runtime_dir, END)
+    }
+
+    /// Waits until it listens; says why if it does not.
+    fn wait_ready(&self, spec: &GatewaySpec) -> Result<(), Failure> {
+        let deadline = SystemClock.elapsed() + READY;
+        loop {
+            let Err(failure) = self.ask(&Request::Status) else { return Ok(()) };
+            let runs = self.launcher.find(&self.runtime_dir, &mark(&self.runtime_dir)).is_some();
+            if runs && SystemClock.elapsed() < deadline {
+                SystemClock.sleep(Duration::from_millis(5));
+                continue;
+            }
+            end(&*self.launcher, &self.runtime_dir, END)?;
+            if spec.addresses.iter().any(|one| is_taken(SocketAddr::new(*one, spec.port))) {
+                return Err(port_taken(spec.port));
+            }
+            return Err(Failure::internal(format!(
+                "the gateway of '{}' did not start: {}; see {}",
+                spec.name,
+                failure.message,
+                spec.log_file.display()
+            )));
+        }
+    }
+}
+
+fn is_taken(address: SocketAddr) -> bool {
+    TcpListener::bind(address).is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
+}
