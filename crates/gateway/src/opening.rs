@@ -20,6 +20,8 @@ const SERVER_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How codes of errors begin that say nothing of the client: a server that starts or ends, the system, the server itself.
+const PASSING: [&str; 3] = ["57P0", "58", "XX"];
 /// Most messages before a server asks for a proof or refuses.
 const GREETING_FRAMES_MAX: usize = 16;
 
@@ -30,6 +32,17 @@ pub(crate) struct Greeting {
     pub(crate) target: Arc<Target>,
     /// What it said; the last is a request for a proof, or an error.
     pub(crate) said: Vec<Frame>,
+}
+
+impl Greeting {
+    /// Whether it is the refusal of a server that is about to end or to be ready, or whose files are away.
+    fn is_passing(&self) -> bool {
+        let refused = self.said.last().filter(|frame| frame.tag() == b'E');
+        refused.is_some_and(|frame| {
+            let code = error_field(frame.body(), b'C');
+            PASSING.iter().any(|passing| code.starts_with(passing))
+        })
+    }
 }
 
 /// Why a client gets no connection to a server.
@@ -82,11 +95,11 @@ pub(crate) async fn greet(hub: &Arc<Hub>, startup: &Startup) -> Result<Option<Gr
     let attempts = async {
         while let Some((open, target)) = hub.open() {
             let answered = timeout(ANSWER_TIMEOUT, greet_once(open, target, startup)).await;
-            if let Ok(Ok(greeting)) = answered {
-                return Ok(Some(greeting));
-            }
-            if Instant::now() >= deadline {
-                return Err(away(&hub.name));
+            let is_late = Instant::now() >= deadline;
+            match answered {
+                Ok(Ok(greeting)) if is_late || !greeting.is_passing() => return Ok(Some(greeting)),
+                _ if is_late => return Err(away(&hub.name)),
+                _ => {}
             }
             sleep(PAUSE).await;
         }
@@ -115,9 +128,6 @@ async fn greet_once(open: Open, target: Arc<Target>, startup: &Startup) -> io::R
     while said.len() < GREETING_FRAMES_MAX {
         let frame = server.frame(LOGIN_BYTES_MAX).await?;
         let tag = frame.tag();
-        if tag == b'E' && error_field(frame.body(), b'C') == CANNOT_CONNECT_NOW {
-            return Err(io::ErrorKind::ConnectionRefused.into());
-        }
         said.push(frame);
         if matches!(tag, b'R' | b'E') {
             return Ok(Greeting { server, target, said });

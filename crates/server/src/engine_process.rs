@@ -140,6 +140,7 @@ pub(crate) fn launcher(unconfined: bool) -> Result<Arc<dyn Launcher>, Failure> {
 pub fn run_gateway(options: &str) -> Result<(), Failure> {
     let options = serde_json::from_str(options)
         .map_err(|error| Failure::internal(format!("the gateway is not understood: {error}")))?;
+    raise_limits();
     // A cell is around it already, where servers have cells.
     offshoot_gateway::run(options, || Ok(()))
 }

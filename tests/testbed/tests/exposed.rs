@@ -111,6 +111,33 @@ mod needs_root {
         branch(&bed, &one)
     }
 
+    #[test]
+    #[ignore = "needs root"]
+    fn a_gateway_lets_in_whom_the_server_would() -> Result<()> {
+        offshoot_testbed::enter_own_network(&["10.99.0.1/24", "10.98.0.1/24"])?;
+        let bed =
+            Testbed::with(SourceOptions { bin_dir: find_newest()?, scale: 0, settings: vec![] })?;
+        bed.link("prod")?;
+        let wish = ["--gateway", "--listen", "0.0.0.0", "--allow", "10.99.0.0/24"];
+        let one = Elsewhere::of(&bed, bed.provision("one", "prod", &wish)?)?;
+        let comes_in = |host: &str, tls: &str| -> Result<()> {
+            let answer = one.asks(host, "offshoot", tls)?;
+            ensure!(answer.is_ok(), "{host} {tls}: {answer:?}");
+            Ok(())
+        };
+        for _ in 0..2 {
+            comes_in(HERE, "verify-ca")?;
+            one.is_refused(HERE, "offshoot", "disable", "need TLS")?;
+            one.is_refused(HERE, "offshoot_engine", "require", "pg_hba.conf rejects")?;
+            one.is_refused(THERE, "offshoot", "require", "not allowed")?;
+            comes_in("127.0.0.1", "disable")?;
+            bed.engine.command(["vdb", "refresh", "one"])?;
+        }
+        // The server itself is on loopback alone.
+        ensure!(bed.open("one")?.text("SHOW listen_addresses")? == "127.0.0.1");
+        Ok(())
+    }
+
     /// What cannot be, or would let in anybody.
     fn refused(bed: &Testbed) -> Result<()> {
         let begin = ["vdb", "provision", "bad", "--from", "prod"];

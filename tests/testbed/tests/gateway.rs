@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use offshoot_api::{Vdb, VdbState};
+use offshoot_os::process::{ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::Database;
 use offshoot_testbed::{PATIENCE, Testbed, wait_until};
@@ -171,6 +172,55 @@ fn a_vdb_that_nobody_uses_sleeps_until_somebody_connects() {
     std::thread::sleep(Duration::from_secs(4));
     let vdb: Vdb = bed.vdb("nap").unwrap();
     assert_eq!((vdb.state, vdb.gateway.unwrap().stop_when_idle_ms), (VdbState::Running, None));
+}
+
+/// A new client during the crash, and one that was there before, both go on once the next engine has come.
+fn crash_at(bed: &mut Testbed, point: &str, ask: impl FnOnce(&Testbed)) {
+    println!("crash at {point}");
+    let dev = bed.vdb("dev").unwrap();
+    let kept = session_of(&dev.uri);
+    bed.engine.kill().unwrap();
+    bed.engine.options.env = vec![("OFFSHOOT_CRASH_AT".into(), point.to_owned())];
+    bed.engine.restart().unwrap();
+    check(&kept);
+    ask(bed);
+    assert!(bed.engine.wait_end(PATIENCE), "it never came to {point}");
+    let uri = dev.uri;
+    let new = std::thread::spawn(move || Database::connect(&uri)?.number("SELECT 1"));
+    bed.engine.options.env.clear();
+    bed.engine.restart().unwrap();
+    check(&kept);
+    assert_eq!(new.join().unwrap().unwrap(), 1);
+}
+
+#[test]
+fn clients_outlive_an_engine_that_ends_in_between() {
+    let mut bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("dev", "shop", &["--gateway"]).unwrap();
+    for step in ["close_old:after", "open:before", "open:after", "publish:after"] {
+        crash_at(&mut bed, &format!("vdb_refresh/{step}"), |bed| {
+            // The answer may be lost with the engine.
+            let _ = bed.engine.command(["vdb", "refresh", "dev", "--detach"]);
+        });
+    }
+    done(&bed, "vdb set dev --stop-when-idle 2s");
+    for step in ["park:after", "stop:after", "publish:after"] {
+        crash_at(&mut bed, &format!("vdb_sleep/{step}"), |_| ());
+    }
+
+    // The end of the gateway is that of its clients, and no more.
+    done(&bed, "vdb set dev --stop-when-idle never");
+    let dev = bed.vdb("dev").unwrap();
+    let kept = session_of(&dev.uri);
+    let is_gateway =
+        |process: &ProcessId| process.arguments().get(1).is_some_and(|it| it == "gateway");
+    let gateway = bed.scratch.processes().into_iter().find(is_gateway).unwrap();
+    gateway.signal(Signal::Kill).unwrap();
+    assert!(kept.execute("SELECT 1").is_err());
+    wait_until("there is another gateway", PATIENCE, || Ok(Database::connect(&dev.uri).is_ok()))
+        .unwrap();
+    check(&session_of(&dev.uri));
 }
 
 #[test]
