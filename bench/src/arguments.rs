@@ -1,8 +1,9 @@
 //! The grammar of `offshoot bench`.
 
 use crate::benchmarks::{
-    clone_size, compare, confinement, encryption, fill, fragmentation, io, link, load, many, mask,
-    moments, neighbours, pgbench, provision, quick, replay, replication, restart, scripts, suite,
+    clone_size, compare, confinement, encryption, fill, fragmentation, gateway, io, link, load,
+    many, mask, moments, neighbours, pgbench, provision, quick, replay, replication, restart,
+    scripts, suite,
 };
 use clap::Subcommand;
 
@@ -28,6 +29,7 @@ pub enum BenchCommand {
     Moments(moments::Arguments),
     Neighbours(neighbours::Arguments),
     Confinement(confinement::Arguments),
+    Gateway(gateway::Arguments),
     Encryption(encryption::Arguments),
     Restart(restart::Arguments),
     Replication(replication::Arguments),

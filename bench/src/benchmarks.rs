@@ -6,6 +6,7 @@ pub mod confinement;
 pub mod encryption;
 pub mod fill;
 pub mod fragmentation;
+pub mod gateway;
 pub mod io;
 pub mod link;
 pub mod load;
@@ -74,6 +75,7 @@ fn dispatch(command: &BenchCommand, json: bool) -> Result<bool> {
         BenchCommand::Moments(a) => finish(command, &a.setting, json),
         BenchCommand::Neighbours(a) => finish(command, &a.setting, json),
         BenchCommand::Confinement(a) => finish(command, &a.setting, json),
+        BenchCommand::Gateway(a) => finish(command, &a.setting, json),
         BenchCommand::Encryption(a) => finish(command, &a.setting, json),
         BenchCommand::Restart(a) => finish(command, &a.setting, json),
         BenchCommand::Replication(a) => finish(command, &a.setting, json),
@@ -99,6 +101,7 @@ fn measure(command: &BenchCommand) -> Result<Record> {
         BenchCommand::Moments(arguments) => moments::run(arguments),
         BenchCommand::Neighbours(arguments) => neighbours::run(arguments),
         BenchCommand::Confinement(arguments) => confinement::run(arguments),
+        BenchCommand::Gateway(arguments) => gateway::run(arguments),
         BenchCommand::Encryption(arguments) => encryption::run(arguments),
         BenchCommand::Restart(arguments) => restart::run(arguments),
         BenchCommand::Replication(arguments) => replication::run(arguments),

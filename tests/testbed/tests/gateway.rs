@@ -174,6 +174,49 @@ fn a_vdb_that_nobody_uses_sleeps_until_somebody_connects() {
     assert_eq!((vdb.state, vdb.gateway.unwrap().stop_when_idle_ms), (VdbState::Running, None));
 }
 
+/// Connects, works and leaves until told to end; returns how often, and what it was told when it was ended in the middle.
+fn work(uri: &str, end: &AtomicBool) -> (u32, Vec<String>) {
+    let (mut times, mut ended) = (0, Vec::new());
+    while !end.load(Ordering::Relaxed) {
+        let session = Database::connect(uri).expect("no connection is refused");
+        for _ in 0..20 {
+            let sql = "BEGIN; UPDATE pgbench_branches SET bbalance = bbalance + 1; SELECT pg_sleep(0.01); COMMIT";
+            match session.execute(sql) {
+                Ok(()) => times += 1,
+                Err(error) => {
+                    ended.push(format!("{error:?}"));
+                    break;
+                }
+            }
+        }
+    }
+    (times, ended)
+}
+
+#[test]
+fn many_clients_outlive_many_refreshes() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    let dev = bed.provision("dev", "shop", &["--gateway"]).unwrap();
+    let idle: Vec<Database> = (0..40).map(|_| session_of(&dev.uri)).collect();
+    let end = AtomicBool::new(false);
+    let worked: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..20).map(|_| scope.spawn(|| work(&dev.uri, &end))).collect();
+        for _ in 0..4 {
+            done(&bed, "vdb refresh dev");
+            idle.iter().for_each(check);
+        }
+        end.store(true, Ordering::Relaxed);
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    let times: u32 = worked.iter().map(|(times, _)| times).sum();
+    let ended: Vec<&String> = worked.iter().flat_map(|(_, ended)| ended).collect();
+    println!("{times} transactions, {} ended in the middle", ended.len());
+    let told = |said: &&&String| said.contains("57P01") || said.contains("closed");
+    assert_eq!(ended.iter().filter(told).count(), ended.len(), "{ended:?}");
+    assert!(times > 100);
+}
+
 /// A new client during the crash, and one that was there before, both go on once the next engine has come.
 fn crash_at(bed: &mut Testbed, point: &str, ask: impl FnOnce(&Testbed)) {
     println!("crash at {point}");
