@@ -46,5 +46,5 @@ pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use options::StoreOptions;
 pub use store::{
     Becomes, DatasetInfo, HeldState, Holding, Intake, Received, Receiving, SnapshotInfo, Store,
-    StoredBytes,
+    StoreLatencies, StoredBytes,
 };

@@ -20,8 +20,9 @@ use crate::loaded::Loaded;
 use crate::{Dataset, Error, Holders, Result};
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::Timestamp;
+use offshoot_intent_log::IntentLog;
 use offshoot_pool::{Fault, Pool, PoolStats};
-use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, SnapshotId};
+use offshoot_types::{BLOCK_SIZE, BlockHash, DatasetId, LatencyCounts, SnapshotId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,6 +61,17 @@ pub struct SnapshotInfo {
     pub label: Vec<u8>,
 }
 
+/// How long the store's own work on the device took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoreLatencies {
+    /// Reads of the pool's device for blocks that were not in memory.
+    pub pool_reads: LatencyCounts,
+    /// Flushes of the intent log.
+    pub log_flushes: LatencyCounts,
+    /// Commits of the pool that succeeded.
+    pub commits: LatencyCounts,
+}
+
 /// The store. All methods may be called from any thread.
 pub struct Store {
     ground: Arc<Ground>,
@@ -77,6 +89,16 @@ impl Store {
     pub fn stats(&self) -> PoolStats {
         let free = self.ground.growth_room();
         PoolStats { free, ..self.ground.pool.stats() }
+    }
+
+    /// How long the store's own work on the device took since it was opened.
+    pub fn latencies(&self) -> StoreLatencies {
+        let (pool, log) = (&self.ground.pool, self.ground.log.get());
+        StoreLatencies {
+            pool_reads: pool.read_latency(),
+            log_flushes: log.map(IntentLog::flush_latency).unwrap_or_default(),
+            commits: pool.commit_latency(),
+        }
     }
 
     /// Limits what `members`, with all snapshots taken of them, may take in the pool for themselves,

@@ -25,6 +25,10 @@
 //! [`Watcher`]: offshoot_fs::Watcher
 //! [`Session::ask`]: offshoot_fs::Session::ask
 
+mod latencies;
+
+pub use latencies::{Latencies, RequestCounts};
+
 use offshoot_fs::{FileSystem, VolatileLog};
 use offshoot_types::Failure;
 use std::fmt::Debug;
@@ -163,6 +167,9 @@ pub trait Delivered: Debug + Send + Sync {
 
     /// Whether it still serves: `false` once somebody ended it from outside.
     fn is_serving(&self) -> bool;
+
+    /// How long its clients have waited since it began in this process.
+    fn latencies(&self) -> RequestCounts;
 
     /// What puts writes that were gathered on the way into the dataset; `None` where each arrives before it is
     /// acknowledged.

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod failover;
 pub mod groups;
 pub mod jobs;
+pub mod latencies;
 pub mod masks;
 pub mod opening;
 pub mod peers;

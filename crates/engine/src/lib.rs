@@ -50,6 +50,7 @@ pub use face::engine::{Engine, EngineView, run_keeper};
 pub use face::failover::FailoverRequest;
 pub use face::groups::{GroupProvisionRequest, GroupView, Groups, VdbGroupView};
 pub use face::jobs::{Jobs, snapshot_taken};
+pub use face::latencies::{FileLatencies, LatenciesView};
 pub use face::masks::keys::MaskKeyView;
 pub use face::masks::report::ReportView;
 pub use face::masks::{MaskRequest, MaskState, MaskView, Masks, PreviewRequest};
@@ -77,7 +78,8 @@ pub use jobs::set_vdb::VdbChange;
 pub use offshoot_connector::{
     Differences, ObjectChange, Preview, PreviewValue, RowChange, TableChanges, TableRead,
 };
-pub use offshoot_dataset::{CheckReport, Finding};
+pub use offshoot_dataset::{CheckReport, Finding, StoreLatencies};
+pub use offshoot_delivery::RequestCounts;
 pub use offshoot_replication::archive::Tally;
 pub use offshoot_replication::talk::Wire;
 pub use space::damage::DamagedBlock;

@@ -10,11 +10,12 @@ use fuser::{
     ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl,
     ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
-use offshoot_delivery::{Ids, Owner};
+use offshoot_delivery::{Ids, Latencies, Owner};
 use offshoot_fs::{
     AllocateMode, Asked, Attr, Error, NewInode, NewKind, RenameMode, RequestId, SeekTarget,
     Session, SetAttr, XattrMode,
 };
+use offshoot_os::{Clock, SystemClock};
 use offshoot_types::Ino;
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -60,6 +61,7 @@ thread_local! {
 /// One mount's view of a file system.
 pub(crate) struct Adapter {
     session: Arc<Session>,
+    latencies: Arc<Latencies>,
     syncs: SyncQueue,
     direct_io: bool,
     write_back: bool,
@@ -73,11 +75,27 @@ pub(crate) struct Adapter {
 
 impl Adapter {
     pub(crate) fn new(session: Arc<Session>, options: &MountOptions) -> Self {
-        let syncs = SyncQueue::new(session.clone());
+        let latencies: Arc<Latencies> = Arc::default();
+        let syncs = SyncQueue::new(session.clone(), latencies.clone());
         let MountOptions { write_back, xattrs, owner, .. } = *options;
         let direct_io = options.fuse.direct_io;
         let (resends, writers) = Default::default();
-        Adapter { session, syncs, direct_io, write_back, xattrs, owner, resends, writers }
+        Adapter {
+            session,
+            latencies,
+            syncs,
+            direct_io,
+            write_back,
+            xattrs,
+            owner,
+            resends,
+            writers,
+        }
+    }
+
+    /// How long the kernel's requests take. Other requests than reads, writes and syncs are not counted.
+    pub(crate) fn latencies(&self) -> Arc<Latencies> {
+        self.latencies.clone()
     }
 
     /// How many handles to write with there are. A kernel that gathers writes sends those of a file before it
@@ -188,6 +206,11 @@ impl Adapter {
 /// Whether a handle opened so can be written with.
 fn writes(flags: i32) -> bool {
     flags & libc::O_ACCMODE != libc::O_RDONLY
+}
+
+/// How long ago something came.
+fn since(came: Duration) -> Duration {
+    SystemClock.elapsed().saturating_sub(came)
 }
 
 fn is_gone(errno: Errno) -> bool {
@@ -464,12 +487,14 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let size = size as usize;
+        let (came, size) = (SystemClock.elapsed(), size as usize);
         READ_BUFFER.with_borrow_mut(|buffer| {
             if buffer.len() < size {
                 buffer.resize(size, 0);
             }
             let read = attempt(|| self.session.read_into(Ino(ino.0), offset, &mut buffer[..size]));
+            // Before the answer, which wakes the client: that may take this thread's processor.
+            self.latencies.reads.record(since(came));
             match read {
                 Ok(read) => reply.data(&buffer[..read.min(size)]),
                 Err(errno) => reply.error(errno),
@@ -489,12 +514,16 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        let came = SystemClock.elapsed();
         let drop_privileges = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
         let written = attempt(|| self.session.write(Ino(ino.0), offset, data, drop_privileges));
         // If the kernel caches, it sends its own fsync after a write with O_DSYNC.
         let durable = handle.0 & DIRECT != 0 && flags.0 & libc::O_DSYNC != 0;
+        if durable && written.is_ok() {
+            return self.syncs.push(came, Waiter::Write(reply, data.len() as u32));
+        }
+        self.latencies.writes.record(since(came));
         match written {
-            Ok(()) if durable => self.syncs.push(Waiter::Write(reply, data.len() as u32)),
             Ok(()) => reply.written(data.len() as u32),
             Err(errno) => reply.error(errno),
         }
@@ -521,11 +550,11 @@ impl Filesystem for Adapter {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.syncs.push(Waiter::Sync(reply));
+        self.syncs.push(SystemClock.elapsed(), Waiter::Sync(reply));
     }
 
     fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.syncs.push(Waiter::Sync(reply));
+        self.syncs.push(SystemClock.elapsed(), Waiter::Sync(reply));
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {

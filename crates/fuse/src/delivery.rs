@@ -3,7 +3,7 @@
 use crate::mount::{Mount, check_host};
 use crate::mount_table::{abort_mounts, clean_stale_mounts};
 use crate::options::{FuseOptions, MountOptions};
-use offshoot_delivery::{Delivered, Delivery, Ended, Flusher, Location, Spec};
+use offshoot_delivery::{Delivered, Delivery, Ended, Flusher, Location, RequestCounts, Spec};
 use offshoot_fs::{FileSystem, VolatileLog};
 use offshoot_types::Failure;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -75,6 +75,10 @@ impl Delivered for Mount {
 
     fn is_serving(&self) -> bool {
         Mount::is_serving(self)
+    }
+
+    fn latencies(&self) -> RequestCounts {
+        Mount::latencies(self)
     }
 
     fn flusher(&self) -> Option<Flusher> {

@@ -9,7 +9,7 @@ use crate::kernel::KernelCaches;
 use crate::mount_table::{self, Attempt};
 use crate::options::MountOptions;
 use fuser::{Config, SessionACL};
-use offshoot_delivery::{Ended, Flusher, Owner};
+use offshoot_delivery::{Ended, Flusher, Latencies, Owner, RequestCounts};
 use offshoot_fs::{FileSystem, Session, VolatileLog, Watch};
 use offshoot_os::files::sync_file_system;
 use offshoot_os::{Clock, SystemClock, process};
@@ -79,6 +79,7 @@ pub(crate) struct Mount {
     watch: Option<Watch>,
     unmounted: bool,
     session: Weak<Session>,
+    latencies: Arc<Latencies>,
     /// The connection to the kernel, until it should end.
     device: Option<OwnedFd>,
     resends: Arc<AtomicBool>,
@@ -113,11 +114,11 @@ impl Mount {
         let refused = |source| explain(&path, options, source);
         let session = Arc::new(Session::new(&fs));
         let adapter = Adapter::new(session.clone(), options);
-        let resends = adapter.resends();
+        let (resends, latencies) = (adapter.resends(), adapter.latencies());
         let gathers = options.write_back.then(|| adapter.writers());
         let device = attach(&path, options).map_err(refused)?;
         let begun = begin_session(adapter, device.as_fd(), config(options))
-            .and_then(|kernel| Self::run(&fs, path.clone(), kernel, &session, resends));
+            .and_then(|kernel| Self::run(&fs, path.clone(), kernel, &session, resends, latencies));
         let mut mount = begun.map_err(|source| {
             let _ = mount_table::detach(&path);
             refused(source)
@@ -149,10 +150,10 @@ impl Mount {
         let refused = |source| MountError::Refused { path: path.clone(), source };
         let session = Arc::new(Session::taken_over(&fs));
         let adapter = Adapter::new(session.clone(), options);
-        let resends = adapter.resends();
+        let (resends, latencies) = (adapter.resends(), adapter.latencies());
         let kernel = resume_session(adapter, device.as_fd(), config(options)).map_err(refused)?;
         ask_again(device.as_fd()).map_err(refused)?;
-        Self::run(&fs, path.clone(), kernel, &session, resends).map_err(refused)
+        Self::run(&fs, path.clone(), kernel, &session, resends, latencies).map_err(refused)
     }
 
     fn run(
@@ -161,6 +162,7 @@ impl Mount {
         kernel: fuser::Session<Adapter>,
         session: &Arc<Session>,
         resends: Arc<AtomicBool>,
+        latencies: Arc<Latencies>,
     ) -> io::Result<Mount> {
         let device = kernel.as_fd().try_clone_to_owned()?;
         let watch = fs.watch(Arc::new(KernelCaches::new(kernel.notifier())));
@@ -179,6 +181,7 @@ impl Mount {
             watch: Some(watch),
             unmounted: false,
             session: Arc::downgrade(session),
+            latencies,
             device: Some(device),
             resends,
             gathers: None,
@@ -218,6 +221,11 @@ impl Mount {
             }
             sync_file_system(&path)
         }))
+    }
+
+    /// How long the kernel's requests took since this process serves them.
+    pub(crate) fn latencies(&self) -> RequestCounts {
+        self.latencies.counts()
     }
 
     /// The mount point, absolute and without symbolic links.

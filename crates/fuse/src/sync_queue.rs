@@ -9,10 +9,14 @@
 //! after a flush that covers its writes. Requests that arrive during a flush share the next one.
 
 use fuser::{Errno, ReplyEmpty, ReplyWrite};
+use offshoot_delivery::Latencies;
 use offshoot_fs::Session;
+use offshoot_os::{Clock, SystemClock};
+use offshoot_types::Latency;
 use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A request that waits for what was written to be durable.
 pub(crate) enum Waiter {
@@ -23,6 +27,14 @@ pub(crate) enum Waiter {
 }
 
 impl Waiter {
+    /// Where its wait is counted.
+    fn latency<'a>(&self, of: &'a Latencies) -> &'a Latency {
+        match self {
+            Waiter::Sync(_) => &of.syncs,
+            Waiter::Write(..) => &of.writes,
+        }
+    }
+
     fn answer(self, result: Result<(), Errno>) {
         match (self, result) {
             (Waiter::Sync(reply), Ok(())) => reply.ok(),
@@ -36,25 +48,27 @@ impl Waiter {
 /// The queue. Nothing is left in it when no thread is in [`SyncQueue::push`].
 pub(crate) struct SyncQueue {
     session: Arc<Session>,
+    latencies: Arc<Latencies>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    waiting: Vec<Waiter>,
+    /// With when they came.
+    waiting: Vec<(Duration, Waiter)>,
     /// A thread flushes, and will look at `waiting` again.
     flushing: bool,
 }
 
 impl SyncQueue {
-    pub(crate) fn new(session: Arc<Session>) -> Self {
-        SyncQueue { session, state: Mutex::default() }
+    pub(crate) fn new(session: Arc<Session>, latencies: Arc<Latencies>) -> Self {
+        SyncQueue { session, latencies, state: Mutex::default() }
     }
 
-    /// Answers a request now, or leaves it to the thread that flushes.
-    pub(crate) fn push(&self, waiter: Waiter) {
+    /// Answers a request, which came then, now, or leaves it to the thread that flushes.
+    pub(crate) fn push(&self, came: Duration, waiter: Waiter) {
         let mut state = self.state.lock();
-        state.waiting.push(waiter);
+        state.waiting.push((came, waiter));
         if state.flushing {
             return;
         }
@@ -63,7 +77,11 @@ impl SyncQueue {
             let batch = std::mem::take(&mut state.waiting);
             drop(state);
             let result = self.flush();
-            batch.into_iter().for_each(|waiter| waiter.answer(result));
+            let now = SystemClock.elapsed();
+            for (came, waiter) in batch {
+                waiter.latency(&self.latencies).record(now.saturating_sub(came));
+                waiter.answer(result);
+            }
             state = self.state.lock();
         }
         state.flushing = false;

@@ -9,7 +9,9 @@ use offshoot_format::log::{
     LOG_HEADER_LEN, LogFileHeader, SECTOR_BODY_LEN, SECTOR_LEN, SectorHeader,
 };
 use offshoot_format::seal::{Purpose, Seals};
+use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, DiskFile};
+use offshoot_types::{Latency, LatencyCounts};
 use parking_lot::{Condvar, Mutex};
 use std::borrow::Cow;
 use std::io::IoSlice;
@@ -82,6 +84,12 @@ struct Growth {
     room: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
+/// How long flushes take.
+struct Timing {
+    clock: Arc<dyn Clock>,
+    flushes: Latency,
+}
+
 /// The log. All methods may be called from any thread.
 pub struct IntentLog {
     state: Mutex<State>,
@@ -89,6 +97,7 @@ pub struct IntentLog {
     file_size: u64,
     generation: u64,
     growth: Option<Growth>,
+    timing: Option<Timing>,
     seals: Seals,
 }
 
@@ -177,7 +186,8 @@ impl IntentLog {
         };
         let flushed = Condvar::new();
         let (state, file_size) = (Mutex::new(state), scan.file_size);
-        Ok(IntentLog { state, flushed, file_size, generation, growth: None, seals })
+        let (growth, timing) = (None, None);
+        Ok(IntentLog { state, flushed, file_size, generation, growth, timing, seals })
     }
 
     /// The same log, with more files whenever none is free, up to `size_max` bytes in all, as long as there are `room`
@@ -189,6 +199,17 @@ impl IntentLog {
         room: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> IntentLog {
         IntentLog { growth: Some(Growth { disk, size_max, room: Box::new(room) }), ..self }
+    }
+
+    /// The same log, which measures how long its flushes take.
+    pub fn timed(self, clock: Arc<dyn Clock>) -> IntentLog {
+        IntentLog { timing: Some(Timing { clock, flushes: Latency::default() }), ..self }
+    }
+
+    /// How long flushes took, also those that failed, since the log was opened; none where it is not
+    /// [`IntentLog::timed`].
+    pub fn flush_latency(&self) -> LatencyCounts {
+        self.timing.as_ref().map(|timing| timing.flushes.counts()).unwrap_or_default()
     }
 
     /// The longest payload of a record, in bytes.
@@ -337,7 +358,7 @@ impl IntentLog {
             let handles: Vec<_> =
                 chunks.iter().map(|chunk| Arc::clone(&state.files[chunk.file].handle)).collect();
             drop(state);
-            let outcome = flush(&chunks, &handles);
+            let outcome = self.timed_flush(&chunks, &handles);
             state = self.state.lock();
             state.flushing = false;
             match outcome {
@@ -358,6 +379,14 @@ impl IntentLog {
             }
             self.flushed.notify_all();
         }
+    }
+
+    fn timed_flush(&self, chunks: &[Chunk], handles: &[Arc<dyn DiskFile>]) -> Result<()> {
+        let Some(Timing { clock, flushes }) = &self.timing else { return flush(chunks, handles) };
+        let began = clock.elapsed();
+        let outcome = flush(chunks, handles);
+        flushes.record(clock.elapsed().saturating_sub(began));
+        outcome
     }
 
     /// Forgets all records before `sequence`: everything in them is durable elsewhere.

@@ -252,6 +252,7 @@ impl Pool {
             let len = extra.len();
             return Err(Error::TooLarge { what: "a root's extra bytes", len, max: EXTRA_LEN_MAX });
         }
+        let began = self.clock.elapsed();
         // This keeps ORDER 1: everything the new root reaches was appended before this call.
         self.flush_segments()?;
         let mut journal = self.durable.begin()?;
@@ -275,6 +276,7 @@ impl Pool {
         let txg = self.make_durable(&mut journal, &plan, new_root, extra.to_vec())?;
         self.apply(plan);
         drop(journal);
+        self.commits.record(self.clock.elapsed().saturating_sub(began));
         self.space.correct(&self.segments);
         Ok(txg)
     }

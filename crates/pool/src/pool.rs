@@ -14,7 +14,7 @@ use crate::{BlockData, Error, Fault, PoolOptions, PoolStats, Purpose, Result, Se
 use offshoot_cache::BlockCache;
 use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, DiskLock};
-use offshoot_types::BlockHash;
+use offshoot_types::{BlockHash, Latency, LatencyCounts};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +55,7 @@ pub struct Pool {
     pub(crate) dead: DeadNodes,
     pub(crate) faults: Faults,
     pub(crate) reads: Reads,
+    pub(crate) commits: Latency,
     pub(crate) savings: Savings,
     pub(crate) compaction: Compaction,
     pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,
@@ -235,6 +236,16 @@ impl Pool {
             cache: self.cache.stats(),
             faults: self.faults.len() as u64,
         }
+    }
+
+    /// How long reads of the device for blocks that were not in memory took, since the pool was opened.
+    pub fn read_latency(&self) -> LatencyCounts {
+        self.reads.latency()
+    }
+
+    /// How long commits took that succeeded, with their wait for each other, since the pool was opened.
+    pub fn commit_latency(&self) -> LatencyCounts {
+        self.commits.counts()
     }
 
     /// Drops an owner's counters in the cache when the owner is gone.

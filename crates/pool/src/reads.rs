@@ -1,6 +1,7 @@
 //! Who reads from the device, and how long that takes.
 
 use offshoot_os::Clock;
+use offshoot_types::{Latency, LatencyCounts};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,11 +16,14 @@ pub(crate) struct Reads {
     waiting: AtomicU32,
     /// Mean time of the last reads, weighted towards the newest, in nanoseconds.
     mean: AtomicU64,
+    /// All of them.
+    latency: Latency,
 }
 
 impl Reads {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Reads {
-        Reads { clock, waiting: AtomicU32::new(0), mean: AtomicU64::new(0) }
+        let (waiting, mean, latency) = Default::default();
+        Reads { clock, waiting, mean, latency }
     }
 
     /// Does what somebody waits for.
@@ -43,10 +47,16 @@ impl Reads {
     /// A read that began then has its bytes.
     pub(crate) fn note(&self, began: Duration) {
         let took = self.clock.elapsed().saturating_sub(began);
+        self.latency.record(took);
         let mean = self.mean.load(Ordering::Relaxed);
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) / 8;
         // If two end at the same time, one of them counts.
         self.mean.store((mean - mean / 8).saturating_add(took), Ordering::Relaxed);
+    }
+
+    /// How long they took since the pool was opened.
+    pub(crate) fn latency(&self) -> LatencyCounts {
+        self.latency.counts()
     }
 
     /// Whether the device is.

@@ -23,7 +23,7 @@ use offshoot_format::label::{self, Label};
 use offshoot_format::segment::{BlockKind, Layout};
 use offshoot_os::Clock;
 use offshoot_os::disk::{Disk, read_exact_at};
-use offshoot_types::BlockHash;
+use offshoot_types::{BlockHash, Latency};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -120,6 +120,7 @@ impl Pool {
         find_dead_ranges(&table, &segments, &uses);
         let root = &journal.root;
         let pool = Arc::new(Pool {
+            commits: Latency::default(),
             savings: Savings {
                 zero: AtomicU64::new(root.zero_saved),
                 dedup: AtomicU64::new(root.dedup_saved),

@@ -6,6 +6,7 @@ mod diffs;
 mod groups;
 mod history;
 mod hooks;
+mod latencies;
 mod masks;
 mod replication;
 pub(crate) mod scrub;
@@ -13,6 +14,7 @@ mod vdbs;
 mod webhooks;
 
 use crate::EngineService;
+use crate::service::latencies::Latencies;
 use crate::service::notifier::Notifier;
 use crate::service::replicator::Replicator;
 use crate::service::{ArchiveReader, ArchiveWriter};
@@ -97,6 +99,10 @@ impl EngineService for LocalEngine {
             faults: view.faults.into_iter().map(fault).collect(),
             warnings: self.warnings.iter().cloned().chain(view.warnings).map(warning).collect(),
         })
+    }
+
+    fn latencies(&self) -> Result<Latencies, Failure> {
+        Ok(latencies::latencies(self.engine.latencies()?))
     }
 
     fn local_ways(&self, connector: &str, source: &str) -> Result<Vec<String>, Failure> {

@@ -37,6 +37,7 @@ pub use openapi::openapi_json;
 pub use options::{DEFAULT_LISTEN, ServeOptions};
 pub use pool_check::check_pool;
 pub use rendezvous::{Token, publish_address, withdraw_address};
+pub use service::latencies::{FileLatencies, Latencies, StoreLatencies};
 pub use service::notifier::Notifier;
 pub use service::replicator::Replicator;
 pub use service::{ArchiveReader, ArchiveWriter, EngineService};

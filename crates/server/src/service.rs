@@ -1,9 +1,11 @@
 //! What the HTTP layer asks of an engine, but not how it is done.
 
+pub mod latencies;
 pub mod notifier;
 pub mod replicator;
 
 use jiff::Timestamp;
+use latencies::Latencies;
 use notifier::Notifier;
 use offshoot_api::{
     ApplyMask, Bisection, Bookmark, BookmarkVdbGroup, CreateBookmark, CreateDiff, CreateGroup,
@@ -32,6 +34,8 @@ pub type ArchiveReader = Box<dyn Read + Send>;
 pub trait EngineService: Send + Sync + 'static {
     /// The engine at a glance.
     fn status(&self) -> Result<Status, Failure>;
+    /// How long reads, writes and flushes took.
+    fn latencies(&self) -> Result<Latencies, Failure>;
 
     /// What of the engine's own host an address of a source would have it use to get in.
     fn local_ways(&self, connector: &str, source: &str) -> Result<Vec<String>, Failure>;

@@ -1,11 +1,13 @@
 //! What monitoring asks: figures in the OpenMetrics text format, and whether the engine answers.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // another program is started
 
 mod stand_in;
 
 use offshoot_server::HttpServer;
 use stand_in::served;
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 struct Server {
     http: HttpServer,
@@ -90,6 +92,10 @@ fn figures_are_in_the_format_of_prometheus() {
         "offshoot_vdb_running",
         "offshoot_vdb_unique_bytes",
         "offshoot_replication_log_lag_bytes",
+        "offshoot_file_operation_seconds_bucket",
+        "offshoot_pool_read_seconds_count",
+        "offshoot_log_flush_seconds_sum",
+        "offshoot_commit_seconds_bucket",
     ] {
         assert!(names.contains(name), "{name} is missing:\n{text}");
     }
@@ -110,6 +116,103 @@ fn figures_are_those_of_what_the_caller_may_see() {
     samples(&text);
     assert!(text.contains(r#"dsource="prod""#) && !text.contains("other"), "{text}");
     assert!(!text.contains(r#"vdb="dev""#) && !text.contains("profile="), "{text}");
+}
+
+/// What a text says of the buckets of one histogram, `name{labels`: their bounds, and how many each has.
+fn buckets(text: &str, name: &str, labels: &str) -> Vec<(String, u64)> {
+    let start = format!("{name}_bucket{{");
+    let of_it = text.lines().filter(|line| line.starts_with(&start) && line.contains(labels));
+    let bucket = |line: &str| {
+        let (_, rest) = line.split_once("le=\"").unwrap();
+        let (bound, rest) = rest.split_once('"').unwrap();
+        (bound.to_owned(), rest.rsplit_once(' ').unwrap().1.parse().unwrap())
+    };
+    of_it.map(bucket).collect()
+}
+
+#[test]
+fn latencies_are_histograms_in_seconds() {
+    let server = start();
+    let (_, _, text) = server.get("/metrics", Some(&server.token));
+    for line in [
+        "# TYPE offshoot_file_operation_seconds histogram",
+        "# UNIT offshoot_file_operation_seconds seconds",
+        "# TYPE offshoot_pool_read_seconds histogram",
+        "# TYPE offshoot_log_flush_seconds histogram",
+        "# TYPE offshoot_commit_seconds histogram",
+        r#"offshoot_file_operation_seconds_count{vdb="dev",operation="read"} 4"#,
+        r#"offshoot_file_operation_seconds_sum{vdb="dev",operation="read"} 20.00007"#,
+        r#"offshoot_file_operation_seconds_count{dsource="prod",operation="write"} 1"#,
+        r#"offshoot_file_operation_seconds_count{vdb="dev",operation="sync"} 0"#,
+        "offshoot_pool_read_seconds_count 2",
+        "offshoot_pool_read_seconds_sum 0.0003",
+        "offshoot_log_flush_seconds_count 1",
+        "offshoot_commit_seconds_count 1",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line} is missing:\n{text}");
+    }
+    let reads = buckets(&text, "offshoot_file_operation_seconds", r#"vdb="dev",operation="read""#);
+    assert_eq!(reads.len(), 22, "{text}");
+    let bounds: Vec<f64> = reads.iter().map(|(bound, _)| bound.parse().unwrap()).collect();
+    assert_eq!((bounds[0], bounds[20], bounds[21]), (16e-6, 16.777216, f64::INFINITY));
+    assert!(bounds.is_sorted());
+    assert_eq!(reads[21].0, "+Inf");
+    let counts: Vec<u64> = reads.iter().map(|(_, count)| *count).collect();
+    assert_eq!((&counts[..4], counts[20], counts[21]), (&[1, 2, 3, 3][..], 3, 4));
+    assert!(counts.is_sorted(), "{counts:?}");
+}
+
+#[test]
+fn latencies_are_those_of_what_the_caller_may_see() {
+    let server = start();
+    server.post("users", r#"{"name": "eve", "role": "developer", "parents": ["prod"]}"#);
+    server.post("users", r#"{"name": "ann", "role": "auditor"}"#);
+    let asked = |user: &str| {
+        let made = server.post("tokens", &format!(r#"{{"user": "{user}"}}"#));
+        let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+        server.get("/metrics", made["token"].as_str()).2
+    };
+    let (eve, ann) = (asked("eve"), asked("ann"));
+    let of = |owner: &str| {
+        format!("offshoot_file_operation_seconds_count{{{owner},operation=\"read\"}}")
+    };
+    for (owner, seen) in
+        [(r#"dsource="prod""#, true), (r#"dsource="other""#, false), (r#"vdb="dev""#, false)]
+    {
+        assert_eq!(eve.contains(&of(owner)), seen, "{owner}: {eve}");
+        assert!(ann.contains(&of(owner)), "{owner}: {ann}");
+    }
+    for of_the_pool in ["offshoot_pool_read_", "offshoot_log_flush_", "offshoot_commit_"] {
+        assert!(!eve.contains(of_the_pool), "{eve}");
+        assert!(ann.contains(of_the_pool), "{ann}");
+    }
+}
+
+mod needs_promtool {
+    use super::*;
+
+    /// It reads the older text format, where all of ours but the names of counters is the same.
+    #[test]
+    #[ignore = "needs promtool; scripts/test.sh runs it"]
+    fn prometheus_can_read_the_histograms() {
+        let server = start();
+        let (_, _, text) = server.get("/metrics", Some(&server.token));
+        let text: String = text
+            .lines()
+            .filter(|line| !line.contains("offshoot_cache_") && *line != "# EOF")
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let mut tool = Command::new(std::env::var("OFFSHOOT_TEST_PROMTOOL").unwrap())
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        tool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let run = tool.wait_with_output().unwrap();
+        assert!(run.status.success(), "{run:?}\n{text}");
+    }
 }
 
 #[test]

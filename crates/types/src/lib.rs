@@ -3,6 +3,7 @@
 mod block;
 mod error;
 mod ids;
+mod latency;
 mod log_position;
 mod remote;
 mod share;
@@ -13,6 +14,7 @@ pub use ids::{
     BookmarkId, DatasetId, DsourceId, GroupId, Ino, JobId, ParseIdError, PeerId, ProfileId,
     SnapshotId, TimeflowId, TokenId, Txg, UserId, VdbGroupId, VdbId, WebhookId,
 };
+pub use latency::{Latency, LatencyCounts};
 pub use log_position::LogPosition;
 pub use remote::Remote;
 pub use share::Share;

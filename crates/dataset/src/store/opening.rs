@@ -75,7 +75,8 @@ impl Store {
         let room = move || pool.available_now(Purpose::Growth);
         let size_max = options.log_file_size * u64::from(options.log_files_max);
         let log = IntentLog::begin(last_run, seals.clone())?;
-        let log = log.growing(disk, size_max, room);
+        let clock = Arc::clone(&store.ground.clock);
+        let log = log.growing(disk, size_max, room).timed(clock);
         let _ = store.ground.log.set(log);
         if store.ground.options.background {
             let threads = background::start(&store.ground, &store.loaded)

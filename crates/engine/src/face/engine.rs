@@ -7,6 +7,7 @@ use crate::face::diffs::Diffs;
 use crate::face::dsources::Dsources;
 use crate::face::groups::Groups;
 use crate::face::jobs::Jobs;
+use crate::face::latencies::{self, LatenciesView};
 use crate::face::masks::Masks;
 use crate::face::opening::{self, EngineOptions};
 use crate::face::peers::Peers;
@@ -215,6 +216,14 @@ impl Engine {
             survival: self.parts.volumes.custody().survival(),
             last_scrub: scrub::last(&self.parts)?,
         })
+    }
+
+    /// How long servers and the store have waited for files and for the device.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn latencies(&self) -> Result<LatenciesView, Failure> {
+        latencies::view(&self.parts)
     }
 
     /// The pool directory.

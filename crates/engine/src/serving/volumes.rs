@@ -4,7 +4,7 @@ use crate::ground::custody::Custody;
 use crate::ground::paths::Paths;
 use crate::serving::owners::Owners;
 use offshoot_dataset::Store;
-use offshoot_delivery::{Delivered, Delivery, Location, Spec};
+use offshoot_delivery::{Delivered, Delivery, Location, RequestCounts, Spec};
 use offshoot_fs::{FileSystem, VolatileLog};
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
@@ -113,6 +113,12 @@ impl Volumes {
             let message = format!("what was written to {dataset} is not all there: {error}");
             Failure::internal(message).or_pool_full(&error)
         })
+    }
+
+    /// How long those who use a dataset's mount have waited; `None` where it is not mounted.
+    pub fn latencies(&self, dataset: DatasetId) -> Option<RequestCounts> {
+        let open = self.open.lock();
+        Some(open.get(&dataset)?.delivered.as_ref()?.latencies())
     }
 
     fn deliver(&self, dataset: DatasetId, spec: &Spec) -> Result<PathBuf, Failure> {

@@ -7,6 +7,7 @@ use super::accounts::{Account, Accounts, Thing};
 use super::caller::Caller;
 use super::settings;
 use crate::EngineService;
+use crate::service::latencies::Latencies;
 use crate::service::notifier::Notifier;
 use crate::service::replicator::Replicator;
 use crate::service::{ArchiveReader, ArchiveWriter};
@@ -283,6 +284,12 @@ impl EngineService for Guard {
             status.socket.clear();
         }
         Ok(status)
+    }
+
+    fn latencies(&self) -> Result<Latencies, Failure> {
+        let Latencies { files, store } = self.service.latencies()?;
+        let files = self.visible_of(files, |one| &one.owner)?;
+        Ok(Latencies { files, store: store.filter(|_| self.caller.surveys()) })
     }
 
     fn link_dsource(&self, request: api::LinkDsource) -> Result<JobId, Failure> {

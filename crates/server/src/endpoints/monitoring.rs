@@ -2,14 +2,18 @@
 //! reads (<https://prometheus.io/docs/specs/om/open_metrics_spec/>). Names follow its conventions: base units, the unit
 //! last, counters end with `_total`.
 
+mod histograms;
+
 use crate::access::Caller;
 use crate::endpoints::{App, Service};
 use crate::reply::{Refusal, ask};
+use crate::service::latencies::{FileLatencies, Latencies, StoreLatencies};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use offshoot_api::{Dsource, DsourceState, Replication, Status, Vdb, VdbState};
+use histograms::Histograms;
+use offshoot_api::{Dsource, DsourceState, ObjectKind, Replication, Status, Vdb, VdbState};
 use offshoot_types::Failure;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -46,7 +50,8 @@ pub(crate) async fn metrics(
             true => service.replicator().list_replications()?,
             false => Vec::new(),
         };
-        text(&status, &dsources, &service.list_vdbs()?, &replications)
+        let latencies = service.latencies()?;
+        text(&status, &dsources, &service.list_vdbs()?, &replications, &latencies)
     })
     .await?;
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
@@ -57,6 +62,7 @@ fn text(
     dsources: &[Dsource],
     vdbs: &[Vdb],
     replications: &[Replication],
+    latencies: &Latencies,
 ) -> Result<String, Failure> {
     let mut registry = Registry::with_prefix("offshoot");
     engine(&mut registry, status);
@@ -64,6 +70,7 @@ fn text(
     of_dsources(&mut registry, dsources);
     of_vdbs(&mut registry, vdbs);
     of_replications(&mut registry, replications);
+    of_latencies(&mut registry, latencies);
     let mut text = String::new();
     encode(&mut text, &registry)
         .map_err(|error| Failure::internal(format!("the figures cannot be written: {error}")))?;
@@ -195,6 +202,34 @@ fn of_replications(registry: &mut Registry, replications: &[Replication]) {
         }
         set(&log, one.lag_bytes as f64);
     }
+}
+
+fn of_latencies(registry: &mut Registry, latencies: &Latencies) {
+    let of_file = |one: &FileLatencies| {
+        let label = match one.kind {
+            ObjectKind::Dsource => "dsource",
+            ObjectKind::Vdb => "vdb",
+        };
+        let owner = (label, one.owner.clone());
+        [("read", one.reads), ("write", one.writes), ("sync", one.syncs)].map(
+            |(operation, counts)| {
+                (vec![owner.clone(), ("operation", operation.to_owned())], counts)
+            },
+        )
+    };
+    let mut register = |name, help, counts| {
+        registry.register_collector(Box::new(Histograms { name, help, counts }));
+    };
+    register(
+        "file_operation",
+        "How long servers waited for their files",
+        latencies.files.iter().flat_map(of_file).collect(),
+    );
+    let Some(StoreLatencies { pool_reads, log_flushes, commits }) = latencies.store else { return };
+    let alone = |counts| vec![(Vec::new(), counts)];
+    register("pool_read", "Reads of blocks from the pool's device", alone(pool_reads));
+    register("log_flush", "Flushes of the intent log to the device", alone(log_flushes));
+    register("commit", "Commits of the pool", alone(commits));
 }
 
 fn figure(registry: &mut Registry, name: &str, help: &str, unit: Option<Unit>, value: f64) {

@@ -8,6 +8,7 @@
 mod accounts;
 mod diffs;
 mod groups;
+mod latencies;
 mod mask;
 mod replication;
 mod webhooks;
@@ -16,7 +17,7 @@ use accounts::People;
 use jiff::Timestamp;
 use offshoot_api::*;
 use offshoot_server::{
-    ArchiveReader, ArchiveWriter, EngineService, HttpServer, Notifier, Replicator, Token,
+    ArchiveReader, ArchiveWriter, EngineService, HttpServer, Latencies, Notifier, Replicator, Token,
 };
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
@@ -259,6 +260,11 @@ impl EngineService for StandIn {
             faults: vec![fault],
             warnings: Vec::new(),
         })
+    }
+
+    fn latencies(&self) -> Result<Latencies, Failure> {
+        let state = self.lock();
+        Ok(latencies::latencies(state.dsources.keys(), state.vdbs.keys()))
     }
 
     fn local_ways(&self, _: &str, source: &str) -> Result<Vec<String>, Failure> {
