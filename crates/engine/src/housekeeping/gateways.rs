@@ -3,9 +3,9 @@
 
 use crate::core::keys::vdb_key;
 use crate::ground::stopping::Stopping;
+use crate::housekeeping::restart;
 use crate::jobs::sleep;
 use crate::parts::Parts;
-use crate::serving::gateways;
 use offshoot_domain::{Gateway, Vdb, VdbState};
 use offshoot_os::descriptors::wait_readable;
 use offshoot_types::{ErrorKind, Failure, VdbId};
@@ -20,8 +20,10 @@ use std::time::Duration;
 const ROUND: Duration = Duration::from_millis(100);
 /// Pause between two looks at all gateways.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Pause between two tries to start a VDB that somebody waits for.
-const WAKE_PAUSE: Duration = Duration::from_secs(3);
+/// Pause between the first two tries to start a VDB that somebody waits for, or to make its gateway anew.
+const FIRST_PAUSE: Duration = Duration::from_secs(3);
+/// Each further pause is twice as long, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What is looked after.
 #[derive(Default)]
@@ -29,8 +31,14 @@ struct Tended {
     look_at: Duration,
     /// By which sleeping VDBs say that somebody wants them.
     wishes: HashMap<VdbId, UnixStream>,
-    /// When each may be woken again.
-    wake_at: HashMap<VdbId, Duration>,
+    /// VDBs for which something was tried that did not help yet.
+    tried: HashMap<VdbId, Tried>,
+}
+
+/// A try that is not repeated at once.
+struct Tried {
+    again_at: Duration,
+    pause: Duration,
 }
 
 /// Runs until told to stop.
@@ -58,7 +66,7 @@ impl Tended {
             if !matches!(wished, Some(Ok(1..))) {
                 // The gateway has ended; it is made anew at the next look.
                 self.wishes.remove(&id);
-            } else if self.wake_at.get(&id).is_none_or(|at| *at <= parts.clock.elapsed()) {
+            } else {
                 self.wake(parts, id)?;
             }
         }
@@ -70,13 +78,22 @@ impl Tended {
             self.wishes.remove(&id);
             return Ok(());
         };
-        self.wake_at.insert(id, parts.clock.elapsed() + WAKE_PAUSE);
-        match sleep::submit_wake(parts, &vdb) {
-            Ok(_) => tracing::info!(vdb = %vdb.name, "woken"),
-            Err(failure) if failure.code == ErrorKind::Busy => {}
-            Err(failure) => tracing::warn!(vdb = %vdb.name, %failure, "it should be woken"),
+        if self.may_try(parts, id) {
+            submitted(&vdb, "somebody waits for it", sleep::submit_wake(parts, &vdb));
         }
         Ok(())
+    }
+
+    /// Whether it is time for another try; if so, that is the one.
+    fn may_try(&mut self, parts: &Parts, id: VdbId) -> bool {
+        let now = parts.clock.elapsed();
+        let pause = match self.tried.get(&id) {
+            Some(tried) if now < tried.again_at => return false,
+            Some(tried) => (tried.pause * 2).min(LONGEST_PAUSE),
+            None => FIRST_PAUSE,
+        };
+        self.tried.insert(id, Tried { again_at: now + pause, pause });
+        true
     }
 
     /// Those that have fallen asleep are listened to at once; the others are looked at from time to time.
@@ -85,7 +102,6 @@ impl Tended {
         let is_due = now >= self.look_at;
         if is_due {
             self.look_at = now + PAUSE;
-            self.wake_at.retain(|_, at| *at > now);
         }
         let all = parts.catalog.all::<Vdb>()?;
         let asleep: HashSet<VdbId> =
@@ -93,53 +109,58 @@ impl Tended {
         self.wishes.retain(|id, _| asleep.contains(id));
         for vdb in all.iter() {
             let Some(gateway) = &vdb.gateway else { continue };
-            let looked_at = match vdb.state {
+            let is_there = match vdb.state {
                 VdbState::Running if is_due => look_at(parts, vdb, gateway),
                 _ if asleep.contains(&vdb.id) => self.listen(parts, vdb),
-                _ => Ok(()),
+                _ => continue,
             };
-            if let Err(failure) = looked_at {
-                tracing::warn!(vdb = %vdb.name, %failure, "looking after its gateway");
+            if is_there {
+                // One that is woken has one more try.
+                if vdb.state == VdbState::Running {
+                    self.tried.remove(&vdb.id);
+                }
+            } else if self.may_try(parts, vdb.id) {
+                // A job, so that nobody else changes the VDB meanwhile, or deletes it.
+                let made = restart::submit_revival(parts, vdb).map(drop);
+                submitted(vdb, "its gateway is made anew", made);
             }
         }
+        self.tried.retain(|id, _| all.iter().any(|vdb| vdb.id == *id));
         Ok(())
     }
 
-    /// Hears of clients of one that sleeps.
-    fn listen(&mut self, parts: &Parts, vdb: &Vdb) -> Result<(), Failure> {
+    /// Hears of clients of one that sleeps; whether its gateway is there.
+    fn listen(&mut self, parts: &Parts, vdb: &Vdb) -> bool {
         if self.wishes.contains_key(&vdb.id) {
-            return Ok(());
+            return true;
         }
-        let wishes = |parts: &Parts| {
-            let gateway = parts.gateways.get(vdb.id);
-            gateway.ok_or_else(|| Failure::internal("a gateway that was not prepared"))?.wishes()
-        };
-        let stream = wishes(parts).or_else(|_| {
-            gateways::rest(parts, vdb)?;
-            wishes(parts)
-        })?;
+        let wishes = parts.gateways.get(vdb.id).map(|gateway| gateway.wishes());
+        let Some(Ok(stream)) = wishes else { return false };
         self.wishes.insert(vdb.id, stream);
-        Ok(())
+        true
     }
 }
 
-/// One whose server runs: whether its gateway does, and whether anybody uses it.
-fn look_at(parts: &Arc<Parts>, vdb: &Vdb, gateway: &Gateway) -> Result<(), Failure> {
-    let Some(server) = parts.servers.get(&vdb_key(vdb.id)) else { return Ok(()) };
+/// One whose server runs: whether its gateway does. If nobody uses it, it is stopped.
+fn look_at(parts: &Arc<Parts>, vdb: &Vdb, gateway: &Gateway) -> bool {
+    // The watch starts a server that has ended.
+    if !parts.servers.is_running(&vdb_key(vdb.id)) {
+        return true;
+    }
     let status = parts.gateways.get(vdb.id).map(|gateway| gateway.status());
-    let Some(Ok(status)) = status else {
-        // Whoever stops the server holds its gateway first, and a gateway that is gone cannot be held.
-        gateways::prepare(parts, vdb)?;
-        return gateways::serve(parts, vdb, &*server);
-    };
+    let Some(Ok(status)) = status else { return false };
     let limit = gateway.stop_when_idle_ms.map(Duration::from_millis);
-    if limit.is_none_or(|limit| status.idle < limit) {
-        return Ok(());
+    if limit.is_some_and(|limit| status.idle >= limit) {
+        submitted(vdb, "nobody uses it", sleep::submit_sleep(parts, vdb));
     }
-    match sleep::submit_sleep(parts, vdb) {
-        Ok(_) => tracing::info!(vdb = %vdb.name, "nobody uses it"),
+    true
+}
+
+fn submitted<T>(vdb: &Vdb, why: &str, submitted: Result<T, Failure>) {
+    match submitted {
+        Ok(_) => tracing::info!(vdb = %vdb.name, "{why}"),
+        // Another job holds it; it is looked at again.
         Err(failure) if failure.code == ErrorKind::Busy => {}
-        Err(failure) => return Err(failure),
+        Err(failure) => tracing::warn!(vdb = %vdb.name, %failure, "{why}"),
     }
-    Ok(())
 }

@@ -31,13 +31,8 @@ const STARTS: Duration = Duration::from_secs(60);
 pub fn start_all(parts: &Arc<Parts>) -> Result<(), Failure> {
     let dsources: Vec<Dsource> = parts.catalog.list()?;
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
-    let should_run = vdbs.iter().filter(|vdb| vdb.state == VdbState::Running);
+    let should_run = vdbs.iter().filter(|vdb| vdb.state == VdbState::Running || vdb.is_asleep());
     let starts: Vec<JobId> = should_run.filter_map(|vdb| begin_start(parts, vdb)).collect();
-    for vdb in vdbs.iter().filter(|vdb| vdb.is_asleep()) {
-        if let Err(failure) = gateways::rest(parts, vdb) {
-            tracing::warn!(vdb = %vdb.name, %failure, "nobody can wake it");
-        }
-    }
     std::thread::scope(|scope| {
         for dsource in &dsources {
             spawn_or_run(scope, || start_dsource(parts, dsource));
@@ -101,9 +96,12 @@ fn start_dsource(parts: &Arc<Parts>, dsource: &Dsource) {
 /// Starts the server of a VDB that should run; raises a fault if it does not start.
 fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
     let Some(dataset) = vdb.dataset else { return };
-    // Somebody was quicker.
-    if parts.servers.is_running(&vdb_key(vdb.id)) {
+    // Somebody was quicker, or it is its gateway that is to be started.
+    if let Some(server) = parts.servers.get(&vdb_key(vdb.id)).filter(|server| server.running()) {
         parts.clear(&vdb.name, Topic::Server);
+        if let Err(failure) = gateways::mend(parts, vdb, &*server) {
+            tracing::warn!(vdb = %vdb.name, %failure, "nobody reaches it");
+        }
         return;
     }
     let recorded = match open_vdb(parts, vdb, dataset, false) {
@@ -130,7 +128,8 @@ fn start_vdb(parts: &Arc<Parts>, vdb: &Vdb) {
     }
 }
 
-/// The workflow that starts a VDB that should run: when the engine opens, and when its server has ended.
+/// The workflow that starts a VDB that should run, or the gateway of one that is asleep: when the engine opens, and when
+/// one of them has ended.
 pub fn workflow() -> Workflow<Parts> {
     Workflow::new(JobKind::VdbRevive).step_without_undo("start", revive)
 }
@@ -152,10 +151,10 @@ pub fn submit_revival(parts: &Arc<Parts>, vdb: &Vdb) -> Result<Option<JobId>, Fa
 fn revive(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     // It may have been stopped or deleted since.
-    if let Some(vdb) = parts.catalog.find::<Vdb>(context.input::<VdbId>()?)?
-        && vdb.state == VdbState::Running
-    {
-        start_vdb(parts, &vdb);
+    match parts.catalog.find::<Vdb>(context.input::<VdbId>()?)? {
+        Some(vdb) if vdb.state == VdbState::Running => start_vdb(parts, &vdb),
+        Some(vdb) if vdb.is_asleep() => gateways::rest(parts, &vdb)?,
+        _ => {}
     }
     Ok(())
 }

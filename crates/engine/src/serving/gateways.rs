@@ -95,6 +95,19 @@ pub fn serve(serving: &Serving, vdb: &Vdb, server: &dyn Server) -> Result<(), Fa
     })
 }
 
+/// Makes sure that the gateway of a VDB whose server runs is there.
+///
+/// # Errors
+/// As [`prepare`] and [`serve`].
+pub fn mend(serving: &Serving, vdb: &Vdb, server: &dyn Server) -> Result<(), Failure> {
+    let answers = |id| serving.gateways.get(id).is_some_and(|gateway| gateway.status().is_ok());
+    if vdb.gateway.is_none() || answers(vdb.id) {
+        return Ok(());
+    }
+    prepare(serving, vdb)?;
+    serve(serving, vdb, server)
+}
+
 /// Before a VDB's server is stopped: its clients are held, where it has a gateway.
 pub fn hold(serving: &Serving, id: VdbId, why: Absence) {
     let Some(gateway) = serving.gateways.get(id) else { return };
