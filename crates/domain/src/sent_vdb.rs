@@ -1,6 +1,6 @@
 //! What its users chose for a VDB that is sent.
 
-use crate::{Care, Owner, Policy, Vdb};
+use crate::{Care, Gateway, GatewayChange, Owner, Policy, Vdb};
 use offshoot_types::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,9 @@ pub struct SentVdb {
     /// Whether the source's foreign servers stayed.
     #[serde(default)]
     pub keep_foreign_servers: bool,
+    /// What held its connections; another port is chosen for its server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Gateway>,
     /// Whether its user had stopped it.
     #[serde(default)]
     pub stopped: bool,
@@ -81,6 +84,7 @@ impl SentVdb {
             keep_source_logins: vdb.keep_source_logins,
             superuser: vdb.superuser,
             keep_foreign_servers: vdb.keep_foreign_servers,
+            gateway: vdb.gateway.clone(),
             stopped,
             owner,
             care: vdb.care.clone(),
@@ -95,6 +99,7 @@ impl SentVdb {
     /// `InvalidInput`.
     pub fn check(&self, of: Owner) -> Result<(), Failure> {
         self.care.check()?;
+        GatewayChange::default().of(self.gateway.as_ref())?;
         self.policy.check(of)
     }
 }

@@ -11,7 +11,8 @@
 use crate::server::port_taken;
 use offshoot_connector::GatewaySpec;
 use offshoot_gateway::{Control, Options, Request, Status, VERSION};
-use offshoot_launcher::{Launch, Launcher, Mark};
+use offshoot_launcher::{Launch, Launcher, Mark, Process};
+use offshoot_os::bounded_log;
 use offshoot_os::process::{Signal, Sink, Spec, User};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, Share};
@@ -27,6 +28,8 @@ const ANSWER: Duration = Duration::from_secs(20);
 const READY: Duration = Duration::from_secs(20);
 /// How long it may take to end.
 const END: Duration = Duration::from_secs(10);
+/// How much of what it has said is shown.
+const SAID_BYTES: u64 = 1000;
 /// Threads and processes of one.
 const PROCESSES_MAX: u64 = 64;
 /// Memory of one: five thousand clients with their buffers.
@@ -52,8 +55,8 @@ pub(crate) fn open(
     }
     // One of other ports or of an earlier release, or one that does not answer.
     end(&**launcher, &spec.runtime_dir, END)?;
-    launch(&**launcher, program, spec, options)?;
-    gateway.wait_ready(spec)?;
+    let process = launch(&**launcher, program, spec, options)?;
+    gateway.wait_ready(spec, process)?;
     Ok(gateway)
 }
 
@@ -101,7 +104,7 @@ fn launch(
     program: &Path,
     spec: &GatewaySpec,
     options: String,
-) -> Result<(), Failure> {
+) -> Result<Option<Box<dyn Process>>, Failure> {
     let dir = control_dir(&spec.runtime_dir);
     let made = make_dirs(&spec.runtime_dir, &dir, launcher.user());
     made.map_err(|error| {
@@ -134,8 +137,7 @@ fn launch(
         memory_bytes: Some(MEMORY_BYTES),
         processes_max: PROCESSES_MAX,
         share: Share::Usual,
-    })?;
-    Ok(())
+    })
 }
 
 fn make_dirs(runtime_dir: &Path, dir: &Path, user: Option<&User>) -> std::io::Result<()> {
@@ -179,11 +181,15 @@ impl RunningGateway {
     }
 
     /// Waits until it listens; says why if it does not.
-    fn wait_ready(&self, spec: &GatewaySpec) -> Result<(), Failure> {
+    fn wait_ready(
+        &self,
+        spec: &GatewaySpec,
+        mut process: Option<Box<dyn Process>>,
+    ) -> Result<(), Failure> {
         let deadline = SystemClock.elapsed() + READY;
         loop {
             let Err(failure) = self.ask(&Request::Status) else { return Ok(()) };
-            let runs = self.launcher.find(&self.runtime_dir, &mark(&self.runtime_dir)).is_some();
+            let runs = process.as_mut().is_some_and(|process| process.running());
             if runs && SystemClock.elapsed() < deadline {
                 SystemClock.sleep(Duration::from_millis(5));
                 continue;
@@ -193,10 +199,10 @@ impl RunningGateway {
                 return Err(port_taken(spec.port));
             }
             return Err(Failure::internal(format!(
-                "the gateway of '{}' did not start: {}; see {}",
+                "the gateway of '{}' did not start: {}; it said: {}",
                 spec.name,
                 failure.message,
-                spec.log_file.display()
+                bounded_log::tail(&spec.log_file, 0, SAID_BYTES).trim()
             )));
         }
     }

@@ -278,6 +278,17 @@ impl Testbed {
         Ok(())
     }
 
+    /// Starts an engine that aborts at a crash point. It may come to that before it is ready.
+    ///
+    /// # Errors
+    /// If it did not get ready for another reason.
+    pub fn restart_to_crash(&mut self, point: &str) -> Result<()> {
+        self.engine.options.env = vec![("OFFSHOOT_CRASH_AT".into(), point.to_owned())];
+        let started = self.engine.restart();
+        let crashed = self.engine.log_end(3).contains("aborting, as asked for");
+        if crashed { Ok(()) } else { started }
+    }
+
     /// A scrub finds nothing, and nothing else is wrong.
     ///
     /// # Errors

@@ -51,7 +51,8 @@ fn a_vdb_is_made_again_as_its_users_had_it() {
     let eves =
         provision(&two, "eves", &[&eves[..], &["--token-file", eve.to_str().unwrap()]].concat());
     assert_eq!(eves.owner.as_deref(), Some("eve"));
-    provision(&two, "bobs", &["--token-file", bob.to_str().unwrap()]);
+    let bobs = ["--stop-when-idle", "1h", "--token-file", bob.to_str().unwrap()];
+    provision(&two, "bobs", &bobs);
     let wide = ["--superuser", "--allow-network", "127.0.0.1:9", "--set", "max_connections=33"];
     let wide = provision(&two, "wide", &wide);
     two.here.engine.command(["policy", "set", "wide", "--snapshot-every", "1h"]).unwrap();
@@ -73,7 +74,9 @@ fn a_vdb_is_made_again_as_its_users_had_it() {
     assert_eq!((&again.labels, &again.description), (&eves.labels, &eves.description));
     assert!(!again.superuser && !note("'eves' "), "{done:?}");
 
-    assert_eq!(made_again(&two, "bobs").owner, None);
+    let again = made_again(&two, "bobs");
+    assert_eq!(again.owner, None);
+    assert_eq!(again.gateway.and_then(|it| it.stop_when_idle_ms), Some(3_600_000));
     assert!(note("'bobs' has no owner: there is no user of that name here"), "{done:?}");
 
     let rests =

@@ -223,8 +223,7 @@ fn crash_at(bed: &mut Testbed, point: &str, ask: impl FnOnce(&Testbed)) {
     let dev = bed.vdb("dev").unwrap();
     let kept = session_of(&dev.uri);
     bed.engine.kill().unwrap();
-    bed.engine.options.env = vec![("OFFSHOOT_CRASH_AT".into(), point.to_owned())];
-    bed.engine.restart().unwrap();
+    bed.restart_to_crash(point).unwrap();
     check(&kept);
     ask(bed);
     assert!(bed.engine.wait_end(PATIENCE), "it never came to {point}");

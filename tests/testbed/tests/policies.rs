@@ -132,9 +132,7 @@ fn keeps_what_is_promised(bed: &mut Testbed, past: &Past) -> Result<()> {
 fn retention_crashes(bed: &mut Testbed) -> Result<()> {
     ensure!(bed.engine.stop()? == 0);
     for step in ["snapshots", "log"] {
-        let point = format!("retention/{step}:after");
-        bed.engine.options.env = vec![("OFFSHOOT_CRASH_AT".into(), point)];
-        bed.engine.restart()?;
+        bed.restart_to_crash(&format!("retention/{step}:after"))?;
         if step == "snapshots" {
             let mut set = vec!["policy", "set", "prod"];
             set.extend(STRICT);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Care, LeftThere, Owner, Readiness, SnapshotKind};
+use crate::{Care, Gateway, LeftThere, Owner, Readiness, SnapshotKind};
 use offshoot_types::LogPosition;
 
 fn manifest() -> Manifest {
@@ -128,6 +128,7 @@ fn what_is_told_of_a_vdb_is_checked() {
             keep_source_logins: false,
             superuser: true,
             keep_foreign_servers: false,
+            gateway: Some(Gateway { server_port: 6502, stop_when_idle_ms: Some(1_000) }),
             stopped: false,
             owner: Some("eve".to_owned()),
             care,
@@ -143,6 +144,11 @@ fn what_is_told_of_a_vdb_is_checked() {
     let mut busy = Policy::of_vdb();
     busy.snapshots.every_ms = Some(1);
     assert!(read(&vdb(Care::default(), busy), 3).is_err());
+    let mut restless = usual.clone();
+    if let Some(gateway) = restless.dsource.vdb.as_mut().and_then(|vdb| vdb.gateway.as_mut()) {
+        gateway.stop_when_idle_ms = Some(0);
+    }
+    assert!(read(&restless, 3).is_err());
     let mut told = manifest();
     told.dsource.policy = Some(busy);
     assert!(read(&told, 3).is_err(), "of a dSource, too");

@@ -11,9 +11,10 @@ use std::sync::Arc;
 /// A choice of its users, with what the VDB has where this host cannot give it.
 type Choice = (&'static str, fn(&mut Input, &SentVdb));
 
-const CHOICES: [Choice; 3] = [
+const CHOICES: [Choice; 4] = [
     ("the usual limit of memory", |input, sent| input.memory_bytes = sent.memory_bytes),
     ("the usual settings", |input, sent| input.settings.clone_from(&sent.settings)),
+    ("no gateway", |input, sent| input.gateway.clone_from(&sent.gateway)),
     ("another port", |input, sent| input.port = Some(sent.port).filter(|port| *port != 0)),
 ];
 

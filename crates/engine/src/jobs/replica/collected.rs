@@ -91,12 +91,13 @@ impl Came {
     }
 }
 
-/// Whether it is stopped, and not just until a peer has taken over.
+/// Whether it is stopped, and not just until a peer has taken over, or somebody connects.
 fn is_stopped_by_user(parts: &Parts, vdb: &Vdb) -> Result<bool, Failure> {
     let waits = |peer: &Peer| {
         peer.handed_over.as_ref().is_some_and(|begun| begun.stopped.contains(&vdb.id.into()))
     };
-    Ok(vdb.state == VdbState::Stopped && !parts.catalog.all::<Peer>()?.iter().any(waits))
+    let is_stopped = vdb.state == VdbState::Stopped && !vdb.is_asleep();
+    Ok(is_stopped && !parts.catalog.all::<Peer>()?.iter().any(waits))
 }
 
 fn check_state(dsource: &Dsource) -> Result<(), Failure> {
