@@ -21,6 +21,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 const HELD_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest login of a client.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(120);
+/// So much longer than a session at work may a login go on while the gateway holds: nobody is to be refused because a busy
+/// host is slow to compute a proof. Whoever does not go on with one holds up the server's stop for no longer.
+const LOGIN_EXTRA: Duration = Duration::from_secs(4);
 /// Longest that reading the state of a session may take: hundreds may be read at a time, on a busy host.
 const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
 /// Longest that opening a session anew may take once its server answers; its files may be waiting for the next engine.
@@ -104,12 +107,12 @@ async fn begin(hub: &Arc<Hub>, client: &mut Client, startup: Startup) -> Result<
     }
 }
 
-/// Waits until the gateway holds and the grace is over, or until `limit`.
+/// Waits until the gateway holds and the grace of a login is over, or until `limit`.
 async fn grace_is_over(phase: &mut tokio::sync::watch::Receiver<Phase>, limit: Instant) {
     loop {
         let until = match &*phase.borrow_and_update() {
             Phase::Serving(_) => limit,
-            Phase::Held { until, .. } => *until,
+            Phase::Held { until, .. } => *until + LOGIN_EXTRA,
             Phase::Ended => return,
         };
         tokio::select! {

@@ -169,7 +169,7 @@ async fn slow_and_silent_clients_harm_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_login_that_does_not_go_on_holds_nothing_up() {
+async fn a_login_that_does_not_go_on_is_not_waited_for_long() {
     let (_cluster, gateway) = start(&newest()).await;
     let mut undecided = introduce(gateway.port, "app");
     assert_eq!(frame(&mut undecided).0, b'R');
