@@ -4,7 +4,7 @@ use super::engine_options;
 use crate::record::Record;
 use crate::setting::Setting;
 use crate::stage::{CHECKPOINTS, Stage};
-use crate::statistics::{interleaved, paired_ratio};
+use crate::statistics::{interleaved, median, paired_ratio};
 use anyhow::Result;
 use offshoot_api::{Vdb, VdbState};
 use offshoot_os::{Clock, SystemClock};
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     }
     record.figures.note("wait_of_a_client_beside_a_refresh_ms", waits);
     let woken = wake_times(&stage, arguments.waits)?;
-    record.figures.at_most("woken_first_answer_ms", crate::statistics::median(&woken), 1000.0);
+    record.figures.at_most("woken_first_answer_ms", median(&woken), 1000.0);
     record.figures.note("woken_first_answer_each_ms", woken);
     Ok(record)
 }

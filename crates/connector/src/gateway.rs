@@ -33,19 +33,6 @@ pub enum Absence {
     Asleep,
 }
 
-/// What a gateway sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GatewayStatus {
-    /// Clients that have logged in.
-    pub sessions: u64,
-    /// Those of them that have no session on a server.
-    pub parked: u64,
-    /// Clients that wait for the server.
-    pub waiting: u64,
-    /// How long nobody has used the server; nothing while somebody does.
-    pub idle: Duration,
-}
-
 /// Gateways of a kind of database. A gateway is a process of its own that outlives the engine.
 pub trait Gateways: Send + Sync {
     /// The gateway of a runtime directory: the one that runs there, or else a new one, which holds whoever connects.
@@ -69,11 +56,11 @@ pub trait OpenGateway: Send + Sync {
     /// `Busy` if it should be parked because it is idle, and is not; when the gateway does not answer.
     fn hold(&self, why: Absence) -> Result<(), Failure>;
 
-    /// What it sees.
+    /// How long nobody has used the server; nothing while somebody does.
     ///
     /// # Errors
     /// When the gateway does not answer.
-    fn status(&self) -> Result<GatewayStatus, Failure>;
+    fn idle(&self) -> Result<Duration, Failure>;
 
     /// Can be read from, without waiting, whenever a client waits for the server.
     ///

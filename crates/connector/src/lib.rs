@@ -55,7 +55,7 @@ pub use differ::{
     Ancestor, Compared, DiffSide, DiffTick, DiffWanted, Differ, Differences, DifferingFn,
     NextAncestor, ObjectChange, RowChange, TableChanges, TableRead,
 };
-pub use gateway::{Absence, GatewaySpec, GatewayStatus, Gateways, OpenGateway};
+pub use gateway::{Absence, GatewaySpec, Gateways, OpenGateway};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use inquiry::{Inquirer, Question, Reads, Reply, Suspect};
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};

@@ -66,6 +66,12 @@ impl Exposure {
         Ok(Some(Exposure { listen, allow }))
     }
 
+    /// The addresses that a VDB listens on, with an exposure or without.
+    pub fn listening(exposure: Option<&Exposure>) -> Vec<IpAddr> {
+        let loopback = || vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        exposure.map_or_else(loopback, Exposure::addresses)
+    }
+
     /// All addresses to listen on, loopback among them.
     pub fn addresses(&self) -> Vec<IpAddr> {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);

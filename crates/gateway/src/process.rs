@@ -45,36 +45,31 @@ pub struct Options {
     pub controller: u32,
 }
 
-/// Runs a gateway until it is told to end. Calls `ready` once all sockets are bound: from then on it opens no file and
-/// binds nothing, it accepts connections, and makes some to 127.0.0.1.
+/// Runs a gateway until it is told to end. Once all sockets are bound it opens no file and binds nothing: it accepts
+/// connections, and makes some to 127.0.0.1.
 ///
 /// # Errors
-/// `AlreadyExists` when an address is taken, `HostUnprepared` when one cannot be had for another reason, what `ready`
-/// says, `Internal` for what the system refuses.
-pub fn run(options: Options, ready: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+/// `AlreadyExists` when an address is taken, `HostUnprepared` when one cannot be had for another reason, `Internal` for
+/// what the system refuses.
+pub fn run(options: Options) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| refused("starting a gateway", &error))?;
-    let ended = runtime.block_on(serve(options, ready));
+    let ended = runtime.block_on(serve(options));
     runtime.shutdown_background();
     ended
 }
 
-async fn serve(
-    options: Options,
-    ready: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(), Failure> {
+async fn serve(options: Options) -> Result<(), Failure> {
     let socket = bind_control(&options.control);
     let socket = socket.map_err(|error| refused("binding a gateway's control socket", &error))?;
-    let listeners: Result<Vec<_>, Failure> = options.listen.iter().map(|at| bind(*at)).collect();
+    let listeners: Vec<_> = options.listen.iter().map(|at| bind(*at)).collect::<Result<_, _>>()?;
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let [terminate, interrupt, hangup] = signals.map(signal);
     let told = |error| refused("listening to signals", &error);
     // The last two are heard, and nothing follows.
     let (mut terminate, _ignored) = (terminate.map_err(told)?, [interrupt, hangup]);
-    let listeners = listeners?;
-    ready()?;
     let hub = Hub::new(options.name);
     tokio::spawn(control_socket::listen(Arc::clone(&hub), socket, options.controller));
     for listener in listeners {

@@ -8,7 +8,7 @@ use crate::login::{Proof, log_in, pass_login};
 use crate::messages::{Fatal, PROTOCOL_VIOLATION, parameter, put};
 use crate::opening::{Without, await_serving, connect, ended, greet};
 use crate::relay::{Exit, Relay};
-use crate::startup::{Opening, Startup, hear, refuse};
+use crate::startup::{CANCEL, Opening, Startup, hear, refuse};
 use crate::wire::{Client, Server, Wire};
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ async fn cancel(hub: &Arc<Hub>, mut wire: Wire, made: &[u8]) -> Option<()> {
     let (open, target) = hub.open()?;
     let mut server = connect(&target, open).await.ok()?;
     let mut packet = (server_key.len() as u32 + 8).to_be_bytes().to_vec();
-    packet.extend(80_877_102_u32.to_be_bytes());
+    packet.extend(CANCEL.to_be_bytes());
     packet.extend_from_slice(&server_key);
     server.send(&packet).await.ok()?;
     // It closes when it is done.

@@ -21,7 +21,8 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Packets before the one that counts: at most one for each kind of encryption, and again without.
 const PACKETS_MAX: usize = 4;
 
-const CANCEL: u32 = 80_877_102;
+/// Begins a request to cancel.
+pub(crate) const CANCEL: u32 = 80_877_102;
 const TLS: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
 

@@ -8,16 +8,15 @@
 //! ```
 //! It is found again as servers are, by an argument that names its runtime directory.
 
-use crate::server::port_taken;
+use crate::server::{check_port, make_runtime_dirs};
 use offshoot_connector::GatewaySpec;
 use offshoot_gateway::{Control, Options, Request, Status, VERSION};
 use offshoot_launcher::{Launch, Launcher, Mark, Process};
 use offshoot_os::bounded_log;
 use offshoot_os::process::{Signal, Sink, Spec, User};
 use offshoot_os::{Clock, SystemClock};
-use offshoot_types::{ErrorKind, Failure, Share};
-use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{PermissionsExt, chown};
+use offshoot_types::{Failure, Share};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,15 +105,7 @@ fn launch(
     options: String,
 ) -> Result<Option<Box<dyn Process>>, Failure> {
     let dir = control_dir(&spec.runtime_dir);
-    let made = make_dirs(&spec.runtime_dir, &dir, launcher.user());
-    made.map_err(|error| {
-        let message = format!("cannot prepare the runtime directory {}: {error}", dir.display());
-        Failure::new(
-            ErrorKind::HostUnprepared,
-            message,
-            "make sure that the engine may write there",
-        )
-    })?;
+    make_runtime_dirs(&spec.runtime_dir, &dir, launcher.user())?;
     let command = Spec::new(program)
         .args(["gateway".as_ref(), control(&spec.runtime_dir).as_os_str()])
         .arg(options)
@@ -138,14 +129,6 @@ fn launch(
         processes_max: PROCESSES_MAX,
         share: Share::Usual,
     })
-}
-
-fn make_dirs(runtime_dir: &Path, dir: &Path, user: Option<&User>) -> std::io::Result<()> {
-    std::fs::create_dir_all(dir)?;
-    for (path, mode) in [(runtime_dir, 0o711), (dir, 0o700)] {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
-    }
-    user.map_or(Ok(()), |user| chown(dir, Some(user.uid), Some(user.gid)))
 }
 
 /// A gateway that runs.
@@ -195,9 +178,7 @@ impl RunningGateway {
                 continue;
             }
             end(&*self.launcher, &self.runtime_dir, END)?;
-            if spec.addresses.iter().any(|one| is_taken(SocketAddr::new(*one, spec.port))) {
-                return Err(port_taken(spec.port));
-            }
+            spec.addresses.iter().try_for_each(|address| check_port(*address, spec.port))?;
             return Err(Failure::internal(format!(
                 "the gateway of '{}' did not start: {}; it said: {}",
                 spec.name,
@@ -206,8 +187,4 @@ impl RunningGateway {
             )));
         }
     }
-}
-
-fn is_taken(address: SocketAddr) -> bool {
-    TcpListener::bind(address).is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
 }

@@ -142,7 +142,7 @@ pub fn run_gateway(options: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::internal(format!("the gateway is not understood: {error}")))?;
     raise_limits();
     // A cell is around it already, where servers have cells.
-    offshoot_gateway::run(options, || Ok(()))
+    offshoot_gateway::run(options)
 }
 
 /// Builds a cell around this process and becomes the program in it.

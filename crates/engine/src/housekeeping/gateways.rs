@@ -147,10 +147,10 @@ fn look_at(parts: &Arc<Parts>, vdb: &Vdb, gateway: &Gateway) -> bool {
     if !parts.servers.is_running(&vdb_key(vdb.id)) {
         return true;
     }
-    let status = parts.gateways.get(vdb.id).map(|gateway| gateway.status());
-    let Some(Ok(status)) = status else { return false };
+    let idle = parts.gateways.get(vdb.id).map(|gateway| gateway.idle());
+    let Some(Ok(idle)) = idle else { return false };
     let limit = gateway.stop_when_idle_ms.map(Duration::from_millis);
-    if limit.is_some_and(|limit| status.idle >= limit) {
+    if limit.is_some_and(|limit| idle >= limit) {
         submitted(vdb, "nobody uses it", sleep::submit_sleep(parts, vdb));
     }
     true

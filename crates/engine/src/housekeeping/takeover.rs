@@ -136,8 +136,7 @@ fn take_over_vdb(
     // What is not stored must be set again before anything is written.
     favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
     parts.volumes.take_over(dataset, handover)?;
-    let served = gateways::prepare(parts, vdb).and_then(|()| gateways::serve(parts, vdb, &*server));
-    if let Err(failure) = served {
+    if let Err(failure) = gateways::mend(parts, vdb, &*server) {
         // It is tried again soon.
         tracing::warn!(vdb = %vdb.name, %failure, "its gateway is not there");
     }

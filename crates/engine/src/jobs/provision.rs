@@ -229,9 +229,11 @@ fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {
     ports::choose(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), wanted)
 }
 
-/// Chooses the port of a server behind a gateway, beside that of the gateway.
-pub fn choose_server_port(parts: &Parts, port: u16) -> Result<u16, Failure> {
-    ports::choose_another(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), port)
+/// The gateway of a VDB with this port, with a port for the server behind it.
+pub fn on_port(parts: &Parts, gateway: &Gateway, port: u16) -> Result<Gateway, Failure> {
+    let all = parts.catalog.all::<Vdb>()?;
+    let server_port = ports::choose_another(&all, parts.paths.pool_number(), port)?;
+    Ok(Gateway { server_port, ..gateway.clone() })
 }
 
 fn wanted_port(parts: &Parts, input: &Input) -> Result<u16, Failure> {
@@ -254,9 +256,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
     check_share(parts, input.user, input.vdb)?;
     let kind = Kind::of(parts, input.parent.owner)?;
     let port = wanted_port(parts, &input)?;
-    let with_port = |gateway| {
-        Ok::<_, Failure>(Gateway { server_port: choose_server_port(parts, port)?, ..gateway })
-    };
+    let gateway = input.gateway.as_ref().map(|one| on_port(parts, one, port)).transpose()?;
     let vdb = Vdb {
         id: input.vdb,
         name: input.name,
@@ -269,7 +269,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         source_identity: String::new(),
         moment: None,
         port,
-        gateway: input.gateway.map(with_port).transpose()?,
+        gateway,
         slept: false,
         user: kind.connector.login().to_owned(),
         settings: input.settings,
@@ -371,10 +371,10 @@ fn open_on_free_port(parts: &Arc<Parts>, input: &Input, dataset: DatasetId) -> R
             Err(taken) if taken.code == ErrorKind::AlreadyExists && attempts > 0 => {
                 let _one_at_a_time = REGISTRATION.lock();
                 let port = choose_port(parts, None)?;
-                let server_port = choose_server_port(parts, port)?;
+                let gateway = vdb.gateway.as_ref().map(|one| on_port(parts, one, port));
+                let gateway = gateway.transpose()?;
                 vdb = parts.catalog.update(vdb.id, |vdb: &mut Vdb| {
-                    vdb.port = port;
-                    vdb.gateway.iter_mut().for_each(|gateway| gateway.server_port = server_port);
+                    (vdb.port, vdb.gateway) = (port, gateway);
                 })?;
             }
             opened => return opened,

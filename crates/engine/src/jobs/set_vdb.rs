@@ -6,7 +6,7 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::hook_key;
 use crate::core::kind::Kind;
 use crate::history::groups;
-use crate::jobs::provision::{check_memory, choose_server_port};
+use crate::jobs::provision::{check_memory, on_port};
 use crate::jobs::vdb;
 use crate::parts::{Context, Parts};
 use crate::serving::gateways;
@@ -126,10 +126,10 @@ fn gateway_of(
 ) -> Result<Option<Gateway>, Failure> {
     let Some(gateway) = change.of(vdb.gateway.as_ref())? else { return Ok(None) };
     gateways::check(kind)?;
-    Ok(Some(match gateway.server_port {
-        0 => Gateway { server_port: choose_server_port(parts, vdb.port)?, ..gateway },
-        _ => gateway,
-    }))
+    match gateway.server_port {
+        0 => on_port(parts, &gateway, vdb.port).map(Some),
+        _ => Ok(Some(gateway)),
+    }
 }
 
 fn vdb_of(context: &Context) -> Result<(Input, Vdb), Failure> {

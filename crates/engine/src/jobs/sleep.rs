@@ -8,7 +8,7 @@ use crate::serving::gateways;
 use offshoot_connector::Absence;
 use offshoot_domain::{Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId};
-use offshoot_workflow::{Submission, Workflow};
+use offshoot_workflow::Workflow;
 use std::sync::Arc;
 
 /// The workflow that stops one. Clients are parked before there is no way back: one that has begun to use it in the
@@ -26,7 +26,7 @@ pub fn workflow() -> Workflow<Parts> {
 /// # Errors
 /// `Busy` if a job holds it.
 pub fn submit_sleep(parts: &Arc<Parts>, vdb: &Vdb) -> Result<JobId, Failure> {
-    submit(parts, JobKind::VdbSleep, vdb)
+    vdb::submit_of_engine(parts, JobKind::VdbSleep, vdb)
 }
 
 /// Starts one for whoever waits for it.
@@ -34,12 +34,7 @@ pub fn submit_sleep(parts: &Arc<Parts>, vdb: &Vdb) -> Result<JobId, Failure> {
 /// # Errors
 /// `Busy` if a job holds it.
 pub fn submit_wake(parts: &Arc<Parts>, vdb: &Vdb) -> Result<JobId, Failure> {
-    submit(parts, JobKind::VdbStart, vdb)
-}
-
-fn submit(parts: &Arc<Parts>, kind: JobKind, vdb: &Vdb) -> Result<JobId, Failure> {
-    let input = vdb::Input { vdb: vdb.id, from: None, requested_ms: parts.elapsed_ms() };
-    parts.submit(Submission::new(kind, &vdb.name, &input).exclusive(vdb.id).of_engine())
+    vdb::submit_of_engine(parts, JobKind::VdbStart, vdb)
 }
 
 fn park(context: &Context) -> Result<(), Failure> {

@@ -147,9 +147,13 @@ pub fn check_unprotected(vdb: &Vdb) -> Result<(), Failure> {
 /// Deletes a VDB whose time has come.
 pub fn submit_expiry(parts: &Arc<Parts>, vdb: &Vdb) -> Result<JobId, Failure> {
     groups::check_alone(parts, vdb)?;
+    submit_of_engine(parts, JobKind::VdbDelete, vdb)
+}
+
+/// Begins a job that nobody asked for.
+pub fn submit_of_engine(parts: &Arc<Parts>, kind: JobKind, vdb: &Vdb) -> Result<JobId, Failure> {
     let input = Input { vdb: vdb.id, from: None, requested_ms: parts.elapsed_ms() };
-    let submission = Submission::new(JobKind::VdbDelete, &vdb.name, &input);
-    parts.submit(submission.exclusive(vdb.id).of_engine())
+    parts.submit(Submission::new(kind, &vdb.name, &input).exclusive(vdb.id).of_engine())
 }
 
 /// Deletes a VDB.

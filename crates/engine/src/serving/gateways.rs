@@ -5,13 +5,12 @@
 
 use crate::core::keys::gateway_key;
 use crate::core::kind::Kind;
-use crate::serving::{Serving, exposure};
+use crate::serving::{Serving, exposure, servers};
 use offshoot_connector::{Absence, GatewaySpec, Gateways as Maker, OpenGateway, Server};
 use offshoot_domain::{Exposure, Gateway, Vdb};
 use offshoot_types::{ErrorKind, Failure, VdbId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,13 +62,12 @@ pub fn prepare(serving: &Serving, vdb: &Vdb) -> Result<(), Failure> {
 }
 
 fn spec(serving: &Serving, vdb: &Vdb, gateway: &Gateway) -> GatewaySpec {
-    let loopback = || vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
     let key = gateway_key(vdb.id);
     GatewaySpec {
         name: vdb.name.to_string(),
         runtime_dir: serving.paths.server(&key),
         log_file: serving.paths.log(&key),
-        addresses: vdb.exposure.as_ref().map_or_else(loopback, Exposure::addresses),
+        addresses: Exposure::listening(vdb.exposure.as_ref()),
         port: vdb.port,
         server_port: gateway.server_port,
     }
@@ -100,7 +98,7 @@ pub fn serve(serving: &Serving, vdb: &Vdb, server: &dyn Server) -> Result<(), Fa
 /// # Errors
 /// As [`prepare`] and [`serve`].
 pub fn mend(serving: &Serving, vdb: &Vdb, server: &dyn Server) -> Result<(), Failure> {
-    let answers = |id| serving.gateways.get(id).is_some_and(|gateway| gateway.status().is_ok());
+    let answers = |id| serving.gateways.get(id).is_some_and(|gateway| gateway.idle().is_ok());
     if vdb.gateway.is_none() || answers(vdb.id) {
         return Ok(());
     }
@@ -144,8 +142,6 @@ pub fn end(serving: &Serving, id: VdbId) -> Result<(), Failure> {
         return Ok(());
     }
     serving.connectors.stop_leftover(&runtime_dir, END_DEADLINE)?;
-    if let Err(error) = std::fs::remove_dir_all(&runtime_dir) {
-        tracing::warn!(dir = %runtime_dir.display(), %error, "a runtime directory stays");
-    }
+    servers::remove_runtime_dir(&runtime_dir);
     Ok(())
 }

@@ -120,10 +120,13 @@ pub fn stop_leftovers(
         }
         Ok(())
     })?;
-    for dir in dirs {
-        if let Err(error) = std::fs::remove_dir_all(&dir) {
-            tracing::warn!(dir = %dir.display(), %error, "a runtime directory stays");
-        }
-    }
+    dirs.iter().for_each(|dir| remove_runtime_dir(dir));
     Ok(())
+}
+
+/// Removes the runtime directory of a process that has ended.
+pub fn remove_runtime_dir(dir: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(dir) {
+        tracing::warn!(dir = %dir.display(), %error, "a runtime directory stays");
+    }
 }

@@ -3,12 +3,11 @@
 use offshoot_gateway::{Backend, Control, Hold, Options, Request, Status, Tls, Why, run};
 use offshoot_os::process::{Child, Signal, Sink, Spec, User};
 use offshoot_os::{Clock, SystemClock, unused_port};
-use offshoot_rig::{Initdb, Scratch};
+use offshoot_rig::{Initdb, Scratch, wait_until};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Notification};
@@ -165,15 +164,12 @@ impl Gateway {
         let controller = std::fs::metadata("/proc/self").unwrap().uid();
         let listen = vec![([127, 0, 0, 1], port).into()];
         let options = Options { name: "shop".into(), listen, control: socket.clone(), controller };
-        let (ready, bound) = mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            let ready = move || {
-                ready.send(()).unwrap();
-                Ok(())
-            };
-            run(options, ready).unwrap();
-        });
-        bound.recv_timeout(PATIENCE).unwrap();
+        let thread = std::thread::spawn(move || run(options).unwrap());
+        let answers = || {
+            let control = Control::connect(&socket, PATIENCE);
+            Ok(control.and_then(|mut it| it.ask(&Request::Status, PATIENCE)).is_ok())
+        };
+        wait_until("it listens", PATIENCE, Duration::from_millis(2), answers).unwrap();
         Gateway { port, socket, thread: Some(thread) }
     }
 

@@ -4,9 +4,7 @@ use super::Postgres;
 use super::server::RunningServer;
 use crate::gateway::{self, RunningGateway};
 use crate::session::{Session, quote_texts};
-use offshoot_connector::{
-    Absence, GatewaySpec, GatewayStatus, Gateways, Network, OpenGateway, Server,
-};
+use offshoot_connector::{Absence, GatewaySpec, Gateways, Network, OpenGateway, Server};
 use offshoot_gateway::{Backend, Hold, Request, Tls, Why};
 use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeMap;
@@ -71,14 +69,8 @@ impl OpenGateway for Opened {
         })
     }
 
-    fn status(&self) -> Result<GatewayStatus, Failure> {
-        let status = self.gateway.ask(&Request::Status)?;
-        Ok(GatewayStatus {
-            sessions: status.sessions,
-            parked: status.parked,
-            waiting: status.waiting,
-            idle: Duration::from_millis(status.idle_ms),
-        })
+    fn idle(&self) -> Result<Duration, Failure> {
+        Ok(Duration::from_millis(self.gateway.ask(&Request::Status)?.idle_ms))
     }
 
     fn wishes(&self) -> Result<UnixStream, Failure> {

@@ -1,6 +1,6 @@
 //! Starting the postmaster.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -130,8 +130,7 @@ fn check_socket_path(spec: &ServerSpec) -> Result<(), Failure> {
 }
 
 fn addresses(spec: &ServerSpec) -> Vec<IpAddr> {
-    let loopback = || vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    spec.exposure.as_ref().map_or_else(loopback, Exposure::addresses)
+    Exposure::listening(spec.exposure.as_ref())
 }
 
 fn listen_addresses(spec: &ServerSpec) -> String {
@@ -155,7 +154,7 @@ fn tls_settings(spec: &ServerSpec) -> Vec<(&'static str, String)> {
 
 /// Asks before the server does, for an error that can be understood. Listening is the test itself,
 /// with the option the server uses too, so that sessions that just closed do not count.
-fn check_port(address: IpAddr, port: u16) -> Result<(), Failure> {
+pub(crate) fn check_port(address: IpAddr, port: u16) -> Result<(), Failure> {
     match TcpListener::bind((address, port)) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(log::port_taken(port)),
@@ -169,16 +168,7 @@ fn check_port(address: IpAddr, port: u16) -> Result<(), Failure> {
 
 fn prepare_dirs(spec: &ServerSpec) -> Result<(), Failure> {
     let user = spec.launcher.user_of(&spec.data_dir)?;
-    make_dir(&spec.runtime_dir, 0o711, None)
-        .and_then(|()| make_dir(&spec.socket_dir(), 0o700, user.as_ref()))
-        .map_err(|error| {
-            let dir = spec.runtime_dir.display();
-            Failure::new(
-                ErrorKind::HostUnprepared,
-                format!("cannot prepare the runtime directory {dir}: {error}"),
-                "make sure that the engine may write there",
-            )
-        })?;
+    make_runtime_dirs(&spec.runtime_dir, &spec.socket_dir(), user.as_ref())?;
     // A socket of a server that was killed: another server would refuse to replace it while the
     // pid in its lock file belongs to any process.
     let name = format!(".s.PGSQL.{}", spec.socket_port());
@@ -186,6 +176,22 @@ fn prepare_dirs(spec: &ServerSpec) -> Result<(), Failure> {
         let _ = std::fs::remove_file(spec.socket_dir().join(name));
     }
     Ok(())
+}
+
+/// Makes a runtime directory, and in it the one that belongs to the process.
+pub(crate) fn make_runtime_dirs(
+    dir: &Path,
+    own: &Path,
+    user: Option<&User>,
+) -> Result<(), Failure> {
+    let made = make_dir(dir, 0o711, None).and_then(|()| make_dir(own, 0o700, user));
+    made.map_err(|error| {
+        Failure::new(
+            ErrorKind::HostUnprepared,
+            format!("cannot prepare the runtime directory {}: {error}", dir.display()),
+            "make sure that the engine may write there",
+        )
+    })
 }
 
 fn make_dir(path: &Path, mode: u32, owner: Option<&User>) -> std::io::Result<()> {

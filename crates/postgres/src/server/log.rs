@@ -32,7 +32,7 @@ pub(super) fn last(path: &Path, start: &LogPlace, text: &str) -> Option<String> 
     read(path, start).lines().rev().find(|line| line.contains(text)).map(str::to_owned)
 }
 
-pub(crate) fn port_taken(port: u16) -> Failure {
+pub(super) fn port_taken(port: u16) -> Failure {
     Failure::new(
         ErrorKind::AlreadyExists,
         format!("the port {port} is taken by another program"),
