@@ -200,7 +200,7 @@ wanted clippy && phase clippy 720 "${lint[@]}"
 # Always the whole workspace: another selection would have other features, and rebuild dependencies.
 wanted build && phase build 900 cargo build --workspace --bins --tests
 
-attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(tablespaces) | binary(api) | binary(limits) | binary(roles) | binary(network) | binary(users) | binary(exposed) | binary(encryption) | binary(secrets) | (binary(console) & package(offshoot-server)) | test(/^access::/) | test(/^rights::/) | test(ties_are_cut) | binary(descriptors)'
+attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(hook_programs) | binary(tablespaces) | binary(api) | binary(limits) | binary(roles) | binary(network) | binary(users) | binary(exposed) | binary(encryption) | binary(secrets) | (binary(console) & package(offshoot-server)) | test(/^access::/) | test(/^rights::/) | test(ties_are_cut) | binary(descriptors)'
 attacks+=' | test(/^ground::(paths|pool_dir)::/) | test(the_data_directory_of_a_database_is_not) | test(a_program_on_the_port) | test(a_server_s_log_is_in_the_quota)'
 attacks+=' | (package(offshoot-os) & test(/^(files|local_socket|process|cgroup)::/)) | (package(offshoot-client) & test(/^local::/))'
 attacks+=' | (package(offshoot-server) & test(/^(listen|secret_keys)::/)) | (package(offshoot-catalog) & test(/^(audit|secret)::/))'

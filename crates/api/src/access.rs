@@ -1,5 +1,6 @@
 //! Users, their tokens, and the audit.
 
+use crate::policy::given;
 use jiff::Timestamp;
 use offshoot_types::{JobId, TokenId, UserId};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,12 @@ pub struct User {
     pub vdbs_max: Option<u32>,
     /// How many it has.
     pub vdbs: u64,
+    /// What its VDBs may take in the pool for themselves; null: as much as there is.
+    #[schema(required)]
+    pub space_bytes_max: Option<u64>,
+    /// What they take; null where that is not limited.
+    #[schema(required)]
+    pub space_bytes: Option<u64>,
     /// When it was added.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -74,6 +81,26 @@ pub struct AddUser {
     /// How many VDBs it may have; as many as it likes where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vdbs_max: Option<u32>,
+    /// What these may take in the pool for themselves, together; as much as there is where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space_bytes_max: Option<u64>,
+}
+
+/// Changes what a user may do. What is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetUser {
+    /// The dSources and VDBs that a developer may make VDBs from, in place of those before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parents: Option<Vec<String>>,
+    /// How many VDBs it may have; null: as many as it likes.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>)]
+    pub vdbs_max: Option<Option<u32>>,
+    /// What these may take in the pool for themselves, together; null: as much as there is.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
+    pub space_bytes_max: Option<Option<u64>>,
 }
 
 /// What a user is known by. The token itself is kept nowhere.

@@ -9,23 +9,77 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookEvent {
+    /// Before the VDB is opened first; a program only, as there is no server.
+    BeforeProvision,
     /// After the VDB was provisioned.
     AfterProvision,
+    /// Before its data is replaced by a refresh.
+    BeforeRefresh,
     /// After it was refreshed.
     AfterRefresh,
+    /// Before it goes back to a snapshot or bookmark of its own; not when that is undone.
+    BeforeRewind,
     /// After it went back to a snapshot or bookmark of its own; not when that is undone.
     AfterRewind,
+    /// Before its user stops it.
+    BeforeStop,
+    /// After its user stopped it; a program only, as there is no server.
+    AfterStop,
 }
 
-/// A hook to run in a VDB: SQL, with the rights of the VDB's user, as one transaction.
+impl HookEvent {
+    /// All of them.
+    pub const ALL: [HookEvent; 8] = [
+        HookEvent::BeforeProvision,
+        HookEvent::AfterProvision,
+        HookEvent::BeforeRefresh,
+        HookEvent::AfterRefresh,
+        HookEvent::BeforeRewind,
+        HookEvent::AfterRewind,
+        HookEvent::BeforeStop,
+        HookEvent::AfterStop,
+    ];
+
+    /// The event as users write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            HookEvent::BeforeProvision => "before-provision",
+            HookEvent::AfterProvision => "after-provision",
+            HookEvent::BeforeRefresh => "before-refresh",
+            HookEvent::AfterRefresh => "after-refresh",
+            HookEvent::BeforeRewind => "before-rewind",
+            HookEvent::AfterRewind => "after-rewind",
+            HookEvent::BeforeStop => "before-stop",
+            HookEvent::AfterStop => "after-stop",
+        }
+    }
+}
+
+/// What a hook is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookKind {
+    /// Statements, run as one transaction of the VDB's user.
+    Sql,
+    /// A program, run confined beside the server as a client of it.
+    Program,
+}
+
+/// A hook of a VDB: SQL, with the rights of the VDB's user, as one transaction; or a program, confined, as a client of the
+/// VDB. One of the two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewHook {
     /// When it runs.
     pub event: HookEvent,
     /// Its statements: 256 KiB at most. Kept as a secret, as they may hold passwords.
-    #[schema(value_type = String, example = "UPDATE users SET email = id || '@example.com'")]
-    pub sql: Secret,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "UPDATE users SET email = id || '@example.com'")]
+    pub sql: Option<Secret>,
+    /// The program: 256 KiB at most, its first line as in `#!/bin/sh`. Kept as statements are. Not for developers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub program: Option<Secret>,
     /// The database to run it in; the one that the VDB's URI opens where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
@@ -39,7 +93,9 @@ pub struct NewHook {
 pub struct VdbHook {
     /// When it runs.
     pub event: HookEvent,
-    /// The size of its statements.
+    /// What it is written in.
+    pub kind: HookKind,
+    /// The size of its text.
     pub bytes: u64,
     /// The database it runs in; null: the one that the VDB's URI opens.
     #[schema(required)]
@@ -53,9 +109,14 @@ pub struct VdbHook {
 pub struct HookText {
     /// When it runs.
     pub event: HookEvent,
-    /// Its statements; null where they went with a lost key.
+    /// What it is written in.
+    pub kind: HookKind,
+    /// Its statements; null for a program, and where they went with a lost key.
     #[schema(required)]
     pub sql: Option<String>,
+    /// The program; null for statements, and where it went with a lost key.
+    #[schema(required)]
+    pub program: Option<String>,
     /// The database it runs in; null: the one that the VDB's URI opens.
     #[schema(required)]
     pub database: Option<String>,
@@ -63,7 +124,7 @@ pub struct HookText {
     pub time_limit_ms: u64,
 }
 
-/// Leaves out the statements, as passwords may be in them.
+/// Leaves out what it runs, as passwords may be in it.
 impl fmt::Debug for HookText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HookText").field("event", &self.event).finish_non_exhaustive()

@@ -31,12 +31,14 @@ pub mod secret;
 pub mod secrets;
 pub mod snapshot;
 pub mod status;
+pub mod template;
 pub mod timeflow;
 pub mod vdb;
 pub mod webhook;
 
 pub use access::{
-    AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, Token, TokenList, User, UserList,
+    AddUser, Audit, AuditEntry, CreateToken, CreatedToken, Role, SetUser, Token, TokenList, User,
+    UserList,
 };
 pub use bisection::{
     Answer, AnswerKind, AnsweredMoment, Bisection, ChangedRelation, ChangingCommit, StartBisection,
@@ -54,7 +56,7 @@ pub use group::{
     BookmarkVdbGroup, CreateGroup, Group, GroupList, GroupMember, ProvisionVdbGroup,
     RefreshVdbGroup, RewindVdbGroup, VdbGroup, VdbGroupList,
 };
-pub use hook::{HookEvent, HookText, NewHook, VdbHook, VdbHooks};
+pub use hook::{HookEvent, HookKind, HookText, NewHook, VdbHook, VdbHooks};
 pub use job::{Job, JobAccepted, JobList, JobProgress, JobState, JobStep, StepState};
 pub use ledger::{Ledger, LedgerEntry, LedgerKind};
 pub use mask::keys::{MaskKey, MaskKeyList};
@@ -84,6 +86,7 @@ pub use secret::Secret;
 pub use secrets::{RotateSecrets, Secrets};
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
 pub use status::{Fault, Status, Survival, Warning};
+pub use template::{Template, TemplateList};
 pub use timeflow::{CommitCounts, OpenRange, TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb,

@@ -132,6 +132,10 @@ pub const TOKENS: &str = "/api/v1/tokens";
 pub const TOKEN: &str = "/api/v1/tokens/{id}";
 /// GET: who asked for what (`?since=TIME&user=NAME&limit=N`).
 pub const AUDIT: &str = "/api/v1/audit";
+/// GET: all templates that one may see; POST: create one.
+pub const TEMPLATES: &str = "/api/v1/templates";
+/// GET: one template; DELETE: remove it.
+pub const TEMPLATE: &str = "/api/v1/templates/{name}";
 /// GET: all webhooks; POST: add one.
 pub const WEBHOOKS: &str = "/api/v1/webhooks";
 /// GET: one webhook; DELETE: remove it.

@@ -165,8 +165,12 @@ pub struct VdbList {
 pub struct ProvisionVdb {
     /// The name to give it: 1–63 of `a-z 0-9 _ -`, starting with a letter.
     pub name: String,
-    /// The dSource or VDB to make it from.
+    /// The dSource or VDB to make it from; that of the template where absent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
+    /// A template, which says what is not said here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// The moment to open; the latest where absent.
     #[serde(default)]
     pub moment: Moment,

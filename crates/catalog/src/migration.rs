@@ -7,7 +7,7 @@ use rusqlite::Connection;
 const APPLICATION_ID: i64 = 0x4F46_4653;
 
 /// One script per format, in order. A released script is never changed.
-const MIGRATIONS: [&str; 5] = ["
+const MIGRATIONS: [&str; 6] = ["
     CREATE TABLE object (
         kind      TEXT NOT NULL,
         id        INTEGER NOT NULL,
@@ -80,6 +80,8 @@ const MIGRATIONS: [&str; 5] = ["
 ", "
     -- What an event was, as JSON; of those of before it, a fault that was raised.
     ALTER TABLE event ADD COLUMN what TEXT;
+", "
+    -- No table changes. From here on VDBs may have hooks of events that engines of format 5 do not know.
 "];
 
 /// The first format whose secrets are sealed.

@@ -2,11 +2,11 @@
 
 use offshoot_domain::{
     AccessToken, Bookmark, Dsource, Group, Incoming, Invitation, MaskReport, Masking, Owner, Peer,
-    Profile, Replica, Snapshot, Timeflow, Told, User, Vdb, VdbGroup, Webhook,
+    Profile, Replica, Snapshot, Template, Timeflow, Told, User, Vdb, VdbGroup, Webhook,
 };
 use offshoot_types::{
-    BookmarkId, DsourceId, GroupId, PeerId, ProfileId, SnapshotId, TimeflowId, TokenId, UserId,
-    VdbGroupId, VdbId, WebhookId,
+    BookmarkId, DsourceId, GroupId, PeerId, ProfileId, SnapshotId, TemplateId, TimeflowId, TokenId,
+    UserId, VdbGroupId, VdbId, WebhookId,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
@@ -54,7 +54,7 @@ macro_rules! numbered {
 }
 numbered!(
     DsourceId, VdbId, TimeflowId, SnapshotId, BookmarkId, GroupId, VdbGroupId, UserId, TokenId,
-    PeerId, ProfileId, WebhookId
+    PeerId, ProfileId, WebhookId, TemplateId
 );
 
 /// dSources and VDBs share one namespace, as `--from NAME` takes either; so do the groups of both.
@@ -210,6 +210,18 @@ impl Record for Webhook {
     const KIND: &'static str = "webhook";
     const NAMESPACE: Option<&'static str> = Some("webhook");
     fn id(&self) -> WebhookId {
+        self.id
+    }
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+impl Record for Template {
+    type Id = TemplateId;
+    const KIND: &'static str = "template";
+    const NAMESPACE: Option<&'static str> = Some("template");
+    fn id(&self) -> TemplateId {
         self.id
     }
     fn name(&self) -> Option<&str> {

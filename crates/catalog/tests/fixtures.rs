@@ -6,8 +6,8 @@ use offshoot_catalog::{
     AuditEntry, AuditFilter, Catalog, Happening, JobState, Keyring, SecretKey, StepState, Subject,
 };
 use offshoot_domain::{
-    AccessToken, Bookmark, Dsource, DsourceState, Owner, Policy, Snapshot, SnapshotKind, Timeflow,
-    User, Vdb, VdbState, Webhook,
+    AccessToken, Bookmark, Dsource, DsourceState, HookKind, Moment, Owner, Policy, Snapshot,
+    SnapshotKind, Template, Timeflow, User, Vdb, VdbState, Webhook,
 };
 use offshoot_types::{
     BookmarkId, DatasetId, DsourceId, JobId, LogPosition, SnapshotId, TimeflowId, VdbId,
@@ -22,6 +22,7 @@ const VERSION_4: &str = include_str!("fixtures/version4.sql");
 
 /// With a webhook, and events that say what they were.
 const VERSION_5: &str = include_str!("fixtures/version5.sql");
+const VERSION_6: &str = include_str!("fixtures/version6.sql");
 
 /// The key of the fixtures that are sealed.
 fn keys() -> Keyring {
@@ -278,4 +279,18 @@ fn version_5_keeps_its_webhooks_and_events() {
     let Happening::JobEnded { job, state, .. } = &events[3].what else { panic!("{events:?}") };
     assert_eq!((*job, *state), (JobId(12), JobState::Failed));
     assert_eq!(catalog.faults().unwrap()[0].topic, "webhook ci");
+}
+
+#[test]
+fn version_6_keeps_its_templates_and_what_users_may_take() {
+    let (_dir, catalog) = restored(VERSION_6);
+    let [eve] = &catalog.list::<User>().unwrap()[..] else { panic!("a user") };
+    assert_eq!((eve.vdbs_max, eve.space_bytes_max), (Some(5), Some(50 << 30)));
+    let [ci] = &catalog.list::<Template>().unwrap()[..] else { panic!("a template") };
+    assert_eq!(ci.from.as_ref().map(|from| from.as_str()), Some("shop-masked"));
+    assert_eq!((&ci.moment, ci.superuser), (&Moment::Latest, true));
+    assert_eq!(ci.gateway.stop_when_idle_ms, Some(Some(1_800_000)));
+    assert_eq!(ci.care.labels["team"].as_deref(), Some("qa"));
+    let kinds: Vec<_> = ci.hooks.iter().map(|(event, hook)| (event.as_str(), hook.kind)).collect();
+    assert_eq!(kinds, [("after-provision", HookKind::Sql), ("before-stop", HookKind::Program)]);
 }

@@ -104,9 +104,18 @@ impl Launcher for Cells {
         self.user.as_ref()
     }
 
+    fn confines(&self) -> bool {
+        true
+    }
+
     fn launch(&self, mut launch: Launch) -> Result<Option<Box<dyn Process>>, Failure> {
         let data_dir = launch.data_dir.clone();
-        let own = std::iter::once(&data_dir).chain(&launch.own_dirs).cloned().collect();
+        let (read, own) = match launch.data_read_only {
+            true => (Some(&data_dir), None),
+            false => (None, Some(&data_dir)),
+        };
+        let own = own.into_iter().chain(&launch.own_dirs).cloned().collect();
+        let read_only = launch.program_dirs.iter().chain(read).cloned().collect();
         let user = self.user_of(&data_dir)?;
         // Root has control groups. A user of its own is no better: it has dead processes until they are reaped.
         let counts_alone = user.is_none() && kernel_version() >= COUNTS_BY_NAMESPACE;
@@ -118,7 +127,7 @@ impl Launcher for Cells {
             reaches: addresses.iter().map(|(_, address)| *address).collect(),
             hosts: addresses.into_iter().filter_map(named).collect(),
             udp: launch.udp,
-            ..spec(user, launch.program_dirs.clone(), own)
+            ..spec(user, read_only, own)
         };
         launch.command = self.confined(launch.command, cell)?;
         let server = self.host.launch(launch)?;

@@ -19,10 +19,11 @@ mod pool;
 mod replication;
 mod secret;
 mod snapshot;
+mod template;
 mod vdb;
 mod webhook;
 
-pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
+pub use access::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand, UserSetArgs};
 pub use bisect::{BisectArgs, End};
 pub use bookmark::{
     BookmarkCommand, CreateArgs as BookmarkCreateArgs, ListBookmarksArgs, TimeflowCommand,
@@ -49,9 +50,10 @@ pub use replication::{
 };
 pub use secret::SecretCommand;
 pub use snapshot::{ListSnapshotsArgs, SnapshotCommand};
+pub use template::{TemplateCommand, TemplateCreateArgs};
 pub use vdb::{
     ConnectArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs,
-    VdbCommand,
+    VdbCommand, VdbOptionArgs,
 };
 pub use webhook::{WebhookAddArgs, WebhookCommand};
 
@@ -211,6 +213,12 @@ pub enum Command {
     /// Look at histories
     #[command(subcommand, after_help = "Example:\n  offshoot timeflow show prod")]
     Timeflow(TimeflowCommand),
+    /// Say once what VDBs are to be like
+    #[command(
+        subcommand,
+        after_help = "Example:\n  offshoot template create ci --from shop-masked --expires 1d"
+    )]
+    Template(TemplateCommand),
     /// Set how dSources and VDBs are kept: snapshots, retention, quota
     #[command(subcommand, after_help = "Example:\n  offshoot policy set prod --log 7d")]
     Policy(PolicyCommand),
@@ -294,6 +302,9 @@ pub struct ServeArgs {
     /// Read settings from this file; options on the command line override them
     #[arg(long, overrides_with = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Send traces of jobs to this collector, as OTLP by HTTP
+    #[arg(long, value_name = "URL")]
+    pub traces: Option<String>,
     /// Run servers as plain processes: users of VDBs can then run programs on this host
     #[arg(long)]
     pub unconfined: bool,

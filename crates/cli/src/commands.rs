@@ -22,6 +22,7 @@ mod scrub;
 mod secret;
 mod serve;
 mod snapshot;
+mod template;
 mod timeflow;
 mod topology;
 mod vdb;
@@ -123,6 +124,7 @@ fn ask(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Failover(args) => failover::run(session, args),
         Command::Bookmark(command) => bookmark::run(session, command),
         Command::Timeflow(command) => timeflow::run(session, command),
+        Command::Template(command) => template::run(session, command),
         Command::Policy(command) => policy::run(session, command),
         Command::Job(command) => job::run(session, command),
         Command::User(command) => access::user(session, command),

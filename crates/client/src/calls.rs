@@ -10,10 +10,10 @@ use offshoot_api::{
     MaskReportKey, Peer, PeerInvitation, PeerKeyRotation, PeerList, Policy, PolicyList, PoolStatus,
     PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb,
     Replication, ReplicationHistory, ReplicationList, RewindVdb, RewindVdbGroup, RotateSecrets,
-    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetVdb, SignedMaskReport, Snapshot,
-    SnapshotList, StartBisection, Status, TakeSnapshot, TimeflowList, Token, TokenList, Topology,
-    User, UserList, Vdb, VdbGroup, VdbGroupList, VdbHooks, VdbList, VdbLog, Webhook, WebhookList,
-    WebhookTest, routes,
+    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetUser, SetVdb, SignedMaskReport,
+    Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot, Template, TemplateList,
+    TimeflowList, Token, TokenList, Topology, User, UserList, Vdb, VdbGroup, VdbGroupList,
+    VdbHooks, VdbList, VdbLog, Webhook, WebhookList, WebhookTest, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -561,6 +561,29 @@ impl Client {
     }
 }
 
+/// Templates.
+impl Client {
+    /// Keeps a request to provision a VDB, under its name.
+    pub fn create_template(&self, request: &ProvisionVdb) -> Result<Template, Failure> {
+        self.post_json(routes::TEMPLATES, request)
+    }
+
+    /// All templates that one may see, by name.
+    pub fn list_templates(&self) -> Result<TemplateList, Failure> {
+        self.get(routes::TEMPLATES)
+    }
+
+    /// One template.
+    pub fn show_template(&self, name: &str) -> Result<Template, Failure> {
+        self.get(&routes::fill(routes::TEMPLATE, name))
+    }
+
+    /// Removes a template; returns what it was.
+    pub fn delete_template(&self, name: &str) -> Result<Template, Failure> {
+        self.delete(&routes::fill(routes::TEMPLATE, name))
+    }
+}
+
 /// Users, their tokens, and the audit.
 impl Client {
     /// Adds a user.
@@ -571,6 +594,11 @@ impl Client {
     /// All users, by name.
     pub fn list_users(&self) -> Result<UserList, Failure> {
         self.get(routes::USERS)
+    }
+
+    /// Changes what a user may do.
+    pub fn set_user(&self, name: &str, request: &SetUser) -> Result<User, Failure> {
+        self.post_json(&routes::fill(routes::USER, name), request)
     }
 
     /// Removes a user and its tokens; returns what it was.

@@ -65,7 +65,7 @@ pub use masking::{
 };
 pub use point::{PointMaker, RecoveryPoint};
 pub use registry::Registry;
-pub use script::{Script, ScriptCourse, ScriptRunner};
+pub use script::{Login, Program, Script, ScriptCourse, ScriptRunner};
 pub use server::{
     Grant, Granted, Network, Progress, Replay, Replayed, Role, Server, ServerSpec, StopMode,
     VdbOptions,

@@ -102,6 +102,8 @@ pub struct Dataset {
     /// Bytes by which files grew without content so far; see `admission.rs`.
     promised: AtomicU64,
     quota: RwLock<Option<Arc<Quota>>>,
+    /// One that it has together with others.
+    common_quota: RwLock<Option<Arc<Quota>>>,
 }
 
 impl Dataset {
@@ -140,6 +142,7 @@ impl Dataset {
             past_cache: AtomicBool::new(false),
             promised: AtomicU64::new(0),
             quota: RwLock::default(),
+            common_quota: RwLock::default(),
         })
     }
 

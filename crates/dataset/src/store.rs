@@ -17,6 +17,7 @@ use crate::ground::Ground;
 use crate::holders::{Search, StateId};
 use crate::inode::{to_system_time, to_timestamp};
 use crate::loaded::Loaded;
+use crate::quota::Quota;
 use crate::{Dataset, Error, Holders, Result};
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::Timestamp;
@@ -114,6 +115,30 @@ impl Store {
             self.dataset(limited)?.set_quota(members, limit);
         }
         Ok(())
+    }
+
+    /// As [`set_quota`](Store::set_quota), beside it: a limit of what `members` may take together, for several that it
+    /// keeps from growing. Returns whether it is used up, as last measured.
+    pub fn set_common_quota(
+        &self,
+        limited: &[DatasetId],
+        members: &[DatasetId],
+        limit: Option<u64>,
+    ) -> Result<bool> {
+        let Some(limit) = limit else {
+            let loaded = limited.iter().filter_map(|id| self.loaded.get(*id));
+            loaded.for_each(|dataset| dataset.set_common_quota(None));
+            return Ok(false);
+        };
+        let limited = limited.iter().map(|id| self.dataset(*id)).collect::<Result<Vec<_>>>()?;
+        let present = limited.iter().find_map(|dataset| {
+            dataset.common_quota().filter(|present| present.is(limit, members))
+        });
+        let quota = present.unwrap_or_else(|| Arc::new(Quota::new(limit, members)));
+        for dataset in &limited {
+            dataset.set_common_quota(Some(quota.clone()));
+        }
+        Ok(quota.is_used_up(&self.ground))
     }
 
     /// Whether a quota keeps this dataset from growing, as last

@@ -52,6 +52,41 @@ fn grow(dataset: &Dataset, ino: Ino, dice: &mut Dice) -> (u64, Error) {
 }
 
 #[test]
+fn a_common_quota_stops_all_that_it_is_of() {
+    let world = World::new(64 << 20, 4);
+    let mut dice = Dice::new(9);
+    let mine = &world.ids[..2];
+    let limit = |limit| world.store.set_common_quota(mine, mine, limit).unwrap();
+    assert!(!limit(Some(2 << 20)));
+    let files: Vec<_> = (0..4).map(|index| make_file(&world.dataset(index), b"data")).collect();
+    // Of one 1 MiB is written, of the other the rest.
+    for _ in 0..128 {
+        world.dataset(0).append(files[0], &random(&mut dice)).unwrap();
+    }
+    world.dataset(0).commit().unwrap();
+    let (grown, refusal) = grow(&world.dataset(1), files[1], &mut dice);
+    assert_eq!(refusal, Error::QuotaUsedUp);
+    assert!((96..=140).contains(&grown), "{grown} blocks in the second MiB");
+    world.store.set_quota(mine[0], mine, Some(32 << 20)).unwrap();
+    assert_eq!(
+        grow(&world.dataset(0), files[0], &mut dice).1,
+        Error::QuotaUsedUp,
+        "beside its own"
+    );
+    world.dataset(0).write(files[0], 0, &random(&mut dice)).unwrap();
+    world.dataset(2).append(files[2], &random(&mut dice)).unwrap();
+    assert!(limit(Some(2 << 20)), "it is told");
+
+    // More, and none.
+    assert!(!limit(Some(3 << 20)));
+    world.dataset(0).append(files[0], &random(&mut dice)).unwrap();
+    assert!(!limit(None));
+    for _ in 0..256 {
+        world.dataset(1).append(files[1], &random(&mut dice)).unwrap();
+    }
+}
+
+#[test]
 fn the_reserve_is_for_what_matters_more() {
     let world = World::new(6 << 20, 2);
     let mut dice = Dice::new(7);

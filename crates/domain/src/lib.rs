@@ -29,6 +29,7 @@ mod secret;
 mod sent_vdb;
 pub mod signed;
 mod snapshot;
+mod template;
 mod timeflow;
 mod topology;
 mod units;
@@ -48,7 +49,7 @@ pub use dsource::{Dsource, DsourceState};
 pub use exposure::Exposure;
 pub use gateway::{Gateway, GatewayChange};
 pub use group::{Group, VdbGroup};
-pub use hook::{Hook, HookEvent, HookFailure};
+pub use hook::{Hook, HookEvent, HookFailure, HookKind};
 pub use mask_report::{
     Anonymity, MaskFacts, MaskReport, MaskedColumnFacts, MaskedTableFacts, Removed,
 };
@@ -70,6 +71,7 @@ pub use replica::{Hop, Manifest, Replica, SentBookmark, SentDsource, SentSnapsho
 pub use secret::Secret;
 pub use sent_vdb::{LeftThere, SentVdb};
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
+pub use template::Template;
 pub use timeflow::{LogRange, Origin, Timeflow};
 pub use topology::{KnownEngine, Neighbour, Neighbourhood, Told, Topology, newest};
 pub use units::{format_duration, format_size, parse_duration, parse_size};

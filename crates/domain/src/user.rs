@@ -71,6 +71,9 @@ pub struct User {
     /// How many VDBs it may have; none: as many as it likes.
     #[serde(default)]
     pub vdbs_max: Option<u32>,
+    /// What its VDBs may take in the pool for themselves, in bytes; none: as much as there is.
+    #[serde(default)]
+    pub space_bytes_max: Option<u64>,
     /// When it was added.
     pub created_at: Timestamp,
 }

@@ -11,6 +11,7 @@ pub mod peers;
 pub mod secret_keys;
 pub mod topic;
 pub mod topology;
+pub mod traces;
 pub mod webhooks;
 
 use crate::ground::network::Network;
@@ -41,6 +42,8 @@ pub struct Core {
     pub network: Arc<dyn Network>,
     /// The way to those who are told of events.
     pub poster: Arc<dyn Poster>,
+    /// Where traces of jobs are sent; none: nowhere.
+    pub collector: Option<String>,
 }
 
 impl Core {

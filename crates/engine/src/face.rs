@@ -19,6 +19,7 @@ pub mod profiles;
 pub mod replication;
 pub mod secrets;
 pub mod snapshots;
+pub mod templates;
 pub mod timeflows;
 pub mod users;
 pub mod vdbs;

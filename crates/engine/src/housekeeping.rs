@@ -10,6 +10,7 @@ pub mod profiles;
 pub mod promises;
 pub mod restart;
 pub mod takeover;
+pub mod traces;
 pub mod warm;
 pub mod watch;
 pub mod ways;

@@ -5,6 +5,7 @@ pub mod inventory;
 pub mod ledger;
 pub mod losses;
 pub mod room;
+pub mod shares;
 
 use crate::core::Core;
 use std::ops::Deref;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 pub struct Space {
     core: Arc<Core>,
     pub room: room::Seen,
+    pub exhausted: shares::Exhausted,
     pub ledger: ledger::Ledger,
     pub damage: damage::Damage,
 }
@@ -24,6 +26,7 @@ impl Space {
         Space {
             core,
             room: Default::default(),
+            exhausted: Default::default(),
             ledger: Default::default(),
             damage: Default::default(),
         }

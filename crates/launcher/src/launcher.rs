@@ -30,8 +30,10 @@ pub struct Launch {
     pub command: Spec,
     /// A directory for this server alone, which exists.
     pub runtime_dir: PathBuf,
-    /// Where its data is.
+    /// Where its data is. Whose that is, the server runs as.
     pub data_dir: PathBuf,
+    /// Whether it can only read that, where it is confined.
+    pub data_read_only: bool,
     /// The directories of `runtime_dir` that belong to the server.
     pub own_dirs: Vec<PathBuf>,
     /// Where its programs and libraries are, beside the system's directories.
@@ -141,6 +143,11 @@ pub trait Launcher: Debug + Send + Sync {
             return Ok(Some(user.clone()));
         }
         Ok(Some(User { name: user.name.clone(), uid, gid, groups: vec![gid] }))
+    }
+
+    /// Whether what runs here reaches nothing but what was named.
+    fn confines(&self) -> bool {
+        false
     }
 
     /// Starts a server and returns as soon as its process exists.

@@ -17,9 +17,11 @@
 
 mod host;
 mod launcher;
+mod program;
 mod record;
 #[cfg(test)]
 mod tests;
 
 pub use host::{ThisHost, forbid_children, group_of, remove_group};
 pub use launcher::{Ended, Found, Launch, Launcher, Mark, OWN_ACCOUNT, Process};
+pub use program::{Ran, run_to_end};

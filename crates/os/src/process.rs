@@ -86,6 +86,8 @@ pub enum Sink {
     /// Appended to a file, which is created with mode 0600 (opened with the rights of this
     /// process, not of the child's user).
     File(PathBuf),
+    /// To a descriptor that is open already.
+    Open(Arc<OwnedFd>),
 }
 
 /// Where a child's stdin comes from.
@@ -539,8 +541,8 @@ pub enum Line {
 }
 
 impl Lines {
-    /// Without a thread to read it, the stream is closed: the child is told when it writes.
-    fn read(stream: impl Read + Send + 'static) -> Option<Self> {
+    /// Reads a stream of a child. Without a thread to do so, it is closed: the child is told when it writes.
+    pub fn read(stream: impl Read + Send + 'static) -> Option<Self> {
         let (sender, receiver) = mpsc::sync_channel(1024);
         let read = move || {
             let mut reader = BufReader::new(stream);

@@ -257,6 +257,7 @@ impl Connector for Postgres {
 
     fn stop_leftover(&self, runtime_dir: &Path, deadline: Duration) -> Result<(), Failure> {
         crate::gateway::end(&*self.launcher, runtime_dir, deadline)?;
+        crate::program::end(&*self.launcher, runtime_dir, deadline)?;
         stop_leftover(&*self.launcher, runtime_dir, deadline).map(drop)
     }
 

@@ -18,6 +18,7 @@ mod inquiry;
 pub mod installation;
 mod lsn;
 pub mod masker;
+mod program;
 pub mod receiver;
 pub mod recovery;
 pub mod rounds;

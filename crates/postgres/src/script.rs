@@ -266,7 +266,7 @@ async fn text(
 }
 
 /// Control characters could change what a terminal shows.
-fn one_line(message: &str) -> String {
+pub(crate) fn one_line(message: &str) -> String {
     let plain = message.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
     plain.take(MESSAGE_CHARS_MAX).collect()
 }

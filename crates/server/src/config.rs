@@ -12,6 +12,7 @@
 //! encrypt          = no                        # yes: a new pool is encrypted with that key
 //! postgres_bin_dir = /opt/postgresql/17/bin    # may be there several times
 //! unconfined       = no                        # yes: servers run as plain processes
+//! traces           = http://127.0.0.1:4318     # a collector of OpenTelemetry
 //! ```
 
 use crate::ServeOptions;
@@ -66,7 +67,7 @@ impl ServeOptions {
         tls: &mut (Option<PathBuf>, Option<PathBuf>),
     ) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, secret_key, encrypt, postgres_bin_dir, unconfined, written as key = value";
+            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, secret_key, encrypt, postgres_bin_dir, unconfined, traces, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -82,6 +83,7 @@ impl ServeOptions {
             ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
             ("secret_key", value) => self.secret_key = Some(PathBuf::from(value)),
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),
+            ("traces", value) => self.traces = Some(value.to_owned()),
             ("unconfined", "yes") => self.unconfined = true,
             ("unconfined", "no") => self.unconfined = false,
             ("encrypt", "yes") => self.encrypt = true,

@@ -17,6 +17,7 @@ pub(crate) mod pool;
 pub(crate) mod replication;
 pub(crate) mod secret;
 pub(crate) mod snapshot;
+pub(crate) mod template;
 pub(crate) mod timeflow;
 pub(crate) mod token;
 pub(crate) mod user;

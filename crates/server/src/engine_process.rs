@@ -68,6 +68,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
         delivery: Arc::new(Fuse::default()),
         network: Arc::new(PeerNetwork),
         poster: Arc::new(HttpPoster::of_host()),
+        collector: options.traces,
         keeper: program,
     })?;
     drop(hurry);

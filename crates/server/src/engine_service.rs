@@ -10,6 +10,7 @@ mod latencies;
 mod masks;
 mod replication;
 pub(crate) mod scrub;
+mod templates;
 mod vdbs;
 mod webhooks;
 
@@ -17,6 +18,7 @@ use crate::EngineService;
 use crate::service::latencies::Latencies;
 use crate::service::notifier::Notifier;
 use crate::service::replicator::Replicator;
+use crate::service::templates::Templates;
 use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
 use offshoot_api as api;
@@ -319,6 +321,10 @@ impl EngineService for LocalEngine {
     }
 
     fn notifier(&self) -> &dyn Notifier {
+        self
+    }
+
+    fn templates(&self) -> &dyn Templates {
         self
     }
 

@@ -40,6 +40,7 @@ pub use rendezvous::{Token, publish_address, withdraw_address};
 pub use service::latencies::{FileLatencies, Latencies, StoreLatencies};
 pub use service::notifier::Notifier;
 pub use service::replicator::Replicator;
+pub use service::templates::Templates;
 pub use service::{ArchiveReader, ArchiveWriter, EngineService};
 pub use signal::ShutdownSignal;
 pub use tls::Identity;

@@ -3,7 +3,7 @@
 use crate::endpoints::replication::profiles;
 use crate::endpoints::{
     audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, peer, policy,
-    pool, replication, secret, snapshot, timeflow, token, user, vdb, webhook,
+    pool, replication, secret, snapshot, template, timeflow, token, user, vdb, webhook,
 };
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -114,11 +114,16 @@ use utoipa::{Modify, OpenApi};
         job::cancel_job,
         user::add_user,
         user::list_users,
+        user::set_user,
         user::remove_user,
         token::create_token,
         token::list_tokens,
         token::revoke_token,
         audit::audit,
+        template::create_template,
+        template::list_templates,
+        template::show_template,
+        template::delete_template,
         webhook::add_webhook,
         webhook::list_webhooks,
         webhook::show_webhook,

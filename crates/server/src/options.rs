@@ -34,6 +34,8 @@ pub struct ServeOptions {
     pub postgres_bin_dirs: Vec<PathBuf>,
     /// Whether servers run as plain processes, without cells around them.
     pub unconfined: bool,
+    /// A collector that is sent traces of jobs, as OTLP by HTTP.
+    pub traces: Option<String>,
     /// Whether an engine that serves the pool is asked to make room.
     pub takeover: bool,
 }
@@ -54,6 +56,7 @@ impl ServeOptions {
             encrypt: false,
             postgres_bin_dirs: Vec::new(),
             unconfined: false,
+            traces: None,
             takeover: false,
         }
     }

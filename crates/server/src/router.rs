@@ -5,7 +5,8 @@ use crate::console as files;
 use crate::endpoints::replication::profiles;
 use crate::endpoints::{
     App, audit, bisection, bookmark, console, diff, dsource, events, group, job, mask, monitoring,
-    peer, policy, pool, replication, secret, snapshot, timeflow, token, user, vdb, webhook,
+    peer, policy, pool, replication, secret, snapshot, template, timeflow, token, user, vdb,
+    webhook,
 };
 use crate::openapi;
 use crate::reply::Refusal;
@@ -106,10 +107,12 @@ fn beside() -> Router<App> {
 fn people() -> Router<App> {
     Router::new()
         .route(routes::USERS, get(user::list_users).post(user::add_user))
-        .route(routes::USER, delete(user::remove_user))
+        .route(routes::USER, post(user::set_user).delete(user::remove_user))
         .route(routes::TOKENS, get(token::list_tokens).post(token::create_token))
         .route(routes::TOKEN, delete(token::revoke_token))
         .route(routes::AUDIT, get(audit::audit))
+        .route(routes::TEMPLATES, get(template::list_templates).post(template::create_template))
+        .route(routes::TEMPLATE, get(template::show_template).delete(template::delete_template))
         .route(routes::WEBHOOKS, get(webhook::list_webhooks).post(webhook::add_webhook))
         .route(routes::WEBHOOK, get(webhook::show_webhook).delete(webhook::remove_webhook))
         .route(routes::WEBHOOK_TEST, post(webhook::test_webhook))

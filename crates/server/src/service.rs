@@ -3,6 +3,7 @@
 pub mod latencies;
 pub mod notifier;
 pub mod replicator;
+pub mod templates;
 
 use jiff::Timestamp;
 use latencies::Latencies;
@@ -19,6 +20,7 @@ use offshoot_api::{
 use offshoot_types::{Failure, JobId, SnapshotId, UserId};
 use replicator::Replicator;
 use std::io::{Read, Write};
+use templates::Templates;
 
 /// Writes an archive.
 pub type ArchiveWriter = Box<dyn FnOnce(&mut dyn Write) -> Result<(), Failure> + Send>;
@@ -220,6 +222,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn replicator(&self) -> &dyn Replicator;
     /// What is asked about those who are told of events.
     fn notifier(&self) -> &dyn Notifier;
+    /// What is asked about templates.
+    fn templates(&self) -> &dyn Templates;
     /// Runs a profile.
     fn run_replication(&self, name: &str) -> Result<JobId, Failure>;
     /// Makes the copies of another engine's dSources this engine's own.

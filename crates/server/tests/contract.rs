@@ -90,6 +90,8 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         (_, path) if path.starts_with("/api/v1/replication") => "prod",
         (_, path) if path.starts_with("/api/v1/peers") => "east",
         (_, path) if path.starts_with("/api/v1/webhooks") => "ci",
+        ("delete", "/api/v1/templates/{name}") => "gone",
+        (_, path) if path.starts_with("/api/v1/templates") => "ci",
         ("get", "/api/v1/bookmarks/{name}") => "release",
         (_, "/api/v1/masks/{name}" | "/api/v1/masks/{name}/report") => "prod-masked",
         ("get", "/api/v1/groups/{name}") => "both",
@@ -149,6 +151,9 @@ fn good_body(method: &str, path: &str) -> Option<Value> {
         ("post", "/api/v1/users") => {
             Some(json!({"name": "new", "role": "developer", "parents": ["prod"], "vdbs_max": 3}))
         }
+        ("post", "/api/v1/users/{name}") => {
+            Some(json!({"parents": ["prod"], "vdbs_max": null, "space_bytes_max": 1 << 30}))
+        }
         ("post", "/api/v1/tokens") => Some(json!({"user": "eve", "expires_in_ms": 1000})),
         ("post", "/api/v1/dsources") => {
             Some(json!({"name": "new", "connector": "postgres", "source": "postgresql://a@b/c",
@@ -164,6 +169,9 @@ fn good_body(method: &str, path: &str) -> Option<Value> {
             Some(json!({"name": "new-dev", "from": "prod", "port": 6002, "memory_bytes": 1 << 29,
                    "moment": {"kind": "at", "time": "2026-11-21T14:03:27.5Z"},
                    "settings": {"work_mem": "8MB"}, "keep_source_logins": true}))
+        }
+        ("post", "/api/v1/templates") => {
+            Some(json!({"name": "new", "from": "prod", "expires_in_ms": 86400000}))
         }
         ("post", "/api/v1/vdbs/{name}/parent") => Some(json!({"to": "prod"})),
         ("post", "/api/v1/vdbs/{name}") => Some(json!({
@@ -231,6 +239,10 @@ fn make_objects(server: &Server) {
     for name in ["dev", "gone-dev", "slow"] {
         let body = json!({"name": name, "from": "prod"}).to_string();
         assert_eq!(server.send("POST", "/api/v1/vdbs", Some(&body)).status, 202);
+    }
+    for name in ["ci", "gone"] {
+        let body = json!({"name": name, "from": "prod"}).to_string();
+        assert_eq!(server.send("POST", "/api/v1/templates", Some(&body)).status, 200);
     }
     for name in ["both", "gone-both"] {
         let body = json!({"name": name, "members": ["prod", "other"]}).to_string();

@@ -86,6 +86,10 @@ const MAY: &[(&str, &str)] = &[
     ("post vdbs/{name}/parent", "ao"),
     ("post vdbs/{name}/refresh", "aod"),
     ("post vdbs/{name}/rewind", "aod"),
+    ("get templates", "aodu"),
+    ("post templates", "ao"),
+    ("get templates/{name}", "aodu"),
+    ("delete templates/{name}", "ao"),
     ("get groups", "aodu"),
     ("post groups", "ao"),
     ("get groups/{name}", "aodu"),
@@ -152,6 +156,7 @@ const MAY: &[(&str, &str)] = &[
     ("post jobs/{id}/cancel", "aod"),
     ("get users", "au"),
     ("post users", "a"),
+    ("post users/{name}", "a"),
     ("delete users/{name}", "a"),
     ("get tokens", "au"),
     ("post tokens", "a"),
@@ -319,6 +324,7 @@ fn a_parent_may_be_used_but_not_changed_and_wishes_have_an_end() {
         json!({"listen": ["10.1.0.5"], "allow": ["10.0.0.0/8"]}),
         json!({"settings": {"archive_command": "id"}}),
         json!({"settings": {"log_directory": "/etc"}}),
+        json!({"hooks": [{"event": "after-stop", "program": "#!/bin/sh\nid"}]}),
     ] {
         let mut body = json!({"name": "mine", "from": "prod"});
         body.as_object_mut().unwrap().extend(wish.as_object().unwrap().clone());
@@ -332,8 +338,46 @@ fn a_parent_may_be_used_but_not_changed_and_wishes_have_an_end() {
     let (status, _) =
         server.send(&eve, "POST", "/api/v1/vdbs", json!({"name": "mine", "from": "prod"}));
     assert_eq!(status, 202);
+    for change in [
+        json!({"settings": {"archive_command": "id"}}),
+        json!({"hooks": [{"event": "after-stop", "program": "#!/bin/sh\nid"}]}),
+    ] {
+        let (status, answer) = server.send(&eve, "POST", "/api/v1/vdbs/mine", change.clone());
+        assert_eq!(status, 403, "{change}: {answer}");
+    }
     let (_, jobs) = server.send(&eve, "GET", "/api/v1/jobs", Value::Null);
     assert_eq!(jobs["jobs"].as_array().unwrap().len(), 1, "its own");
+    server.http.stop();
+}
+
+#[test]
+fn a_template_gives_developers_what_operators_chose_and_no_more() {
+    let server = start();
+    let eve = server.user("eve", "developer", &["prod"]);
+    for (name, from) in [("ours", "prod"), ("theirs", "other"), ("open", "")] {
+        let body = json!({"name": name, "from": from, "superuser": true,
+            "hooks": [{"event": "after-stop", "program": "#!/bin/sh\nid"}]});
+        assert_eq!(server.owner("POST", "/api/v1/templates", body).0, 200);
+    }
+    let (_, seen) = server.send(&eve, "GET", "/api/v1/templates", Value::Null);
+    let seen = seen["templates"].as_array().unwrap().iter().map(|one| one["name"].clone());
+    assert_eq!(seen.collect::<Vec<_>>(), ["open", "ours"]);
+    assert_eq!(server.send(&eve, "GET", "/api/v1/templates/theirs", Value::Null).0, 404);
+    let provision = |body: Value| server.send(&eve, "POST", "/api/v1/vdbs", body);
+    for (body, status) in [
+        (json!({"name": "a", "template": "theirs"}), 404),
+        (json!({"name": "a", "template": "theirs", "from": "prod"}), 404),
+        (json!({"name": "a", "template": "nothing"}), 404),
+        (json!({"name": "a", "template": "ours", "from": "other"}), 403),
+        (json!({"name": "a", "template": "ours", "superuser": true}), 403),
+        (json!({"name": "a", "template": "open"}), 404),
+        (json!({"name": "a", "template": "open", "from": "other"}), 404),
+        (json!({"name": "a", "template": "ours"}), 202),
+        (json!({"name": "b", "template": "open", "from": "prod"}), 202),
+    ] {
+        let (answered, answer) = provision(body.clone());
+        assert_eq!(answered, status, "{body}: {answer}");
+    }
     server.http.stop();
 }
 

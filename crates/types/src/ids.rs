@@ -97,6 +97,9 @@ id!(
     /// Whom this engine tells of events.
     WebhookId, "webhook");
 id!(
+    /// What VDBs are to be like.
+    TemplateId, "template");
+id!(
     /// One run of a workflow.
     JobId, "job");
 

@@ -12,7 +12,7 @@ pub use block::{BLOCK_SIZE, BlockHash};
 pub use error::{ErrorKind, Failure};
 pub use ids::{
     BookmarkId, DatasetId, DsourceId, GroupId, Ino, JobId, ParseIdError, PeerId, ProfileId,
-    SnapshotId, TimeflowId, TokenId, Txg, UserId, VdbGroupId, VdbId, WebhookId,
+    SnapshotId, TemplateId, TimeflowId, TokenId, Txg, UserId, VdbGroupId, VdbId, WebhookId,
 };
 pub use latency::{Latency, LatencyCounts};
 pub use log_position::LogPosition;

@@ -82,12 +82,15 @@ impl<C> Shared<C> {
         self.left.notify_all();
     }
 
-    /// Whether this version knows the job's steps; if not, that is a fault.
-    pub fn can_resume(&self, job: &Job) -> bool {
-        let steps = self.workflows.get(job.kind.as_str()).map(Workflow::steps).unwrap_or_default();
-        let names = steps.iter().map(|step| step.name);
-        let known = !steps.is_empty() && names.eq(job.steps.iter().map(|step| step.name.as_str()));
-        if !known {
+    /// Whether this version knows the job's steps; if not, that is a fault. Steps that are new in this version are added:
+    /// those that the job is past already count as done.
+    pub fn adopt(&self, job: &mut Job) -> bool {
+        let workflow = self.workflows.get(job.kind.as_str());
+        let steps = workflow.and_then(|workflow| workflow.extended(&job.steps));
+        let known = steps.is_some();
+        if let Some(steps) = steps {
+            job.steps = steps;
+        } else {
             let message =
                 format!("{} ({}) was begun by another version of Offshoot", job.id, job.kind);
             self.raise(job, message, "start that version once, so that it can finish or undo it");

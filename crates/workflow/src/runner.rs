@@ -7,7 +7,7 @@ use crate::live::{Begun, Live};
 use crate::lock::Lock;
 use crate::table::Ground;
 use crate::workflow::Workflow;
-use offshoot_catalog::{Catalog, Job, JobState, Progress, StepRecord, StepState, Subject};
+use offshoot_catalog::{Catalog, Job, JobState, Progress, StepState, Subject};
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use parking_lot::{Condvar, Mutex};
@@ -117,12 +117,6 @@ impl<C: Send + Sync + 'static> Runner<C> {
             ));
         }
         let started_at = self.shared.now();
-        let pending = |name: &'static str| StepRecord {
-            name: name.to_owned(),
-            state: StepState::Pending,
-            started_at: None,
-            ended_at: None,
-        };
         let job = self.shared.catalog.add_job(|id| Job {
             id,
             kind: kind.to_owned(),
@@ -134,7 +128,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
             progress: Progress::default(),
             started_at,
             ended_at: None,
-            steps: workflow.steps().iter().map(|step| pending(step.name)).collect(),
+            steps: workflow.steps().iter().map(|step| step.record(StepState::Pending)).collect(),
             input,
             bag: serde_json::Map::new(),
             locks: locks.iter().map(Lock::to_string).collect(),
@@ -158,7 +152,7 @@ impl<C: Send + Sync + 'static> Runner<C> {
     pub fn resume(&self, app: &Arc<C>) -> Result<Vec<JobId>, Failure> {
         let mut table = self.shared.table.lock();
         let mut jobs = self.shared.catalog.unsettled_jobs()?;
-        jobs.retain(|job| !table.live.contains_key(&job.id) && self.shared.can_resume(job));
+        jobs.retain_mut(|job| !table.live.contains_key(&job.id) && self.shared.adopt(job));
         let resumed: HashSet<JobId> = jobs.iter().map(|job| job.id).collect();
         let (mut queue, mut going_on) = (Vec::new(), Vec::new());
         for mut job in jobs {

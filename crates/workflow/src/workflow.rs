@@ -1,6 +1,7 @@
 //! Definitions of workflows.
 
 use crate::context::StepContext;
+use offshoot_catalog::{StepRecord, StepState};
 use offshoot_types::Failure;
 
 /// What a step does or undoes. A plain function: it can capture nothing that a restart would lose.
@@ -14,6 +15,13 @@ pub struct Step<C> {
     pub run: StepFn<C>,
     /// Undoes it, even if it was done in part or not at all; idempotent.
     pub undo: StepFn<C>,
+}
+
+impl<C> Step<C> {
+    /// Its record in a job.
+    pub(crate) fn record(&self, state: StepState) -> StepRecord {
+        StepRecord { name: self.name.to_owned(), state, started_at: None, ended_at: None }
+    }
 }
 
 /// A list of steps under a name.
@@ -99,6 +107,24 @@ impl<C> Workflow<C> {
     /// The steps, in order.
     pub fn steps(&self) -> &[Step<C>] {
         &self.steps
+    }
+
+    /// The records of all steps for a job that was begun when there were fewer: none of them may be missing here, or
+    /// have another place. New ones that the job is past already are done: their undo copes with that (rule 2).
+    pub(crate) fn extended(&self, known: &[StepRecord]) -> Option<Vec<StepRecord>> {
+        let mut left = known;
+        let all = self.steps.iter().map(|step| match left.split_first() {
+            Some((record, rest)) if record.name == step.name => {
+                left = rest;
+                record.clone()
+            }
+            _ if left.iter().any(|record| record.state != StepState::Pending) => {
+                step.record(StepState::Done)
+            }
+            _ => step.record(StepState::Pending),
+        });
+        let all = all.collect();
+        left.is_empty().then_some(all)
     }
 
     /// Whether the step at `index` is past the point of no return.

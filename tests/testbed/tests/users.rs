@@ -216,3 +216,103 @@ fn a_limit_holds_for_requests_at_once() {
     assert_eq!(made, 2);
     assert_eq!(eve.runs("vdb list").unwrap()["vdbs"].as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn what_the_vdbs_of_a_user_take_together_is_limited() {
+    const FILL: &str = "INSERT INTO junk SELECT string_agg(md5(random()::text || i), '') \
+        FROM generate_series(1, 128 * 256) i GROUP BY i % 128";
+    let world = start();
+    let eve = world.person("eve", "--role developer --parent prod --space 48MiB");
+    let bob = world.person("bob", "--role developer --parent prod");
+    let open = |person: &Person<'_>, name: &str| {
+        let made = person.runs(&format!("vdb provision {name} --from prod")).unwrap();
+        let database = Database::connect(made["uri"].as_str().unwrap()).unwrap();
+        database.execute("CREATE TABLE junk (text text)").unwrap();
+        database
+    };
+    let (one, two, other) = (open(&eve, "one"), open(&eve, "two"), open(&bob, "other"));
+    // A MiB each: neither takes it all.
+    let refused = (0..200).find_map(|round: i32| {
+        let database = if round % 2 == 0 { &one } else { &two };
+        database.execute("CHECKPOINT").unwrap();
+        database.execute(FILL).err()
+    });
+    let refused = refused.expect("the limit does not hold").to_string();
+    assert!(refused.contains("Disk quota exceeded"), "{refused}");
+    for _ in 0..3 {
+        other.execute(FILL).unwrap();
+    }
+    let refused = eve.is_refused("vdb provision three --from prod", "pool_full");
+    assert!(refused.message.contains("'eve' have used up the 48"), "{refused}");
+    eve.is_refused("vdb refresh one", "pool_full");
+    let faults = || world.owner("status").unwrap()["faults"].to_string();
+    let known = || Ok(faults().contains("have used up"));
+    wait_until("it is a fault", PATIENCE, known).unwrap();
+    let user = || world.owner("user list").unwrap()["users"][1].clone();
+    assert_eq!(user()["space_bytes_max"], 48 << 20);
+    assert!(user()["space_bytes"].as_u64().unwrap() > 40 << 20, "{}", user());
+
+    // More is allowed, or less is taken.
+    world.owner("user set eve --space 400MiB --vdbs 3").unwrap();
+    two.execute(FILL).unwrap();
+    wait_until("it is none", PATIENCE, || Ok(!known()?)).unwrap();
+    world.owner("user set eve --space none").unwrap();
+    assert!(user()["space_bytes"].is_null() && user()["vdbs_max"] == 3, "{}", user());
+    one.execute(FILL).unwrap();
+    eve.is_refused("user set eve --space none", "forbidden");
+}
+
+#[test]
+fn a_template_says_once_what_vdbs_are_like() {
+    let world = start();
+    let eve = world.person("eve", "--role developer --parent prod");
+    let olga = world.person("olga", "--role operator");
+    let file = |name: &str, text: &str| {
+        let path = world.bed.scratch.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let sql = file("made.sql", "CREATE TABLE made AS SELECT 'by template' AS how");
+    let program = file("made.sh", "#!/bin/sh\npsql -XAtc 'SELECT how FROM made'");
+    let made = olga
+        .runs(&format!(
+            "template create ci --from prod --set work_mem=5MB --set jit=off --expires 1d --label team=qa \
+             --hook after-provision={sql} --hook before-stop={program} --superuser"
+        ))
+        .unwrap();
+    assert_eq!(made["request"]["superuser"], true);
+    assert!(!made.to_string().contains("by template"), "texts are not shown: {made}");
+    eve.is_refused("template create mine --from prod", "forbidden");
+    eve.is_refused("template delete ci", "forbidden");
+    assert_eq!(names(&eve.runs("template list").unwrap(), "templates"), ["ci"]);
+
+    // All of it, but for what is said otherwise.
+    let vdb = eve
+        .runs("vdb provision pr1 --template ci --set work_mem=6MB --label pr=1 --expires 2h")
+        .unwrap();
+    assert_eq!(vdb["settings"], serde_json::json!({"work_mem": "6MB", "jit": "off"}));
+    assert_eq!(vdb["labels"], serde_json::json!({"team": "qa", "pr": "1"}));
+    assert_eq!((&vdb["superuser"], &vdb["parent"]), (&Value::Bool(true), &"prod".into()));
+    let database = Database::connect(vdb["uri"].as_str().unwrap()).unwrap();
+    assert_eq!(database.text("SELECT how FROM made").unwrap(), "by template");
+    drop(database);
+    eve.runs("vdb stop pr1").unwrap();
+    let jobs = eve.runs("job list").unwrap();
+    assert!(jobs.to_string().contains("by template"), "the program ran: {jobs}");
+
+    // A VDB does not need its template any more; templates are of the engine, and need a name and something to be made from.
+    olga.runs("template delete ci").unwrap();
+    assert_eq!(names(&olga.runs("template list").unwrap(), "templates"), Vec::<String>::new());
+    let hooks = eve.runs("vdb hooks pr1").unwrap();
+    assert!(hooks.to_string().contains("by template"), "{hooks}");
+    eve.is_refused("vdb provision pr2 --template ci", "not_found");
+    olga.is_refused("template create ci --from nothing", "not_found");
+    olga.is_refused("template create ci --from prod --set no_such_setting=1", "invalid_input");
+    olga.runs("template create ci --set jit=off").unwrap();
+    olga.is_refused("template create ci", "already_exists");
+    olga.is_refused("vdb provision pr2 --template ci", "invalid_input");
+    assert_eq!(
+        eve.runs("vdb provision pr2 --template ci --from prod").unwrap()["settings"]["jit"],
+        "off"
+    );
+}

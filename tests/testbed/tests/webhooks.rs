@@ -451,3 +451,38 @@ fn a_full_pool_is_told_once_though_the_catalog_keeps_no_fault_of_it() {
     assert_eq!(told().len(), 2);
     assert_eq!(bed.engine.stop().unwrap(), 0);
 }
+
+#[test]
+fn traces_of_jobs_come_to_a_collector_also_to_one_that_was_away() {
+    let collector = Receiver::refusing(0, 1);
+    let scratch = Scratch::new("traces").unwrap();
+    let mut options = EngineOptions::new(binary());
+    options.arguments = vec!["--traces".into(), collector.url()];
+    let mut engine = Engine::start(&scratch, options).unwrap();
+    run(&engine, "pool scrub").unwrap();
+    run(&engine, "dsource link shop --source postgresql://nobody@127.0.0.1:1/x").unwrap_err();
+    // The first was refused once; the second came with it, or after it.
+    let spans = || -> Vec<Value> {
+        let heard = collector.heard.lock().unwrap().clone();
+        let bodies = heard.iter().map(Heard::json);
+        let of = |body: Value| body["resourceSpans"][0]["scopeSpans"][0]["spans"].clone();
+        bodies.flat_map(|body| of(body).as_array().unwrap().clone()).collect()
+    };
+    let named = |name: &str| spans().into_iter().find(|span| span["name"] == name);
+    wait_until("both are there", PATIENCE, || {
+        Ok(named("pool_scrub").is_some() && named("dsource_link").is_some())
+    })
+    .unwrap();
+    let scrub = named("pool_scrub").unwrap();
+    assert_eq!(scrub["status"]["code"], 1, "{scrub}");
+    let link = named("dsource_link").unwrap();
+    assert_eq!(link["status"]["code"], 2, "{link}");
+    let below = spans().iter().filter(|span| span["parentSpanId"] == link["spanId"]).count();
+    assert!(below > 0, "{:?}", spans());
+    engine.stop().unwrap();
+
+    let mut options = EngineOptions::new(binary());
+    options.arguments = vec!["--traces".into(), "http://user:word@127.0.0.1:1/".into()];
+    let refused = Engine::start(&scratch, options).err().unwrap().to_string();
+    assert!(refused.contains("password"), "{refused}");
+}

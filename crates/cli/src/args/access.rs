@@ -1,6 +1,7 @@
 //! `offshoot user …`, `offshoot token …` and `offshoot audit`
 
-use super::{NameArgs, duration_ms, time};
+use super::policy::{Choice, size_or_none};
+use super::{NameArgs, duration_ms, size, time};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use offshoot_api::Role;
@@ -9,6 +10,7 @@ use offshoot_types::TokenId;
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
     Add(UserAddArgs),
+    Set(UserSetArgs),
     /// List users
     #[command(after_help = "Example:\n  offshoot user list")]
     List,
@@ -23,7 +25,7 @@ pub enum UserCommand {
 /// of others. developer: has VDBs of its own, made from --parent. auditor: reads everything but passwords, and the audit.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  offshoot user add eve --role developer --parent prod --vdbs 5\n  \
+    after_help = "Examples:\n  offshoot user add eve --role developer --parent prod --vdbs 5 --space 20GiB\n  \
                         offshoot user add olga --role operator"
 )]
 pub struct UserAddArgs {
@@ -38,6 +40,51 @@ pub struct UserAddArgs {
     /// How many VDBs it may have [default: as many as it likes]
     #[arg(long, value_name = "N")]
     pub vdbs: Option<u32>,
+    /// What these may take in the pool for themselves, together [default: as much as there is]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub space: Option<u64>,
+}
+
+/// Change what a user may do
+///
+/// What is not named stays, and so do VDBs that a user has already, even if they are more than it may have.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot user set eve --vdbs 10 --space 50GiB\n  \
+                        offshoot user set eve --space none --parent prod --parent staging")]
+pub struct UserSetArgs {
+    /// Its name
+    pub name: String,
+    #[command(flatten)]
+    pub change: UserChangeArgs,
+}
+
+/// At least one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct UserChangeArgs {
+    /// A dSource or VDB that a developer may make VDBs from, in place of those before; may be given several times
+    #[arg(long = "parent", value_name = "DSOURCE|VDB")]
+    pub parents: Vec<String>,
+    /// How many VDBs it may have, or `none` for no limit
+    #[arg(long, value_name = "N|none", value_parser = number_or_none)]
+    pub vdbs: Option<NumberChoice>,
+    /// What these may take in the pool for themselves, together, or `none` for no limit
+    #[arg(long, value_name = "SIZE|none", value_parser = size_or_none)]
+    pub space: Option<Choice>,
+}
+
+/// A number, or no limit.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberChoice(pub Option<u32>);
+
+fn number_or_none(text: &str) -> Result<NumberChoice, String> {
+    match text {
+        "none" => Ok(NumberChoice(None)),
+        _ => text
+            .parse()
+            .map(|number| NumberChoice(Some(number)))
+            .map_err(|_| "write a number, or none".to_owned()),
+    }
 }
 
 /// What a user is there for.

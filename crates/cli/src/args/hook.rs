@@ -10,34 +10,32 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventArg(pub HookEvent);
 
-impl EventArg {
-    fn word(self) -> &'static str {
-        match self.0 {
-            HookEvent::AfterProvision => "after-provision",
-            HookEvent::AfterRefresh => "after-refresh",
-            HookEvent::AfterRewind => "after-rewind",
-        }
+/// All of them.
+static EVENTS: [EventArg; HookEvent::ALL.len()] = {
+    let mut all = [EventArg(HookEvent::BeforeProvision); HookEvent::ALL.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = EventArg(HookEvent::ALL[at]);
+        at += 1;
     }
-}
+    all
+};
 
 impl ValueEnum for EventArg {
     fn value_variants<'a>() -> &'a [EventArg] {
-        &[
-            EventArg(HookEvent::AfterProvision),
-            EventArg(HookEvent::AfterRefresh),
-            EventArg(HookEvent::AfterRewind),
-        ]
+        &EVENTS
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.word()))
+        Some(PossibleValue::new(self.0.as_str()))
     }
 }
 
 /// Hooks to set.
 #[derive(Debug, Clone, Default, Args)]
 pub struct HookArgs {
-    /// SQL to run in it after-provision, after-refresh or after-rewind; may be given several times. `-` is stdin
+    /// SQL to run in it, or a program (its first line as in #!/bin/sh) to run beside it, before or after something is done to
+    /// it, as in after-refresh=FILE; may be given several times. `-` is stdin
     #[arg(long, value_name = "EVENT=FILE", value_parser = hook)]
     pub hook: Vec<(EventArg, PathBuf)>,
     /// The database that these hooks run in; by default the one that its URI opens
@@ -73,8 +71,8 @@ pub(super) fn hook(text: &str) -> Result<(EventArg, PathBuf), String> {
 }
 
 fn unknown(event: &str) -> String {
-    let known = EventArg::value_variants().iter().map(|one| one.word());
-    format!("'{event}' is no event: use one of {}", known.collect::<Vec<_>>().join(", "))
+    let known = HookEvent::ALL.map(HookEvent::as_str);
+    format!("'{event}' is no event: use one of {}", known.join(", "))
 }
 
 #[cfg(test)]

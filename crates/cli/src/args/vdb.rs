@@ -53,18 +53,31 @@ pub enum VdbCommand {
                         offshoot vdb provision pr17 --from prod --expires 3d --label pr=17\n  \
                         offshoot vdb provision dev --from prod --hook after-provision=users.sql\n  \
                         offshoot vdb provision dev --from prod --stop-when-idle 30min\n  \
+                        offshoot vdb provision pr18 --template ci\n  \
                         offshoot vdb provision shared --from prod --listen 10.1.0.5 --allow 10.1.0.0/16")]
 pub struct ProvisionArgs {
     /// The name to give it
     pub name: String,
-    /// The dSource or VDB to make it from
-    #[arg(long, value_name = "DSOURCE|VDB")]
-    pub from: String,
+    /// The dSource or VDB to make it from; by default that of its template
+    #[arg(long, value_name = "DSOURCE|VDB", required_unless_present = "template")]
+    pub from: Option<String>,
+    /// A template, for all that is not said here
+    #[arg(long, value_name = "TEMPLATE")]
+    pub template: Option<String>,
     #[command(flatten)]
     pub moment: MomentArgs,
     /// The port to listen on; by default a free one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
+    #[command(flatten)]
+    pub options: VdbOptionArgs,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// What a VDB is to be like.
+#[derive(Debug, Args)]
+pub struct VdbOptionArgs {
     /// A setting of the database; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
@@ -109,8 +122,6 @@ pub struct ProvisionArgs {
     pub hooks: HookArgs,
     #[command(flatten)]
     pub gateway: GatewayArgs,
-    #[command(flatten)]
-    pub job: JobArgs,
 }
 
 /// How its connections are kept.
@@ -134,7 +145,8 @@ pub struct GatewayArgs {
                         offshoot vdb set dev --set work_mem=64MB --unset jit --memory 2GiB\n  \
                         offshoot vdb set staging --protect\n  \
                         offshoot vdb set staging --gateway --stop-when-idle 2h\n  \
-                        offshoot vdb set dev --hook after-refresh=users.sql --no-hook after-rewind"
+                        offshoot vdb set dev --hook after-refresh=users.sql --no-hook after-rewind\n  \
+                        offshoot vdb set dev --hook before-refresh=save.sh --hook after-refresh=load.sh"
 )]
 pub struct SetVdbArgs {
     /// Its name
@@ -149,8 +161,8 @@ pub struct SetVdbArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct VdbChangeArgs {
-    /// SQL to run in it after-provision, after-refresh or after-rewind, in place of what ran then; may be given several
-    /// times. `-` is stdin
+    /// SQL to run in it, or a program (its first line as in #!/bin/sh) to run beside it, before or after something is done to
+    /// it, in place of what ran then; may be given several times. `-` is stdin
     #[arg(long, value_name = "EVENT=FILE", value_parser = super::hook::hook)]
     pub hook: Vec<(EventArg, PathBuf)>,
     /// The database that these hooks run in; by default the one that its URI opens

@@ -1,9 +1,11 @@
 //! `offshoot user …`, `offshoot token …` and `offshoot audit`
 
 use super::Session;
-use crate::args::{AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand};
-use crate::output::{Fields, or_dash, seconds, table};
-use offshoot_api::{AddUser, Audit, CreateToken, Token, User};
+use crate::args::{
+    AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand, UserSetArgs,
+};
+use crate::output::{Fields, or_dash, seconds, size, table};
+use offshoot_api::{AddUser, Audit, CreateToken, SetUser, Token, User};
 use offshoot_types::Failure;
 
 /// Runs one command of users.
@@ -11,9 +13,18 @@ pub fn user(session: &Session, command: UserCommand) -> Result<(), Failure> {
     let (client, output) = (&session.client, session.output);
     match command {
         UserCommand::Add(args) => {
-            let UserAddArgs { name, role, parents, vdbs } = args;
-            let request = AddUser { name, role: role.into(), parents, vdbs_max: vdbs };
+            let UserAddArgs { name, role, parents, vdbs, space } = args;
+            let role = role.into();
+            let request = AddUser { name, role, parents, vdbs_max: vdbs, space_bytes_max: space };
             output.print(&client.add_user(&request)?, user_text);
+        }
+        UserCommand::Set(UserSetArgs { name, change }) => {
+            let request = SetUser {
+                parents: Some(change.parents).filter(|parents| !parents.is_empty()),
+                vdbs_max: change.vdbs.map(|choice| choice.0),
+                space_bytes_max: change.space.map(|choice| choice.0),
+            };
+            output.print(&client.set_user(&name, &request)?, user_text);
         }
         UserCommand::List => output.print(&client.list_users()?, |list| users_text(&list.users)),
         UserCommand::Remove(args) => {
@@ -34,6 +45,11 @@ fn limit(user: &User) -> String {
     user.vdbs_max.map_or(user.vdbs.to_string(), |most| format!("{} of {most}", user.vdbs))
 }
 
+fn space(user: &User) -> Option<String> {
+    let most = user.space_bytes_max?;
+    Some(format!("{} of {}", size(user.space_bytes.unwrap_or_default()), size(most)))
+}
+
 fn user_text(user: &User) -> String {
     let parents = Some(user.parents.join(", ")).filter(|names| !names.is_empty());
     Fields::default()
@@ -41,6 +57,7 @@ fn user_text(user: &User) -> String {
         .add("role", user.role.word())
         .add_some("parents", parents)
         .add("VDBs", limit(user))
+        .add_some("space", space(user))
         .add("id", user.id)
         .add("created at", user.created_at)
         .text()
@@ -56,11 +73,15 @@ fn users_text(users: &[User]) -> String {
             user.name.clone(),
             user.role.word().to_owned(),
             limit(user),
+            or_dash(space(user)),
             or_dash(parents),
             seconds(user.created_at),
         ]
     };
-    table(&["user", "role", "VDBs", "parents", "created at"], users.iter().map(row).collect())
+    table(
+        &["user", "role", "VDBs", "space", "parents", "created at"],
+        users.iter().map(row).collect(),
+    )
 }
 
 /// Runs one command of tokens.

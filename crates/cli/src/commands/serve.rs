@@ -36,6 +36,7 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.forget_secrets = args.forget_secrets;
     options.encrypt |= args.encrypt;
     options.unconfined |= args.unconfined;
+    options.traces = args.traces.clone().or(options.traces);
     options.takeover = args.takeover;
     log_to_stderr()?;
     offshoot_server::run_engine(options)

@@ -3,7 +3,7 @@
 use super::{Session, hooks, removal};
 use crate::args::{
     ConnectArgs, HookArgs, JobArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs,
-    VdbChangeArgs, VdbCommand,
+    VdbChangeArgs, VdbCommand, VdbOptionArgs,
 };
 use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word};
@@ -66,9 +66,19 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
 fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
     let request = ProvisionVdb {
         name: args.name.clone(),
-        from: args.from,
+        from: args.from.unwrap_or_default(),
+        template: args.template,
         moment: args.moment.moment(),
         port: args.port,
+        ..options(args.options)?
+    };
+    let job = session.client.provision_vdb(&request)?;
+    change(session, &args.name, args.job, job)
+}
+
+/// What a VDB is to be like, of a request that says no more.
+pub fn options(args: VdbOptionArgs) -> Result<ProvisionVdb, Failure> {
+    Ok(ProvisionVdb {
         gateway: args.gateway.gateway,
         stop_when_idle_ms: args.gateway.stop_when_idle,
         settings: args.set.into_iter().collect(),
@@ -85,9 +95,8 @@ fn provision(session: &Session, args: ProvisionArgs) -> Result<(), Failure> {
         protected: args.protect,
         expires_in_ms: args.expires,
         hooks: hooks::read(args.hooks)?,
-    };
-    let job = session.client.provision_vdb(&request)?;
-    change(session, &args.name, args.job, job)
+        ..ProvisionVdb::default()
+    })
 }
 
 fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {

@@ -90,7 +90,7 @@ impl Dataset {
         }
         self.hold_back();
         self.hold_back_for_survival();
-        self.admit_to_quota(bytes, purpose)?;
+        self.admit_to_quotas(bytes, purpose)?;
         if self.has_room(bytes, purpose) {
             self.request_commit_when_due();
             return Ok(());
@@ -119,21 +119,24 @@ impl Dataset {
         if self.has_room(bytes, purpose) { Ok(()) } else { Err(Error::NoSpace) }
     }
 
-    /// Counts growth towards a quota. Replaced content and a server's log are never refused by it:
+    /// Counts growth towards its quotas. Replaced content and a server's log are never refused by them:
     /// no server could continue.
-    fn admit_to_quota(&self, bytes: u64, purpose: Purpose) -> Result<()> {
-        let quota = match &*self.quota.read() {
-            Some(quota) if matches!(purpose, Purpose::Growth | Purpose::Stream) => quota.clone(),
-            _ => return Ok(()),
-        };
-        if quota.take(bytes) {
+    fn admit_to_quotas(&self, bytes: u64, purpose: Purpose) -> Result<()> {
+        if !matches!(purpose, Purpose::Growth | Purpose::Stream) {
             return Ok(());
         }
-        if self.dirty_bytes() > 0 {
-            self.commit()?;
+        for quota in [&self.quota, &self.common_quota] {
+            let quota = quota.read().clone();
+            let Some(quota) = quota.filter(|quota| !quota.take(bytes)) else { continue };
+            if self.dirty_bytes() > 0 {
+                self.commit()?;
+            }
+            quota.measure(&self.ground)?;
+            if !quota.take(bytes) {
+                return Err(Error::QuotaUsedUp);
+            }
         }
-        quota.measure(&self.ground)?;
-        if quota.take(bytes) { Ok(()) } else { Err(Error::QuotaUsedUp) }
+        Ok(())
     }
 
     pub(crate) fn set_quota(&self, members: &[DatasetId], limit: Option<u64>) {
@@ -146,6 +149,15 @@ impl Dataset {
 
     pub(crate) fn quota_used_up(&self) -> bool {
         self.quota.read().as_ref().is_some_and(|quota| quota.is_used_up(&self.ground))
+    }
+
+    /// What it has together with others is limited by this quota.
+    pub(crate) fn set_common_quota(&self, quota: Option<Arc<Quota>>) {
+        *self.common_quota.write() = quota;
+    }
+
+    pub(crate) fn common_quota(&self) -> Option<Arc<Quota>> {
+        self.common_quota.read().clone()
     }
 
     fn has_room(&self, bytes: u64, purpose: Purpose) -> bool {

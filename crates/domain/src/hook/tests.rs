@@ -1,7 +1,39 @@
 use super::*;
 
 fn made(text: &str, database: Option<&str>, seconds: Option<u64>) -> Result<Hook, Failure> {
-    Hook::new("1".into(), text, database.map(str::to_owned), seconds.map(Duration::from_secs))
+    made_of((HookEvent::AfterRefresh, HookKind::Sql), text, database, seconds)
+}
+
+fn made_of(
+    of: (HookEvent, HookKind),
+    text: &str,
+    database: Option<&str>,
+    seconds: Option<u64>,
+) -> Result<Hook, Failure> {
+    Hook::new("1".into(), of, text, database.map(str::to_owned), seconds.map(Duration::from_secs))
+}
+
+#[test]
+fn sql_needs_a_server_and_a_program_its_interpreter() {
+    for event in HookEvent::ALL {
+        let sql = made_of((event, HookKind::Sql), "SELECT 1", None, None);
+        assert_eq!(sql.is_ok(), event.has_server(), "{event}");
+        made_of((event, HookKind::Program), "#!/bin/sh\ntrue", None, None).unwrap();
+    }
+    for text in ["true", "#! /bin/sh", "#!sh", "\n#!/bin/sh"] {
+        let of = (HookEvent::AfterStop, HookKind::Program);
+        let refused = made_of(of, text, None, None).unwrap_err();
+        assert_eq!(refused.code, ErrorKind::InvalidInput, "{text:?}");
+    }
+}
+
+#[test]
+fn what_runs_before_runs_after() {
+    let before = HookEvent::ALL.into_iter().filter_map(|event| Some((event, event.counterpart()?)));
+    for (before, after) in before {
+        assert_eq!(before.as_str().replace("before", "after"), after.as_str());
+        assert_eq!(after.counterpart(), None);
+    }
 }
 
 #[test]
@@ -27,7 +59,7 @@ fn hooks_are_text_of_bounded_size_and_time() {
 
 #[test]
 fn events_are_stored_as_users_write_them() {
-    for event in [HookEvent::AfterProvision, HookEvent::AfterRefresh, HookEvent::AfterRewind] {
+    for event in HookEvent::ALL {
         assert_eq!(serde_json::to_value(event).unwrap(), event.as_str());
     }
 }

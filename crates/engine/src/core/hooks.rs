@@ -3,7 +3,8 @@
 use crate::core::Core;
 use crate::core::keys::hook_key;
 use crate::core::kind::Kind;
-use offshoot_domain::{Hook, HookEvent, Secret};
+use offshoot_connector::ScriptRunner;
+use offshoot_domain::{Hook, HookEvent, HookKind, Secret};
 use offshoot_os::random_bytes;
 use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeMap;
@@ -12,7 +13,9 @@ use std::time::Duration;
 /// A hook that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewHook {
-    /// Statements in the database's language.
+    /// What it is written in.
+    pub kind: HookKind,
+    /// Statements in the database's language, or a program.
     pub text: Secret,
     /// The database they run in; none: the one that users connect to first.
     pub database: Option<String>,
@@ -23,20 +26,16 @@ pub struct NewHook {
 /// Keeps the texts of hooks, and returns their records: whoever drops a record [forgets](forget) its text.
 ///
 /// # Errors
-/// `InvalidInput` for what can be no hook, and where the kind of database has none.
+/// `InvalidInput` for what can be no hook.
 pub fn keep(
     core: &Core,
-    kind: &Kind,
     asked: &BTreeMap<HookEvent, NewHook>,
 ) -> Result<BTreeMap<HookEvent, Hook>, Failure> {
-    if !asked.is_empty() && kind.connector.script_runner().is_none() {
-        let message = format!("a VDB of {} has no hooks", kind.connector.kind());
-        return Err(Failure::new(ErrorKind::InvalidInput, message, "leave them out"));
-    }
     let record = |(event, new): (&HookEvent, &NewHook)| {
         let revision = u64::from_be_bytes(random_bytes::<8>());
         let revision = format!("{revision:016x}");
-        let hook = Hook::new(revision, new.text.reveal(), new.database.clone(), new.time_limit)?;
+        let (of, database) = ((*event, new.kind), new.database.clone());
+        let hook = Hook::new(revision, of, new.text.reveal(), database, new.time_limit)?;
         Ok((*event, hook))
     };
     let hooks: BTreeMap<HookEvent, Hook> =
@@ -46,6 +45,17 @@ pub fn keep(
         pairs.try_for_each(|(hook, new)| tx.put_secret(&hook_key(&hook.revision), &new.text))
     })?;
     Ok(hooks)
+}
+
+/// What runs the hooks of a kind of database.
+///
+/// # Errors
+/// `InvalidInput` where it has none.
+pub fn runner(kind: &Kind) -> Result<&dyn ScriptRunner, Failure> {
+    kind.connector.script_runner().ok_or_else(|| {
+        let message = format!("a VDB of {} has no hooks", kind.connector.kind());
+        Failure::new(ErrorKind::InvalidInput, message, "leave them out")
+    })
 }
 
 /// Forgets the texts of hooks; those that are forgotten already are no error.

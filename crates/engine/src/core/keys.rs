@@ -58,6 +58,16 @@ pub fn hook_key(revision: &str) -> String {
     format!("hook/{revision}")
 }
 
+/// Of the program that a hook of a VDB runs.
+pub fn hook_runtime_key(id: VdbId) -> String {
+    format!("{id}-hook")
+}
+
+/// Of what a hook of a VDB that runs before hands to the one that runs after.
+pub fn handed_key(id: VdbId) -> String {
+    format!("{id}/handed")
+}
+
 /// Of what the messages of a webhook are signed with.
 pub fn webhook_key(id: WebhookId) -> String {
     format!("{id}/signing-key")

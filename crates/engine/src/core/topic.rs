@@ -11,6 +11,8 @@ pub enum Topic<'a> {
     Server,
     /// A VDB's or dSource's quota.
     Quota,
+    /// What the VDBs of a VDB's user may take together.
+    Share,
     /// Acknowledged writes that a VDB or dSource lacks.
     Loss,
     /// The start of a dSource.
@@ -44,9 +46,10 @@ pub enum Topic<'a> {
 }
 
 /// What only a dSource or VDB can have.
-const OF_OBJECTS: [Topic<'_>; 8] = [
+const OF_OBJECTS: [Topic<'_>; 9] = [
     Topic::Server,
     Topic::Quota,
+    Topic::Share,
     Topic::Loss,
     Topic::Start,
     Topic::Source,
@@ -75,6 +78,7 @@ impl fmt::Display for Topic<'_> {
         match self {
             Topic::Server => f.write_str("server"),
             Topic::Quota => f.write_str("quota"),
+            Topic::Share => f.write_str("share"),
             Topic::Loss => f.write_str("loss"),
             Topic::Start => f.write_str("start"),
             Topic::Source => f.write_str("source"),

@@ -17,6 +17,7 @@ use crate::face::profiles::Profiles;
 use crate::face::replication::Replication;
 use crate::face::secrets::Secrets;
 use crate::face::snapshots::Snapshots;
+use crate::face::templates::Templates;
 use crate::face::timeflows::Timeflows;
 use crate::face::users::Users;
 use crate::face::vdbs::{self, Vdbs};
@@ -27,6 +28,7 @@ use crate::ground::stopping::Stopping;
 use crate::housekeeping::gateways;
 use crate::housekeeping::logs;
 use crate::housekeeping::restart;
+use crate::housekeeping::traces;
 use crate::housekeeping::watch;
 use crate::housekeeping::webhooks;
 use crate::jobs::scrub::{self, ScrubView};
@@ -140,6 +142,10 @@ impl Engine {
         engine.spawn("ledger", |parts, stopping| ledger::run(parts, stopping))?;
         engine.spawn("damage", |parts, stopping| damage::run(parts, stopping))?;
         engine.spawn("webhooks", |parts, stopping| webhooks::run(parts, stopping))?;
+        if let Some(collector) = engine.parts.collector.clone() {
+            engine
+                .spawn("traces", move |parts, stopping| traces::run(parts, &collector, stopping))?;
+        }
         Ok(engine)
     }
 
@@ -309,6 +315,11 @@ impl Engine {
     /// What is sent to other engines.
     pub fn profiles(&self) -> Profiles<'_> {
         Profiles { parts: &self.parts }
+    }
+
+    /// What VDBs are to be like.
+    pub fn templates(&self) -> Templates<'_> {
+        Templates { parts: &self.parts }
     }
 
     /// Whom the engine tells of events.

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::core::encryption;
 use crate::core::secret_keys::KeyPlaces;
 use crate::core::topic::Topic;
+use crate::core::traces::collector_url;
 use crate::following::Following;
 use crate::ground::custody::Custody;
 use crate::ground::network::Network;
@@ -111,6 +112,8 @@ pub struct EngineOptions {
     pub network: Arc<dyn Network>,
     /// The way to those who are told of events.
     pub poster: Arc<dyn Poster>,
+    /// Where traces of jobs are sent, as OTLP by HTTP; none: nowhere.
+    pub collector: Option<String>,
     /// The program whose subcommand `keeper` runs [`run_keeper`](crate::run_keeper); without it VDBs end with the engine.
     pub keeper: Option<PathBuf>,
 }
@@ -122,6 +125,7 @@ pub fn open(
 ) -> Result<Arc<Parts>, Failure> {
     let cache_size = cache_size(options.cache_size)?;
     check_capacity(options.capacity)?;
+    let collector = options.collector.as_deref().map(collector_url).transpose()?;
     options.delivery.check_host()?;
     let paths = Paths::prepare(&options.pool)?;
     for user in options.connectors.all().iter().filter_map(|kind| kind.server_user()) {
@@ -159,7 +163,8 @@ pub fn open(
     let volumes = Volumes::new(store.clone(), paths.clone(), delivery, owners, custody);
     let key_places = options.secret_keys.clone();
     let (network, poster) = (options.network.clone(), options.poster.clone());
-    let core = Core { paths, store, catalog, key_places, clock, connectors, network, poster };
+    let core =
+        Core { paths, store, catalog, key_places, clock, connectors, network, poster, collector };
     let space = Arc::new(Space::new(Arc::new(core)));
     let serving = Arc::new(Serving::new(space, volumes));
     let parts = Arc::new(Parts::new(Following::new(serving)));

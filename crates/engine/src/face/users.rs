@@ -3,6 +3,7 @@
 use crate::core::missing;
 use crate::history::names;
 use crate::parts::Parts;
+use crate::space::shares;
 use jiff::Timestamp;
 use offshoot_catalog::{AuditEntry, AuditFilter};
 use offshoot_domain::{AccessToken, ObjectName, Owner, Role, User, Vdb};
@@ -24,6 +25,19 @@ pub struct UserRequest {
     pub parents: Vec<String>,
     /// How many VDBs it may have.
     pub vdbs_max: Option<u32>,
+    /// What these may take in the pool for themselves, in bytes.
+    pub space_bytes_max: Option<u64>,
+}
+
+/// What to change of a user; what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub struct UserChange {
+    /// The names of what a developer may make VDBs from.
+    pub parents: Option<Vec<String>>,
+    /// How many VDBs it may have; `Some(None)`: as many as it likes.
+    pub vdbs_max: Option<Option<u32>>,
+    /// What these may take in the pool for themselves, in bytes; `Some(None)`: as much as there is.
+    pub space_bytes_max: Option<Option<u64>>,
 }
 
 /// A user, and what it has.
@@ -35,6 +49,8 @@ pub struct UserView {
     pub parents: Vec<String>,
     /// How many VDBs it has.
     pub vdbs: u64,
+    /// What these take in the pool for themselves, in bytes; none where that is not limited.
+    pub space_bytes: Option<u64>,
 }
 
 /// Users, as an administrator works with them.
@@ -55,13 +71,31 @@ impl Users<'_> {
     /// `AlreadyExists`, `NotFound` for a parent, `InvalidInput` for the name.
     pub fn add(&self, request: UserRequest) -> Result<UserView, Failure> {
         let name: ObjectName = request.name.parse()?;
-        let parents = request.parents.iter().map(|parent| names::find(self.parts, parent));
-        let parents = parents.collect::<Result<Vec<_>, _>>()?;
-        let UserRequest { role, vdbs_max, .. } = request;
+        let parents = self.owners(&request.parents)?;
+        let UserRequest { role, vdbs_max, space_bytes_max, .. } = request;
         let catalog = &self.parts.catalog;
-        let id = catalog.allocate::<User>()?;
-        let user = User { id, name, role, parents, vdbs_max, created_at: self.parts.now() };
+        let (id, created_at) = (catalog.allocate::<User>()?, self.parts.now());
+        let user = User { id, name, role, parents, vdbs_max, space_bytes_max, created_at };
         catalog.put(&user)?;
+        self.view(user)
+    }
+
+    fn owners(&self, names: &[String]) -> Result<Vec<Owner>, Failure> {
+        names.iter().map(|name| names::find(self.parts, name)).collect()
+    }
+
+    /// Changes what a user may do. What it has already stays, even if that is more.
+    ///
+    /// # Errors
+    /// `NotFound`, also for a parent.
+    pub fn set(&self, name: &str, change: &UserChange) -> Result<UserView, Failure> {
+        let parents = change.parents.as_ref().map(|names| self.owners(names)).transpose()?;
+        let user = self.parts.catalog.update::<User>(self.find(name)?.id, |user| {
+            user.parents = parents.clone().unwrap_or_else(|| user.parents.clone());
+            user.vdbs_max = change.vdbs_max.unwrap_or(user.vdbs_max);
+            user.space_bytes_max = change.space_bytes_max.unwrap_or(user.space_bytes_max);
+        })?;
+        shares::set(self.parts)?;
         self.view(user)
     }
 
@@ -80,7 +114,9 @@ impl Users<'_> {
         let parents = parents.collect::<Result<_, _>>()?;
         let vdbs = self.parts.catalog.all::<Vdb>()?;
         let vdbs = vdbs.iter().filter(|vdb| vdb.owner == Some(user.id)).count() as u64;
-        Ok(UserView { user, parents, vdbs })
+        let limited = user.space_bytes_max.is_some();
+        let space_bytes = limited.then(|| shares::used(self.parts, &user)).transpose()?;
+        Ok(UserView { user, parents, vdbs, space_bytes })
     }
 
     /// Removes a user and its tokens; its VDBs are the administrators' then.

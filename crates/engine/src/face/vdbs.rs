@@ -3,6 +3,7 @@
 use crate::core::hooks::{self, NewHook};
 use crate::core::keys::{database_key, password_key, vdb_key};
 use crate::core::kind::{Kind, PositionWriters, ShownPosition};
+use crate::face::templates;
 use crate::face::users;
 use crate::history::names;
 use crate::jobs::provision;
@@ -30,8 +31,10 @@ use std::sync::Arc;
 pub struct ProvisionRequest {
     /// The VDB's name.
     pub name: String,
-    /// The name of the dSource or VDB that it is made from.
+    /// The name of the dSource or VDB that it is made from; empty: that of its template.
     pub from: String,
+    /// The name of a template, which says what is not said here.
+    pub template: Option<String>,
     /// The moment of its history to open.
     pub moment: Moment,
     /// The port it listens on; a free one if absent.
@@ -103,11 +106,16 @@ impl Vdbs<'_> {
     /// # Errors
     /// What can be checked immediately: names, ports, settings, moments.
     pub fn provision(&self, request: ProvisionRequest) -> Result<JobId, Failure> {
+        let request = templates::fill(self.parts, request)?;
+        if request.from.is_empty() {
+            let message = "it is not said what the VDB is made from";
+            return Err(Failure::new(ErrorKind::InvalidInput, message, "name it: --from DSOURCE"));
+        }
         let owner = names::find(self.parts, &request.from)?;
-        let hooks = match request.hooks.is_empty() {
-            true => BTreeMap::new(),
-            false => hooks::keep(self.parts, &Kind::of(self.parts, owner)?, &request.hooks)?,
-        };
+        if !request.hooks.is_empty() {
+            hooks::runner(&Kind::of(self.parts, owner)?)?;
+        }
+        let hooks = hooks::keep(self.parts, &request.hooks)?;
         let submitted = self.submit_provision(request, owner, hooks.clone());
         if submitted.is_err() {
             hooks::forget(self.parts, hooks.values())?;
@@ -326,7 +334,7 @@ fn check_as_it_is(request: &ProvisionRequest) -> Result<(), Failure> {
         from: request.from.clone(),
         user: request.user,
         care: request.care.clone(),
-        hooks: request.hooks.clone(),
+        hooks: after(&request.hooks),
         warm: true,
         ..ProvisionRequest::default()
     };
@@ -340,8 +348,15 @@ fn check_as_it_is(request: &ProvisionRequest) -> Result<(), Failure> {
     ))
 }
 
+/// Those hooks that a copy which is there already can have.
+fn after(hooks: &BTreeMap<HookEvent, NewHook>) -> BTreeMap<HookEvent, NewHook> {
+    let mut hooks = hooks.clone();
+    hooks.remove(&HookEvent::BeforeProvision);
+    hooks
+}
+
 /// A superuser could let in whom it likes, as it writes the server's files.
-fn check_rights(request: &ProvisionRequest) -> Result<(), Failure> {
+pub(super) fn check_rights(request: &ProvisionRequest) -> Result<(), Failure> {
     if !request.superuser || request.exposure.is_none() {
         return Ok(());
     }

@@ -22,6 +22,7 @@ use crate::jobs::snapshot;
 use crate::parts::Parts;
 use crate::space::damage;
 use crate::space::room;
+use crate::space::shares;
 use offshoot_catalog::JobState;
 use offshoot_domain::{Dsource, DsourceState, Masking, Snapshot, SnapshotKind, Vdb, VdbState};
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, SnapshotId, VdbId};
@@ -180,7 +181,8 @@ impl Rounds {
             return Ok(());
         }
         self.quotas_at = now + QUOTAS_PAUSE;
-        room::set_quotas(parts)
+        room::set_quotas(parts)?;
+        shares::set(parts)
     }
 
     fn follow_policies(&mut self, parts: &Arc<Parts>) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ use crate::jobs::provision::{self, resolve_from};
 use crate::jobs::snapshot::catch_up_with;
 use crate::jobs::vdb;
 use crate::parts::{Context, Parts};
-use crate::space::{losses, room};
+use crate::space::{losses, room, shares};
 use jiff::Timestamp;
 use offshoot_domain::{
     Bookmark, Dsource, DsourceState, Group, Moment, ObjectName, Owner, Vdb, VdbGroup,
@@ -63,6 +63,7 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
                 .step_without_undo("agree", agree)
                 .step_without_undo("resolve", resolve_agreed),
         )
+        .step("hook_before", |c| each(c, hooks::before_provision), undo_hooks)
         .step("open", |c| each(c, provision::open_new), |c| undo_each(c, provision::close_new))
         .point_of_no_return()
         .step_without_undo("publish", publish_new)
@@ -71,11 +72,13 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             Workflow::new(JobKind::GroupRefresh)
                 .step_without_undo("agree", agree)
                 .step_without_undo("resolve", resolve_agreed),
+            |c| each(c, hooks::before_refresh),
         )
         .ending("hook", |c| hooks_of_all(c, hooks::after_refresh)),
         replacing_all(
             Workflow::new(JobKind::GroupRewind)
                 .step_without_undo("resolve", |c| each(c, vdb::resolve_new)),
+            |c| each(c, hooks::before_rewind),
         )
         .ending("hook", |c| hooks_of_all(c, hooks::after_rewind)),
         Workflow::new(JobKind::GroupBookmark)
@@ -86,9 +89,11 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .point_of_no_return()
             .step_without_undo("publish", |c| each(c, vdb::mark_running)),
         Workflow::new(JobKind::GroupStop)
+            .step("hook_before", |c| each(c, hooks::before_stop), undo_hooks)
             .point_of_no_return()
             .step_without_undo("stop", |c| each(c, vdb::stop))
-            .step_without_undo("publish", |c| each(c, vdb::mark_stopped)),
+            .step_without_undo("publish", |c| each(c, vdb::mark_stopped))
+            .ending("hook", |c| hooks_of_all(c, hooks::after_stop)),
         Workflow::new(JobKind::GroupDelete)
             .point_of_no_return()
             .step_without_undo("stop", |c| each(c, vdb::kill))
@@ -114,8 +119,9 @@ fn opening_all(workflow: Workflow<Parts>) -> Workflow<Parts> {
 }
 
 /// Another state under the same names: the present ones are closed only when all new ones are ready.
-fn replacing_all(workflow: Workflow<Parts>) -> Workflow<Parts> {
+fn replacing_all(workflow: Workflow<Parts>, hook: StepFn<Parts>) -> Workflow<Parts> {
     opening_all(workflow)
+        .step("hook_before", hook, undo_hooks)
         .step("close_old", |c| each(c, vdb::close_old), |c| undo_each(c, vdb::reopen_old))
         .step("open", |c| each(c, vdb::open_replacement), |c| undo_each(c, vdb::stop))
         .point_of_no_return()
@@ -142,6 +148,10 @@ fn hooks_of_all(context: &Context, run: StepFn<Parts>) -> Result<(), Failure> {
         }
     }
     result
+}
+
+fn undo_hooks(context: &Context) -> Result<(), Failure> {
+    undo_each(context, hooks::undo_before)
 }
 
 /// Undoes a step of all, the last first; one that cannot be undone does not keep the others.
@@ -266,6 +276,7 @@ pub fn submit_refresh(
     room::check_takes_on(parts, "a refresh")?;
     for vdb in vdbs_of(parts, &group)? {
         vdb::check_unprotected(&vdb)?;
+        shares::check(parts, vdb.owner)?;
         vdb::check_parent(parts, &vdb)?;
         check_parent(parts, vdb.parent.owner, at)?;
     }
@@ -281,6 +292,7 @@ pub fn submit_rewind(parts: &Arc<Parts>, name: &str, bookmark: &str) -> Result<J
     let to = |vdb: &Vdb| Moment::Bookmark(mark(bookmark, &group, vdb));
     for vdb in vdbs_of(parts, &group)? {
         vdb::check_unprotected(&vdb)?;
+        shares::check(parts, vdb.owner)?;
         check(parts, vdb.id.into(), &to(&vdb))?;
     }
     let input = asked_of_all(parts, &group, None, |vdb| Some((vdb.id.into(), to(vdb))))?;

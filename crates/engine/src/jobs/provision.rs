@@ -2,7 +2,9 @@
 
 use crate::core::hooks as kept;
 use crate::core::job_kind::JobKind;
-use crate::core::keys::{database_key, password_key, sent_password_key, tls_key, vdb_key};
+use crate::core::keys::{
+    database_key, handed_key, password_key, sent_password_key, tls_key, vdb_key,
+};
 use crate::core::kind::Kind;
 use crate::ground::ports;
 use crate::history::moments::{Resolved, check, resolve};
@@ -16,6 +18,7 @@ use crate::jobs::snapshot;
 use crate::parts::{Context, Parts};
 use crate::serving::gateways;
 use crate::serving::vdb::open_vdb;
+use crate::space::shares;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
     Care, Dsource, Exposure, Gateway, Hook, HookEvent, Moment, ObjectName, Opened, Origin, Owner,
@@ -125,6 +128,7 @@ pub fn workflow() -> Workflow<Parts> {
         .step("clone", opening::clone_resolved, opening::delete_clone)
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", opening::replay_resolved, opening::unmount_clone)
+        .step("hook_before", hooks::before_provision, hooks::undo_before)
         .step("open", open_new, close_new)
         .point_of_no_return()
         .step_without_undo("publish", publish)
@@ -178,7 +182,7 @@ pub fn check_share(parts: &Parts, user: Option<UserId>, id: VdbId) -> Result<(),
             format!("'{}' has {own} VDBs, and may have {most}", user.name),
             "delete one that is no longer needed: offshoot vdb delete NAME",
         )),
-        _ => Ok(()),
+        _ => shares::check(parts, Some(user.id)),
     }
 }
 
@@ -320,6 +324,7 @@ pub fn forget_vdb(parts: &Parts, id: VdbId) -> Result<(), Failure> {
     parts.catalog.delete_secret(&password_key(id))?;
     parts.catalog.delete_secret(&database_key(id))?;
     parts.catalog.delete_secret(&tls_key(id))?;
+    parts.catalog.delete_secret(&handed_key(id))?;
     Ok(())
 }
 

@@ -103,7 +103,11 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
     check_memory(&kind, memory_bytes)?;
     let gateway = gateway_of(parts, &vdb, &kind, &change.gateway)?;
     let new = change.hooks.iter().filter_map(|(event, hook)| Some((*event, hook.clone()?)));
-    let new = hooks::keep(parts, &kind, &new.collect())?;
+    let new: BTreeMap<_, _> = new.collect();
+    if !new.is_empty() {
+        hooks::runner(&kind)?;
+    }
+    let new = hooks::keep(parts, &new)?;
     let mut hooks = vdb.hooks.clone();
     hooks.retain(|event, _| !change.hooks.contains_key(event));
     hooks.extend(new.clone());

@@ -18,10 +18,11 @@ use crate::serving::gateways;
 use crate::serving::vdb::{change_password, open_vdb, present_dataset};
 use crate::space::losses;
 use crate::space::room;
+use crate::space::shares;
 use offshoot_connector::{Absence, StopMode};
 use offshoot_domain::{Moment, Owner, Secret, Snapshot, Timeflow, Vdb, VdbState};
 use offshoot_types::{ErrorKind, Failure, JobId, TimeflowId, VdbId};
-use offshoot_workflow::{Key, Submission, Workflow};
+use offshoot_workflow::{Key, StepFn, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -48,9 +49,11 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .point_of_no_return()
             .step_without_undo("publish", mark_running),
         Workflow::new(JobKind::VdbStop)
+            .step("hook_before", hooks::before_stop, hooks::undo_before)
             .point_of_no_return()
             .step_without_undo("stop", stop)
-            .step_without_undo("publish", mark_stopped),
+            .step_without_undo("publish", mark_stopped)
+            .ending("hook", hooks::after_stop),
         Workflow::new(JobKind::VdbDelete)
             .point_of_no_return()
             .step_without_undo("stop", kill)
@@ -60,8 +63,8 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
             .step("choose", choose_password, forget_choice)
             .point_of_no_return()
             .step_without_undo("apply", apply_choice),
-        replacing(JobKind::VdbRefresh).ending("hook", hooks::after_refresh),
-        replacing(JobKind::VdbRewind).ending("hook", hooks::after_rewind),
+        replacing(JobKind::VdbRefresh, hooks::before_refresh).ending("hook", hooks::after_refresh),
+        replacing(JobKind::VdbRewind, hooks::before_rewind).ending("hook", hooks::after_rewind),
         Workflow::new(JobKind::VdbRewindUndo)
             .step_without_undo("find", find_previous)
             .step("close_old", close_old, reopen_old)
@@ -73,12 +76,13 @@ pub fn workflows() -> Vec<Workflow<Parts>> {
 
 /// Another state under the same name: made alongside the present one, which is closed only when the
 /// new one is ready to be opened.
-fn replacing(kind: JobKind) -> Workflow<Parts> {
+fn replacing(kind: JobKind, hook: StepFn<Parts>) -> Workflow<Parts> {
     Workflow::new(kind)
         .step_without_undo("resolve", resolve_new)
         .step("clone", opening::clone_resolved, opening::delete_clone)
         .step("mount", opening::mount_clone, opening::unmount_clone)
         .step("recover", opening::replay_resolved, opening::unmount_clone)
+        .step("hook_before", hook, hooks::undo_before)
         .step("close_old", close_old, reopen_old)
         .step("open", open_replacement, stop)
         .point_of_no_return()
@@ -182,6 +186,7 @@ pub fn submit_refresh(parts: &Arc<Parts>, name: &str, moment: Moment) -> Result<
     let vdb = parts.vdb(name)?;
     check_unprotected(&vdb)?;
     room::check_takes_on(parts, "a refresh")?;
+    shares::check(parts, vdb.owner)?;
     check_parent(parts, &vdb)?;
     let owner = vdb.parent.owner;
     if !is_present_of_vdb(owner, &moment) {
@@ -215,6 +220,7 @@ pub fn submit_rewind(parts: &Arc<Parts>, name: &str, to: Moment) -> Result<JobId
     let vdb = parts.vdb(name)?;
     check_unprotected(&vdb)?;
     room::check_takes_on(parts, "a rewind")?;
+    shares::check(parts, vdb.owner)?;
     check(parts, vdb.id.into(), &to)?;
     submit(parts, JobKind::VdbRewind, &vdb, Some((vdb.id.into(), to)))
 }

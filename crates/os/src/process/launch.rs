@@ -274,6 +274,7 @@ fn stream(sink: &Sink) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
             let file: File = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
             (file.into(), None)
         }
+        Sink::Open(fd) => (fd.try_clone()?, None),
     };
     Ok((above_standard(child)?, own))
 }

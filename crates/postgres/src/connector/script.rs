@@ -2,8 +2,9 @@
 
 use super::host::Postgres;
 use super::server::RunningServer;
+use crate::program;
 use crate::script::{self, Reach};
-use offshoot_connector::{Script, ScriptCourse, ScriptRunner, Server};
+use offshoot_connector::{Program, Script, ScriptCourse, ScriptRunner, Server};
 use offshoot_types::Failure;
 
 impl ScriptRunner for Postgres {
@@ -27,5 +28,14 @@ impl ScriptRunner for Postgres {
         let mut engine = RunningServer::of(server)?.with(|server| server.connect())?;
         script::end_sessions(&mut engine)?;
         script::has_committed(&mut engine, mark)
+    }
+
+    fn run_program(
+        &self,
+        program: &Program,
+        course: &mut dyn ScriptCourse,
+    ) -> Result<Vec<u8>, Failure> {
+        let bin_dir = self.tools(&program.version)?.installation.bin_dir;
+        program::run(&*self.launcher, &bin_dir, program, course)
     }
 }

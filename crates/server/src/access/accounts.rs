@@ -1,6 +1,6 @@
 //! What the HTTP layer asks of an engine about those who ask.
 
-use offshoot_api::{AddUser, AuditEntry, Token, User};
+use offshoot_api::{AddUser, AuditEntry, SetUser, Token, User};
 use offshoot_catalog::AuditFilter;
 use offshoot_domain::{Owner, Role};
 use offshoot_types::{Failure, JobId, TokenId, UserId};
@@ -54,6 +54,8 @@ pub trait Accounts: Send + Sync + 'static {
     fn add_user(&self, request: AddUser) -> Result<User, Failure>;
     /// All users, by name.
     fn list_users(&self) -> Result<Vec<User>, Failure>;
+    /// Changes what a user may do.
+    fn set_user(&self, name: &str, request: SetUser) -> Result<User, Failure>;
     /// Removes a user and its tokens; returns what it was.
     fn remove_user(&self, name: &str) -> Result<User, Failure>;
 

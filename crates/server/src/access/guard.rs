@@ -10,6 +10,7 @@ use crate::EngineService;
 use crate::service::latencies::Latencies;
 use crate::service::notifier::Notifier;
 use crate::service::replicator::Replicator;
+use crate::service::templates::Templates;
 use crate::service::{ArchiveReader, ArchiveWriter};
 use jiff::Timestamp;
 use offshoot_api as api;
@@ -17,6 +18,8 @@ use offshoot_domain::{Owner, Role};
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::HashSet;
 use std::sync::Arc;
+
+mod templates;
 
 /// An engine as one caller sees it.
 pub(crate) struct Guard {
@@ -225,6 +228,7 @@ impl Guard {
                 "ask an operator to provision it",
             ));
         }
+        settings::check_hooks(&request.hooks)?;
         settings::check(&request.settings)
     }
 
@@ -368,7 +372,7 @@ impl EngineService for Guard {
     ) -> Result<JobId, Failure> {
         self.check_wishes(&request)?;
         self.seen_moment(&request.moment)?;
-        let from = self.looked_at(&request.from)?;
+        let from = self.looked_at(&self.parent_of(&request)?)?;
         let request = api::ProvisionVdb { from, ..request };
         self.began(self.service.provision_vdb(request, self.user())?)
     }
@@ -387,6 +391,10 @@ impl EngineService for Guard {
     }
 
     fn set_vdb(&self, name: &str, request: api::SetVdb) -> Result<JobId, Failure> {
+        if self.developer().is_some() {
+            settings::check_hooks(&request.hooks)?;
+            settings::check_changes(&request.settings)?;
+        }
         self.began(self.service.set_vdb(&self.own(name)?, request)?)
     }
 
@@ -547,6 +555,10 @@ impl EngineService for Guard {
     /// The same.
     fn notifier(&self) -> &dyn Notifier {
         self.service.notifier()
+    }
+
+    fn templates(&self) -> &dyn Templates {
+        self
     }
 
     fn run_replication(&self, name: &str) -> Result<JobId, Failure> {

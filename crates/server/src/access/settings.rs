@@ -1,6 +1,7 @@
-//! Settings of a VDB that developers may not choose: those by which a server runs programs, or reads and writes files and
+//! What of a VDB developers may not choose: hooks that are programs, and settings by which a server runs programs, or reads and writes files and
 //! addresses that they name. Being no superuser of the VDB, a developer could not set them there either.
 
+use offshoot_api::NewHook;
 use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,30 @@ const ENDINGS: [&str; 8] = [
     "_conninfo",
     "_program",
 ];
+
+/// Whether a developer may have these hooks.
+///
+/// # Errors
+/// `forbidden` for programs: they run on the engine's host.
+pub(crate) fn check_hooks(hooks: &[NewHook]) -> Result<(), Failure> {
+    match hooks.iter().find(|hook| hook.program.is_some()) {
+        None => Ok(()),
+        Some(hook) => Err(Failure::new(
+            ErrorKind::Forbidden,
+            format!("the hook {} is a program: those are not for developers", hook.event.as_str()),
+            "use SQL, or ask an operator to set it",
+        )),
+    }
+}
+
+/// Whether a developer may change settings so.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn check_changes(settings: &BTreeMap<String, Option<String>>) -> Result<(), Failure> {
+    let set = settings.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?)));
+    check(&set.collect())
+}
 
 /// Whether a developer may choose these settings.
 ///

@@ -4,7 +4,7 @@ use crate::endpoints::App;
 use crate::extract::{Body, Name};
 use crate::reply::{Answer, answer_of};
 use axum::extract::State;
-use offshoot_api::{AddUser, ErrorBody, User, UserList, routes};
+use offshoot_api::{AddUser, ErrorBody, SetUser, User, UserList, routes};
 
 /// Adds a user.
 #[utoipa::path(
@@ -27,6 +27,23 @@ pub(crate) async fn add_user(State(app): State<App>, Body(request): Body<AddUser
 )]
 pub(crate) async fn list_users(State(app): State<App>) -> Answer<UserList> {
     answer_of(move || app.accounts.list_users().map(|users| UserList { users })).await
+}
+
+/// Changes what a user may do. What it has already stays, even if that is more.
+#[utoipa::path(
+    post,
+    path = routes::USER,
+    tag = "users",
+    params(("name" = String, Path, description = "Its name")),
+    request_body = SetUser,
+    responses((status = 200, body = User, description = "The user"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn set_user(
+    State(app): State<App>,
+    Name(name): Name,
+    Body(request): Body<SetUser>,
+) -> Answer<User> {
+    answer_of(move || app.accounts.set_user(&name, request)).await
 }
 
 /// Removes a user and its tokens; its VDBs are the administrators' then.

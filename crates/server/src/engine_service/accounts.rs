@@ -6,21 +6,28 @@ use jiff::Timestamp;
 use offshoot_api as api;
 use offshoot_catalog::{AuditEntry, AuditFilter};
 use offshoot_domain::{AccessToken, Role};
-use offshoot_engine::{UserRequest, UserView};
+use offshoot_engine::{UserChange, UserRequest, UserView};
 use offshoot_types::{Failure, JobId, TokenId, UserId};
 use std::collections::HashSet;
 use std::time::Duration;
 
 impl Accounts for LocalEngine {
     fn add_user(&self, request: api::AddUser) -> Result<api::User, Failure> {
-        let api::AddUser { name, role, parents, vdbs_max } = request;
+        let api::AddUser { name, role, parents, vdbs_max, space_bytes_max } = request;
         let role = match role {
             api::Role::Admin => Role::Admin,
             api::Role::Operator => Role::Operator,
             api::Role::Developer => Role::Developer,
             api::Role::Auditor => Role::Auditor,
         };
-        self.engine().users().add(UserRequest { name, role, parents, vdbs_max }).map(user)
+        let request = UserRequest { name, role, parents, vdbs_max, space_bytes_max };
+        self.engine().users().add(request).map(user)
+    }
+
+    fn set_user(&self, name: &str, request: api::SetUser) -> Result<api::User, Failure> {
+        let api::SetUser { parents, vdbs_max, space_bytes_max } = request;
+        let change = UserChange { parents, vdbs_max, space_bytes_max };
+        self.engine().users().set(name, &change).map(user)
     }
 
     fn list_users(&self) -> Result<Vec<api::User>, Failure> {
@@ -92,7 +99,7 @@ impl Accounts for LocalEngine {
 }
 
 fn user(view: UserView) -> api::User {
-    let UserView { user, parents, vdbs } = view;
+    let UserView { user, parents, vdbs, space_bytes } = view;
     api::User {
         id: user.id,
         name: user.name.to_string(),
@@ -105,6 +112,8 @@ fn user(view: UserView) -> api::User {
         parents,
         vdbs_max: user.vdbs_max,
         vdbs,
+        space_bytes_max: user.space_bytes_max,
+        space_bytes,
         created_at: user.created_at,
     }
 }

@@ -15,6 +15,7 @@ pub(super) fn wanted(
     Ok(ProvisionRequest {
         name: request.name,
         from: request.from,
+        template: request.template,
         moment: moment(request.moment)?,
         port: request.port,
         gateway: domain::GatewayChange {
@@ -68,7 +69,7 @@ pub(super) fn vdb(view: VdbView) -> api::Vdb {
         lsn: Some(at.log),
         time: Some(at.time),
     });
-    let hooks = hooks::of(&vdb);
+    let hooks = hooks::of(&vdb.hooks);
     let asleep = vdb.is_asleep();
     api::Vdb {
         gateway: vdb.gateway.map(|gateway| api::VdbGateway {

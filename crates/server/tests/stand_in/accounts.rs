@@ -1,7 +1,7 @@
 //! Users of the stand-in, and what they did.
 
 use super::{StandIn, missing, taken, time};
-use offshoot_api::{AddUser, AuditEntry, Role, Token, User};
+use offshoot_api::{AddUser, AuditEntry, Role, SetUser, Token, User};
 
 use offshoot_domain::Owner;
 use offshoot_server::{Account, Accounts, AuditFilter, Record, Thing};
@@ -29,19 +29,38 @@ impl People {
 
 impl Accounts for StandIn {
     fn add_user(&self, request: AddUser) -> Result<User, Failure> {
-        let AddUser { name, role, parents, vdbs_max } = request;
+        let AddUser { name, role, parents, vdbs_max, space_bytes_max } = request;
         let mut state = self.lock();
         if state.people.find(&name).is_ok() {
             return Err(taken(&name));
         }
         let id = UserId(state.people.users.len() as u64 + 1);
-        let user = User { id, name, role, parents, vdbs_max, vdbs: 0, created_at: time() };
+        let user = User {
+            id,
+            name,
+            role,
+            parents,
+            vdbs_max,
+            vdbs: 0,
+            space_bytes_max,
+            space_bytes: space_bytes_max.map(|_| 0),
+            created_at: time(),
+        };
         state.people.users.push(user.clone());
         Ok(user)
     }
 
     fn list_users(&self) -> Result<Vec<User>, Failure> {
         Ok(self.lock().people.users.clone())
+    }
+
+    fn set_user(&self, name: &str, request: SetUser) -> Result<User, Failure> {
+        let mut state = self.lock();
+        let mut user = state.people.find(name)?.clone();
+        user.vdbs_max = request.vdbs_max.unwrap_or(user.vdbs_max);
+        state.people.users.retain(|one| one.id != user.id);
+        state.people.users.push(user.clone());
+        Ok(user)
     }
 
     fn remove_user(&self, name: &str) -> Result<User, Failure> {

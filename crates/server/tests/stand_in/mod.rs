@@ -11,13 +11,15 @@ mod groups;
 mod latencies;
 mod mask;
 mod replication;
+mod templates;
 mod webhooks;
 
 use accounts::People;
 use jiff::Timestamp;
 use offshoot_api::*;
 use offshoot_server::{
-    ArchiveReader, ArchiveWriter, EngineService, HttpServer, Latencies, Notifier, Replicator, Token,
+    ArchiveReader, ArchiveWriter, EngineService, HttpServer, Latencies, Notifier, Replicator,
+    Templates, Token,
 };
 use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId, UserId};
 use std::collections::BTreeMap;
@@ -28,6 +30,7 @@ use std::sync::{Arc, Mutex};
 struct State {
     dsources: BTreeMap<String, Dsource>,
     vdbs: BTreeMap<String, Vdb>,
+    templates: BTreeMap<String, Template>,
     snapshots: Vec<Snapshot>,
     jobs: Vec<(Job, u32)>,
     links: Vec<LinkDsource>,
@@ -417,6 +420,7 @@ impl EngineService for StandIn {
             expires_at: None,
             hooks: vec![VdbHook {
                 event: HookEvent::AfterRefresh,
+                kind: HookKind::Sql,
                 bytes: 8,
                 database: None,
                 time_limit_ms: 600_000,
@@ -462,7 +466,9 @@ impl EngineService for StandIn {
         let name = self.show_vdb(name)?.name;
         let sql = Some("SELECT 1".to_owned());
         let event = HookEvent::AfterRefresh;
-        let hook = HookText { event, sql, database: None, time_limit_ms: 600_000 };
+        let kind = HookKind::Sql;
+        let hook =
+            HookText { event, kind, sql, program: None, database: None, time_limit_ms: 600_000 };
         Ok(VdbHooks { name, hooks: vec![hook] })
     }
 
@@ -576,6 +582,10 @@ impl EngineService for StandIn {
     }
 
     fn notifier(&self) -> &dyn Notifier {
+        self
+    }
+
+    fn templates(&self) -> &dyn Templates {
         self
     }
 

@@ -366,6 +366,26 @@ fn jobs_of_another_version_are_left_alone() {
 }
 
 #[test]
+fn a_job_of_before_a_step_was_added_is_undone_and_finished() {
+    for missing in 0..3 {
+        let bench = bench();
+        bench.break_step(2, Place::Middle, 1);
+        bench.break_step(1, Place::Undo, 4);
+        let id = bench.submit("build", "thing");
+        assert_eq!(bench.end(id), JobState::Failed);
+        let mut job = bench.catalog.job(id).expect("known");
+        let all = job.steps.len();
+        job.steps.remove(missing);
+        bench.catalog.save_job(&job).expect("saved");
+        assert_eq!(bench.runner.resume(&bench.world).expect("resumed"), [id]);
+        assert_eq!(bench.end(id), JobState::Failed);
+        let job = bench.catalog.job(id).expect("known");
+        assert!(job.settled && job.steps.len() == all, "{job:?}");
+        assert!(bench.world.is_clean(), "without step {missing}");
+    }
+}
+
+#[test]
 fn a_wrong_submission_is_refused() {
     let bench = bench();
     let unknown = Submission::new("nothing", Subject::named("thing"), &"thing");

@@ -75,6 +75,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         delivery: Arc::new(Fuse::default()),
         network: Arc::new(NoNetwork),
         poster: Arc::new(NoPoster),
+        collector: None,
         keeper,
     };
     let fail = Arc::new(FailAt::default());

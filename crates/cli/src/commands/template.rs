@@ -1,0 +1,105 @@
+//! `offshoot template …`
+
+use super::{Session, hooks, vdb};
+use crate::args::{TemplateCommand, TemplateCreateArgs};
+use crate::output::{Fields, duration, or_dash, seconds, size, table};
+use offshoot_api::{Moment, ProvisionVdb, Template};
+use offshoot_types::Failure;
+
+/// Runs one command.
+pub fn run(session: &Session, command: TemplateCommand) -> Result<(), Failure> {
+    let (client, output) = (&session.client, session.output);
+    match command {
+        TemplateCommand::Create(args) => {
+            let TemplateCreateArgs { name, from, moment, options } = *args;
+            let moment = moment.moment();
+            let from = from.unwrap_or_default();
+            let request = ProvisionVdb { name, from, moment, ..vdb::options(options)? };
+            output.print(&client.create_template(&request)?, text);
+        }
+        TemplateCommand::List => {
+            output.print(&client.list_templates()?, |list| list_text(&list.templates));
+        }
+        TemplateCommand::Show(args) => output.print(&client.show_template(&args.name)?, text),
+        TemplateCommand::Delete(args) => {
+            let deleted = client.delete_template(&args.name)?;
+            output.print(&deleted, |template| {
+                format!("{} is deleted; VDBs that were made by it stay", template.name)
+            });
+        }
+    }
+    Ok(())
+}
+
+fn list_text(templates: &[Template]) -> String {
+    if templates.is_empty() {
+        return "there is no template; make one with: offshoot template create".to_owned();
+    }
+    let row = |template: &Template| {
+        vec![
+            template.name.clone(),
+            or_dash(given(&template.request.from)),
+            or_dash(template.request.expires_in_ms.map(duration)),
+            or_dash(template.request.description.clone()),
+            seconds(template.created_at),
+        ]
+    };
+    let rows = templates.iter().map(row).collect();
+    table(&["template", "from", "expires after", "description", "created at"], rows)
+}
+
+fn given(text: &str) -> Option<String> {
+    Some(text.to_owned()).filter(|text| !text.is_empty())
+}
+
+fn text(template: &Template) -> String {
+    let request = &template.request;
+    let rights = [
+        ("superuser", request.superuser),
+        ("source logins", request.keep_source_logins),
+        ("foreign servers", request.keep_foreign_servers),
+    ];
+    let rights = rights.iter().filter(|(_, has)| *has).map(|(right, _)| *right).collect::<Vec<_>>();
+    let pairs = |pairs: &std::collections::BTreeMap<String, String>| {
+        let all = pairs.iter().map(|(key, value)| format!("{key}={value}"));
+        given(&all.collect::<Vec<_>>().join(", "))
+    };
+    let listed = |all: Vec<String>| given(&all.join(", "));
+    let texts = |all: &[std::net::IpAddr]| all.iter().map(ToString::to_string).collect();
+    let hooks = template.hooks.iter().map(hooks::in_short).collect::<Vec<_>>().join("; ");
+    Fields::default()
+        .add("name", &template.name)
+        .add_some("from", given(&request.from))
+        .add_some("moment", (request.moment != Moment::Latest).then(|| moment(&request.moment)))
+        .add_some("description", request.description.clone())
+        .add_some("labels", pairs(&request.labels))
+        .add_some("settings", pairs(&request.settings))
+        .add_some("memory", request.memory_bytes.map(size))
+        .add_some("expires after", request.expires_in_ms.map(duration))
+        .add_some("stopped when idle for", request.stop_when_idle_ms.map(duration))
+        .add_some("gateway", request.gateway.then_some("yes"))
+        .add_some("protected", request.protected.then_some("yes"))
+        .add_some("warm copies", request.warm.then_some("yes"))
+        .add_some("keeps", given(&rights.join(", ")))
+        .add_some("listens on", listed(texts(&request.listen)))
+        .add_some("for", listed(request.allow.iter().map(ToString::to_string).collect()))
+        .add_some(
+            "reaches",
+            listed(request.allow_network.iter().map(ToString::to_string).collect()),
+        )
+        .add_some("hooks", given(&hooks))
+        .add("id", template.id)
+        .add("created at", template.created_at)
+        .text()
+}
+
+fn moment(moment: &Moment) -> String {
+    match moment {
+        Moment::Latest => "latest".to_owned(),
+        Moment::Snapshot { id } => id.to_string(),
+        Moment::At { time } => time.to_string(),
+        Moment::Lsn { lsn } => lsn.to_string(),
+        Moment::Bookmark { name } => format!("bookmark {name}"),
+        Moment::Xid { xid } => format!("transaction {xid}"),
+    }
+}

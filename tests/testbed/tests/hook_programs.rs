@@ -1,0 +1,265 @@
+//! Hooks that are programs, and hooks before what is done to a VDB.
+#![allow(clippy::unwrap_used)]
+
+use anyhow::Result;
+use offshoot_api::{Job, JobList, JobState, VdbList, VdbState};
+use offshoot_os::process::ProcessId;
+use offshoot_rig::CommandError;
+use offshoot_testbed::{PATIENCE, Testbed, wait_until};
+use serde_json::Value;
+use std::fs;
+
+/// What it looks for are its own processes.
+const SLEEP: &str = "4711.25";
+
+struct World {
+    bed: Testbed,
+}
+
+impl World {
+    fn start() -> World {
+        let bed = Testbed::start().unwrap();
+        let source = bed.source.connect("postgres").unwrap();
+        source.execute("CREATE TABLE settings AS SELECT 'production' AS place").unwrap();
+        bed.link("shop").unwrap();
+        World { bed }
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.bed.scratch.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn program(&self, name: &str, script: &str) -> String {
+        self.file(name, &format!("#!/bin/bash\n{script}\n"))
+    }
+
+    fn run(&self, line: &str) -> Result<Value, CommandError> {
+        self.bed.engine.command(line.split(' '))
+    }
+
+    #[track_caller]
+    fn done(&self, line: &str) -> Value {
+        self.run(line).unwrap()
+    }
+
+    #[track_caller]
+    fn fails(&self, line: &str, why: &str) -> CommandError {
+        let refused = self.run(line).expect_err(line);
+        assert!(refused.message.contains(why), "{line}: {refused}");
+        assert!(!refused.hint.is_empty(), "{refused}");
+        refused
+    }
+
+    fn newest_job(&self) -> Job {
+        let list: JobList = self.bed.engine.ask(["job", "list"]).unwrap();
+        list.jobs.into_iter().find(|job| job.kind.starts_with("vdb_")).unwrap()
+    }
+
+    fn text(&self, sql: &str) -> String {
+        self.bed.open("dev").unwrap().text(sql).unwrap()
+    }
+
+    fn state(&self) -> VdbState {
+        self.bed.vdb("dev").unwrap().state
+    }
+}
+
+fn sleepers() -> Vec<ProcessId> {
+    let sleeps = |process: &ProcessId| {
+        let arguments = process.arguments();
+        arguments.len() == 2 && arguments[1] == SLEEP
+    };
+    ProcessId::all().filter(sleeps).collect()
+}
+
+#[test]
+fn a_hook_before_saves_what_the_one_after_brings_back() {
+    let world = World::start();
+    let save = world.program("save", "psql -XAtc 'TABLE notes' && echo saved >&2");
+    let load = world.program(
+        "load",
+        "echo \"$OFFSHOOT_EVENT of $OFFSHOOT_VDB from $OFFSHOOT_PARENT\"\n\
+         psql -XqAt -c 'CREATE TABLE notes (note text)' -c '\\copy notes FROM STDIN'",
+    );
+    world.done("vdb provision dev --from shop");
+    world.done(&format!("vdb set dev --hook before-refresh={save} --hook after-refresh={load}"));
+    let session = world.bed.open("dev").unwrap();
+    session.execute("CREATE TABLE notes AS SELECT 'mine' AS note").unwrap();
+    drop(session);
+    world
+        .bed
+        .source
+        .connect("postgres")
+        .unwrap()
+        .execute("UPDATE settings SET place = 'new'")
+        .unwrap();
+    for _ in 0..2 {
+        world.done("vdb refresh dev");
+        let both = "SELECT place || ' ' || note FROM settings, notes";
+        assert_eq!(world.text(both), "new mine");
+    }
+    let notes = world.newest_job().notes.join("\n");
+    for part in [
+        "the hook before-refresh ran",
+        "saved",
+        "the hook after-refresh ran",
+        "after-refresh of dev from shop",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    assert!(!notes.contains("mine"), "what is handed over is not said: {notes}");
+    let shown = world.bed.vdb("dev").unwrap();
+    assert_eq!(serde_json::to_value(shown.hooks[0].kind).unwrap(), "program");
+    let text = world.done("vdb hooks dev after-refresh");
+    assert!(text["program"].as_str().unwrap().starts_with("#!/bin/bash\n"), "{text}");
+    assert!(text["sql"].is_null());
+    // Nothing is left of it, nor of its text.
+    let left = world.run("pool check");
+    left.unwrap();
+    world.done("vdb delete dev --yes");
+}
+
+#[test]
+fn a_hook_before_that_fails_keeps_everything_as_it_was() {
+    let world = World::start();
+    let no = world.program("no", "echo 'ask the team first' >&2; exit 3");
+    world.fails(
+        &format!("vdb provision dev --from shop --hook before-provision={no}"),
+        "ask the team first",
+    );
+    let list: VdbList = world.bed.engine.ask(["vdb", "list"]).unwrap();
+    assert!(list.vdbs.is_empty());
+
+    world.done("vdb provision dev --from shop");
+    let snapshot = world.bed.snapshot("dev").unwrap();
+    world.bed.open("dev").unwrap().execute("UPDATE settings SET place = 'here'").unwrap();
+    for event in ["before-refresh", "before-rewind", "before-stop"] {
+        world.done(&format!("vdb set dev --hook {event}={no}"));
+    }
+    let sql = world.file("no.sql", "INSERT INTO settings VALUES ('lost'); SELECT 1/0;");
+    for line in
+        ["vdb refresh dev", &format!("vdb rewind dev --snapshot {}", snapshot.id), "vdb stop dev"]
+    {
+        let failed = world.fails(line, "ask the team first");
+        assert!(failed.hint.contains("'dev' is as it was"), "{failed}");
+        assert_eq!(world.text("SELECT string_agg(place, ' ') FROM settings"), "here", "{line}");
+        assert_eq!(world.bed.vdb("dev").unwrap().warnings, [], "{line}");
+    }
+    world.done(&format!("vdb set dev --hook before-refresh={sql}"));
+    world.fails("vdb refresh dev", "division by zero");
+    assert_eq!(world.text("SELECT string_agg(place, ' ') FROM settings"), "here");
+
+    // Removed, it keeps nobody; and one that is stopped has nothing to ask.
+    world.done("vdb set dev --no-hook before-stop");
+    world.done("vdb stop dev");
+    let last = world.program("last", "echo \"password: ${PGPASSWORD-none}\"");
+    world.done(&format!("vdb set dev --hook after-stop={last}"));
+    world.done("vdb refresh dev");
+    let notes = world.newest_job().notes.join("\n");
+    assert!(notes.contains("did not run: 'dev' is stopped"), "{notes}");
+    world.done("vdb stop dev");
+    let notes = world.newest_job().notes.join("\n");
+    assert!(
+        notes.contains("the hook after-stop ran") && notes.contains("password: none"),
+        "{notes}"
+    );
+    assert_eq!(world.state(), VdbState::Stopped);
+
+    let failing = world.file("fails.sql", "SELECT 1");
+    let refused = world.fails(&format!("vdb set dev --hook after-stop={failing}"), "no server");
+    assert_eq!(refused.code, "invalid_input");
+}
+
+#[test]
+fn a_program_is_confined_and_ends_with_its_job() {
+    let mut world = World::start();
+    world.done("vdb provision other --from shop");
+    let (source, other) = (world.bed.source.port(), world.bed.vdb("other").unwrap().port);
+    let pool = world.bed.engine.pool().display().to_string();
+    let mine = world.program("mine", &format!(
+        "try() {{ if eval \"$1\" 2>/dev/null >/dev/null; then echo \"reached: $1\"; else echo \"refused: $1\"; fi; }}\n\
+         try 'exec 3<>/dev/tcp/127.0.0.1/{source}'\n\
+         try 'exec 3<>/dev/tcp/127.0.0.1/{other}'\n\
+         try 'cat /etc/shadow'\n\
+         try 'ls {pool}'\n\
+         try 'ls /proc/self'\n\
+         try 'echo x >> \"$0\"'\n\
+         try 'chmod u+w \"$0\"'\n\
+         try 'touch /usr/x'\n\
+         try 'kill -0 {engine}'\n\
+         try 'unshare -U true'\n\
+         try 'psql -XAtc \"COPY settings TO PROGRAM $$id$$\"'\n\
+         try 'psql -XAtc \"TABLE settings\"'\n\
+         echo \"in $PWD as $(id -u)\"",
+        engine = world.bed.engine.pid().unwrap()
+    ));
+    world.done(&format!("vdb provision dev --from shop --hook after-provision={mine}"));
+    let notes = world.newest_job().notes.join("\n");
+    let reached: Vec<&str> = notes.lines().filter(|line| line.contains("reached:")).collect();
+    assert_eq!(reached.len(), 1, "{notes}");
+    assert!(reached[0].contains("TABLE settings"), "{notes}");
+    assert_eq!(notes.matches("refused:").count(), 11, "{notes}");
+    assert!(notes.contains("in /tmp as") && !notes.contains("as 0"), "{notes}");
+
+    // What it leaves in the background ends with it; one that takes too long, or is cancelled, ends at once.
+    let leaves = world.program("leaves", &format!("setsid sleep {SLEEP} & sleep 0.3; echo done"));
+    world.done(&format!("vdb set dev --hook after-refresh={leaves}"));
+    world.done("vdb refresh dev");
+    assert_eq!(sleepers(), []);
+    let slow = world.program("slow", &format!("sleep {SLEEP} & echo begun; wait"));
+    world.done(&format!("vdb set dev --hook after-refresh={slow} --hook-time-limit 1s"));
+    world.fails("vdb refresh dev", "takes longer than 1 s");
+    assert_eq!(sleepers(), []);
+    world.done(&format!("vdb set dev --hook after-refresh={slow}"));
+    let job = world.done("vdb refresh dev --detach")["job"].as_str().unwrap().to_owned();
+    wait_until("it sleeps", PATIENCE, || Ok(!sleepers().is_empty())).unwrap();
+    world.done(&format!("job cancel {job}"));
+    wait_until("the end", PATIENCE, || Ok(world.newest_job().state == JobState::Cancelled))
+        .unwrap();
+    assert_eq!(sleepers(), []);
+    assert!(world.bed.vdb("dev").unwrap().warnings[0].message.contains("was cancelled"));
+
+    // The next engine ends what a killed one left, also one that hides, and runs it again.
+    let once =
+        format!("psql -XqAtc 'CREATE TABLE ran()' && exec -a hidden sleep {SLEEP}; echo again");
+    let once = world.program("once", &once);
+    world.done(&format!("vdb set dev --hook after-refresh={once}"));
+    world.run("vdb refresh dev --detach").unwrap();
+    wait_until("it sleeps", PATIENCE, || Ok(!sleepers().is_empty())).unwrap();
+    let first = sleepers();
+    world.bed.engine.kill_and_restart().unwrap();
+    wait_until("the end", PATIENCE, || Ok(world.newest_job().state.is_final())).unwrap();
+    let job = world.newest_job();
+    assert_eq!((job.state, job.error), (JobState::Done, None));
+    assert!(job.notes.join("\n").contains("again"), "{:?}", job.notes);
+    assert!(first.iter().all(|process| !process.alive()));
+
+    // Who confines nobody runs nothing.
+    world.bed.engine.stop().unwrap();
+    world.bed.engine.options.arguments.push("--unconfined".into());
+    world.bed.engine.restart().unwrap();
+    world.fails("vdb refresh dev", "does not confine");
+}
+
+#[test]
+fn a_vdb_that_is_asleep_wakes_for_a_hook_before() {
+    let world = World::start();
+    let save = world.program("save", "psql -XAtc 'SELECT count(*) FROM settings'");
+    let load = world
+        .program("load", "read count; psql -Xqc \"CREATE TABLE seen AS SELECT $count AS count\"");
+    world.done(&format!(
+        "vdb provision dev --from shop --stop-when-idle 2s --hook before-refresh={save} --hook after-refresh={load}"
+    ));
+    let asleep = || Ok(world.state() == VdbState::Stopped);
+    wait_until("it sleeps", PATIENCE, asleep).unwrap();
+    world.done("vdb refresh dev");
+    assert_eq!(world.text("SELECT count FROM seen"), "1");
+    let no = world.program("no", "exit 1");
+    world.done(&format!("vdb set dev --hook before-refresh={no}"));
+    wait_until("it sleeps", PATIENCE, asleep).unwrap();
+    world.fails("vdb refresh dev", "ended with an error");
+    wait_until("it sleeps", PATIENCE, asleep).unwrap();
+    assert_eq!(world.text("SELECT count FROM seen"), "1", "it wakes");
+}
