@@ -3,10 +3,11 @@ import type { ComponentChildren, TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { Refused } from "../api";
 import { time, ago } from "../format";
+import type { ErrorDetail, Warning } from "../schema";
 
 const GOOD = ["active", "running", "ready", "done", "masked"];
 const BUSY = ["linking", "provisioning", "queued", "undoing", "pending", "masking", "unlinking", "waiting", "on_demand"];
-const BAD = ["failed", "disconnected"];
+const BAD = ["failed", "failing", "disconnected"];
 
 function tone(state: string): string {
   if (GOOD.includes(state)) return "good";
@@ -20,14 +21,27 @@ export function State({ of }: { of: string }) {
 }
 
 /** What went wrong, and its fix. */
-export function Failure({ of }: { of: Error | undefined }) {
+export function Failure({ of }: { of: Error | ErrorDetail | null | undefined }) {
   if (!of) return null;
-  const hint = of instanceof Refused ? of.hint : "";
+  const hint = "hint" in of ? String(of.hint) : "";
   return (
     <div class="failure" role="alert">
       <strong>{of.message}</strong>
       {hint && <div>{hint}</div>}
     </div>
+  );
+}
+
+/** What should be looked at, and what to do about it. */
+export function Warnings({ of }: { of: Warning[] | undefined }) {
+  return (
+    <>
+      {(of ?? []).map(({ message, hint }) => (
+        <p class="warn" key={message}>
+          {message}; {hint}
+        </p>
+      ))}
+    </>
   );
 }
 
@@ -75,12 +89,28 @@ export function Card({ title, children, class: kind = "", actions }: { title?: s
   );
 }
 
+/** A secret that the engine tells once. */
+export function Once({ title, text, what, onHide }: { title: string; text: string; what: string; onHide: () => void }) {
+  return (
+    <Card title={title}>
+      <p>It is shown only now.</p>
+      <p class="buttons">
+        <code class="long">{text}</code>
+        <Copy of={text} what={what} />
+        <button type="button" class="small" onClick={onHide}>
+          Hide
+        </button>
+      </p>
+    </Card>
+  );
+}
+
 /** Names and values. */
 export function Facts({ of }: { of: [string, ComponentChildren][] }) {
   return (
     <dl class="facts">
       {of
-        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

@@ -34,8 +34,11 @@ export async function begin(what: string, job: Promise<string>): Promise<string>
 }
 
 /** The same where no dialog shows a failure. */
-export function run(what: string, job: () => Promise<string>): void {
-  begin(what, job()).catch((error: Error) => {
+export const run = (what: string, job: () => Promise<string>): void => attempt(() => begin(what, job()));
+
+/** Does something that is no job, and says why it failed. */
+export function attempt(what: () => Promise<unknown>): void {
+  what().catch((error: Error) => {
     const hint = error instanceof Refused && error.hint ? ` – ${error.hint}` : "";
     say(`${error.message}${hint}`, "bad");
   });

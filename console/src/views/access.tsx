@@ -1,15 +1,14 @@
 import { useState } from "preact/hooks";
 import { ask, at, get, useAnswer } from "../api";
 import { changed } from "../events";
-import { parseDuration } from "../format";
 import { mayAdminister } from "../me";
 import { link } from "../route";
 import type { Audit as AuditList, AuditEntry, CreatedToken, DsourceList, Token, TokenList, User, UserList } from "../schema";
-import { Card, Copy, Failure, Page, Search, Time } from "../ui/basics";
+import { Failure, Once, Page, Search, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { say } from "../ui/toasts";
-import { wrong } from "./wrong";
+import { typedDuration } from "./typed";
 
 const ROLES: [string, string][] = [
   ["developer", "developer: has VDBs of its own"],
@@ -106,8 +105,7 @@ export function Tokens() {
         { name: "life", label: "Good for", value: "30d", hint: "until it is revoked where empty" },
       ],
       done: async ({ user, life }) => {
-        const ms = life ? parseDuration(life) : undefined;
-        if (life && ms === undefined) throw wrong(`'${life}' is no duration`, "write it as 30d or 12h");
+        const ms = typedDuration(life);
         setMade(await ask<CreatedToken>("POST", "tokens", { user, ...(ms !== undefined && { expires_in_ms: ms }) }));
         reload();
       },
@@ -131,18 +129,7 @@ export function Tokens() {
   return (
     <Page title="Tokens" lead="What users are known by. A token itself is kept nowhere." actions={actions}>
       <Failure of={error} />
-      {made && (
-        <Card title={`Token of ${made.user}`}>
-          <p>It is shown only now.</p>
-          <p class="buttons">
-            <code class="long">{made.token}</code>
-            <Copy of={made.token} what="the token" />
-            <button type="button" class="small" onClick={() => setMade(undefined)}>
-              Hide
-            </button>
-          </p>
-        </Card>
-      )}
+      {made && <Once title={`Token of ${made.user}`} text={made.token} what="the token" onHide={() => setMade(undefined)} />}
       {data && (
         <Table<Token>
           label="tokens"

@@ -5,7 +5,7 @@ import { mayAdminister, mayOperate, mayUse } from "../me";
 import { latest, type Picked } from "../moment";
 import { go, link } from "../route";
 import type { BookmarkList, Dsource, TimeflowList, VdbList } from "../schema";
-import { Card, Facts, Failure, Page, State, Time } from "../ui/basics";
+import { Card, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { begin, run } from "../ui/toasts";
 import { askBookmark, askProvision } from "./provision";
@@ -25,12 +25,7 @@ export function DsourceView({ name }: { name: string }) {
   return (
     <Page title={name} lead={one && <State of={one.state} />} actions={one && <Actions of={one} />}>
       <Failure of={dsource.error ?? flows.error} />
-      {one?.error && (
-        <div class="failure" role="alert">
-          <strong>{one.error.message}</strong>
-          <div>{one.error.hint}</div>
-        </div>
-      )}
+      <Failure of={one?.error} />
       <Card
         title="Time line"
         actions={
@@ -72,11 +67,7 @@ export function DsourceView({ name }: { name: string }) {
                 ["VDBs", children.length === 0 ? "none" : children.slice(0, 20).map((vdb) => <a href={link("vdbs", vdb.name)}>{vdb.name} </a>)],
               ]}
             />
-            {(one.warnings ?? []).map((warning) => (
-              <p class="warn" key={warning.message}>
-                {warning.message}; {warning.hint}
-              </p>
-            ))}
+            <Warnings of={one.warnings} />
           </Card>
         </div>
       )}
@@ -92,7 +83,7 @@ export function DsourceView({ name }: { name: string }) {
 function Actions({ of }: { of: Dsource }) {
   const { name, state } = of;
   const path = (verb: string) => at("dsources", name, `/${verb}`);
-  if (state === "masked") return mayAdminister() ? <Unlink name={name} /> : null;
+  if (state === "masked" || state === "replica") return mayAdminister() ? <Unlink name={name} /> : null;
   return (
     <span class="buttons">
       {mayOperate() && (

@@ -5,7 +5,7 @@ import { mayOperate, mayUse } from "../me";
 import { parseMoment } from "../moment";
 import { link } from "../route";
 import type { DsourceList, Group, GroupList, VdbGroup, VdbGroupList } from "../schema";
-import { Card, Empty, Facts, Failure, Page, State, Time } from "../ui/basics";
+import { Card, Empty, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { begin, run, say } from "../ui/toasts";
 import { wrong } from "./wrong";
@@ -59,11 +59,7 @@ function GroupCard({ of }: { of: Group }) {
           </li>
         ))}
       </ul>
-      {(of.warnings ?? []).map((warning) => (
-        <p class="warn" key={warning.message}>
-          {warning.message}; {warning.hint}
-        </p>
-      ))}
+      <Warnings of={of.warnings} />
     </Card>
   );
 }

@@ -8,7 +8,7 @@ import { link } from "../route";
 import type { Job, JobStep } from "../schema";
 import { Card, Facts, Failure, Page, Search, State, Time } from "../ui/basics";
 import { Table } from "../ui/table";
-import { say } from "../ui/toasts";
+import { attempt, say } from "../ui/toasts";
 
 const amount = (value: number, unit: string): string => (unit === "bytes" ? bytes(value) : `${count(value)} ${unit}`);
 const took = (job: Job): number | null => (job.started_at ? (job.ended_at ? Date.parse(job.ended_at) : Date.now()) - Date.parse(job.started_at) : null);
@@ -44,42 +44,52 @@ function useRate({ progress, state }: Job): number | undefined {
 }
 
 export function Jobs() {
-  const all = [...useCell(jobs).values()].sort((a, b) => jobNumber(b.id) - jobNumber(a.id));
+  const all = byNumber(useCell(jobs));
   const [filter, setFilter] = useState("");
   const rows = all.filter((job) => job.id === filter || job.object.includes(filter) || words(job.kind).includes(filter) || job.state === filter);
   return (
     <Page title="Jobs" lead="Whatever changes something is a job. It goes on without this page.">
       <Search value={filter} onInput={setFilter} label="Filter by object, kind or state" />
-      <Table<Job>
-        label="jobs"
-        rows={rows}
-        rowKey={(job) => job.id}
-        empty="there is no job"
-        columns={[
-          { name: "Job", cell: (job) => <a href={link("jobs", job.id)}>{job.id}</a> },
-          { name: "What", cell: (job) => words(job.kind) },
-          { name: "Of", cell: (job) => job.object },
-          { name: "State", cell: (job) => <State of={job.state} /> },
-          { name: "Progress", cell: (job) => (isFinal(job) ? (job.error?.message ?? job.result) : <Progress of={job} />), wide: true },
-          { name: "Began", cell: (job) => <Time at={job.started_at} />, wide: true },
-          { name: "Took", cell: (job) => duration(took(job)), figures: true },
-          ...(mayUse() ? [{ name: "Actions", cell: (job: Job) => <Cancel of={job} /> }] : []),
-        ]}
-      />
+      <JobTable rows={rows} />
     </Page>
+  );
+}
+
+const byNumber = (known: ReadonlyMap<string, Job>): Job[] => [...known.values()].sort((a, b) => jobNumber(b.id) - jobNumber(a.id));
+
+/** Jobs of one kind, newest first. */
+export const useJobsOf = (kind: string): Job[] => byNumber(useCell(jobs)).filter((job) => job.kind === kind);
+
+/** Jobs, each with a link to what it found, or to itself. */
+export function JobTable({ rows, place = "jobs" }: { rows: Job[]; place?: string }) {
+  return (
+    <Table<Job>
+      label="jobs"
+      rows={rows}
+      rowKey={(job) => job.id}
+      empty="there is no job"
+      columns={[
+        { name: "Job", cell: (job) => <a href={link(place, job.id)}>{job.id}</a> },
+        { name: "What", cell: (job) => words(job.kind) },
+        { name: "Of", cell: (job) => job.object },
+        { name: "State", cell: (job) => <State of={job.state} /> },
+        { name: "Progress", cell: (job) => (isFinal(job) ? (job.error?.message ?? job.result) : <Progress of={job} />), wide: true },
+        { name: "Began", cell: (job) => <Time at={job.started_at} />, wide: true },
+        { name: "Took", cell: (job) => duration(took(job)), figures: true },
+        ...(mayUse() ? [{ name: "Actions", cell: (job: Job) => <Cancel of={job} /> }] : []),
+      ]}
+    />
   );
 }
 
 function Cancel({ of }: { of: Job }) {
   if (isFinal(of) || of.state === "undoing") return null;
-  const cancel = () => {
-    ask<Job>("POST", at("jobs", of.id, "/cancel"))
-      .then(() => {
-        say(`${of.id} stops and undoes what it did`, "quiet", of.id);
-        changed();
-      })
-      .catch((error: Error) => say(error.message, "bad"));
-  };
+  const cancel = () =>
+    attempt(async () => {
+      await ask<Job>("POST", at("jobs", of.id, "/cancel"));
+      say(`${of.id} stops and undoes what it did`, "quiet", of.id);
+      changed();
+    });
   return (
     <button type="button" class="small danger" onClick={cancel} aria-label={`cancel ${of.id}`}>
       Cancel
@@ -87,10 +97,15 @@ function Cancel({ of }: { of: Job }) {
   );
 }
 
-export function JobView({ id }: { id: string }) {
+/** A job as the stream tells it, or, before it does, as the engine answers. */
+export function useJob(id: string) {
   const streamed = useCell(jobs).get(id);
-  const asked = useAnswer<Job>(at("jobs", id));
-  const job = streamed ?? asked.data;
+  const asked = useAnswer<Job>(streamed ? null : at("jobs", id));
+  return { job: streamed ?? asked.data, error: asked.error };
+}
+
+export function JobView({ id }: { id: string }) {
+  const { job, error } = useJob(id);
   const [, draw] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => draw((n) => n + 1), 1000);
@@ -98,13 +113,8 @@ export function JobView({ id }: { id: string }) {
   }, []);
   return (
     <Page title={id} lead={job && <State of={job.state} />} actions={job && mayUse() && <Cancel of={job} />}>
-      {!job && <Failure of={asked.error} />}
-      {job?.error && (
-        <div class="failure" role="alert">
-          <strong>{job.error.message}</strong>
-          <div>{job.error.hint}</div>
-        </div>
-      )}
+      {!job && <Failure of={error} />}
+      <Failure of={job?.error} />
       {job && (
         <div class="columns">
           <Card title="Job">

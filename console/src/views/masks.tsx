@@ -1,16 +1,16 @@
 import { useState } from "preact/hooks";
-import { at, start, useAnswer } from "../api";
-import { useCell } from "../cell";
-import { isFinal, jobs } from "../events";
-import { count, duration, parseDuration } from "../format";
+import { start, useAnswer } from "../api";
+import { count, duration } from "../format";
 import { mayAdminister, mayOperate } from "../me";
 import { link } from "../route";
 import type { Discovery, DsourceList, FoundColumn, Mask, MaskList, MaskPreview, MaskTable } from "../schema";
 import { Card, Empty, Facts, Failure, Page, State, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
+import { Rows } from "../ui/rows";
 import { Table } from "../ui/table";
 import { begin } from "../ui/toasts";
-import { wrong } from "./wrong";
+import { useResult, Working } from "./result";
+import { typedDuration } from "./typed";
 
 export function Masks() {
   const { data, error } = useAnswer<MaskList>("masks", 3000);
@@ -61,12 +61,7 @@ function MaskCard({ of }: { of: Mask }) {
           ]}
         />
         <div>
-          {of.error && (
-            <div class="failure" role="alert">
-              <strong>{of.error.message}</strong>
-              <div>{of.error.hint}</div>
-            </div>
-          )}
+          <Failure of={of.error} />
           <Reminder title="Columns that look as if they had to be masked and have no rule" lines={of.columns_without_rule} />
           <Reminder title="Rules that met no table or column" lines={of.idle_rules} />
         </div>
@@ -99,14 +94,8 @@ function Reminder({ title, lines }: { title: string; lines: string[] }) {
   );
 }
 
-/** What a job made, once it is done. */
-function useResult<T>(job: string, path: string) {
-  const state = useCell(jobs).get(job);
-  return { state, ...useAnswer<T>(state?.state === "done" ? at(path, job) : null) };
-}
-
 function Findings({ job, from, onRules }: { job: string; from: string; onRules: (rules: string) => void }) {
-  const { state, data, error } = useResult<Discovery>(job, "mask-discoveries");
+  const { data, ...under } = useResult<Discovery>(job, "mask-discoveries");
   return (
     <Card
       title={`Found in ${from}`}
@@ -118,9 +107,7 @@ function Findings({ job, from, onRules }: { job: string; from: string; onRules: 
         )
       }
     >
-      <Failure of={error} />
-      {state && !isFinal(state) && <p>looking…</p>}
-      {state?.error && <p class="bad">{state.error.message}</p>}
+      <Working {...under} />
       {data && (
         <Table<FoundColumn>
           label="columns that should be masked"
@@ -148,40 +135,16 @@ function Findings({ job, from, onRules }: { job: string; from: string; onRules: 
 }
 
 function Preview({ job }: { job: string }) {
-  const { state, data, error } = useResult<MaskPreview>(job, "mask-previews");
-  // The engine shows it once: it is kept here as long as the view is open.
-  const [kept, keep] = useState<MaskPreview>();
-  if (data && !kept) keep(data);
+  const { data, ...under } = useResult<MaskPreview>(job, "mask-previews");
   return (
-    <Card title={`Preview${kept ? ` of ${kept.table}` : ""}`}>
-      {!kept && <Failure of={error} />}
-      {state && !isFinal(state) && <p>masking some rows…</p>}
-      {state?.error && <p class="bad">{state.error.message}</p>}
-      {kept && (
-        <div class="table" tabIndex={0} role="region" aria-label="rows before and after">
-          <table>
-            <thead>
-              <tr>
-                {kept.columns.map((column) => (
-                  <th key={column.name} scope="col">
-                    {column.name} <small>{column.algorithm}</small>
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {kept.rows.map((row, index) => (
-                <tr key={index}>
-                  {row.map((value, place) => (
-                    <td key={place}>
-                      {value.before !== undefined && value.before !== value.after && <del>{value.before ?? "NULL"}</del>} {value.after ?? "NULL"}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+    <Card title={`Preview${data ? ` of ${data.table}` : ""}`}>
+      <Working {...under} />
+      {data && (
+        <Rows
+          label="rows before and after"
+          columns={data.columns.map((column) => [column.name, column.algorithm])}
+          rows={data.rows.map((row) => row.map(({ before, after }) => (before === after ? { after } : { before, after })))}
+        />
       )}
     </Card>
   );
@@ -230,8 +193,7 @@ function askApply(names: string[], rules: string, keep: (rules: string) => void)
     fields: [from(names), { name: "as", label: "Name", hint: "the dSource's with -masked where empty" }, { name: "every", label: "Renew every", hint: "as 1d; when somebody asks where empty" }, rulesField(rules)],
     done: async (values) => {
       keep(values["rules"] ?? "");
-      const every = values["every"] ? parseDuration(values["every"]) : undefined;
-      if (values["every"] && every === undefined) throw wrong(`'${values["every"]}' is no duration`, "write it as 1d");
+      const every = typedDuration(values["every"]);
       const body = { from: values["from"], rules: values["rules"], ...(values["as"] && { as: values["as"] }), ...(every && { every_ms: every }) };
       await begin(`mask ${values["from"]}`, start("POST", "masks", body));
     },

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { ask, at, useAnswer } from "../api";
 import { changed } from "../events";
-import { bytes, duration, parseDuration, parseSize } from "../format";
+import { asTyped, bytes, duration, parseSize } from "../format";
 import { mayOperate } from "../me";
 import { link } from "../route";
 import type { Policy, PolicyList, SetPolicy } from "../schema";
@@ -9,6 +9,7 @@ import { Failure, Page, Search } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { say } from "../ui/toasts";
+import { typedDuration } from "./typed";
 import { wrong } from "./wrong";
 
 const kept = (ms: number): string => (ms === 0 ? "–" : duration(ms));
@@ -64,8 +65,6 @@ const DURATIONS: [keyof Policy & keyof SetPolicy, string][] = [
   ["log_ms", "Log stays for"],
 ];
 
-const shown = (ms: number): string => duration(ms).replaceAll(/(\d) (d|h|min|s|ms)/g, "$1$2");
-
 function askPolicy(policy: Policy): void {
   const durations = DURATIONS.filter(([name]) => name !== "log_ms" || policy.kind === "dsource");
   question({
@@ -73,8 +72,8 @@ function askPolicy(policy: Policy): void {
     verb: "Set",
     text: "Durations as 10min, 36h or 7d; 0 keeps nothing.",
     fields: [
-      { name: "snapshot_every_ms", label: "Snapshot every", value: policy.snapshot_every_ms === null ? "" : shown(policy.snapshot_every_ms), hint: "never where empty" },
-      ...durations.map(([name, label]) => ({ name, label, value: shown(policy[name] as number), required: true })),
+      { name: "snapshot_every_ms", label: "Snapshot every", value: policy.snapshot_every_ms === null ? "" : asTyped(policy.snapshot_every_ms), hint: "never where empty" },
+      ...durations.map(([name, label]) => ({ name, label, value: asTyped(policy[name] as number), required: true })),
       { name: "quota_bytes", label: "Quota", value: policy.quota_bytes === null ? "" : bytes(policy.quota_bytes), hint: "as 20GiB; none where empty" },
       ...(policy.kind === "dsource" ? [{ name: "warm", label: "VDBs kept warm", kind: "number" as const, value: String(policy.warm ?? 0) }] : []),
     ],
@@ -84,10 +83,10 @@ function askPolicy(policy: Policy): void {
         if (value !== before) body[name] = value;
       };
       const every = values["snapshot_every_ms"];
-      set("snapshot_every_ms", every ? ms(every) : null, policy.snapshot_every_ms);
+      set("snapshot_every_ms", typedDuration(every) ?? null, policy.snapshot_every_ms);
       for (const [name] of durations) {
         // What was not touched is not rounded.
-        if (values[name] !== shown(policy[name] as number)) set(name, ms(values[name] ?? ""), policy[name] as number);
+        if (values[name] !== asTyped(policy[name] as number)) set(name, typedDuration(values[name]) ?? 0, policy[name] as number);
       }
       const quota = values["quota_bytes"];
       if (quota !== (policy.quota_bytes === null ? "" : bytes(policy.quota_bytes))) {
@@ -101,10 +100,4 @@ function askPolicy(policy: Policy): void {
       changed();
     },
   });
-}
-
-function ms(text: string): number {
-  const value = parseDuration(text);
-  if (value === undefined) throw wrong(`'${text}' is no duration`, "write it as 10min, 36h or 7d");
-  return value;
 }

@@ -1,11 +1,12 @@
 // Making a VDB of a picked moment.
 import { at, get, start } from "../api";
 import { parseSize } from "../format";
-import { parseMoment, type Picked } from "../moment";
+import type { Picked } from "../moment";
 import { go } from "../route";
-import type { BookmarkList, VdbList } from "../schema";
+import type { VdbList } from "../schema";
 import { question } from "../ui/dialog";
 import { begin } from "../ui/toasts";
+import { typedMoment } from "./typed";
 import { wrong } from "./wrong";
 
 /** A free name, so that one click is enough. */
@@ -50,11 +51,12 @@ export async function askProvision(from: string, picked: Picked): Promise<void> 
   });
 }
 
-export function settingsOf(text: string): Record<string, string> {
+/** Names and values, one pair a line. */
+export function settingsOf(text: string, what = "setting", as = "work_mem=64MB"): Record<string, string> {
   const settings: Record<string, string> = {};
   for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
     const [name = "", ...rest] = line.split("=");
-    if (rest.length === 0) throw wrong(`'${line}' is no setting`, "write it as work_mem=64MB");
+    if (rest.length === 0) throw wrong(`'${line}' is no ${what}`, `write it as ${as}`);
     settings[name.trim()] = rest.join("=").trim();
   }
   return settings;
@@ -79,10 +81,8 @@ export function askRefresh(name: string, parent: string): void {
     verb: "Refresh",
     fields: [{ name: "moment", label: "Moment", required: true, value: "latest", hint: "as 14:03:27, -10min, 2026-11-21 14:03, 0/3A2B1C0, xid 742, a bookmark" }],
     done: async (values) => {
-      const { bookmarks } = await get<BookmarkList>("bookmarks");
-      const picked = parseMoment(values["moment"] ?? "", bookmarks.map((one) => one.name));
-      if (!picked) throw wrong(`'${values["moment"]}' names no moment`, "write it as 14:03:27, -10min, 0/3A2B1C0 or xid 742");
-      await begin(`refresh ${name}`, start("POST", at("vdbs", name, "/refresh"), { moment: picked.moment }));
+      const { moment } = await typedMoment(values["moment"]);
+      await begin(`refresh ${name}`, start("POST", at("vdbs", name, "/refresh"), { moment }));
     },
   });
 }

@@ -3,14 +3,14 @@ import type { TargetedPointerEvent, TargetedSubmitEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useCell } from "../cell";
 import { duration, time } from "../format";
-import { atTime, latest, MOMENT_FORMS, parseMoment, type Picked } from "../moment";
+import { atTime, latest, MOMENT_FORMS, type Picked } from "../moment";
 import type { Bookmark, TimeflowList } from "../schema";
 import { theme } from "../theme";
 import { Failure } from "../ui/basics";
 import { CommitChart } from "./commit-chart";
 import { draw, HEIGHT, type View } from "./timeline-draw";
 import { historyOf, nearest, opens, type History, type Mark } from "./timeline-model";
-import { wrong } from "./wrong";
+import { momentOf } from "./typed";
 
 interface Props {
   flows: TimeflowList;
@@ -231,9 +231,12 @@ function Typed({ bookmarks, onPick }: { bookmarks: Bookmark[]; onPick: (picked: 
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const typed = String(new FormData(event.currentTarget).get("moment"));
-    const picked = parseMoment(typed, bookmarks.map((one) => one.name));
-    setFailure(picked ? undefined : wrong(`'${typed}' names no moment`, `write it as one of: ${MOMENT_FORMS}`));
-    if (picked) onPick(picked);
+    try {
+      onPick(momentOf(typed, bookmarks.map((one) => one.name)));
+      setFailure(undefined);
+    } catch (error) {
+      setFailure(error as Error);
+    }
   };
   return (
     <form class="typed" onSubmit={submit}>

@@ -1,0 +1,27 @@
+// What is typed in dialogs, as the engine takes it; what cannot be taken is said with its forms.
+import { get } from "../api";
+import { parseDuration } from "../format";
+import { MOMENT_FORMS, parseMoment, type Picked } from "../moment";
+import type { BookmarkList } from "../schema";
+import { wrong } from "./wrong";
+
+/** A duration in ms; undefined where nothing is typed. */
+export function typedDuration(text: string | undefined): number | undefined {
+  if (!text) return undefined;
+  const ms = parseDuration(text);
+  if (ms === undefined) throw wrong(`'${text}' is no duration`, "write it as 10min, 36h or 7d");
+  return ms;
+}
+
+/** A moment; bookmarks are known by their names. */
+export function momentOf(text: string, bookmarks: string[]): Picked {
+  const picked = parseMoment(text, bookmarks);
+  if (!picked) throw wrong(`'${text}' names no moment`, `write it as one of: ${MOMENT_FORMS}`);
+  return picked;
+}
+
+/** The same, by the bookmarks that there are. */
+export async function typedMoment(text: string | undefined): Promise<Picked> {
+  const { bookmarks } = await get<BookmarkList>("bookmarks");
+  return momentOf(text ?? "", bookmarks.map((one) => one.name));
+}
