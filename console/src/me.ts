@@ -16,5 +16,7 @@ export const mayUse = (): boolean => role() !== "auditor";
 export const mayOperate = (): boolean => ["admin", "operator"].includes(role());
 export const mayAdminister = (): boolean => role() === "admin";
 export const mayAudit = (): boolean => ["admin", "auditor"].includes(role());
+/** Is shown what a VDB of this owner keeps secret; null: it is the administrators'. */
+export const ownsSecrets = (owner: string | null): boolean => (owner === null ? mayAdminister() : owner === me.value?.user);
 /** Sees what is everybody's. */
 export const maySurvey = (): boolean => role() !== "developer";

@@ -1,7 +1,8 @@
-// What a user does with the console, in a real browser: `node flows.mjs short|whole`. OFFSHOOT_BIN and OFFSHOOT_POOL
+// What a user does with the console, in a real browser: `node flows.mjs short|whole|more`. OFFSHOOT_BIN and OFFSHOOT_POOL
 // name the engine; a dSource `shop` is linked there, and somebody writes to its source.
-import { accessible, answer, check, click, jobDone, offshoot, open, psql, signIn, until, visit } from "./page.mjs";
+import { accessible, answer, answered, check, click, jobDone, offshoot, open, psql, signIn, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
+import { gateway, hooks } from "./vdb.mjs";
 
 const whole = process.argv[2] === "whole";
 const page = await open();
@@ -15,15 +16,6 @@ const copied = async (name) => {
   });
 };
 const vdbRuns = (name) => until(`${name} runs`, async () => (await page.locator("header.page .state").textContent().catch(() => "")) === "running" && offshoot("vdb", "show", name).state === "running");
-
-/** What a VDB answers, if it runs at the moment. */
-const answered = (ask) => {
-  try {
-    return ask();
-  } catch {
-    return false;
-  }
-};
 
 async function signingIn() {
   const { url, ms } = await signIn(page);
@@ -386,6 +378,12 @@ if (whole) {
   await flow("users, tokens, a developer on a telephone", usersAndTokens);
   await flow("every view is accessible, light and dark", everyView);
   await flow("1,000 VDBs and 10,000 snapshots", () => scale(page));
+}
+if (process.argv[2] === "more") {
+  offshoot("vdb", "provision", "dev", "--from", "shop");
+  await flow("hooks of a VDB", () => hooks(page));
+  await flow("the gateway of a VDB", () => gateway(page));
+  await flow("every view is accessible, light and dark", everyView);
 }
 await flow("sign out", signingOut);
 await page.browser.close();

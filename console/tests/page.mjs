@@ -7,15 +7,24 @@ import { existsSync } from "node:fs";
 const BIN = process.env.OFFSHOOT_BIN;
 const WAIT_MS = 60_000;
 
-/** A command of the engine's own command line; what it answers. */
-export function offshoot(...args) {
-  return JSON.parse(execFileSync(BIN, [...args, "--json"], { encoding: "utf8" }));
-}
+/** Commands of an engine's own command line; what it answers. */
+export const engineOf = (pool) => (...args) => JSON.parse(execFileSync(BIN, [...args, "--json"], { encoding: "utf8", env: { ...process.env, OFFSHOOT_POOL: pool } }));
+/** Those of the engine that flows try. */
+export const offshoot = engineOf(process.env.OFFSHOOT_POOL);
 
 /** A query by psql, as a user would ask it with what the console copied. */
 export function psql(uri, query) {
   return execFileSync("psql", [uri, "-AtXc", query], { encoding: "utf8" }).trim();
 }
+
+/** What a VDB answers, if it runs at the moment. */
+export const answered = (ask) => {
+  try {
+    return ask();
+  } catch {
+    return false;
+  }
+};
 
 export function check(holds, what) {
   if (!holds) throw new Error(`does not hold: ${what}`);
@@ -55,8 +64,8 @@ export async function open(options = {}) {
 }
 
 /** Signs in by a fresh link. */
-export async function signIn(page) {
-  const { url } = offshoot("console");
+export async function signIn(page, engine = offshoot) {
+  const { url } = engine("console");
   page.origin = new URL(url).origin;
   const begun = Date.now();
   await page.goto(url);
@@ -70,21 +79,23 @@ export async function visit(page, where, heading) {
   await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
 }
 
+/** A button by its name, whatever else is like it. */
+export const click = (page, name) => page.getByRole("button", { name, exact: true }).first().click();
+
 /** Fills a dialog and does what it asks for. */
 export async function answer(page, title, fields, verb) {
   const dialog = page.getByRole("dialog", { name: title });
   await dialog.waitFor();
   for (const [label, value] of Object.entries(fields)) {
     const field = dialog.getByLabel(label, { exact: true });
-    const tag = await field.evaluate((element) => element.tagName);
-    if (tag === "SELECT") await field.selectOption(value);
+    const kind = await field.evaluate((element) => element.type);
+    if (kind.startsWith("select")) await field.selectOption(value);
+    else if (kind === "checkbox") await field.setChecked(value);
     else await field.fill(value);
   }
   await dialog.getByRole("button", { name: verb, exact: true }).click();
   await dialog.waitFor({ state: "detached" });
 }
-
-export const click = (page, name) => page.getByRole("button", { name, exact: true }).first().click();
 
 /** Waits for the newest job of a kind to be done. */
 export async function jobDone(kind, object) {

@@ -4,10 +4,12 @@ import { bytes, duration } from "../format";
 import { mayOperate, mayUse } from "../me";
 import { latest, type Picked } from "../moment";
 import { go, link } from "../route";
-import type { BookmarkList, DsourceList, TimeflowList, Vdb, VdbGateway, VdbList } from "../schema";
-import { Card, Copy, Facts, Failure, Page, State, Time } from "../ui/basics";
+import type { BookmarkList, DsourceList, TimeflowList, Vdb, VdbList } from "../schema";
+import { Card, Copy, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { begin, run } from "../ui/toasts";
+import { GatewayCard } from "./gateway";
+import { HooksCard } from "./hooks";
 import { askBookmark, askProvision, askRefresh } from "./provision";
 import { askRemoval } from "./removal";
 import { Timeline } from "./timeline";
@@ -26,52 +28,14 @@ export function VdbView({ name }: { name: string }) {
     <Page title={name} lead={one && <State of={one.state} />} actions={one && mayUse() && <Actions of={one} />}>
       <Failure of={vdbs.error ?? flows.error} />
       {vdbs.data && !one && <p class="empty">There is no VDB of this name. A job that makes it may be under way: see Jobs.</p>}
-      {one?.error && (
-        <div class="failure" role="alert">
-          <strong>{one.error.message}</strong>
-          <div>{one.error.hint}</div>
-        </div>
-      )}
+      <Failure of={one?.error} />
+      <Warnings of={one?.warnings} />
       {one && (
         <div class="columns">
-          <Card title="Connect">
-            <Facts
-              of={[
-                ["URI", <code class="long">{one.uri}</code>],
-                ["host and port", `${one.host}:${one.port}`],
-                ["user", one.user],
-              ]}
-            />
-            <p class="buttons">
-              <Copy of={connectString(name)} what="the connect string with the password">
-                Copy URI
-              </Copy>
-              <Copy of={() => connectString(name)().then((uri) => `psql '${uri}'`)} what="the psql command">
-                Copy psql command
-              </Copy>
-              <Copy of={() => connectString(name)().then(environment)} what="the environment variables">
-                Copy environment
-              </Copy>
-            </p>
-          </Card>
-          <Card title="State">
-            <Facts
-              of={[
-                ["parent", <a href={link(`${one.parent_kind}s`, one.parent)}>{one.parent}</a>],
-                ["opened at", <Time at={one.moment.time} />],
-                ["log position", one.moment.lsn && <code>{one.moment.lsn}</code>],
-                ["snapshot", one.moment.snapshot],
-                ["version", one.server_version],
-                ["owner", one.owner ?? "administrators"],
-                ["own space", `${bytes(one.unique_bytes)} of ${bytes(one.logical_bytes)}`],
-                ["memory limit", one.memory_bytes === null ? null : bytes(one.memory_bytes)],
-                ["settings", Object.entries(one.settings).map(([key, value]) => `${key}=${value}`).join(", ")],
-                ["connections", one.gateway && connections(one.gateway)],
-                ["made in", `${duration(one.timings.total_ms)}: clone ${one.timings.clone_ms}, mount ${one.timings.mount_ms}, recover ${one.timings.recover_ms}, start ${one.timings.start_ms} ms`],
-                ["branches", children.length === 0 ? null : children.map((vdb) => <a href={link("vdbs", vdb.name)}>{vdb.name} </a>)],
-              ]}
-            />
-          </Card>
+          <ConnectCard of={one} />
+          <StateCard of={one} branches={children} />
+          <GatewayCard of={one} />
+          <HooksCard of={one} />
         </div>
       )}
       {one && flows.data && (
@@ -83,10 +47,51 @@ export function VdbView({ name }: { name: string }) {
   );
 }
 
-function connections(gateway: VdbGateway): string {
-  if (gateway.asleep) return "asleep: whoever connects starts it";
-  const stops = gateway.stop_when_idle_ms === null ? "" : `; it is stopped when nobody has used it for ${duration(gateway.stop_when_idle_ms)}`;
-  return `stay open over refresh, rewind and restart${stops}`;
+function ConnectCard({ of }: { of: Vdb }) {
+  return (
+    <Card title="Connect">
+      <Facts
+        of={[
+          ["URI", <code class="long">{of.uri}</code>],
+          ["host and port", `${of.host}:${of.port}`],
+          ["user", of.user],
+        ]}
+      />
+      <p class="buttons">
+        <Copy of={connectString(of.name)} what="the connect string with the password">
+          Copy URI
+        </Copy>
+        <Copy of={() => connectString(of.name)().then((uri) => `psql '${uri}'`)} what="the psql command">
+          Copy psql command
+        </Copy>
+        <Copy of={() => connectString(of.name)().then(environment)} what="the environment variables">
+          Copy environment
+        </Copy>
+      </p>
+    </Card>
+  );
+}
+
+function StateCard({ of, branches }: { of: Vdb; branches: Vdb[] }) {
+  return (
+    <Card title="State">
+      <Facts
+        of={[
+          ["parent", <a href={link(`${of.parent_kind}s`, of.parent)}>{of.parent}</a>],
+          ["opened at", <Time at={of.moment.time} />],
+          ["log position", of.moment.lsn && <code>{of.moment.lsn}</code>],
+          ["snapshot", of.moment.snapshot],
+          ["version", of.server_version],
+          ["owner", of.owner ?? "administrators"],
+          ["own space", `${bytes(of.unique_bytes)} of ${bytes(of.logical_bytes)}`],
+          ["memory limit", of.memory_bytes === null ? null : bytes(of.memory_bytes)],
+          ["settings", Object.entries(of.settings).map(([key, value]) => `${key}=${value}`).join(", ")],
+          ["made in", `${duration(of.timings.total_ms)}: clone ${of.timings.clone_ms}, mount ${of.timings.mount_ms}, recover ${of.timings.recover_ms}, start ${of.timings.start_ms} ms`],
+          ["branches", branches.length === 0 ? null : branches.map((vdb) => <a href={link("vdbs", vdb.name)}>{vdb.name} </a>)],
+        ]}
+      />
+    </Card>
+  );
 }
 
 /** What libpq reads in place of a URI. */

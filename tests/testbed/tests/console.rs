@@ -26,6 +26,7 @@ mod needs_browser {
             .arg(extent)
             .env("OFFSHOOT_BIN", binary())
             .env("OFFSHOOT_POOL", bed.engine.pool())
+            .env("SHOP_SUPERUSER_URI", bed.source.superuser_uri("postgres"))
             .env("SOURCE_URI", other.link_uri())
             .env("SOURCE_PASSWORD", other.link_password())
             .env("SOURCE_SUPERUSER_URI", other.superuser_uri("postgres"))
@@ -47,6 +48,12 @@ mod needs_browser {
         #[ignore = "needs Chromium and Node.js; scripts/test.sh --full runs it"]
         fn every_flow_works() {
             super::try_flows("whole");
+        }
+
+        #[test]
+        #[ignore = "needs Chromium and Node.js; scripts/test.sh --full runs it"]
+        fn what_is_searched_compared_told_and_sent() {
+            super::try_flows("more");
         }
     }
 }
