@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, signOut, token } from "./api";
 import { useCell } from "./cell";
 import { follow, isFinal, jobs, live, status } from "./events";
-import { learnWho, mayAudit, maySurvey, me } from "./me";
+import { learnWho, mayAudit, maySurvey, mayUse, me } from "./me";
 import { link, route } from "./route";
 import { theme, toggleTheme } from "./theme";
 import { Failure, Page } from "./ui/basics";
@@ -12,6 +12,8 @@ import { Dialogs } from "./ui/dialog";
 import { Toasts } from "./ui/toasts";
 import { Bookmarks } from "./views/bookmarks";
 import { Audit, Tokens, Users } from "./views/access";
+import { BisectionView, Bisections } from "./views/bisect";
+import { DiffView, Diffs } from "./views/diff";
 import { DsourceView } from "./views/dsource";
 import { Dsources } from "./views/dsources";
 import { Groups } from "./views/groups";
@@ -39,6 +41,8 @@ const PLACES: Place[] = [
   { name: "jobs", title: "Jobs", view: (id) => (id ? <JobView key={id} id={id} /> : <Jobs />) },
   { name: "snapshots", title: "Snapshots", view: () => <Snapshots /> },
   { name: "bookmarks", title: "Bookmarks", view: () => <Bookmarks /> },
+  { name: "bisect", title: "Bisect", view: (id) => (id ? <BisectionView key={id} id={id} /> : <Bisections />), shown: mayUse },
+  { name: "diff", title: "Diff", view: (id) => (id ? <DiffView key={id} id={id} /> : <Diffs />), shown: mayUse },
   { name: "policies", title: "Policies", view: () => <Policies /> },
   { name: "groups", title: "Groups", view: () => <Groups /> },
   { name: "masks", title: "Masking", view: () => <Masks />, shown: maySurvey },

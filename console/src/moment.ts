@@ -21,12 +21,33 @@ export function atTime(ms: number): Picked {
   return { moment: { kind: "at", time: new Date(ms).toISOString() }, label, ms };
 }
 
+/** A moment as `parseMoment` reads it. */
+export function written({ moment }: Picked): string {
+  switch (moment.kind) {
+    case "at":
+      return moment.time;
+    case "lsn":
+      return moment.lsn;
+    case "xid":
+      return `xid ${moment.xid}`;
+    case "snapshot":
+      return moment.id;
+    case "bookmark":
+      return moment.name;
+    case "latest":
+      return "latest";
+  }
+}
+
+/** Right after what ends at a position of the log. */
+export const atLsn = (lsn: string): Picked => ({ moment: { kind: "lsn", lsn }, label: `log position ${lsn}`, ms: null });
+
 /** A moment by what was typed; undefined: it is none. Times without a zone are by this browser's clock. */
 export function parseMoment(text: string, bookmarks: string[], now = Date.now()): Picked | undefined {
   const typed = text.trim();
   if (/^(latest|now)$/i.test(typed)) return latest;
   if (/^[0-9a-f]+\/[0-9a-f]+$/i.test(typed)) {
-    return { moment: { kind: "lsn", lsn: typed.toUpperCase() }, label: `log position ${typed.toUpperCase()}`, ms: null };
+    return atLsn(typed.toUpperCase());
   }
   const xid = /^(?:xid|tx|transaction)\s*[:=]?\s*(\d{1,10})$/i.exec(typed);
   if (xid) return { moment: { kind: "xid", xid: Number(xid[1]) }, label: `transaction ${xid[1]}`, ms: null };

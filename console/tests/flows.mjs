@@ -2,11 +2,12 @@
 // name the engine; a dSource `shop` is linked there, and somebody writes to its source.
 import { accessible, answer, answered, check, click, jobDone, offshoot, open, psql, signIn, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
+import { bisect, diff, prices } from "./searches.mjs";
 import { gateway, hooks } from "./vdb.mjs";
 
 const whole = process.argv[2] === "whole";
 const page = await open();
-const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "policies", "groups", "masks", "pool", "users", "tokens", "audit"];
+const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "policies", "groups", "masks", "pool", "users", "tokens", "audit"];
 
 const copied = async (name) => {
   await page.getByRole("button", { name: "Copy URI: the connect string with the password" }).click();
@@ -381,6 +382,9 @@ if (whole) {
 }
 if (process.argv[2] === "more") {
   offshoot("vdb", "provision", "dev", "--from", "shop");
+  const marks = prices();
+  await flow("the commit that changed an answer", () => bisect(page, marks));
+  await flow("what differs, and what brings it back", () => diff(page, marks));
   await flow("hooks of a VDB", () => hooks(page));
   await flow("the gateway of a VDB", () => gateway(page));
   await flow("every view is accessible, light and dark", everyView);

@@ -8,6 +8,8 @@ import type { BookmarkList, Dsource, TimeflowList, VdbList } from "../schema";
 import { Card, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { begin, run } from "../ui/toasts";
+import { askBisect } from "./bisect";
+import { askDiff } from "./diff-ask";
 import { askBookmark, askProvision } from "./provision";
 import { askRemoval } from "./removal";
 import { SnapshotTable } from "./snapshots";
@@ -33,6 +35,14 @@ export function DsourceView({ name }: { name: string }) {
             <span class="buttons">
               <button type="button" onClick={() => askBookmark(name, picked)}>
                 Bookmark
+              </button>
+              {one && one.state !== "masked" && (
+                <button type="button" onClick={() => askBisect(name, picked)} title="finds the commit that changed the answer to a query">
+                  Bisect…
+                </button>
+              )}
+              <button type="button" onClick={() => void askDiff({ object: name, picked }, { object: name, picked: latest })} title="shows what differs between two states">
+                Compare…
               </button>
               <button type="button" class="primary" onClick={() => void askProvision(name, picked)}>
                 Provision…

@@ -2,12 +2,13 @@ import { useState } from "preact/hooks";
 import { at, get, start, useAnswer } from "../api";
 import { bytes, duration } from "../format";
 import { mayOperate, mayUse } from "../me";
-import { latest, type Picked } from "../moment";
+import { atLsn, latest, type Picked } from "../moment";
 import { go, link } from "../route";
 import type { BookmarkList, DsourceList, TimeflowList, Vdb, VdbList } from "../schema";
 import { Card, Copy, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { begin, run } from "../ui/toasts";
+import { askDiff } from "./diff-ask";
 import { GatewayCard } from "./gateway";
 import { HooksCard } from "./hooks";
 import { askBookmark, askProvision, askRefresh } from "./provision";
@@ -146,6 +147,9 @@ function Actions({ of }: { of: Vdb }) {
           Start
         </button>
       )}
+      <button type="button" onClick={() => void askDiff({ object: of.parent, picked: openedAt(of) }, { object: name, picked: latest })} title="shows what was done in it">
+        Compare…
+      </button>
       <button type="button" onClick={() => askRefresh(name, of.parent)}>
         Refresh…
       </button>
@@ -167,6 +171,12 @@ function Actions({ of }: { of: Vdb }) {
       </button>
     </span>
   );
+}
+
+/** The moment of the parent that it was made of. */
+function openedAt({ moment: { lsn, snapshot }, parent_kind }: Vdb): Picked {
+  if (parent_kind === "dsource" && lsn) return atLsn(lsn);
+  return snapshot ? { moment: { kind: "snapshot", id: snapshot }, label: snapshot, ms: null } : latest;
 }
 
 async function askParent({ name, parent }: Vdb): Promise<void> {
