@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, signOut, token } from "./api";
 import { useCell } from "./cell";
 import { follow, isFinal, jobs, live, status } from "./events";
-import { learnWho, mayAudit, maySurvey, mayUse, me } from "./me";
+import { learnWho, mayAdminister, mayAudit, maySurvey, mayUse, me } from "./me";
 import { link, route } from "./route";
 import { theme, toggleTheme } from "./theme";
 import { Failure, Page } from "./ui/basics";
@@ -18,6 +18,7 @@ import { DsourceView } from "./views/dsource";
 import { Dsources } from "./views/dsources";
 import { Groups } from "./views/groups";
 import { JobView, Jobs } from "./views/jobs";
+import { Keys } from "./views/keys";
 import { Masks } from "./views/masks";
 import { Overview } from "./views/overview";
 import { Policies } from "./views/policies";
@@ -26,6 +27,7 @@ import { SignIn } from "./views/sign-in";
 import { Snapshots } from "./views/snapshots";
 import { VdbView } from "./views/vdb";
 import { Vdbs } from "./views/vdbs";
+import { Webhooks } from "./views/webhooks";
 
 interface Place {
   name: string;
@@ -49,6 +51,8 @@ const PLACES: Place[] = [
   { name: "pool", title: "Pool", view: () => <Pool /> },
   { name: "users", title: "Users", view: () => <Users />, shown: mayAudit },
   { name: "tokens", title: "Tokens", view: () => <Tokens />, shown: mayAudit },
+  { name: "webhooks", title: "Webhooks", view: () => <Webhooks />, shown: mayAdminister },
+  { name: "keys", title: "Keys", view: () => <Keys />, shown: mayAudit },
   { name: "audit", title: "Audit", view: () => <Audit />, shown: mayAudit },
 ];
 

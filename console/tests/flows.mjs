@@ -3,11 +3,12 @@
 import { accessible, answer, answered, check, click, jobDone, offshoot, open, psql, signIn, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
 import { bisect, diff, prices } from "./searches.mjs";
+import { keys, webhooks } from "./told.mjs";
 import { gateway, hooks } from "./vdb.mjs";
 
 const whole = process.argv[2] === "whole";
 const page = await open();
-const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "policies", "groups", "masks", "pool", "users", "tokens", "audit"];
+const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "policies", "groups", "masks", "pool", "users", "tokens", "webhooks", "keys", "audit"];
 
 const copied = async (name) => {
   await page.getByRole("button", { name: "Copy URI: the connect string with the password" }).click();
@@ -387,6 +388,8 @@ if (process.argv[2] === "more") {
   await flow("what differs, and what brings it back", () => diff(page, marks));
   await flow("hooks of a VDB", () => hooks(page));
   await flow("the gateway of a VDB", () => gateway(page));
+  await flow("webhooks", () => webhooks(page));
+  await flow("keys", () => keys(page));
   await flow("every view is accessible, light and dark", everyView);
 }
 await flow("sign out", signingOut);
