@@ -23,6 +23,8 @@ import { Masks } from "./views/masks";
 import { Overview } from "./views/overview";
 import { Policies } from "./views/policies";
 import { Pool } from "./views/pool";
+import { Replications } from "./views/replication";
+import { ReplicationView } from "./views/replication-profile";
 import { SignIn } from "./views/sign-in";
 import { Snapshots } from "./views/snapshots";
 import { VdbView } from "./views/vdb";
@@ -49,6 +51,7 @@ const PLACES: Place[] = [
   { name: "groups", title: "Groups", view: () => <Groups /> },
   { name: "masks", title: "Masking", view: () => <Masks />, shown: maySurvey },
   { name: "pool", title: "Pool", view: () => <Pool /> },
+  { name: "replication", title: "Replication", view: (name) => (name ? <ReplicationView key={name} name={name} /> : <Replications />), shown: maySurvey },
   { name: "users", title: "Users", view: () => <Users />, shown: mayAudit },
   { name: "tokens", title: "Tokens", view: () => <Tokens />, shown: mayAudit },
   { name: "webhooks", title: "Webhooks", view: () => <Webhooks />, shown: mayAdminister },

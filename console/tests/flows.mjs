@@ -2,13 +2,14 @@
 // name the engine; a dSource `shop` is linked there, and somebody writes to its source.
 import { accessible, answer, answered, check, click, jobDone, offshoot, open, psql, signIn, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
+import { replication } from "./engines.mjs";
 import { bisect, diff, prices } from "./searches.mjs";
 import { keys, webhooks } from "./told.mjs";
 import { gateway, hooks } from "./vdb.mjs";
 
 const whole = process.argv[2] === "whole";
 const page = await open();
-const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "policies", "groups", "masks", "pool", "users", "tokens", "webhooks", "keys", "audit"];
+const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "policies", "groups", "masks", "pool", "replication", "users", "tokens", "webhooks", "keys", "audit"];
 
 const copied = async (name) => {
   await page.getByRole("button", { name: "Copy URI: the connect string with the password" }).click();
@@ -390,6 +391,7 @@ if (process.argv[2] === "more") {
   await flow("the gateway of a VDB", () => gateway(page));
   await flow("webhooks", () => webhooks(page));
   await flow("keys", () => keys(page));
+  await flow("sending to another engine, which takes over", () => replication(page));
   await flow("every view is accessible, light and dark", everyView);
 }
 await flow("sign out", signingOut);

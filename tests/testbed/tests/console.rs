@@ -3,7 +3,7 @@
 
 mod needs_browser {
     use offshoot_rig::{Source, SourceOptions, find_newest};
-    use offshoot_testbed::{Testbed, binary};
+    use offshoot_testbed::{Testbed, binary, third};
     use std::path::Path;
     use std::process::Command;
     use std::time::Duration;
@@ -20,12 +20,15 @@ mod needs_browser {
         .unwrap();
         let writer = bed.source.start_writes(Duration::from_millis(50));
         bed.link("shop").unwrap();
+        let east = third(&bed).unwrap();
         assert!(writer.wait_for(60, Duration::from_secs(60)));
         let ended = Command::new("node")
             .arg(tests.join("flows.mjs"))
             .arg(extent)
             .env("OFFSHOOT_BIN", binary())
             .env("OFFSHOOT_POOL", bed.engine.pool())
+            .env("EAST_POOL", east.pool())
+            .env("EAST_ADDRESS", east.options.listen.replace("0.0.0.0", "127.0.0.1"))
             .env("SHOP_SUPERUSER_URI", bed.source.superuser_uri("postgres"))
             .env("SOURCE_URI", other.link_uri())
             .env("SOURCE_PASSWORD", other.link_password())
