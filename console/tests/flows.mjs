@@ -1,8 +1,9 @@
 // What a user does with the console, in a real browser: `node flows.mjs short|whole|more`. OFFSHOOT_BIN and OFFSHOOT_POOL
 // name the engine; a dSource `shop` is linked there, and somebody writes to its source.
-import { accessible, answer, answered, check, click, jobDone, offshoot, open, psql, signIn, until, visit } from "./page.mjs";
+import { accessible, answer, answered, check, click, jobDone, offshoot, open, psql, signIn, signInBy, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
 import { replication } from "./engines.mjs";
+import { roles } from "./roles.mjs";
 import { bisect, diff, prices } from "./searches.mjs";
 import { keys, webhooks } from "./told.mjs";
 import { gateway, hooks } from "./vdb.mjs";
@@ -299,9 +300,7 @@ async function usersAndTokens() {
   await eve.getByLabel("Your token, or such a link").fill("no token");
   await eve.getByRole("button", { name: "Sign in" }).click();
   await eve.getByText("this is no token of this engine").waitFor();
-  await eve.getByLabel("Your token, or such a link").fill(token);
-  await eve.getByRole("button", { name: "Sign in" }).click();
-  await eve.getByRole("heading", { name: "Overview" }).waitFor();
+  await signInBy(eve, page.origin, token);
   // She sees what is hers, on a telephone, in the dark.
   await eve.getByRole("button", { name: "Menu" }).click();
   check((await eve.getByRole("link", { name: "Audit" }).count()) === 0, "a developer sees no audit");
@@ -391,6 +390,7 @@ if (process.argv[2] === "more") {
   await flow("the gateway of a VDB", () => gateway(page));
   await flow("webhooks", () => webhooks(page));
   await flow("keys", () => keys(page));
+  await flow("roles", () => roles(page));
   await flow("sending to another engine, which takes over", () => replication(page));
   await flow("every view is accessible, light and dark", everyView);
 }

@@ -74,6 +74,15 @@ export async function signIn(page, engine = offshoot) {
   return { url, ms: Date.now() - begun };
 }
 
+/** Signs in by a user's token. */
+export async function signInBy(page, origin, token) {
+  page.origin = origin;
+  await page.goto(origin);
+  await page.getByLabel("Your token, or such a link").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+}
+
 export async function visit(page, where, heading) {
   await page.goto(`${page.origin}/#/${where}`);
   await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();

@@ -21,10 +21,22 @@ export async function hooks(page) {
   await jobDone("vdb_set", "dev");
   offshoot("vdb", "refresh", "dev");
   check(psql(shown().uri, "select to_regclass('hooked') is null, to_regclass('hooked_anew') is not null") === "t|t", "the hook that was set last has run");
+  await failing(page, card);
   await page.getByRole("button", { name: "remove after-refresh" }).click();
   await answer(page, "Remove the hook after-refresh of dev", {}, "Remove");
   await card.getByText("no SQL runs").waitFor();
+  await page.locator("p.warn").waitFor({ state: "detached" });
   check((shown().hooks ?? []).length === 0, "it is gone");
+}
+
+/** One that fails: the page says so until it is removed. */
+async function failing(page, card) {
+  await page.getByRole("button", { name: "change after-refresh" }).click();
+  await answer(page, "Change the hook after-refresh of dev", { SQL: "select 1 / 0" }, "Set");
+  await jobDone("vdb_set", "dev");
+  check(!answered(() => offshoot("vdb", "refresh", "dev")), "its refresh fails");
+  await page.locator("p.warn", { hasText: "after-refresh" }).waitFor();
+  await card.getByRole("row", { name: /after-refresh/ }).waitFor();
 }
 
 export async function gateway(page) {

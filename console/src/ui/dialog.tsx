@@ -10,6 +10,8 @@ export interface Field {
   kind?: "text" | "password" | "number" | "check" | "choice" | "lines" | "choices";
   value?: string | boolean;
   choices?: [value: string, label: string][];
+  /** How high a field of lines is. */
+  rows?: number;
   hint?: string;
   required?: boolean;
 }
@@ -114,7 +116,7 @@ function Input({ field }: { field: Field }) {
           </select>
         );
       case "lines":
-        return <textarea {...shared} rows={10} spellcheck={false} defaultValue={text} />;
+        return <textarea {...shared} rows={field.rows ?? 10} spellcheck={false} defaultValue={text} />;
       default:
         return <input {...shared} type={(field.kind ?? "text") as "text"} defaultValue={text} autocomplete="off" spellcheck={false} />;
     }

@@ -14,6 +14,7 @@ interface Toast {
 
 const toasts = new Cell<Toast[]>([]);
 const LIFE_MS = 7000;
+const NOTES_MAX = 160;
 let next = 1;
 /** Jobs of this page whose end is told. */
 const own = new Set<string>();
@@ -44,6 +45,12 @@ export function attempt(what: () => Promise<unknown>): void {
   });
 }
 
+/** As much of a job's notes as is read in passing; its page has the rest. */
+function brief(notes: string[]): string {
+  const text = notes.join("; ");
+  return text.length > NOTES_MAX ? `${text.slice(0, NOTES_MAX)}…` : text;
+}
+
 export function Toasts() {
   const all = useCell(toasts);
   const known = useCell(jobs);
@@ -53,7 +60,7 @@ export function Toasts() {
       if (!job || !isFinal(job)) continue;
       own.delete(id);
       const what = `${words(job.kind)} of ${job.object}`;
-      if (job.state === "done") say(`${what} is done${job.notes?.length ? `: ${job.notes.join("; ")}` : ""}`, "good", id);
+      if (job.state === "done") say(`${what} is done${job.notes?.length ? `: ${brief(job.notes)}` : ""}`, "good", id);
       else say(`${what} ${job.state === "failed" ? `failed: ${job.error?.message ?? ""}` : "was cancelled"}`, "bad", id);
     }
   }, [known]);

@@ -109,7 +109,7 @@ export function askBisect(object: string, picked: Picked): void {
     text: "The answer is the first column of the query's first row. Both ends are asked first, and must differ.",
     verb: "Search",
     fields: [
-      { name: "query", label: "Query", kind: "lines", required: true, hint: "one query, which only reads" },
+      { name: "query", label: "Query", kind: "lines", rows: 4, required: true, hint: "one query, which only reads" },
       { name: "from", label: "From", required: true, value: picked === latest ? "-1h" : written(picked), hint: "as -1h, 2026-11-21 14:03, 0/3A2B1C0" },
       { name: "to", label: "To", required: true, value: "latest" },
       { name: "until", label: "Until the answer is", hint: "NULL is SQL's; where both are empty: until it is another one" },

@@ -41,7 +41,7 @@ export function DiffView({ id }: { id: string }) {
               ]}
             />
           </Card>
-          {data.sql !== null && <Statements of={data} sql={data.sql} />}
+          {data.sql !== null && <Statements sql={data.sql} />}
           <Tables of={data.tables} />
           <Schema of={data.schema} />
         </>
@@ -66,17 +66,15 @@ function Back({ of }: { of: Diff }) {
   };
   return (
     <button type="button" disabled={!of.tables.some(differs)} onClick={() => run("diff", back)} title={`statements that give ${of.right.object} the rows of ${of.left.object}`}>
-      SQL that brings these rows back
+      {of.sql === null ? "SQL that brings these rows back" : "SQL the other way round"}
     </button>
   );
 }
 
-function Statements({ of, sql }: { of: Diff; sql: string }) {
+function Statements({ sql }: { sql: string }) {
   return (
     <Card title="Statements" actions={<Copy of={sql} what="the statements" />}>
-      <p>
-        They make the tables of {of.left.object} what they are in {of.right.object}. They change rows only, in one transaction for each database.
-      </p>
+      <p>Where the first of these states is, they give its tables the rows of the second. They change rows only, in one transaction for each database.</p>
       <pre tabIndex={0} aria-label="statements">
         {sql}
       </pre>

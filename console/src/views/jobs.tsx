@@ -82,8 +82,8 @@ export function JobTable({ rows, place = "jobs" }: { rows: Job[]; place?: string
   );
 }
 
-function Cancel({ of }: { of: Job }) {
-  if (isFinal(of) || of.state === "undoing") return null;
+export function Cancel({ of }: { of: Job }) {
+  if (!mayUse() || isFinal(of) || of.state === "undoing") return null;
   const cancel = () =>
     attempt(async () => {
       await ask<Job>("POST", at("jobs", of.id, "/cancel"));
@@ -112,7 +112,7 @@ export function JobView({ id }: { id: string }) {
     return () => clearInterval(timer);
   }, []);
   return (
-    <Page title={id} lead={job && <State of={job.state} />} actions={job && mayUse() && <Cancel of={job} />}>
+    <Page title={id} lead={job && <State of={job.state} />} actions={job && <Cancel of={job} />}>
       {!job && <Failure of={error} />}
       <Failure of={job?.error} />
       {job && (

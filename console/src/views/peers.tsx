@@ -63,7 +63,7 @@ function Taken({ of }: { of: Peer }) {
 function Key({ of }: { of: Peer }) {
   return (
     <>
-      <code title={of.fingerprint}>{of.fingerprint.slice(0, 12)}…</code>
+      <code title={of.fingerprint}>{of.fingerprint.slice(0, 19)}…</code>
       {of.rotation_pending && " (knows this engine by its key before)"}
     </>
   );

@@ -62,7 +62,7 @@ function askFailover(name: string, replicas: Dsource[], peer: Peer | undefined):
     fields: [
       { name: "planned", label: "It still runs: have it stop first and send the last of what it has", kind: "check" },
       { name: "force", label: "Do it although it seems to live", kind: "check" },
-      { name: "rename", label: "Other names", kind: "lines", hint: "where names are taken here: one a line, as shop=shop-west" },
+      { name: "rename", label: "Other names", kind: "lines", rows: 3, hint: "where names are taken here: one a line, as shop=shop-west" },
     ],
     done: async (values) => {
       const [planned, force] = [values.on("planned"), values.on("force")];

@@ -5,7 +5,7 @@ import { isFinal } from "../events";
 import { link } from "../route";
 import type { Job } from "../schema";
 import { Failure } from "../ui/basics";
-import { Progress, useJob } from "./jobs";
+import { Cancel, Progress, useJob } from "./jobs";
 
 interface Under {
   job: Job | undefined;
@@ -38,8 +38,8 @@ export function Working({ job, error }: Under) {
       <Failure of={error ?? job?.error} />
       {job?.state === "cancelled" && <p class="empty">It was cancelled.</p>}
       {job && !isFinal(job) && (
-        <p role="status">
-          <a href={link("jobs", job.id)}>{job.id}</a> is at work: <Progress of={job} />
+        <p>
+          <a href={link("jobs", job.id)}>{job.id}</a> is at work: <Progress of={job} /> <Cancel of={job} />
         </p>
       )}
     </>

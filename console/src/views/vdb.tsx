@@ -36,9 +36,9 @@ export function VdbView({ name }: { name: string }) {
           <ConnectCard of={one} />
           <StateCard of={one} branches={children} />
           <GatewayCard of={one} />
-          <HooksCard of={one} />
         </div>
       )}
+      {one && <HooksCard of={one} />}
       {one && flows.data && (
         <Card title="Its own history" actions={mayUse() && <HistoryActions of={one} picked={picked} />}>
           <Timeline flows={flows.data} bookmarks={own} picked={picked} onPick={setPicked} />
