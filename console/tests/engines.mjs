@@ -71,6 +71,7 @@ async function takenOver(other) {
   await answer(other, "Take over west", { "Do it although it seems to live": true, "Other names": "shop=shop-west" }, "Take over");
   await until("it is this engine's own", () => east("dsource", "list").dsources.some((one) => one.name === "shop-west" && one.state !== "replica"));
   await other.getByRole("region", { name: "Peers", exact: true }).getByText("taken over").waitFor();
+  await received.getByRole("button", { name: "Take over west…" }).waitFor({ state: "detached" });
 }
 
 /** What the engine that sent shows, and forgets. */

@@ -30,7 +30,7 @@ export function Peers({ of }: { of: Peer[] }) {
   );
   return (
     <>
-      {invited && <Once title={`Code for ${invited.name ?? "another engine"}, to be used at ${invited.listen}`} text={invited.code} what="the code" onHide={() => setInvited(undefined)} />}
+      {invited && <Once title={`Code for ${invited.name ?? "another engine"}, to add this one at ${invited.listen}`} text={invited.code} what="the code" onHide={() => setInvited(undefined)} />}
       <Card title="Peers" actions={actions}>
         <Table<Peer>
           label="peers"

@@ -11,17 +11,21 @@ import { begin } from "../ui/toasts";
 import { settingsOf } from "./provision";
 import { wrong } from "./wrong";
 
+/** Whether a dSource is a copy that another engine has sent: only these are in a namespace. */
+export const isCopy = ({ name }: Dsource): boolean => name.includes("/");
 /** The engine that a copy is of, by the way that it took: `west` of `west/shop`. */
 const namespaceOf = (name: string): string => name.slice(0, name.lastIndexOf("/"));
 
 export function Received({ peers }: { peers: Peer[] }) {
   const { data } = useAnswer<DsourceList>("dsources", 5000);
-  const replicas = (data?.dsources ?? []).filter((one) => one.state === "replica");
-  const namespaces = [...new Set(replicas.map((one) => namespaceOf(one.name)))].filter(Boolean);
+  const copies = (data?.dsources ?? []).filter(isCopy);
+  // Copies of VDBs stay when all is taken over that can be.
+  const taken = peers.filter((one) => one.taken_over_at !== null).map((one) => one.name);
+  const namespaces = [...new Set(copies.map((one) => namespaceOf(one.name)))].filter((name) => !taken.includes(name));
   const actions = mayAdminister() && (
     <span class="buttons">
       {namespaces.map((name) => (
-        <button key={name} type="button" onClick={() => askFailover(name, replicas, peers.find((one) => one.name === name))}>
+        <button key={name} type="button" onClick={() => askFailover(name, copies, peers.find((one) => one.name === name))}>
           Take over {name}…
         </button>
       ))}
@@ -31,7 +35,7 @@ export function Received({ peers }: { peers: Peer[] }) {
     <Card title="Received" actions={actions}>
       <Table<Dsource>
         label="received"
-        rows={replicas}
+        rows={copies}
         rowKey={(one) => one.id}
         empty="no other engine has sent anything here"
         columns={[
@@ -45,8 +49,8 @@ export function Received({ peers }: { peers: Peer[] }) {
   );
 }
 
-function askFailover(name: string, replicas: Dsource[], peer: Peer | undefined): void {
-  const own = replicas.filter((one) => namespaceOf(one.name) === name).map((one) => one.name.slice(name.length + 1));
+function askFailover(name: string, copies: Dsource[], peer: Peer | undefined): void {
+  const own = copies.filter((one) => namespaceOf(one.name) === name).map((one) => one.name.slice(name.length + 1));
   question({
     title: `Take over ${name}`,
     dangerous: true,

@@ -6,12 +6,13 @@ import { go } from "../route";
 import type { CreateReplication, DsourceList, Peer, Replication, VdbList } from "../schema";
 import { question, type Values } from "../ui/dialog";
 import { say } from "../ui/toasts";
+import { isCopy } from "./received";
 import { typedDuration } from "./typed";
 import { wrong } from "./wrong";
 
 export async function askReplication(peers: Peer[]): Promise<void> {
   const [{ dsources }, { vdbs }] = await Promise.all([get<DsourceList>("dsources"), get<VdbList>("vdbs")]);
-  const own = dsources.filter((one) => !one.name.includes("/"));
+  const own = dsources.filter((one) => !isCopy(one));
   const objects = [...own.map((one) => `dsource:${one.name}`), ...vdbs.map((one) => `vdb:${one.name}`)];
   question({
     title: "Send to another engine",

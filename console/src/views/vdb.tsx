@@ -33,9 +33,11 @@ export function VdbView({ name }: { name: string }) {
       <Warnings of={one?.warnings} />
       {one && (
         <div class="columns">
-          <ConnectCard of={one} />
+          <div>
+            <ConnectCard of={one} />
+            <GatewayCard of={one} />
+          </div>
           <StateCard of={one} branches={children} />
-          <GatewayCard of={one} />
         </div>
       )}
       {one && <HooksCard of={one} />}
