@@ -22,8 +22,11 @@ async function received(lsn) {
 export async function bisect(page, { from, to, xid }) {
   await received(to);
   await visit(page, "dsources/shop", "shop");
+  await page.getByLabel("Moment", { exact: true }).fill(from);
+  await click(page, "Pick");
   await click(page, "Bisect…");
   const dialog = page.getByRole("dialog", { name: "Bisect shop" });
+  check((await dialog.getByLabel("From", { exact: true }).inputValue()) === from, "a search begins at the moment that is picked");
   await accessible(page, "what a search is asked by");
   await dialog.getByLabel("Query", { exact: true }).fill("select min(price) from prices");
   await dialog.getByLabel("From", { exact: true }).fill("the day before");

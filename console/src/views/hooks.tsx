@@ -1,4 +1,4 @@
-// SQL that runs in a VDB each time its data is replaced.
+// SQL that runs in a VDB at certain events.
 import { useState } from "preact/hooks";
 import { at, get, start } from "../api";
 import { asTyped, bytes, duration } from "../format";
@@ -34,7 +34,7 @@ export function HooksCard({ of }: { of: Vdb }) {
         label={`hooks of ${of.name}`}
         rows={of.hooks ?? []}
         rowKey={(hook) => hook.event}
-        empty="no SQL runs when its data is replaced"
+        empty="no SQL runs in it by itself"
         columns={[
           { name: "Event", cell: (hook) => <span title={EVENTS[hook.event]}>{hook.event}</span> },
           { name: "Database", cell: (hook) => hook.database ?? "that of the URI", wide: true },
