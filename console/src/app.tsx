@@ -27,6 +27,7 @@ import { Replications } from "./views/replication";
 import { ReplicationView } from "./views/replication-profile";
 import { SignIn } from "./views/sign-in";
 import { Snapshots } from "./views/snapshots";
+import { Templates } from "./views/templates";
 import { VdbView } from "./views/vdb";
 import { Vdbs } from "./views/vdbs";
 import { Webhooks } from "./views/webhooks";
@@ -47,6 +48,7 @@ const PLACES: Place[] = [
   { name: "bookmarks", title: "Bookmarks", view: () => <Bookmarks /> },
   { name: "bisect", title: "Bisect", view: (id) => (id ? <BisectionView key={id} id={id} /> : <Bisections />), shown: mayUse },
   { name: "diff", title: "Diff", view: (id) => (id ? <DiffView key={id} id={id} /> : <Diffs />), shown: mayUse },
+  { name: "templates", title: "Templates", view: () => <Templates /> },
   { name: "policies", title: "Policies", view: () => <Policies /> },
   { name: "groups", title: "Groups", view: () => <Groups /> },
   { name: "masks", title: "Masking", view: () => <Masks />, shown: maySurvey },

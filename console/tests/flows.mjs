@@ -6,11 +6,11 @@ import { replication } from "./engines.mjs";
 import { roles } from "./roles.mjs";
 import { bisect, diff, prices } from "./searches.mjs";
 import { keys, webhooks } from "./told.mjs";
-import { gateway, hooks } from "./vdb.mjs";
+import { gateway, hooks, templates } from "./vdb.mjs";
 
 const whole = process.argv[2] === "whole";
 const page = await open();
-const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "policies", "groups", "masks", "pool", "replication", "users", "tokens", "webhooks", "keys", "audit"];
+const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "templates", "policies", "groups", "masks", "pool", "replication", "users", "tokens", "webhooks", "keys", "audit"];
 
 const copied = async (name) => {
   await page.getByRole("button", { name: "Copy URI: the connect string with the password" }).click();
@@ -290,6 +290,9 @@ async function usersAndTokens() {
   await click(page, "Add a user");
   await answer(page, "Add a user", { Name: "eve", Role: "developer", "A developer may provision from": ["shop"] }, "Add");
   await page.getByRole("cell", { name: "eve", exact: true }).waitFor();
+  await page.getByRole("button", { name: "change eve" }).click();
+  await answer(page, "Change what eve may have", { "Most VDBs": "3", "Space that these may take": "2GiB" }, "Change");
+  await page.getByRole("row", { name: /^eve developer 0 of 3 0 B of 2(\.0)? GiB shop/ }).waitFor();
   await visit(page, "tokens", "Tokens");
   await click(page, "Make a token");
   await answer(page, "Make a token", { User: "eve" }, "Make");
@@ -388,6 +391,7 @@ if (process.argv[2] === "more") {
   await flow("what differs, and what brings it back", () => diff(page, marks));
   await flow("hooks of a VDB", () => hooks(page));
   await flow("the gateway of a VDB", () => gateway(page));
+  await flow("templates", () => templates(page));
   await flow("webhooks", () => webhooks(page));
   await flow("keys", () => keys(page));
   await flow("roles", () => roles(page));

@@ -7,24 +7,24 @@ export async function hooks(page) {
   await visit(page, "vdbs/dev", "dev");
   await click(page, "Set a hook…");
   const sql = "create table hooked as\n  select 'by a hook'::text as how";
-  await answer(page, "Set a hook of dev", { Event: "after-refresh", SQL: sql, "Time limit": "2min" }, "Set");
+  await answer(page, "Set a hook of dev", { Event: "after-refresh", "SQL, or a program": sql, "Time limit": "2min" }, "Set");
   const card = page.getByRole("region", { name: "Hooks", exact: true });
   await card.getByRole("row", { name: /after-refresh .*2 min/ }).waitFor();
-  await page.getByRole("button", { name: "show the SQL of after-refresh" }).click();
-  const text = await page.getByLabel("SQL of after-refresh", { exact: true }).textContent();
+  await page.getByRole("button", { name: "show the text of after-refresh" }).click();
+  const text = await page.getByLabel("text of after-refresh", { exact: true }).textContent();
   check(text === sql, `the hook is shown as it was typed: ${text}`);
   await accessible(page, "a hook");
   await page.getByRole("button", { name: "change after-refresh" }).click();
   const dialog = page.getByRole("dialog", { name: "Change the hook after-refresh of dev" });
-  check((await dialog.getByLabel("SQL", { exact: true }).inputValue()) === sql, "what is changed is what there is");
-  await answer(page, "Change the hook after-refresh of dev", { SQL: "create table hooked_anew as select 1 as one" }, "Set");
+  check((await dialog.getByLabel("SQL, or a program", { exact: true }).inputValue()) === sql, "what is changed is what there is");
+  await answer(page, "Change the hook after-refresh of dev", { "SQL, or a program": "create table hooked_anew as select 1 as one" }, "Set");
   await jobDone("vdb_set", "dev");
   offshoot("vdb", "refresh", "dev");
   check(psql(shown().uri, "select to_regclass('hooked') is null, to_regclass('hooked_anew') is not null") === "t|t", "the hook that was set last has run");
   await failing(page, card);
   await page.getByRole("button", { name: "remove after-refresh" }).click();
   await answer(page, "Remove the hook after-refresh of dev", {}, "Remove");
-  await card.getByText("no SQL runs").waitFor();
+  await card.getByText("nothing runs").waitFor();
   await page.locator("p.warn").waitFor({ state: "detached" });
   check((shown().hooks ?? []).length === 0, "it is gone");
 }
@@ -32,11 +32,30 @@ export async function hooks(page) {
 /** One that fails: the page says so until it is removed. */
 async function failing(page, card) {
   await page.getByRole("button", { name: "change after-refresh" }).click();
-  await answer(page, "Change the hook after-refresh of dev", { SQL: "select 1 / 0" }, "Set");
+  await answer(page, "Change the hook after-refresh of dev", { "SQL, or a program": "select 1 / 0" }, "Set");
   await jobDone("vdb_set", "dev");
   check(!answered(() => offshoot("vdb", "refresh", "dev")), "its refresh fails");
   await page.locator("p.warn", { hasText: "after-refresh" }).waitFor();
   await card.getByRole("row", { name: /after-refresh/ }).waitFor();
+}
+
+export async function templates(page) {
+  await visit(page, "templates", "Templates");
+  await click(page, "Create a template");
+  await answer(page, "Create a template", { Name: "ci", From: "shop", Settings: "work_mem=5MB", Labels: "team=qa", "Expires after": "2h" }, "Create");
+  await page.getByRole("row", { name: /^ci shop 2 h work_mem=5MB/ }).waitFor();
+  await accessible(page, "templates");
+  await page.getByRole("button", { name: "provision by ci" }).click();
+  await answer(page, "Provision by ci", { Name: "pr1" }, "Provision");
+  await until("it runs as the template says", () => {
+    const vdb = offshoot("vdb", "list").vdbs.find((one) => one.name === "pr1");
+    return vdb?.state === "running" && vdb.settings.work_mem === "5MB" && vdb.labels.team === "qa" && vdb.expires_at !== null;
+  });
+  await visit(page, "templates", "Templates");
+  await page.getByRole("button", { name: "delete ci" }).click();
+  await answer(page, "Delete the template ci", {}, "Delete");
+  await page.getByText("there is no template").waitFor();
+  offshoot("vdb", "delete", "pr1", "--yes");
 }
 
 export async function gateway(page) {

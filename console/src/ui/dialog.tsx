@@ -8,6 +8,7 @@ export interface Field {
   name: string;
   label: string;
   kind?: "text" | "password" | "number" | "check" | "choice" | "lines" | "choices";
+  /** Of several choices, with commas between them. */
   value?: string | boolean;
   choices?: [value: string, label: string][];
   /** How high a field of lines is. */
@@ -109,7 +110,7 @@ function Input({ field }: { field: Field }) {
         return (
           <select {...shared} multiple size={Math.min(6, field.choices?.length ?? 2)}>
             {field.choices?.map(([value, label]) => (
-              <option key={value} value={value}>
+              <option key={value} value={value} selected={text.split(",").includes(value)}>
                 {label}
               </option>
             ))}

@@ -1,14 +1,16 @@
 import { useState } from "preact/hooks";
 import { ask, at, get, useAnswer } from "../api";
 import { changed } from "../events";
+import { bytes, parseSize } from "../format";
 import { mayAdminister } from "../me";
 import { link } from "../route";
 import type { Audit as AuditList, AuditEntry, CreatedToken, DsourceList, Token, TokenList, User, UserList } from "../schema";
 import { Failure, Once, Page, Search, Time } from "../ui/basics";
-import { question } from "../ui/dialog";
+import { type Field, question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { say } from "../ui/toasts";
 import { typedDuration } from "./typed";
+import { wrong } from "./wrong";
 
 const ROLES: [string, string][] = [
   ["developer", "developer: has VDBs of its own"],
@@ -37,6 +39,7 @@ export function Users() {
             { name: "User", cell: (one) => one.name },
             { name: "Role", cell: (one) => one.role },
             { name: "VDBs", cell: (one) => (one.vdbs_max === null ? one.vdbs : `${one.vdbs} of ${one.vdbs_max}`), figures: true },
+            { name: "Space", cell: (one) => (one.space_bytes_max === null ? "–" : `${bytes(one.space_bytes ?? 0)} of ${bytes(one.space_bytes_max)}`), figures: true },
             { name: "May provision from", cell: (one) => one.parents.join(", "), wide: true },
             { name: "Added", cell: (one) => <Time at={one.created_at} />, wide: true },
             ...(mayAdminister()
@@ -44,9 +47,14 @@ export function Users() {
                   {
                     name: "Actions",
                     cell: (one: User) => (
-                      <button type="button" class="small danger" onClick={() => askRemove(one)} aria-label={`remove ${one.name}`}>
-                        Remove
-                      </button>
+                      <span class="buttons">
+                        <button type="button" class="small" onClick={() => void askChange(one)} aria-label={`change ${one.name}`}>
+                          Change
+                        </button>
+                        <button type="button" class="small danger" onClick={() => askRemove(one)} aria-label={`remove ${one.name}`}>
+                          Remove
+                        </button>
+                      </span>
                     ),
                   },
                 ]
@@ -58,19 +66,47 @@ export function Users() {
   );
 }
 
-async function askUser(): Promise<void> {
+/** What a user may have, to be asked for. */
+async function limits(now?: User): Promise<Field[]> {
   const { dsources } = await get<DsourceList>("dsources").catch(() => ({ dsources: [] }) as DsourceList);
+  return [
+    { name: "parents", label: "A developer may provision from", kind: "choices", choices: dsources.map((one) => [one.name, one.name]), value: now?.parents.join(",") ?? "" },
+    { name: "vdbs_max", label: "Most VDBs", kind: "number", value: String(now?.vdbs_max ?? ""), hint: "as many as it likes where empty" },
+    { name: "space", label: "Space that these may take", value: now?.space_bytes_max ? bytes(now.space_bytes_max).replace(" ", "") : "", hint: "as 50GiB; as much as there is where empty" },
+  ];
+}
+
+function limitsOf({ parents, vdbs_max, space }: Record<string, string>) {
+  const space_bytes_max = space ? parseSize(space) : null;
+  if (space_bytes_max === undefined) throw wrong(`'${space}' is no size`, "write it as 50GiB");
+  return { parents: parents ? parents.split(",") : [], vdbs_max: vdbs_max ? Number(vdbs_max) : null, space_bytes_max };
+}
+
+async function askChange(user: User): Promise<void> {
+  question({
+    title: `Change what ${user.name} may have`,
+    text: "What it has already stays.",
+    verb: "Change",
+    fields: await limits(user),
+    done: async (values) => {
+      await ask<User>("POST", at("users", user.name), limitsOf(values));
+      changed();
+    },
+  });
+}
+
+async function askUser(): Promise<void> {
+  const more = await limits();
   question({
     title: "Add a user",
     verb: "Add",
     fields: [
       { name: "name", label: "Name", required: true, hint: "a-z, 0-9, _ and -, beginning with a letter" },
       { name: "role", label: "Role", kind: "choice", choices: ROLES },
-      { name: "parents", label: "A developer may provision from", kind: "choices", choices: dsources.map((one) => [one.name, one.name]) },
-      { name: "vdbs_max", label: "Most VDBs", kind: "number", hint: "as many as it likes where empty" },
+      ...more,
     ],
-    done: async ({ name, role, parents, vdbs_max }) => {
-      await ask<User>("POST", "users", { name, role, ...(parents && { parents: parents.split(",") }), ...(vdbs_max && { vdbs_max: Number(vdbs_max) }) });
+    done: async ({ name, role, ...values }) => {
+      await ask<User>("POST", "users", { name, role, ...limitsOf(values) });
       say(`${name} is added; a token lets it in`, "good");
       changed();
     },

@@ -1,4 +1,4 @@
-// SQL that runs in a VDB at certain events.
+// SQL and programs that run before and after things are done to a VDB.
 import { useState } from "preact/hooks";
 import { at, get, start } from "../api";
 import { asTyped, bytes, duration } from "../format";
@@ -12,9 +12,14 @@ import { typedDuration } from "./typed";
 
 /** When hooks run, as people read it. */
 const EVENTS: Record<HookEvent, string> = {
+  "before-provision": "when its data is ready; a program only",
   "after-provision": "when it was provisioned",
+  "before-refresh": "while the data before is there",
   "after-refresh": "after each refresh",
+  "before-rewind": "while the data before is there",
   "after-rewind": "after each rewind",
+  "before-stop": "before its user stops it",
+  "after-stop": "when its user stopped it; a program only",
 };
 
 const textOf = async (name: string, event: string): Promise<HookText | undefined> =>
@@ -34,12 +39,12 @@ export function HooksCard({ of }: { of: Vdb }) {
         label={`hooks of ${of.name}`}
         rows={of.hooks ?? []}
         rowKey={(hook) => hook.event}
-        empty="no SQL runs in it by itself"
+        empty="nothing runs in it by itself"
         columns={[
           { name: "Event", cell: (hook) => <span title={EVENTS[hook.event]}>{hook.event}</span> },
           { name: "Database", cell: (hook) => hook.database ?? "that of the URI", wide: true },
           { name: "At most", cell: (hook) => duration(hook.time_limit_ms), figures: true, wide: true },
-          { name: "SQL", cell: (hook) => bytes(hook.bytes), figures: true },
+          { name: "Runs", cell: (hook) => `${hook.kind === "sql" ? "SQL" : "a program"}, ${bytes(hook.bytes)}` },
           { name: "Actions", cell: (hook) => mayUse() && <HookActions of={of} event={hook.event} onShow={() => open(hook.event)} onChange={() => show(undefined)} /> },
         ]}
       />
@@ -51,8 +56,8 @@ export function HooksCard({ of }: { of: Vdb }) {
               Hide
             </button>
           </p>
-          <pre tabIndex={0} aria-label={`SQL of ${shown.event}`}>
-            {shown.sql ?? "-- it went with a lost key"}
+          <pre tabIndex={0} aria-label={`text of ${shown.event}`}>
+            {shown.sql ?? shown.program ?? "it went with a lost key"}
           </pre>
         </div>
       )}
@@ -76,7 +81,7 @@ function HookActions({ of, event, onShow, onChange }: { of: Vdb; event: HookEven
     <span class="buttons">
       {ownsSecrets(of.owner) && (
         <>
-          <button type="button" class="small" onClick={onShow} aria-label={`show the SQL of ${event}`}>
+          <button type="button" class="small" onClick={onShow} aria-label={`show the text of ${event}`}>
             Show
           </button>
           <button type="button" class="small" onClick={() => attempt(async () => askHook(of, await textOf(of.name, event), onChange))} aria-label={`change ${event}`}>
@@ -96,17 +101,19 @@ const set = (name: string, body: unknown) => begin(`hooks of ${name}`, start("PO
 function askHook({ name }: Vdb, before: HookText | undefined, then: () => void): void {
   question({
     title: before ? `Change the hook ${before.event} of ${name}` : `Set a hook of ${name}`,
-    text: "It runs as the VDB's user, as one transaction, and replaces what ran at that event.",
+    text: "SQL runs as the VDB's user, as one transaction; a program runs confined, as a client of the VDB. It replaces what ran at that event.",
     verb: "Set",
     fields: [
       ...(before ? [] : [{ name: "event", label: "Event", kind: "choice" as const, choices: Object.entries(EVENTS).map(([event, when]): [string, string] => [event, `${event}: ${when}`]) }]),
-      { name: "sql", label: "SQL", kind: "lines", required: true, value: before?.sql ?? "" },
+      { name: "text", label: "SQL, or a program", kind: "lines", required: true, value: before?.sql ?? before?.program ?? "", hint: "a program begins with #!/bin/sh, for example" },
       { name: "database", label: "Database", value: before?.database ?? "", hint: "the one that the URI opens where empty" },
       { name: "limit", label: "Time limit", value: asTyped(before?.time_limit_ms ?? 600_000) },
     ],
-    done: async ({ event = before?.event, sql, database, limit }) => {
+    done: async ({ event = before?.event, text = "", database, limit }) => {
       const time_limit_ms = typedDuration(limit) ?? null;
-      await set(name, { hooks: [{ event, sql, database: database || null, time_limit_ms }] });
+      // No SQL begins so.
+      const runs = text.startsWith("#!") ? { program: text } : { sql: text };
+      await set(name, { hooks: [{ event, ...runs, database: database || null, time_limit_ms }] });
       then();
     },
   });

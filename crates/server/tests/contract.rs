@@ -412,7 +412,7 @@ fn wrong_requests_are_refused_in_the_one_format() {
     refused("PUT", "/api/v1/vdbs", None, 405, ErrorKind::InvalidInput);
     refused("POST", "/api/v1/status", None, 405, ErrorKind::InvalidInput);
     refused("POST", "/api/v1/vdbs", Some("{"), 400, ErrorKind::InvalidInput);
-    refused("POST", "/api/v1/vdbs", Some(r#"{"name": "x"}"#), 422, ErrorKind::InvalidInput);
+    refused("POST", "/api/v1/vdbs", Some(r#"{"from": "x"}"#), 422, ErrorKind::InvalidInput);
     let misspelt = Some(r#"{"name": "x", "from": "prod", "prot": 1}"#);
     refused("POST", "/api/v1/vdbs", misspelt, 422, ErrorKind::InvalidInput);
     let half = Some(r#"{"left": {"object": "prod"}}"#);
