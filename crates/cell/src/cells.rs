@@ -110,7 +110,7 @@ impl Launcher for Cells {
 
     fn launch(&self, mut launch: Launch) -> Result<Option<Box<dyn Process>>, Failure> {
         let data_dir = launch.data_dir.clone();
-        let (read, own) = match launch.data_read_only {
+        let (read, own) = match launch.ends {
             true => (Some(&data_dir), None),
             false => (None, Some(&data_dir)),
         };

@@ -66,7 +66,8 @@ impl Launcher for ThisHost {
                 "install the server programs of this version of the database",
             )
         })?;
-        let Some(id) = child.process_id() else { return Ok(None) };
+        let id = if launch.ends { child.former_process_id() } else { child.process_id() };
+        let Some(id) = id else { return Ok(None) };
         let mut process =
             HostProcess { id, child: Some(child), runtime_dir: launch.runtime_dir.clone() };
         let record = Record::new(id, launch.data_dir, launch.port);

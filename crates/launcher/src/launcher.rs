@@ -32,8 +32,8 @@ pub struct Launch {
     pub runtime_dir: PathBuf,
     /// Where its data is. Whose that is, the server runs as.
     pub data_dir: PathBuf,
-    /// Whether it can only read that, where it is confined.
-    pub data_read_only: bool,
+    /// Whether it is to end, as no server does: it can only read `data_dir`, and is returned also if it has ended already.
+    pub ends: bool,
     /// The directories of `runtime_dir` that belong to the server.
     pub own_dirs: Vec<PathBuf>,
     /// Where its programs and libraries are, beside the system's directories.

@@ -21,7 +21,7 @@ fn launch(dir: &Path) -> Launch {
         command,
         data_dir: runtime_dir.clone(),
         runtime_dir,
-        data_read_only: false,
+        ends: false,
         own_dirs: Vec::new(),
         program_dirs: Vec::new(),
         port: 4711,

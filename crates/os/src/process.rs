@@ -427,9 +427,14 @@ impl Child {
         self.pid
     }
 
-    /// Its pid and start time, to be written down; `None` when it has been reaped.
+    /// Its pid and start time, to be written down; `None` when it has ended.
     pub fn process_id(&self) -> Option<ProcessId> {
         ProcessId::of(self.pid())
+    }
+
+    /// The same, also when it has ended; `None` when it has been reaped.
+    pub fn former_process_id(&self) -> Option<ProcessId> {
+        ProcessId::of_child(self.pid())
     }
 
     /// Its stdout, if the spec said [`Sink::Pipe`]; once.

@@ -118,7 +118,7 @@ fn launch(
         command,
         runtime_dir: spec.runtime_dir.clone(),
         data_dir: dir,
-        data_read_only: false,
+        ends: false,
         own_dirs: Vec::new(),
         program_dirs: vec![program.to_owned()],
         port: spec.port,

@@ -165,7 +165,7 @@ fn launch(bin_dir: &Path, program: &Program) -> io::Result<Launch> {
         command,
         runtime_dir: program.runtime_dir.clone(),
         data_dir: file,
-        data_read_only: true,
+        ends: true,
         own_dirs: Vec::new(),
         program_dirs: program_dirs(bin_dir),
         port: program.login.as_ref().map_or(0, |login| login.port),

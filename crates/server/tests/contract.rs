@@ -110,7 +110,11 @@ fn good_request(method: &str, path: &str) -> (String, Option<Value>) {
         path if path.starts_with("/api/v1/bisections") => "job-1",
         _ => "snapshot-1",
     };
-    let object = if path.starts_with("/api/v1/users") { "leaver" } else { object };
+    let object = match (method, path) {
+        ("delete", path) if path.starts_with("/api/v1/users") => "leaver",
+        (_, path) if path.starts_with("/api/v1/users") => "eve",
+        _ => object,
+    };
     let id = if path.starts_with("/api/v1/tokens") { "token-1" } else { id };
     let query = match path {
         "/api/v1/timeflows/{name}/commits" => {

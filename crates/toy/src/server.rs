@@ -82,7 +82,7 @@ pub(crate) fn start(
         command,
         runtime_dir: spec.runtime_dir.clone(),
         data_dir: spec.data_dir.clone(),
-        data_read_only: false,
+        ends: false,
         own_dirs: vec![spec.runtime_dir.clone()],
         program_dirs: program.parent().map(Path::to_owned).into_iter().collect(),
         port: spec.tcp_port.unwrap_or(0),

@@ -237,7 +237,7 @@ fn what_the_vdbs_of_a_user_take_together_is_limited() {
         database.execute("CHECKPOINT").unwrap();
         database.execute(FILL).err()
     });
-    let refused = refused.expect("the limit does not hold").to_string();
+    let refused = format!("{:#}", refused.expect("the limit does not hold"));
     assert!(refused.contains("Disk quota exceeded"), "{refused}");
     for _ in 0..3 {
         other.execute(FILL).unwrap();

@@ -10,7 +10,7 @@ fn launch(dir: &Path, script: &str) -> Launch {
         command: Spec::new("/bin/sh").args(["-c", script]),
         runtime_dir: dir.to_owned(),
         data_dir: dir.to_owned(),
-        data_read_only: true,
+        ends: true,
         own_dirs: Vec::new(),
         program_dirs: Vec::new(),
         port: 0,

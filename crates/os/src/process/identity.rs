@@ -27,6 +27,11 @@ impl ProcessId {
         runs.then_some(ProcessId { pid, start_ticks })
     }
 
+    /// As [`of`](ProcessId::of), also of a child that has ended and that nobody has waited for.
+    pub(super) fn of_child(pid: i32) -> Option<Self> {
+        Some(ProcessId { pid, start_ticks: Stat::of(pid)?.field(START_TIME)? })
+    }
+
     /// All processes that this one can see.
     pub fn all() -> impl Iterator<Item = Self> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -31,7 +31,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         command: command(&spec),
         runtime_dir: spec.runtime_dir.clone(),
         data_dir: spec.data_dir.clone(),
-        data_read_only: false,
+        ends: false,
         own_dirs: vec![spec.socket_dir()],
         program_dirs: program_dirs(&spec.bin_dir),
         port: spec.socket_port(),
