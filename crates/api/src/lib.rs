@@ -89,7 +89,7 @@ pub use status::{Fault, Status, Survival, Warning};
 pub use template::{Template, TemplateList};
 pub use timeflow::{CommitCounts, OpenRange, TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
-    ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb,
-    VdbGateway, VdbList, VdbLog, VdbNetwork, VdbState,
+    Kept, ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb,
+    Vdb, VdbGateway, VdbList, VdbLog, VdbNetwork, VdbState,
 };
 pub use webhook::{AddWebhook, AddedWebhook, Webhook, WebhookList, WebhookState, WebhookTest};

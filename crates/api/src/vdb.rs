@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 use offshoot_types::{Remote, SnapshotId, VdbId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use utoipa::ToSchema;
 
@@ -75,6 +75,9 @@ pub struct Vdb {
     pub unique_bytes: u64,
     /// Settings of the database given at provision.
     pub settings: BTreeMap<String, String>,
+    /// What a refresh keeps of it beside its name, port and password.
+    #[serde(default)]
+    pub refresh_keeps: BTreeSet<Kept>,
     /// Whether its user is a superuser.
     pub superuser: bool,
     /// Whether the source's logins work on it, with their passwords.
@@ -231,6 +234,19 @@ pub struct ProvisionVdb {
     /// What is to run in it when something has been done to it: one hook for an event at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<NewHook>,
+    /// What a refresh keeps of it beside its name, port and password; nothing where absent.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub refresh_keeps: BTreeSet<Kept>,
+}
+
+/// What users made in a VDB beside its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    /// Roles, with their passwords and memberships.
+    Roles,
+    /// Settings of databases and roles, and those of `ALTER SYSTEM`.
+    Settings,
 }
 
 /// Changes a VDB; absent fields stay as they are. Other settings, another limit of its memory and a gateway given or taken
@@ -271,6 +287,9 @@ pub struct SetVdb {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     pub stop_when_idle_ms: Option<Option<u64>>,
+    /// What a refresh keeps of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_keeps: Option<BTreeSet<Kept>>,
 }
 
 /// The end of the log of a VDB's server.

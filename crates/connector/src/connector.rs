@@ -1,8 +1,8 @@
 //! One kind of database.
 
 use crate::{
-    DataDir, Differ, Gateways, ImageChecker, Inquirer, Masker, PointMaker, ReceivedLog, Replay,
-    Replayed, Role, ScriptRunner, Server, ServerSpec, Source, SourceUri,
+    DataDir, Differ, Gateways, ImageChecker, Inquirer, Keepsakes, Masker, PointMaker, ReceivedLog,
+    Replay, Replayed, Role, ScriptRunner, Server, ServerSpec, Source, SourceUri,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -187,6 +187,11 @@ pub trait Connector: Send + Sync {
 
     /// Runs what users have written in VDBs of this kind.
     fn script_runner(&self) -> Option<&dyn ScriptRunner> {
+        None
+    }
+
+    /// Takes along what users made in VDBs of this kind when their data is replaced.
+    fn keepsakes(&self) -> Option<&dyn Keepsakes> {
         None
     }
 

@@ -11,6 +11,7 @@
 //!                         ├─ differ()                    what differs between two copies
 //!                         ├─ inquirer()                  when did an answer change?
 //!                         ├─ script_runner()             what users run in their VDBs
+//!                         ├─ keepsakes()                 what users made beside the data
 //!                         └─ gateways()                  connections outlive servers
 //! ```
 //! A connector gets directories ([`DataDir`]) and names of places; it knows neither the store nor the catalog. It
@@ -41,6 +42,7 @@ mod differ;
 mod gateway;
 mod image;
 mod inquiry;
+mod kept;
 mod log;
 mod masking;
 mod point;
@@ -58,6 +60,7 @@ pub use differ::{
 pub use gateway::{Absence, GatewaySpec, Gateways, OpenGateway};
 pub use image::{Differing, Findings, ImageChecker, ImageScope, Tick};
 pub use inquiry::{Inquirer, Question, Reads, Reply, Suspect};
+pub use kept::Keepsakes;
 pub use log::{Commit, LogFeed, LogStream, LogTarget, ReceivedLog, StreamState, StreamStatus};
 pub use masking::{
     DiscoveryTick, Masked, MaskedTable, Masker, Masking, MaskingTick, Preview, PreviewColumn,

@@ -14,6 +14,7 @@ mod exposure;
 mod gateway;
 mod group;
 mod hook;
+mod kept;
 mod mask_report;
 mod masking;
 mod moment;
@@ -50,6 +51,7 @@ pub use exposure::Exposure;
 pub use gateway::{Gateway, GatewayChange};
 pub use group::{Group, VdbGroup};
 pub use hook::{Hook, HookEvent, HookFailure, HookKind};
+pub use kept::Kept;
 pub use mask_report::{
     Anonymity, MaskFacts, MaskReport, MaskedColumnFacts, MaskedTableFacts, Removed,
 };

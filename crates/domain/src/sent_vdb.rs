@@ -1,6 +1,6 @@
 //! What its users chose for a VDB that is sent.
 
-use crate::{Care, Gateway, GatewayChange, Owner, Policy, Vdb};
+use crate::{Care, Gateway, GatewayChange, Kept, Owner, Policy, Vdb};
 use offshoot_types::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,9 @@ pub struct SentVdb {
     /// The name of the user whose it was; none: the administrators'.
     #[serde(default)]
     pub owner: Option<String>,
+    /// What a refresh kept of it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub refresh_keeps: BTreeSet<Kept>,
     /// What its users said about it.
     #[serde(default)]
     pub care: Care,
@@ -87,6 +90,7 @@ impl SentVdb {
             gateway: vdb.gateway.clone(),
             stopped,
             owner,
+            refresh_keeps: vdb.refresh_keeps.clone(),
             care: vdb.care.clone(),
             policy: vdb.policy,
             left: left.into_iter().filter(|(_, has)| *has).map(|(what, _)| what).collect(),

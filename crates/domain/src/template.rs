@@ -1,10 +1,10 @@
 //! Templates: what VDBs are to be like, said once.
 
-use crate::{CareChange, Exposure, GatewayChange, Hook, HookEvent, Moment, ObjectName};
+use crate::{CareChange, Exposure, GatewayChange, Hook, HookEvent, Kept, Moment, ObjectName};
 use jiff::Timestamp;
 use offshoot_types::{Remote, TemplateId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What VDBs that are made by it are like, unless whoever makes one says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct Template {
     pub warm: bool,
     /// What is said about them.
     pub care: CareChange,
+    /// What a refresh keeps of them.
+    #[serde(default)]
+    pub refresh_keeps: BTreeSet<Kept>,
     /// What runs in them. The texts are the template's own: a VDB gets copies.
     pub hooks: BTreeMap<HookEvent, Hook>,
     /// When it was made.

@@ -1,12 +1,14 @@
 //! Virtual databases.
 
-use crate::{Care, Exposure, Gateway, Hook, HookEvent, HookFailure, ObjectName, Parent, Policy};
+use crate::{
+    Care, Exposure, Gateway, Hook, HookEvent, HookFailure, Kept, ObjectName, Parent, Policy,
+};
 use jiff::Timestamp;
 use offshoot_types::{
     DatasetId, Failure, LogPosition, Remote, SnapshotId, TimeflowId, UserId, VdbId,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a VDB is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +151,9 @@ pub struct Vdb {
     /// The hook that last failed, until another state is opened or that hook is replaced.
     #[serde(default)]
     pub hook_failure: Option<HookFailure>,
+    /// What a refresh keeps of it.
+    #[serde(default)]
+    pub refresh_keeps: BTreeSet<Kept>,
     /// How it is kept.
     #[serde(default = "Policy::of_vdb")]
     pub policy: Policy,

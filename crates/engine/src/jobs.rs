@@ -7,6 +7,7 @@ pub mod dsource;
 pub mod failover;
 pub mod group;
 pub mod hooks;
+pub mod keepsakes;
 pub mod link;
 pub mod mask;
 pub mod point;

@@ -6,6 +6,7 @@ mod gateway;
 mod host;
 mod image;
 mod inquiry;
+mod keepsakes;
 mod log;
 mod masking;
 mod point;
@@ -31,9 +32,9 @@ use crate::settle::VDB_ROLE;
 use crate::source::{Password, Source as SourceLogin, SourceAddress};
 use crate::{access, base_backup, standby, superuser, tls, vdb_role};
 use offshoot_connector::{
-    Connector, DataDir, Differ, Gateways, ImageChecker, Inquirer, Layout, Masker, PointMaker,
-    ReceivedLog, Replay, Replayed, Role, ScriptRunner, Server, ServerSpec, Source, SourceUri,
-    StopMode,
+    Connector, DataDir, Differ, Gateways, ImageChecker, Inquirer, Keepsakes, Layout, Masker,
+    PointMaker, ReceivedLog, Replay, Replayed, Role, ScriptRunner, Server, ServerSpec, Source,
+    SourceUri, StopMode,
 };
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_os::process::User;
@@ -290,6 +291,10 @@ impl Connector for Postgres {
     }
 
     fn inquirer(&self) -> Option<&dyn Inquirer> {
+        Some(self)
+    }
+
+    fn keepsakes(&self) -> Option<&dyn Keepsakes> {
         Some(self)
     }
 

@@ -16,6 +16,7 @@ mod gateway;
 mod handover;
 mod inquiry;
 pub mod installation;
+mod keepsakes;
 mod lsn;
 pub mod masker;
 mod program;

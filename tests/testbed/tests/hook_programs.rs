@@ -279,3 +279,85 @@ fn a_vdb_that_is_asleep_wakes_for_a_hook_before() {
     wait_until("it sleeps", PATIENCE, asleep).unwrap();
     assert_eq!(world.text("SELECT count FROM seen"), "1", "it wakes");
 }
+
+#[test]
+fn a_refresh_keeps_roles_and_settings_where_that_is_wanted() {
+    let world = World::start();
+    let source = world.bed.source.connect("postgres").unwrap();
+    source.execute("CREATE ROLE app LOGIN PASSWORD 'production'").unwrap();
+    source.execute("CREATE ROLE readers; GRANT SELECT ON settings TO readers").unwrap();
+    world.done("dsource sync shop");
+    world.done("vdb provision dev --from shop --refresh-keeps roles,settings");
+    world.done("vdb provision other --from shop");
+    let login = |vdb: &str, role: &str| {
+        let uri = world.bed.vdb(vdb).unwrap().uri;
+        let (_, place) = uri.split_once('@').unwrap();
+        offshoot_rig::Database::connect(&format!("postgresql://{role}:o'word@{place}"))
+    };
+    for vdb in ["dev", "other"] {
+        let session = world.bed.open(vdb).unwrap();
+        for sql in [
+            "ALTER ROLE app LOGIN PASSWORD 'o''word'",
+            "CREATE ROLE \"new \"\"one\" LOGIN CREATEDB PASSWORD 'o''word' CONNECTION LIMIT 7",
+            "GRANT readers TO \"new \"\"one\"",
+            "ALTER ROLE app SET work_mem = '7MB'",
+            "ALTER DATABASE postgres SET search_path = 'a b', public",
+        ] {
+            session.execute(sql).unwrap();
+        }
+    }
+    assert_eq!(login("dev", "app").unwrap().text("SHOW work_mem").unwrap(), "7MB");
+    let of_new = "SELECT concat(rolcreatedb, ' ', rolconnlimit, ' ', rolsuper, ' ', pg_has_role(rolname, 'readers', 'member')) \
+         FROM pg_roles WHERE rolname = 'new \"one'";
+    for round in 0..2 {
+        world.done("vdb refresh dev");
+        let app = login("dev", "app").unwrap();
+        assert_eq!(app.text("SHOW work_mem").unwrap(), "7MB", "{round}");
+        assert_eq!(app.text("SHOW search_path").unwrap(), "\"a b\", public");
+        assert_eq!(world.text(of_new), "t 7 f t");
+        drop(app);
+        // A stopped one has them, too.
+        world.done("vdb stop dev");
+    }
+    let notes = world.newest_job().notes;
+    assert_eq!(notes, Vec::<String>::new());
+    world.done("vdb refresh dev");
+    assert_eq!(world.text(of_new), "t 7 f t");
+    login("dev", "new%20%22one").unwrap();
+
+    // Where it is not wanted, they go, and production's password is not there.
+    world.done("vdb refresh other");
+    assert!(login("other", "app").is_err());
+    world.done("vdb set dev --refresh-keeps settings");
+    world.done("vdb refresh dev");
+    assert!(login("dev", "app").is_err());
+    assert_eq!(world.text("SHOW search_path"), "\"a b\", public");
+    let notes = world.newest_job().notes.join("\n");
+    assert!(!notes.contains("production") && !notes.contains("word"), "{notes}");
+    world.done("vdb set dev --refresh-keeps none");
+    world.done("vdb refresh dev");
+    assert_eq!(world.text("SHOW search_path"), "\"$user\", public");
+    let left = world.done("secret show")["sealed"].as_u64().unwrap();
+    world.done("vdb set dev --refresh-keeps roles");
+    world.done("vdb refresh dev");
+    assert_eq!(
+        world.done("secret show")["sealed"].as_u64().unwrap(),
+        left,
+        "nothing stays in between"
+    );
+}
+
+#[test]
+fn a_superuser_s_alter_system_is_kept() {
+    let world = World::start();
+    world.done("vdb provision dev --from shop --superuser --refresh-keeps settings");
+    let session = world.bed.open("dev").unwrap();
+    session.execute("ALTER SYSTEM SET work_mem = '9MB'").unwrap();
+    session.execute("ALTER SYSTEM SET max_connections = 33").unwrap();
+    drop(session);
+    world.done("vdb refresh dev");
+    assert_eq!(world.text("SHOW work_mem"), "9MB");
+    world.done("vdb stop dev");
+    world.done("vdb start dev");
+    assert_eq!(world.text("SHOW max_connections"), "33", "what takes a restart has had one");
+}

@@ -69,6 +69,7 @@ fn vdb(id: VdbId, name: &str, parent: impl Into<Owner>) -> Vdb {
         user: "offshoot".to_owned(),
         server_version: "15.14".to_owned(),
         settings: [("work_mem".to_owned(), "8MB".to_owned())].into(),
+        refresh_keeps: [offshoot_domain::Kept::Roles].into(),
         memory_bytes: Some(512 << 20),
         keep_source_logins: false,
         superuser: false,

@@ -3,8 +3,9 @@
 use super::hook::{EventArg, HookArgs, HooksArgs};
 use super::policy::{Choice, duration_or_never, size_or_none};
 use super::{JobArgs, ListArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms, size};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
+use offshoot_api::Kept;
 use offshoot_types::{Failure, Remote, SnapshotId};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -118,10 +119,44 @@ pub struct VdbOptionArgs {
     /// Refuse to delete, refresh or rewind it
     #[arg(long, conflicts_with = "expires")]
     pub protect: bool,
+    /// What a refresh keeps of it beside its name, port and password
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub refresh_keeps: Vec<KeptArg>,
     #[command(flatten)]
     pub hooks: HookArgs,
     #[command(flatten)]
     pub gateway: GatewayArgs,
+}
+
+/// What users made in a VDB beside its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeptArg {
+    /// Roles, with their passwords and memberships
+    Roles,
+    /// Settings of databases and roles, and those of ALTER SYSTEM
+    Settings,
+}
+
+impl From<KeptArg> for Kept {
+    fn from(kept: KeptArg) -> Kept {
+        match kept {
+            KeptArg::Roles => Kept::Roles,
+            KeptArg::Settings => Kept::Settings,
+        }
+    }
+}
+
+/// One of these, or none of them.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptChoice(pub Option<KeptArg>);
+
+fn kept_or_none(text: &str) -> Result<KeptChoice, String> {
+    match text {
+        "none" => Ok(KeptChoice(None)),
+        _ => KeptArg::from_str(text, false)
+            .map(|kept| KeptChoice(Some(kept)))
+            .map_err(|_| "write roles, settings, or none".to_owned()),
+    }
 }
 
 /// How its connections are kept.
@@ -143,6 +178,7 @@ pub struct GatewayArgs {
 #[command(
     after_help = "Examples:\n  offshoot vdb set dev --expires 3d --label team=checkout --label pr=17\n  \
                         offshoot vdb set dev --set work_mem=64MB --unset jit --memory 2GiB\n  \
+                        offshoot vdb set dev --refresh-keeps roles,settings\n  \
                         offshoot vdb set staging --protect\n  \
                         offshoot vdb set staging --gateway --stop-when-idle 2h\n  \
                         offshoot vdb set dev --hook after-refresh=users.sql --no-hook after-rewind\n  \
@@ -171,6 +207,9 @@ pub struct VdbChangeArgs {
     /// How long each of these hooks may take; by default 10min
     #[arg(long, value_name = "DURATION", value_parser = duration_ms, requires = "hook")]
     pub hook_time_limit: Option<u64>,
+    /// What a refresh keeps of it beside its name, port and password: roles, settings, or none
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = kept_or_none)]
+    pub refresh_keeps: Vec<KeptChoice>,
     /// A hook to remove; may be given several times
     #[arg(long, value_name = "EVENT", value_enum)]
     pub no_hook: Vec<EventArg>,

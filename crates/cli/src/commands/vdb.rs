@@ -95,6 +95,7 @@ pub fn options(args: VdbOptionArgs) -> Result<ProvisionVdb, Failure> {
         protected: args.protect,
         expires_in_ms: args.expires,
         hooks: hooks::read(args.hooks)?,
+        refresh_keeps: args.refresh_keeps.into_iter().map(Into::into).collect(),
         ..ProvisionVdb::default()
     })
 }
@@ -104,10 +105,14 @@ fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {
         let set = set.into_iter().map(|(key, value)| (key, Some(value)));
         set.chain(unset.into_iter().map(|key| (key, None))).collect()
     };
+    let kept = change.refresh_keeps;
+    let refresh_keeps = (!kept.is_empty())
+        .then(|| kept.iter().filter_map(|choice| choice.0).map(Into::into).collect());
     let (hook, hook_database) = (change.hook, change.hook_database);
     let hooks = HookArgs { hook, hook_database, hook_time_limit: change.hook_time_limit };
     Ok(SetVdb {
         hooks: hooks::read(hooks)?,
+        refresh_keeps,
         remove_hooks: change.no_hook.into_iter().map(|event| event.0).collect(),
         description: change.description,
         labels: changes(change.label, change.unlabel),
@@ -224,6 +229,9 @@ fn show_text(vdb: &Vdb) -> String {
         fields = fields.add("hook", hooks::in_short(hook));
     }
     fields = fields.add_some("gateway", vdb.gateway.as_ref().map(gateway));
+    let kept: Vec<String> = vdb.refresh_keeps.iter().map(word).collect();
+    let kept = Some(kept.join(", ")).filter(|kept| !kept.is_empty());
+    fields = fields.add_some("a refresh keeps", kept);
     for (key, value) in &vdb.settings {
         fields = fields.add("setting", format!("{key} = {value}"));
     }

@@ -131,6 +131,7 @@ fn what_is_told_of_a_vdb_is_checked() {
             gateway: Some(Gateway { server_port: 6502, stop_when_idle_ms: Some(1_000) }),
             stopped: false,
             owner: Some("eve".to_owned()),
+            refresh_keeps: [crate::Kept::Roles].into(),
             care,
             policy,
             left: [LeftThere::Hooks].into(),

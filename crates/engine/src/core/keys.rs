@@ -68,6 +68,11 @@ pub fn handed_key(id: VdbId) -> String {
     format!("{id}/handed")
 }
 
+/// Of what a refresh is keeping of a VDB.
+pub fn kept_key(id: VdbId) -> String {
+    format!("{id}/kept")
+}
+
 /// Of what the messages of a webhook are signed with.
 pub fn webhook_key(id: WebhookId) -> String {
     format!("{id}/signing-key")

@@ -45,6 +45,7 @@ impl Templates<'_> {
             reaches: request.reaches,
             warm: request.warm,
             care: request.care,
+            refresh_keeps: request.refresh_keeps,
             hooks: hooks::keep(parts, &request.hooks)?,
             created_at: parts.now(),
         };
@@ -120,6 +121,8 @@ pub(super) fn fill(parts: &Parts, request: ProvisionRequest) -> Result<Provision
     settings.extend(request.settings);
     let mut reaches = template.reaches;
     reaches.extend(request.reaches);
+    let mut refresh_keeps = template.refresh_keeps;
+    refresh_keeps.extend(request.refresh_keeps);
     let from = match (request.from.is_empty(), template.from) {
         (true, Some(from)) => from.to_string(),
         _ => request.from,
@@ -147,6 +150,7 @@ pub(super) fn fill(parts: &Parts, request: ProvisionRequest) -> Result<Provision
         warm: request.warm || template.warm,
         care: care(request.care, template.care),
         hooks,
+        refresh_keeps,
         template: None,
         name: request.name,
         port: request.port,

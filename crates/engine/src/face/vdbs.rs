@@ -17,13 +17,13 @@ use crate::space::inventory::{LedgerKey, logical_bytes};
 use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{
-    Care, CareChange, Exposure, GatewayChange, Hook, HookEvent, Moment, ObjectName, Opened, Owner,
-    Parent, Position, Secret, Vdb, VdbState,
+    Care, CareChange, Exposure, GatewayChange, Hook, HookEvent, Kept, Moment, ObjectName, Opened,
+    Owner, Parent, Position, Secret, Vdb, VdbState,
 };
 use offshoot_os::bounded_log;
 use offshoot_os::cgroup::Group;
 use offshoot_types::{ErrorKind, Failure, JobId, Remote, UserId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What is provisioned.
@@ -63,6 +63,8 @@ pub struct ProvisionRequest {
     pub care: CareChange,
     /// What runs in it when something has been done to it.
     pub hooks: BTreeMap<HookEvent, NewHook>,
+    /// What a refresh keeps of it.
+    pub refresh_keeps: BTreeSet<Kept>,
 }
 
 /// A hook with its text.
@@ -158,6 +160,7 @@ impl Vdbs<'_> {
             user: request.user,
             care,
             hooks,
+            refresh_keeps: request.refresh_keeps,
             requested_ms,
             ..provision::Input::of_latest(self.parts, vdb, name, parent)
         };

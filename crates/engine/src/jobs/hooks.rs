@@ -10,6 +10,7 @@
 use crate::core::hooks;
 use crate::core::keys::{database_key, vdb_key};
 use crate::core::kind::Kind;
+use crate::jobs::keepsakes;
 use crate::parts::{Context, Parts};
 use crate::serving::gateways;
 use crate::serving::vdb::{open_vdb, present_dataset};
@@ -57,7 +58,21 @@ pub fn before_provision(context: &Context) -> Result<(), Failure> {
 
 /// Step: before a moment of its parent replaces it.
 pub fn before_refresh(context: &Context) -> Result<(), Failure> {
-    before(context, HookEvent::BeforeRefresh)
+    before(context, HookEvent::BeforeRefresh)?;
+    let vdb = vdb_of(context)?;
+    if vdb.refresh_keeps.is_empty() {
+        return Ok(());
+    }
+    // Also of one that is stopped: it is there to be kept.
+    let taken = wake(context, &vdb).and_then(|()| keepsakes::take(context.app(), &vdb));
+    taken.map_err(|failure| {
+        let name = &vdb.name;
+        let message =
+            format!("what a refresh is to keep of '{name}' cannot be taken: {}", failure.message);
+        let hint =
+            format!("keep nothing: offshoot vdb set {name} --refresh-keeps none; {}", failure.hint);
+        Failure::new(failure.code, message, hint)
+    })
 }
 
 /// Step: before an earlier state of its own replaces it.
@@ -101,10 +116,17 @@ fn before(context: &Context, event: HookEvent) -> Result<(), Failure> {
             return context
                 .note(format!("the hook {event} did not run: '{}' is {state}", vdb.name));
         }
-        context.set(WOKEN, &true)?;
-        open_vdb(parts, &vdb, present_dataset(&vdb)?, false)?;
+        wake(context, &vdb)?;
     }
     run(context, &vdb, event, hook)
+}
+
+/// Sees to it that its server runs, if only for this job.
+fn wake(context: &Context, vdb: &Vdb) -> Result<(), Failure> {
+    if vdb.state != VdbState::Running {
+        context.set(WOKEN, &true)?;
+    }
+    running(context.app(), vdb).map(drop)
 }
 
 /// Undo of a step before.
@@ -112,7 +134,8 @@ pub fn undo_before(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let vdb = vdb_of(context)?;
     program::forget_handed(parts, vdb.id)?;
-    if context.get(WOKEN)? != Some(true) || !vdb.is_asleep() {
+    keepsakes::forget(parts, vdb.id)?;
+    if context.get(WOKEN)? != Some(true) || vdb.state == VdbState::Running {
         return Ok(());
     }
     parts.servers.stop(&vdb_key(vdb.id), StopMode::Fast)?;

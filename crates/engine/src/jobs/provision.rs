@@ -3,7 +3,7 @@
 use crate::core::hooks as kept;
 use crate::core::job_kind::JobKind;
 use crate::core::keys::{
-    database_key, handed_key, password_key, sent_password_key, tls_key, vdb_key,
+    database_key, handed_key, kept_key, password_key, sent_password_key, tls_key, vdb_key,
 };
 use crate::core::kind::Kind;
 use crate::ground::ports;
@@ -14,6 +14,7 @@ use crate::images::opening::{
     self, BASE, CLONE_MS, DATASET, MOUNT_MS, RECOVER_MS, RESOLVED, START_MS,
 };
 use crate::jobs::hooks;
+use crate::jobs::keepsakes;
 use crate::jobs::snapshot;
 use crate::parts::{Context, Parts};
 use crate::serving::gateways;
@@ -21,15 +22,15 @@ use crate::serving::vdb::open_vdb;
 use crate::space::shares;
 use offshoot_connector::StopMode;
 use offshoot_domain::{
-    Care, Dsource, Exposure, Gateway, Hook, HookEvent, Moment, ObjectName, Opened, Origin, Owner,
-    Parent, Policy, Position, Secret, SnapshotKind, TiesCut, Timeflow, Timings, User, Vdb,
+    Care, Dsource, Exposure, Gateway, Hook, HookEvent, Kept, Moment, ObjectName, Opened, Origin,
+    Owner, Parent, Policy, Position, Secret, SnapshotKind, TiesCut, Timeflow, Timings, User, Vdb,
     VdbState, format_duration, format_size,
 };
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, Remote, UserId, VdbId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +79,9 @@ pub struct Input {
     /// What runs in it; the texts are kept already.
     #[serde(default)]
     pub hooks: BTreeMap<HookEvent, Hook>,
+    /// What a refresh keeps of it.
+    #[serde(default)]
+    pub refresh_keeps: BTreeSet<Kept>,
     /// A copy of a VDB: the new one has the password that came with it, if one did.
     #[serde(default)]
     pub password_of: Option<DsourceId>,
@@ -112,6 +116,7 @@ impl Input {
             warm: false,
             care: Care::default(),
             hooks: BTreeMap::new(),
+            refresh_keeps: BTreeSet::new(),
             password_of: None,
             stopped: false,
             policy: None,
@@ -162,6 +167,7 @@ pub fn check_input(parts: &Parts, input: &Input) -> Result<(), Failure> {
     if input.gateway.is_some() {
         gateways::check(&kind)?;
     }
+    keepsakes::check(&kind, &input.refresh_keeps)?;
     check_reaches(&input.reaches)?;
     check_exposure(&kind, input.exposure.as_ref())
 }
@@ -289,6 +295,7 @@ pub fn register(context: &Context) -> Result<(), Failure> {
         care: input.care,
         hooks: input.hooks,
         hook_failure: None,
+        refresh_keeps: input.refresh_keeps,
         policy: input.policy.unwrap_or_else(Policy::of_vdb),
         dataset: None,
         timeflow: None,
@@ -325,6 +332,7 @@ pub fn forget_vdb(parts: &Parts, id: VdbId) -> Result<(), Failure> {
     parts.catalog.delete_secret(&database_key(id))?;
     parts.catalog.delete_secret(&tls_key(id))?;
     parts.catalog.delete_secret(&handed_key(id))?;
+    parts.catalog.delete_secret(&kept_key(id))?;
     Ok(())
 }
 

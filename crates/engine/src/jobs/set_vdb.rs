@@ -6,16 +6,19 @@ use crate::core::job_kind::JobKind;
 use crate::core::keys::hook_key;
 use crate::core::kind::Kind;
 use crate::history::groups;
+use crate::jobs::keepsakes;
 use crate::jobs::provision::{check_memory, on_port};
 use crate::jobs::vdb;
 use crate::parts::{Context, Parts};
 use crate::serving::gateways;
 use crate::serving::vdb::{open_vdb, present_dataset};
-use offshoot_domain::{Care, CareChange, Gateway, GatewayChange, Hook, HookEvent, Vdb, VdbState};
+use offshoot_domain::{
+    Care, CareChange, Gateway, GatewayChange, Hook, HookEvent, Kept, Vdb, VdbState,
+};
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What to change of a VDB; what is absent stays.
@@ -31,6 +34,8 @@ pub struct VdbChange {
     pub hooks: BTreeMap<HookEvent, Option<NewHook>>,
     /// What listens on its port.
     pub gateway: GatewayChange,
+    /// What a refresh keeps of it.
+    pub refresh_keeps: Option<BTreeSet<Kept>>,
 }
 
 /// What a VDB is to be.
@@ -48,6 +53,9 @@ struct Input {
     /// As of hooks.
     #[serde(default)]
     gateway: Option<Gateway>,
+    /// As of hooks.
+    #[serde(default)]
+    refresh_keeps: BTreeSet<Kept>,
 }
 
 impl Input {
@@ -56,6 +64,7 @@ impl Input {
         vdb.settings = self.settings.clone();
         vdb.memory_bytes = self.memory_bytes;
         vdb.gateway.clone_from(&self.gateway);
+        vdb.refresh_keeps.clone_from(&self.refresh_keeps);
         // Whoever replaces a hook knows that it failed.
         vdb.hook_failure = vdb
             .hook_failure
@@ -102,6 +111,8 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
     let memory_bytes = change.memory_bytes.unwrap_or(vdb.memory_bytes);
     check_memory(&kind, memory_bytes)?;
     let gateway = gateway_of(parts, &vdb, &kind, &change.gateway)?;
+    let refresh_keeps = change.refresh_keeps.clone().unwrap_or_else(|| vdb.refresh_keeps.clone());
+    keepsakes::check(&kind, &refresh_keeps)?;
     let new = change.hooks.iter().filter_map(|(event, hook)| Some((*event, hook.clone()?)));
     let new: BTreeMap<_, _> = new.collect();
     if !new.is_empty() {
@@ -112,7 +123,16 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
     hooks.retain(|event, _| !change.hooks.contains_key(event));
     hooks.extend(new.clone());
     let requested_ms = parts.elapsed_ms();
-    let input = Input { vdb: vdb.id, requested_ms, care, settings, memory_bytes, hooks, gateway };
+    let input = Input {
+        vdb: vdb.id,
+        requested_ms,
+        care,
+        settings,
+        memory_bytes,
+        hooks,
+        gateway,
+        refresh_keeps,
+    };
     let submission = Submission::new(JobKind::VdbSet, &vdb.name, &input).exclusive(vdb.id);
     let submitted = parts.submit(submission);
     if submitted.is_err() {

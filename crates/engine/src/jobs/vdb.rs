@@ -10,12 +10,13 @@ use crate::history::moments::check;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET, START_MS};
 use crate::jobs::hooks;
+use crate::jobs::keepsakes;
 use crate::jobs::provision::{
     forget_vdb, is_present_of_vdb, publish_opened, resolve_from, timings,
 };
 use crate::parts::{Context, Parts};
 use crate::serving::gateways;
-use crate::serving::vdb::{change_password, open_vdb, present_dataset};
+use crate::serving::vdb::{change_password, open_vdb, open_vdb_with, present_dataset};
 use crate::space::losses;
 use crate::space::room;
 use crate::space::shares;
@@ -409,7 +410,10 @@ pub fn reopen_old(context: &Context) -> Result<(), Failure> {
 /// Step: opens the state that was made.
 pub fn open_replacement(context: &Context) -> Result<(), Failure> {
     let started = context.app().elapsed_ms();
-    open_vdb(context.app(), &vdb_of(context)?, context.need(DATASET)?, true)?;
+    let (vdb, dataset) = (vdb_of(context)?, context.need(DATASET)?);
+    open_vdb_with(context.app(), &vdb, dataset, true, &|server| {
+        keepsakes::bring(context, &vdb, server)
+    })?;
     context.set(START_MS, &(context.app().elapsed_ms() - started))
 }
 
@@ -417,6 +421,7 @@ pub fn open_replacement(context: &Context) -> Result<(), Failure> {
 pub fn publish_replacement(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     publish_opened(context, input.vdb, input.requested_ms)?;
+    keepsakes::forget(context.app(), input.vdb)?;
     is_well(context.app(), input.vdb)
 }
 

@@ -21,6 +21,17 @@ pub fn open_vdb(
     dataset: DatasetId,
     fresh: bool,
 ) -> Result<(), Failure> {
+    open_vdb_with(serving, vdb, dataset, fresh, &|_| Ok(()))
+}
+
+/// The same; `prepare` has its server before users do.
+pub fn open_vdb_with(
+    serving: &Serving,
+    vdb: &Vdb,
+    dataset: DatasetId,
+    fresh: bool,
+    prepare: &dyn Fn(&dyn Server) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let _hurry = offshoot_os::hurry();
     serving.volumes.mount(dataset)?;
     serving.volumes.give_into_custody(dataset);
@@ -45,6 +56,7 @@ pub fn open_vdb(
         true => grant(serving, vdb, &kind, &*server, &password_key(vdb.id)),
         false => server.wait_ready(READY_DEADLINE),
     };
+    let opened = opened.and_then(|()| prepare(&*server));
     let opened = opened.and_then(|()| gateways::serve(serving, vdb, &*server));
     if let Err(failure) = opened {
         // It may be running although it cannot be used.

@@ -54,6 +54,7 @@ fn template(kept: Template) -> api::Template {
             protected: kept.care.protected == Some(true),
             expires_in_ms: kept.care.expires_in_ms.flatten(),
             hooks: Vec::new(),
+            refresh_keeps: vdbs::shown_kept(&kept.refresh_keeps),
         },
         hooks: hooks::of(&kept.hooks),
         created_at: kept.created_at,

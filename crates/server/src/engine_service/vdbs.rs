@@ -5,7 +5,7 @@ use offshoot_api as api;
 use offshoot_domain as domain;
 use offshoot_engine::{ProvisionRequest, VdbChange, VdbView};
 use offshoot_types::{Failure, UserId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is asked for where a VDB is provisioned.
 pub(super) fn wanted(
@@ -38,6 +38,7 @@ pub(super) fn wanted(
             expires_in_ms: request.expires_in_ms.map(Some),
         },
         hooks: hooks::new(request.hooks)?,
+        refresh_keeps: request.refresh_keeps.into_iter().map(kept).collect(),
     })
 }
 
@@ -52,12 +53,14 @@ pub(super) fn change(request: api::SetVdb) -> Result<VdbChange, Failure> {
         memory_bytes,
         gateway,
         stop_when_idle_ms,
+        refresh_keeps,
         ..
     } = request;
+    let refresh_keeps = refresh_keeps.map(|kinds| kinds.into_iter().map(kept).collect());
     let gateway = domain::GatewayChange { wanted: gateway, stop_when_idle_ms };
     let care = domain::CareChange { description, labels, protected, expires_in_ms };
     let hooks = hooks::changes(request.hooks, request.remove_hooks)?;
-    Ok(VdbChange { care, settings, memory_bytes, hooks, gateway })
+    Ok(VdbChange { care, settings, memory_bytes, hooks, gateway, refresh_keeps })
 }
 
 /// A VDB as it is now.
@@ -98,6 +101,7 @@ pub(super) fn vdb(view: VdbView) -> api::Vdb {
         unique_bytes,
         hooks,
         settings: vdb.settings,
+        refresh_keeps: shown_kept(&vdb.refresh_keeps),
         superuser: vdb.superuser,
         keep_source_logins: vdb.keep_source_logins,
         keep_foreign_servers: vdb.keep_foreign_servers,
@@ -123,6 +127,22 @@ pub(super) fn vdb(view: VdbView) -> api::Vdb {
         },
         error: vdb.problem.map(Into::into),
     }
+}
+
+fn kept(kind: api::Kept) -> domain::Kept {
+    match kind {
+        api::Kept::Roles => domain::Kept::Roles,
+        api::Kept::Settings => domain::Kept::Settings,
+    }
+}
+
+/// What a refresh keeps.
+pub(super) fn shown_kept(kinds: &BTreeSet<domain::Kept>) -> BTreeSet<api::Kept> {
+    let shown = |kind: &domain::Kept| match kind {
+        domain::Kept::Roles => api::Kept::Roles,
+        domain::Kept::Settings => api::Kept::Settings,
+    };
+    kinds.iter().map(shown).collect()
 }
 
 fn labels(all: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {

@@ -407,6 +407,7 @@ impl EngineService for StandIn {
             logical_bytes: 3 << 30,
             unique_bytes: 5 << 20,
             settings: request.settings.clone(),
+            refresh_keeps: request.refresh_keeps.clone(),
             superuser: request.superuser,
             keep_source_logins: request.keep_source_logins,
             keep_foreign_servers: request.keep_foreign_servers,

@@ -140,6 +140,7 @@ fn fill(bed: &Testbed, snapshots: u64, vdbs: u64) -> Result<Vec<SnapshotId>> {
             user: "offshoot".to_owned(),
             server_version: prod.server_version.clone(),
             settings: Default::default(),
+            refresh_keeps: Default::default(),
             policy: Policy::of_vdb(),
             memory_bytes: None,
             keep_source_logins: false,

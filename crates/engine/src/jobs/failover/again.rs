@@ -62,6 +62,7 @@ fn as_it_was(parts: &Parts, plain: Input, sent: &SentVdb) -> Result<(Input, Vec<
         keep_foreign_servers: sent.keep_foreign_servers,
         stopped: sent.stopped,
         care: sent.care.clone(),
+        refresh_keeps: sent.refresh_keeps.clone(),
         policy: Some(sent.policy),
         ..plain
     };
