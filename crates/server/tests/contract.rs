@@ -300,6 +300,22 @@ fn every_endpoint_answers_as_the_document_says() {
     server.http.stop();
 }
 
+/// Generators of clients refuse a document where it is otherwise.
+#[test]
+fn parameters_in_a_path_are_those_that_its_template_names() {
+    let document: Value = serde_json::from_str(&openapi_json()).unwrap();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let parts = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let named: Vec<&str> = parts.collect();
+        for (method, operation) in methods.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let in_path = parameters.filter(|parameter| parameter["in"] == "path");
+            let told: Vec<&str> = in_path.filter_map(|one| one["name"].as_str()).collect();
+            assert_eq!(told, named, "{method} {path}");
+        }
+    }
+}
+
 #[test]
 fn fields_that_scripts_rely_on_are_required_by_the_document() {
     let document: Value = serde_json::from_str(&openapi_json()).unwrap();

@@ -7,6 +7,7 @@
 //! distribution's are those in `OFFSHOOT_TEST_PG_BINS` (see `scripts/test-postgres.sh`).
 
 mod damage;
+mod document;
 mod intent_log;
 mod kills;
 mod outcome;
@@ -17,6 +18,7 @@ mod troubled_link;
 mod two_engines;
 
 pub use damage::{FLIPPED, flip};
+pub use document::{code_blocks, in_repository, text_of};
 pub use intent_log::{damage_record, logged_records};
 pub use kills::{Kills, check_pages, kill_under_load};
 pub use outcome::{Outcome, Step, final_job, steps_of};

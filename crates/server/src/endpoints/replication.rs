@@ -23,6 +23,7 @@ const NAMESPACE: &str = "imported";
 /// How to export.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct ExportQuery {
     /// Also where the pool is encrypted: the archive is not.
     #[serde(default)]
@@ -32,6 +33,7 @@ pub(crate) struct ExportQuery {
 /// Where to import.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct ImportQuery {
     /// The namespace: what the dSource's name gets before it.
     #[serde(rename = "as")]
