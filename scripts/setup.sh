@@ -50,9 +50,12 @@ if [ "$purpose" = test ]; then
   fi
   command -v python3 >/dev/null || missing+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+  /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
   # A test of the Python package runs them.
   /usr/bin/python3 -c 'import pytest, psycopg2' 2>/dev/null || missing+=(python3-pytest python3-psycopg2)
   command -v ip >/dev/null || missing+=(iproute2)
+  # The container that is a VDB forwards by it.
+  command -v socat >/dev/null || missing+=(socat)
   command -v c++ >/dev/null || missing+=(g++)
   # scripts/test.sh links this rather than build it.
   [ -z "${CI:-}" ] || [ -e "/usr/lib/$(uname -m)-linux-gnu/libjemalloc_pic.a" ] || missing+=(libjemalloc-dev)

@@ -1,8 +1,10 @@
 //! What coding agents get by `offshoot mcp`, spoken to as they speak.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-use offshoot_testbed::{Testbed, binary};
+use offshoot_api::Status;
+use offshoot_testbed::{Testbed, binary, code_blocks, text_of};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -17,12 +19,21 @@ struct Agent {
 }
 
 impl Agent {
+    /// As the configuration in the document starts it, with more options.
     fn start(bed: &Testbed, options: &[&str]) -> Agent {
+        let configuration = &code_blocks("docs/mcp.md", "", "json")[0];
+        let configuration: Value = serde_json::from_str(configuration).unwrap();
+        let server = &configuration["mcpServers"]["offshoot"];
+        assert_eq!(server["command"], "offshoot");
+        let pool = bed.engine.pool().to_str().unwrap();
+        let words = server["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+        let words = words.map(|word| if word == "/data/pool" { pool } else { word });
+        Agent::launch(words.chain(options.iter().copied()))
+    }
+
+    fn launch<'a>(arguments: impl Iterator<Item = &'a str>) -> Agent {
         let mut child = Command::new(binary())
-            .arg("mcp")
-            .args(options)
-            .arg("--pool")
-            .arg(bed.engine.pool())
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -143,6 +154,7 @@ fn an_agent_changes_what_it_has_made_and_nothing_else() {
     bed.link("shop").unwrap();
     bed.provision("dev", "shop", &[]).unwrap();
     let mut agent = Agent::start(&bed, &["--allow-changes", "--expires", "2h"]);
+    assert_eq!(agent.tools().into_iter().collect::<BTreeSet<_>>(), documented_tools());
     let wanted =
         json!({"name": "try", "from": "dev", "expires_in_hours": 48, "description": "an index"});
     let made = agent.call("provision_vdb", wanted).unwrap();
@@ -175,5 +187,34 @@ fn an_agent_changes_what_it_has_made_and_nothing_else() {
     }
     agent.call("delete_vdb", json!({"name": "try"})).unwrap();
     assert!(bed.vdb("try").is_err());
+    agent.end();
+}
+
+/// The names in the first column of the document's table.
+fn documented_tools() -> BTreeSet<String> {
+    let text = text_of("docs/mcp.md");
+    let first = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let names = first.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    names.filter(|name| !name.starts_with("--")).map(str::to_owned).collect()
+}
+
+#[test]
+fn an_agent_elsewhere_has_the_rights_of_its_token() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("private", "shop", &[]).unwrap();
+    bed.engine.command("user add agent --role developer --parent shop".split(' ')).unwrap();
+    let made = bed.engine.command(["token", "create", "--user", "agent"]).unwrap();
+    let file = bed.scratch.path().join("token");
+    std::fs::write(&file, made["token"].as_str().unwrap()).unwrap();
+    let status: Status = bed.engine.ask(["status"]).unwrap();
+    let (server, file) = (format!("http://{}", status.listen), file.to_str().unwrap());
+    let line = ["mcp", "--allow-changes", "--server", &server, "--token-file", file];
+    let mut agent = Agent::launch(line.into_iter());
+    agent.call("provision_vdb", json!({"name": "try", "from": "shop"})).unwrap();
+    let answer = agent.query("try", "SELECT count(*) FROM pgbench_branches").unwrap();
+    assert_eq!(answer["rows"][0][0], "1");
+    assert!(agent.query("private", "SELECT 1").is_err());
+    assert!(agent.call("provision_vdb", json!({"name": "other", "from": "private"})).is_err());
     agent.end();
 }

@@ -1,15 +1,15 @@
 //! Databases where they are used: the packages of `integrations/` against a real engine.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // other programs are started
 
-use offshoot_testbed::{PATIENCE, Testbed, wait_until};
+use offshoot_testbed::{PATIENCE, Testbed, code_blocks, in_repository, wait_until};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 fn integration(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations").join(path)
+    in_repository("integrations").join(path)
 }
 
 /// What the engine tells those who watch it, asked for as the owner of its socket.
@@ -101,5 +101,53 @@ mod needs_pytest {
             Ok(list.vdbs.is_empty())
         };
         wait_until("all are deleted", PATIENCE, names).unwrap();
+    }
+
+    mod needs_pip {
+        use super::*;
+
+        /// The package, installed and set up as its README says.
+        #[test]
+        #[ignore = "needs pip, pytest and psycopg2; scripts/test.sh runs it"]
+        fn the_five_minutes_of_the_readme_are_true() {
+            let readme = "integrations/python/README.md";
+            let bed = Testbed::start().unwrap();
+            let source = bed.source.connect("postgres").unwrap();
+            source.execute("CREATE TABLE orders (id int)").unwrap();
+            bed.link("shop").unwrap();
+            let path = |path: &str| bed.scratch.path().join(path);
+            let pool = bed.engine.pool().to_str().unwrap();
+            for directory in ["bin", "integrations", "tests"] {
+                std::fs::create_dir(path(directory)).unwrap();
+            }
+            std::os::unix::fs::symlink(binary(), path("bin/offshoot")).unwrap();
+            let settings = code_blocks(readme, "", "ini")[0].replace("/data/pool", pool);
+            std::fs::write(path("pytest.ini"), settings).unwrap();
+            let test = &code_blocks(readme, "", "python")[0];
+            std::fs::write(path("tests/test_orders.py"), test).unwrap();
+
+            let run = |commands: &str| {
+                let tools = std::env::var("PATH").unwrap();
+                let mut command = Command::new("timeout");
+                command.args(["200", "sh", "-ec", commands]).current_dir(bed.scratch.path());
+                command.env("PATH", format!("venv/bin:{}:{tools}", path("bin").display()));
+                let run =
+                    command.env("OFFSHOOT_POOL", pool).env("PIP_NO_COMPILE", "1").output().unwrap();
+                let (out, err) = (
+                    String::from_utf8(run.stdout).unwrap(),
+                    String::from_utf8(run.stderr).unwrap(),
+                );
+                assert!(run.status.success(), "{commands}: {out}{err}");
+                out
+            };
+            // What builds it leaves files in it; pytest and psycopg2 are the system's.
+            run(&format!("cp -r '{}' integrations/", integration("python").display()));
+            run("/usr/bin/python3 -m venv --system-site-packages venv");
+            run(&code_blocks(readme, "", "")[0]);
+            let tried = run("python -m pytest -q -p no:cacheprovider tests");
+            assert!(tried.contains("1 passed"), "{tried}");
+            let warm = bed.engine.command(["policy", "show", "shop"]).unwrap();
+            assert!(warm.to_string().contains("\"warm\":4"), "{warm}");
+        }
     }
 }
