@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the container image of the debug binary and does the main job in it: a source is linked, a VDB provisioned
-# and written to, the container killed, and in the next one the row is there.
+# and written to, the container killed, and in the next one the row is there. Then the program of docs/testcontainers.md is run, on
+# the image of a container that is a VDB of that engine.
 #
-# Needs root, podman with runc, and mmdebstrap for a base image where none can be pulled; says so where they are missing.
+# Needs root, podman with runc and a bridge, pip, and mmdebstrap for a base image where none can be pulled; says so where they are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for program in podman runc mmdebstrap psql; do
-  command -v $program >/dev/null || { echo "left out: $program is missing (apt-get install podman runc mmdebstrap postgresql)"; exit 0; }
+  command -v $program >/dev/null || { echo "left out: $program is missing (apt-get install podman runc containernetworking-plugins mmdebstrap postgresql python3-venv)"; exit 0; }
 done
 [ "$(id -u)" = 0 ] || { echo "left out: this needs root"; exit 0; }
 
@@ -17,11 +18,13 @@ server=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
 export TMPDIR=$work
 pod() { podman --runtime runc "$@"; }
 as_postgres() { (cd "$work" && runuser -u postgres -- "$@"); }
+service=
 finish() {
   status=$?
+  [ -z "$service" ] || kill "$service" 2>/dev/null || true
   pod rm --force --volumes "$name" >/dev/null 2>&1 || true
   as_postgres "$server/pg_ctl" -D "$work/source/data" -m immediate stop >/dev/null 2>&1 || true
-  pod rmi --force "$name" "$name-base" >/dev/null 2>&1 || true
+  pod rmi --force "$name" "$name-vdb" "$name-base" >/dev/null 2>&1 || true
   rm -rf "$work"
   exit $status
 }
@@ -45,13 +48,13 @@ port=$((20000 + RANDOM % 10000))
 as_postgres "$server/pg_ctl" -D "$work/source/data" -o "-p $port -k $work/source" -l "$work/source/log" -w start >/dev/null
 export PGPASSWORD=secret
 source=postgresql://postgres@127.0.0.1:$port/postgres
-psql -qX "$source" -c "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n"
+psql -qX "$source" -c "CREATE TABLE orders AS SELECT generate_series(1, 1000) AS n"
 
 limit=$(ulimit -Hn)
 start() {
   pod run --detach --name "$name" --net host --ulimit "nofile=$limit:$limit" --ulimit nproc=10000:10000 \
     --device /dev/fuse --cap-add SYS_ADMIN --volume "$work/pool:/var/lib/offshoot" --volume "$work/keys:/etc/offshoot/keys" \
-    "$name" serve --pool /var/lib/offshoot/pool --listen "127.0.0.1:$((port + 1))" >/dev/null
+    "$name" serve --pool /var/lib/offshoot/pool --listen "0.0.0.0:$((port + 1))" >/dev/null
   for _ in $(seq 150); do
     ! pod exec "$name" offshoot status >/dev/null 2>&1 || return 0
     sleep 0.2
@@ -63,14 +66,44 @@ mkdir -p "$work/pool" "$work/keys"
 start
 pod exec -e PGPASSWORD "$name" offshoot dsource link shop --source "$source"
 uri=$(pod exec "$name" offshoot vdb provision dev --from shop --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["uri"])')
-[ "$(psql -qXAt "$uri" -c "CREATE TABLE mine AS SELECT 7 AS n" -c "SELECT count(*) FROM kept")" = 1000 ]
+[ "$(psql -qXAt "$uri" -c "CREATE TABLE mine AS SELECT 7 AS n" -c "SELECT count(*) FROM orders")" = 1000 ]
 pod kill "$name" >/dev/null
 pod rm --force "$name" >/dev/null
 start
 for _ in $(seq 150); do
-  [ "$(psql -qXAt "$uri" -c "SELECT n FROM mine" 2>/dev/null)" != 7 ] || { echo "the image: ok"; exit 0; }
+  seen=$(psql -qXAt "$uri" -c "SELECT n FROM mine" 2>/dev/null) || true
+  [ "$seen" != 7 ] || break
   sleep 0.2
 done
-pod exec "$name" offshoot vdb show dev
-echo "the row of before the kill is not there" >&2
+[ "$seen" = 7 ] || { pod exec "$name" offshoot vdb show dev; echo "the row of before the kill is not there" >&2; exit 1; }
+
+# The document's program, with the address of this bridge for that of docker's.
+scripts/image.sh --vdb --binary "${CARGO_TARGET_DIR:-target}/debug/offshoot" --tag "$name-vdb" \
+  --build-arg BASE="$base" --network host --runtime "$(command -v runc)" --quiet
+bridge=$(pod network inspect podman | grep -oE '"gateway": *"[0-9.]+"' | grep -oE '[0-9.]+' | tail -n 1)
+sed -n '/^```python/,/^```$/{//d;p}' docs/testcontainers.md |
+  sed "s/172.17.0.1\b/$bridge/; s|172.17.0.0/16|${bridge%.*.*}.0.0/16|; s/\"offshoot-vdb\"/\"localhost\/$name-vdb\"/" >"$work/program.py"
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" --quiet install testcontainers psycopg2-binary
+cat >"$work/containers.conf" <<END
+[containers]
+default_ulimits = ["nofile=$limit:$limit", "nproc=10000:10000"]
+[engine]
+runtime = "runc"
+END
+CONTAINERS_CONF=$work/containers.conf podman system service --time 300 "unix://$work/podman" </dev/null >/dev/null 2>&1 &
+service=$!
+pod exec "$name" offshoot user add tests --role operator >/dev/null
+token=$(pod exec "$name" offshoot token create --user tests)
+fingerprint=$(pod exec "$name" offshoot status | grep -oE 'sha256:[0-9a-f]{64}')
+count=$(env OFFSHOOT_SERVER="https://$bridge:$((port + 1))" OFFSHOOT_TOKEN="$token" OFFSHOOT_FINGERPRINT="$fingerprint" \
+  DOCKER_HOST="unix://$work/podman" TESTCONTAINERS_RYUK_DISABLED=true TESTCONTAINERS_CONNECTION_MODE=docker_host \
+  timeout 120 "$work/venv/bin/python" "$work/program.py")
+[ "$count" = 1000 ] || { echo "the program of docs/testcontainers.md printed '$count'" >&2; exit 1; }
+for _ in $(seq 150); do
+  vdbs=$(pod exec "$name" offshoot vdb list)
+  [ "$(wc -l <<<"$vdbs")" != 2 ] || { echo "the images: ok"; exit 0; }
+  sleep 0.2
+done
+echo "a container left its VDB: $vdbs" >&2
 exit 1
