@@ -153,7 +153,8 @@ with_needs() { # a filter of the tests that need something, without those this m
   command -v socat >/dev/null || lacks+=" socat"
   # Distributions have older ones.
   (cd integrations/go && GOTOOLCHAIN=local timeout 120 go mod download) >/dev/null 2>&1 || lacks+=" go"
-  { python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' && /usr/bin/python3 -c 'import ensurepip'; } 2>/dev/null || lacks+=" pip"
+  { python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' && /usr/bin/python3 -c 'import ensurepip' &&
+    timeout 60 python3 -m pip download --quiet --no-deps --dest "$scratch/pip" openapi-python-client==0.29.1; } >/dev/null 2>&1 || lacks+=" pip"
   for what in $lacks; do
     echo "tests left out: this machine lacks $what" >&2
     filter+=" & not test(/\\bneeds_$what::/)"

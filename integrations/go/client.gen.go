@@ -103,9 +103,14 @@ func (e DsourceState) Valid() bool {
 
 // Defines values for HookEvent.
 const (
-	HookEventAfterProvision HookEvent = "after-provision"
-	HookEventAfterRefresh   HookEvent = "after-refresh"
-	HookEventAfterRewind    HookEvent = "after-rewind"
+	HookEventAfterProvision  HookEvent = "after-provision"
+	HookEventAfterRefresh    HookEvent = "after-refresh"
+	HookEventAfterRewind     HookEvent = "after-rewind"
+	HookEventAfterStop       HookEvent = "after-stop"
+	HookEventBeforeProvision HookEvent = "before-provision"
+	HookEventBeforeRefresh   HookEvent = "before-refresh"
+	HookEventBeforeRewind    HookEvent = "before-rewind"
+	HookEventBeforeStop      HookEvent = "before-stop"
 )
 
 // Valid indicates whether the value is a known member of the HookEvent enum.
@@ -116,6 +121,34 @@ func (e HookEvent) Valid() bool {
 	case HookEventAfterRefresh:
 		return true
 	case HookEventAfterRewind:
+		return true
+	case HookEventAfterStop:
+		return true
+	case HookEventBeforeProvision:
+		return true
+	case HookEventBeforeRefresh:
+		return true
+	case HookEventBeforeRewind:
+		return true
+	case HookEventBeforeStop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HookKind.
+const (
+	HookKindProgram HookKind = "program"
+	HookKindSql     HookKind = "sql"
+)
+
+// Valid indicates whether the value is a known member of the HookKind enum.
+func (e HookKind) Valid() bool {
+	switch e {
+	case HookKindProgram:
+		return true
+	case HookKindSql:
 		return true
 	default:
 		return false
@@ -146,6 +179,24 @@ func (e JobState) Valid() bool {
 	case JobStateRunning:
 		return true
 	case JobStateUndoing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Kept.
+const (
+	KeptRoles    Kept = "roles"
+	KeptSettings Kept = "settings"
+)
+
+// Valid indicates whether the value is a known member of the Kept enum.
+func (e Kept) Valid() bool {
+	switch e {
+	case KeptRoles:
+		return true
+	case KeptSettings:
 		return true
 	default:
 		return false
@@ -651,6 +702,9 @@ type AddUser struct {
 
 	// Role What it is there for.
 	Role Role `json:"role"`
+
+	// SpaceBytesMax What these may take in the pool for themselves, together; as much as there is where absent.
+	SpaceBytesMax *int64 `json:"space_bytes_max,omitempty"`
 
 	// VdbsMax How many VDBs it may have; as many as it likes where absent.
 	VdbsMax *int32 `json:"vdbs_max,omitempty"`
@@ -1402,6 +1456,9 @@ type GroupMember struct {
 // HookEvent When a hook runs.
 type HookEvent string
 
+// HookKind What a hook is written in.
+type HookKind string
+
 // HookText A hook of a VDB, as its owner reads it.
 type HookText struct {
 	// Database The database it runs in; null: the one that the VDB's URI opens.
@@ -1410,7 +1467,13 @@ type HookText struct {
 	// Event When it runs.
 	Event HookEvent `json:"event"`
 
-	// Sql Its statements; null where they went with a lost key.
+	// Kind What it is written in.
+	Kind HookKind `json:"kind"`
+
+	// Program The program; null for statements, and where it went with a lost key.
+	Program *string `json:"program"`
+
+	// Sql Its statements; null for a program, and where they went with a lost key.
 	Sql *string `json:"sql"`
 
 	// TimeLimitMs How long it may take.
@@ -1501,6 +1564,9 @@ type JobStep struct {
 	// State Where it stands.
 	State StepState `json:"state"`
 }
+
+// Kept What users made in a VDB beside its data.
+type Kept string
 
 // Ledger What objects hold of the pool.
 type Ledger struct {
@@ -1910,7 +1976,8 @@ type Moment5 struct {
 // Moment5Kind defines model for Moment.5.Kind.
 type Moment5Kind string
 
-// NewHook A hook to run in a VDB: SQL, with the rights of the VDB's user, as one transaction.
+// NewHook A hook of a VDB: SQL, with the rights of the VDB's user, as one transaction; or a program, confined, as a client of the
+// VDB. One of the two.
 type NewHook struct {
 	// Database The database to run it in; the one that the VDB's URI opens where absent.
 	Database *string `json:"database,omitempty"`
@@ -1918,8 +1985,11 @@ type NewHook struct {
 	// Event When it runs.
 	Event HookEvent `json:"event"`
 
+	// Program The program: 256 KiB at most, its first line as in `#!/bin/sh`. Kept as statements are. Not for developers.
+	Program *string `json:"program,omitempty"`
+
 	// Sql Its statements: 256 KiB at most. Kept as a secret, as they may hold passwords.
-	Sql string `json:"sql"`
+	Sql *string `json:"sql,omitempty"`
 
 	// TimeLimitMs How long it may take, from a second to a day; ten minutes where absent.
 	TimeLimitMs *int64 `json:"time_limit_ms,omitempty"`
@@ -2192,8 +2262,8 @@ type ProvisionVdb struct {
 	// ExpiresInMs In how many milliseconds it is deleted; never where absent.
 	ExpiresInMs *int64 `json:"expires_in_ms,omitempty"`
 
-	// From The dSource or VDB to make it from.
-	From string `json:"from"`
+	// From The dSource or VDB to make it from; that of the template where absent.
+	From *string `json:"from,omitempty"`
 
 	// Gateway Whether connections to it outlive refresh, rewind and restart, by way of a gateway.
 	Gateway *bool `json:"gateway,omitempty"`
@@ -2228,6 +2298,9 @@ type ProvisionVdb struct {
 	// Protected Whether it is neither deleted nor replaced by a refresh or rewind.
 	Protected *bool `json:"protected,omitempty"`
 
+	// RefreshKeeps What a refresh keeps of it beside its name, port and password; nothing where absent.
+	RefreshKeeps *[]Kept `json:"refresh_keeps,omitempty"`
+
 	// Settings Settings of the database, over the engine's own.
 	Settings *map[string]string `json:"settings,omitempty"`
 
@@ -2238,6 +2311,9 @@ type ProvisionVdb struct {
 	// Superuser Whether its user is a superuser, who may also run programs in the server's cell; by default the user
 	// owns the databases.
 	Superuser *bool `json:"superuser,omitempty"`
+
+	// Template A template, which says what is not said here.
+	Template *string `json:"template,omitempty"`
 
 	// Warm Whether a warm copy will do, if the policy of the dSource keeps some and one is left: it is handed out at once, and shows a
 	// moment that may be a minute old. Of the rest only what is said about it may be asked for then, and when it is deleted.
@@ -2562,6 +2638,18 @@ type SetPolicy struct {
 	WeeklyMs *int64 `json:"weekly_ms,omitempty"`
 }
 
+// SetUser Changes what a user may do. What is absent stays.
+type SetUser struct {
+	// Parents The dSources and VDBs that a developer may make VDBs from, in place of those before.
+	Parents *[]string `json:"parents,omitempty"`
+
+	// SpaceBytesMax What these may take in the pool for themselves, together; null: as much as there is.
+	SpaceBytesMax *int64 `json:"space_bytes_max,omitempty"`
+
+	// VdbsMax How many VDBs it may have; null: as many as it likes.
+	VdbsMax *int32 `json:"vdbs_max,omitempty"`
+}
+
 // SetVdb Changes a VDB; absent fields stay as they are. Other settings, another limit of its memory and a gateway given or taken
 // away restart its server.
 type SetVdb struct {
@@ -2585,6 +2673,9 @@ type SetVdb struct {
 
 	// Protected Whether it is neither deleted nor replaced by a refresh or rewind.
 	Protected *bool `json:"protected,omitempty"`
+
+	// RefreshKeeps What a refresh keeps of it.
+	RefreshKeeps *[]Kept `json:"refresh_keeps,omitempty"`
 
 	// RemoveHooks Events whose hook is removed.
 	RemoveHooks *[]HookEvent `json:"remove_hooks,omitempty"`
@@ -2790,6 +2881,30 @@ type TakeSnapshot struct {
 	Object string `json:"object"`
 }
 
+// Template A template.
+type Template struct {
+	// CreatedAt When it was made.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Hooks What runs in such a VDB.
+	Hooks []VdbHook `json:"hooks"`
+
+	// Id Its id.
+	Id string `json:"id"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// Request What a VDB that is made by it has, unless whoever makes one asks for something else. Without hooks.
+	Request ProvisionVdb `json:"request"`
+}
+
+// TemplateList All templates that one may see.
+type TemplateList struct {
+	// Templates By name.
+	Templates []Template `json:"templates"`
+}
+
 // TimePoint A moment of a history.
 type TimePoint struct {
 	// Lsn The log position.
@@ -2928,6 +3043,12 @@ type User struct {
 	// Role What it is there for.
 	Role Role `json:"role"`
 
+	// SpaceBytes What they take; null where that is not limited.
+	SpaceBytes *int64 `json:"space_bytes"`
+
+	// SpaceBytesMax What its VDBs may take in the pool for themselves; null: as much as there is.
+	SpaceBytesMax *int64 `json:"space_bytes_max"`
+
 	// Vdbs How many it has.
 	Vdbs int64 `json:"vdbs"`
 
@@ -3002,6 +3123,9 @@ type Vdb struct {
 
 	// Protected Whether it is neither deleted nor replaced by a refresh or rewind.
 	Protected *bool `json:"protected,omitempty"`
+
+	// RefreshKeeps What a refresh keeps of it beside its name, port and password.
+	RefreshKeeps *[]Kept `json:"refresh_keeps,omitempty"`
 
 	// Removed What of its source is not in it, so that nothing leads back there; one line each.
 	Removed *[]string `json:"removed,omitempty"`
@@ -3078,7 +3202,7 @@ type VdbGroupList struct {
 
 // VdbHook A hook of a VDB, without what it runs.
 type VdbHook struct {
-	// Bytes The size of its statements.
+	// Bytes The size of its text.
 	Bytes int64 `json:"bytes"`
 
 	// Database The database it runs in; null: the one that the VDB's URI opens.
@@ -3086,6 +3210,9 @@ type VdbHook struct {
 
 	// Event When it runs.
 	Event HookEvent `json:"event"`
+
+	// Kind What it is written in.
+	Kind HookKind `json:"kind"`
 
 	// TimeLimitMs How long it may take.
 	TimeLimitMs int64 `json:"time_limit_ms"`
@@ -3341,11 +3468,17 @@ type RotateSecretsJSONRequestBody = RotateSecrets
 // TakeSnapshotJSONRequestBody defines body for TakeSnapshot for application/json ContentType.
 type TakeSnapshotJSONRequestBody = TakeSnapshot
 
+// CreateTemplateJSONRequestBody defines body for CreateTemplate for application/json ContentType.
+type CreateTemplateJSONRequestBody = ProvisionVdb
+
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = CreateToken
 
 // AddUserJSONRequestBody defines body for AddUser for application/json ContentType.
 type AddUserJSONRequestBody = AddUser
+
+// SetUserJSONRequestBody defines body for SetUser for application/json ContentType.
+type SetUserJSONRequestBody = SetUser
 
 // ProvisionVdbGroupJSONRequestBody defines body for ProvisionVdbGroup for application/json ContentType.
 type ProvisionVdbGroupJSONRequestBody = ProvisionVdbGroup
@@ -4314,6 +4447,35 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/status (the `Status` operationId).
 	Status(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListTemplates All templates that one may see, by name.
+	//
+	// Corresponds with GET /api/v1/templates (the `ListTemplates` operationId).
+	ListTemplates(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTemplateWithBody Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+	CreateTemplateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTemplate Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+	CreateTemplate(ctx context.Context, body CreateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteTemplate Removes a template. VDBs that were made by it stay.
+	//
+	// Corresponds with DELETE /api/v1/templates/{name} (the `DeleteTemplate` operationId).
+	DeleteTemplate(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ShowTemplate One template.
+	//
+	// Corresponds with GET /api/v1/templates/{name} (the `ShowTemplate` operationId).
+	ShowTemplate(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ShowTimeflows What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
 	//
 	// Corresponds with GET /api/v1/timeflows/{name} (the `ShowTimeflows` operationId).
@@ -4377,6 +4539,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /api/v1/users/{name} (the `RemoveUser` operationId).
 	RemoveUser(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetUserWithBody Changes what a user may do. What it has already stays, even if that is more.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+	SetUserWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetUser Changes what a user may do. What it has already stays, even if that is more.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+	SetUser(ctx context.Context, name string, body SetUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListVdbGroups All VDB groups, by name.
 	//
@@ -6073,6 +6249,85 @@ func (c *Client) Status(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 	return c.Client.Do(req)
 }
 
+// ListTemplates All templates that one may see, by name.
+//
+// Corresponds with GET /api/v1/templates (the `ListTemplates` operationId).
+func (c *Client) ListTemplates(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTemplatesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTemplateWithBody Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+func (c *Client) CreateTemplateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTemplateRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTemplate Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+func (c *Client) CreateTemplate(ctx context.Context, body CreateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTemplateRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteTemplate Removes a template. VDBs that were made by it stay.
+//
+// Corresponds with DELETE /api/v1/templates/{name} (the `DeleteTemplate` operationId).
+func (c *Client) DeleteTemplate(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteTemplateRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ShowTemplate One template.
+//
+// Corresponds with GET /api/v1/templates/{name} (the `ShowTemplate` operationId).
+func (c *Client) ShowTemplate(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewShowTemplateRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ShowTimeflows What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
 //
 // Corresponds with GET /api/v1/timeflows/{name} (the `ShowTimeflows` operationId).
@@ -6237,6 +6492,40 @@ func (c *Client) AddUser(ctx context.Context, body AddUserJSONRequestBody, reqEd
 // Corresponds with DELETE /api/v1/users/{name} (the `RemoveUser` operationId).
 func (c *Client) RemoveUser(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRemoveUserRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetUserWithBody Changes what a user may do. What it has already stays, even if that is more.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+func (c *Client) SetUserWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetUserRequestWithBody(c.Server, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetUser Changes what a user may do. What it has already stays, even if that is more.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+func (c *Client) SetUser(ctx context.Context, name string, body SetUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetUserRequest(c.Server, name, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9510,6 +9799,141 @@ func NewStatusRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListTemplatesRequest constructs an http.Request for the ListTemplates method
+func NewListTemplatesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/templates")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateTemplateRequest calls the generic CreateTemplate builder with application/json body
+func NewCreateTemplateRequest(server string, body CreateTemplateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTemplateRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateTemplateRequestWithBody constructs an http.Request for the CreateTemplate method, with any body, and a specified content type
+func NewCreateTemplateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/templates")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteTemplateRequest constructs an http.Request for the DeleteTemplate method
+func NewDeleteTemplateRequest(server string, name string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/templates/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewShowTemplateRequest constructs an http.Request for the ShowTemplate method
+func NewShowTemplateRequest(server string, name string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/templates/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewShowTimeflowsRequest constructs an http.Request for the ShowTimeflows method
 func NewShowTimeflowsRequest(server string, name string) (*http.Request, error) {
 	var err error
@@ -9842,6 +10266,53 @@ func NewRemoveUserRequest(server string, name string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewSetUserRequest calls the generic SetUser builder with application/json body
+func NewSetUserRequest(server string, name string, body SetUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetUserRequestWithBody(server, name, "application/json", bodyReader)
+}
+
+// NewSetUserRequestWithBody constructs an http.Request for the SetUser method, with any body, and a specified content type
+func NewSetUserRequestWithBody(server string, name string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/users/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -11576,6 +12047,41 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/status (the `Status` operationId).
 	StatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*StatusResponse, error)
 
+	// ListTemplatesWithResponse All templates that one may see, by name.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/templates (the `ListTemplates` operationId).
+	ListTemplatesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTemplatesResponse, error)
+
+	// CreateTemplateWithBodyWithResponse Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+	CreateTemplateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTemplateResponse, error)
+
+	// CreateTemplateWithResponse Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+	CreateTemplateWithResponse(ctx context.Context, body CreateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTemplateResponse, error)
+
+	// DeleteTemplateWithResponse Removes a template. VDBs that were made by it stay.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /api/v1/templates/{name} (the `DeleteTemplate` operationId).
+	DeleteTemplateWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*DeleteTemplateResponse, error)
+
+	// ShowTemplateWithResponse One template.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/templates/{name} (the `ShowTemplate` operationId).
+	ShowTemplateWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*ShowTemplateResponse, error)
+
 	// ShowTimeflowsWithResponse What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -11653,6 +12159,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /api/v1/users/{name} (the `RemoveUser` operationId).
 	RemoveUserWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*RemoveUserResponse, error)
+
+	// SetUserWithBodyWithResponse Changes what a user may do. What it has already stays, even if that is more.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+	SetUserWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetUserResponse, error)
+
+	// SetUserWithResponse Changes what a user may do. What it has already stays, even if that is more.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+	SetUserWithResponse(ctx context.Context, name string, body SetUserJSONRequestBody, reqEditors ...RequestEditorFn) (*SetUserResponse, error)
 
 	// ListVdbGroupsWithResponse All VDB groups, by name.
 	//
@@ -15406,6 +15926,198 @@ func (r StatusResponse) ContentType() string {
 	return ""
 }
 
+type ListTemplatesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TemplateList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *ErrorBody
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTemplatesResponse) GetJSON200() *TemplateList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListTemplatesResponse) GetJSONDefault() *ErrorBody {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTemplatesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTemplatesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTemplatesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTemplatesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateTemplateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Template
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *ErrorBody
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateTemplateResponse) GetJSON200() *Template {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateTemplateResponse) GetJSONDefault() *ErrorBody {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateTemplateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateTemplateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateTemplateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateTemplateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteTemplateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Template
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *ErrorBody
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteTemplateResponse) GetJSON200() *Template {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteTemplateResponse) GetJSONDefault() *ErrorBody {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteTemplateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteTemplateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteTemplateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteTemplateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ShowTemplateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Template
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *ErrorBody
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ShowTemplateResponse) GetJSON200() *Template {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ShowTemplateResponse) GetJSONDefault() *ErrorBody {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ShowTemplateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ShowTemplateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ShowTemplateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ShowTemplateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ShowTimeflowsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15832,6 +16544,54 @@ func (r RemoveUserResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RemoveUserResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SetUserResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *User
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *ErrorBody
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetUserResponse) GetJSON200() *User {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SetUserResponse) GetJSONDefault() *ErrorBody {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetUserResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetUserResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetUserResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetUserResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18339,6 +19099,71 @@ func (c *ClientWithResponses) StatusWithResponse(ctx context.Context, reqEditors
 	return ParseStatusResponse(rsp)
 }
 
+// ListTemplatesWithResponse All templates that one may see, by name.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/templates (the `ListTemplates` operationId).
+func (c *ClientWithResponses) ListTemplatesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTemplatesResponse, error) {
+	rsp, err := c.ListTemplates(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTemplatesResponse(rsp)
+}
+
+// CreateTemplateWithBodyWithResponse Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+func (c *ClientWithResponses) CreateTemplateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTemplateResponse, error) {
+	rsp, err := c.CreateTemplateWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTemplateResponse(rsp)
+}
+
+// CreateTemplateWithResponse Keeps a request to provision a VDB, under its name, for VDBs to be made by.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/templates (the `CreateTemplate` operationId).
+func (c *ClientWithResponses) CreateTemplateWithResponse(ctx context.Context, body CreateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTemplateResponse, error) {
+	rsp, err := c.CreateTemplate(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTemplateResponse(rsp)
+}
+
+// DeleteTemplateWithResponse Removes a template. VDBs that were made by it stay.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /api/v1/templates/{name} (the `DeleteTemplate` operationId).
+func (c *ClientWithResponses) DeleteTemplateWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*DeleteTemplateResponse, error) {
+	rsp, err := c.DeleteTemplate(ctx, name, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteTemplateResponse(rsp)
+}
+
+// ShowTemplateWithResponse One template.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/templates/{name} (the `ShowTemplate` operationId).
+func (c *ClientWithResponses) ShowTemplateWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*ShowTemplateResponse, error) {
+	rsp, err := c.ShowTemplate(ctx, name, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseShowTemplateResponse(rsp)
+}
+
 // ShowTimeflowsWithResponse What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -18481,6 +19306,32 @@ func (c *ClientWithResponses) RemoveUserWithResponse(ctx context.Context, name s
 		return nil, err
 	}
 	return ParseRemoveUserResponse(rsp)
+}
+
+// SetUserWithBodyWithResponse Changes what a user may do. What it has already stays, even if that is more.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+func (c *ClientWithResponses) SetUserWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetUserResponse, error) {
+	rsp, err := c.SetUserWithBody(ctx, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetUserResponse(rsp)
+}
+
+// SetUserWithResponse Changes what a user may do. What it has already stays, even if that is more.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/users/{name} (the `SetUser` operationId).
+func (c *ClientWithResponses) SetUserWithResponse(ctx context.Context, name string, body SetUserJSONRequestBody, reqEditors ...RequestEditorFn) (*SetUserResponse, error) {
+	rsp, err := c.SetUser(ctx, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetUserResponse(rsp)
 }
 
 // ListVdbGroupsWithResponse All VDB groups, by name.
@@ -21361,6 +22212,138 @@ func ParseStatusResponse(rsp *http.Response) (*StatusResponse, error) {
 	return response, nil
 }
 
+// ParseListTemplatesResponse parses an HTTP response from a ListTemplatesWithResponse call
+func ParseListTemplatesResponse(rsp *http.Response) (*ListTemplatesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTemplatesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TemplateList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ErrorBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateTemplateResponse parses an HTTP response from a CreateTemplateWithResponse call
+func ParseCreateTemplateResponse(rsp *http.Response) (*CreateTemplateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTemplateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Template
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ErrorBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteTemplateResponse parses an HTTP response from a DeleteTemplateWithResponse call
+func ParseDeleteTemplateResponse(rsp *http.Response) (*DeleteTemplateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteTemplateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Template
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ErrorBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseShowTemplateResponse parses an HTTP response from a ShowTemplateWithResponse call
+func ParseShowTemplateResponse(rsp *http.Response) (*ShowTemplateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ShowTemplateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Template
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ErrorBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseShowTimeflowsResponse parses an HTTP response from a ShowTimeflowsWithResponse call
 func ParseShowTimeflowsResponse(rsp *http.Response) (*ShowTimeflowsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -21634,6 +22617,39 @@ func ParseRemoveUserResponse(rsp *http.Response) (*RemoveUserResponse, error) {
 	}
 
 	response := &RemoveUserResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest User
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ErrorBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSetUserResponse parses an HTTP response from a SetUserWithResponse call
+func ParseSetUserResponse(rsp *http.Response) (*SetUserResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetUserResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
