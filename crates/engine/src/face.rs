@@ -23,4 +23,5 @@ pub mod templates;
 pub mod timeflows;
 pub mod users;
 pub mod vdbs;
+pub mod wanted;
 pub mod webhooks;

@@ -185,7 +185,8 @@ pub(crate) fn bring(
         run(format!("the setting {}", setting.name), set(setting));
     }
     for (name, value) in &kept.system {
-        let sql = format!("ALTER SYSTEM SET {} TO {}", setting_name(name), quote_text(value));
+        let sql =
+            format!("ALTER SYSTEM SET {} TO {}", setting_name(name), written_value(name, value));
         run(format!("the setting {name} of the server"), sql);
     }
     session.execute("SELECT pg_catalog.pg_reload_conf()", TIMEOUT)?;
@@ -220,7 +221,50 @@ fn set(setting: &Setting) -> String {
         (None, Some(database)) => format!("DATABASE {database}"),
         (None, None) => "ROLE ALL".to_owned(),
     };
-    format!("ALTER {of} SET {} TO {}", setting_name(&setting.name), quote_text(&setting.value))
+    let Setting { name, value, .. } = setting;
+    format!("ALTER {of} SET {} TO {}", setting_name(name), written_value(name, value))
+}
+
+/// Settings that are lists of names, in which each name is quoted (`GUC_LIST_QUOTE` of PostgreSQL): written as one text
+/// they would be one name.
+const LISTS: [&str; 6] = [
+    "local_preload_libraries",
+    "search_path",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "temp_tablespaces",
+    "unix_socket_directories",
+];
+
+fn written_value(name: &str, value: &str) -> String {
+    if !LISTS.contains(&name.to_ascii_lowercase().as_str()) {
+        return quote_text(value);
+    }
+    match names(value) {
+        all if all.is_empty() => "''".to_owned(),
+        all => quote_texts(all),
+    }
+}
+
+/// The names in a list of them.
+fn names(list: &str) -> Vec<String> {
+    let (mut all, mut name, mut quoted) = (Vec::new(), String::new(), false);
+    let mut letters = list.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                name.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => all.push(std::mem::take(&mut name)),
+            letter if letter.is_whitespace() && !quoted => {}
+            letter => name.push(letter),
+        }
+    }
+    all.push(name);
+    all.retain(|name| !name.is_empty());
+    all
 }
 
 /// Names of extensions have a point in them.

@@ -1,4 +1,4 @@
-//! Hooks that are programs, and hooks before what is done to a VDB.
+//! Hooks that are programs, hooks before what is done to a VDB, and what a refresh keeps of one.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::Result;
@@ -10,8 +10,10 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What it looks for are its own processes.
-const SLEEP: &str = "4711.25";
+/// For how long programs sleep: by it a test knows its own.
+fn nap() -> String {
+    format!("4711.{}", std::process::id())
+}
 
 struct World {
     bed: Testbed,
@@ -81,7 +83,7 @@ fn find(dir: &Path, name: &str) -> Vec<PathBuf> {
 fn sleepers() -> Vec<ProcessId> {
     let sleeps = |process: &ProcessId| {
         let arguments = process.arguments();
-        arguments.len() == 2 && arguments[1] == SLEEP
+        arguments.len() == 2 && arguments[1] == nap()
     };
     ProcessId::all().filter(sleeps).collect()
 }
@@ -189,6 +191,7 @@ fn a_hook_before_that_fails_keeps_everything_as_it_was() {
 
 #[test]
 fn a_program_is_confined_and_ends_with_its_job() {
+    let nap = nap();
     let mut world = World::start();
     world.done("vdb provision other --from shop");
     let (source, other) = (world.bed.source.port(), world.bed.vdb("other").unwrap().port);
@@ -220,11 +223,11 @@ fn a_program_is_confined_and_ends_with_its_job() {
     assert!(notes.contains("in /tmp as") && !notes.contains("as 0"), "{notes}");
 
     // What it leaves in the background ends with it; one that takes too long, or is cancelled, ends at once.
-    let leaves = world.program("leaves", &format!("setsid sleep {SLEEP} & sleep 0.3; echo done"));
+    let leaves = world.program("leaves", &format!("setsid sleep {nap} & sleep 0.3; echo done"));
     world.done(&format!("vdb set dev --hook after-refresh={leaves}"));
     world.done("vdb refresh dev");
     assert_eq!(sleepers(), []);
-    let slow = world.program("slow", &format!("sleep {SLEEP} & echo begun; wait"));
+    let slow = world.program("slow", &format!("sleep {nap} & echo begun; wait"));
     world.done(&format!("vdb set dev --hook after-refresh={slow} --hook-time-limit 1s"));
     world.fails("vdb refresh dev", "takes longer than 1 s");
     assert_eq!(sleepers(), []);
@@ -239,7 +242,7 @@ fn a_program_is_confined_and_ends_with_its_job() {
 
     // The next engine ends what a killed one left, also one that hides, and runs it again.
     let once =
-        format!("psql -XqAtc 'CREATE TABLE ran()' && exec -a hidden sleep {SLEEP}; echo again");
+        format!("psql -XqAtc 'CREATE TABLE ran()' && exec -a hidden sleep {nap}; echo again");
     let once = world.program("once", &once);
     world.done(&format!("vdb set dev --hook after-refresh={once}"));
     world.run("vdb refresh dev --detach").unwrap();
@@ -360,4 +363,52 @@ fn a_superuser_s_alter_system_is_kept() {
     world.done("vdb stop dev");
     world.done("vdb start dev");
     assert_eq!(world.text("SHOW max_connections"), "33", "what takes a restart has had one");
+}
+
+/// What a program tries, and how its job ends.
+fn tries(world: &World, name: &str, script: &str, ends: &str) {
+    let file = world.program(name, script);
+    world.done(&format!("vdb set dev --hook before-refresh={file} --hook-time-limit 4s"));
+    world.fails("vdb refresh dev", ends);
+    assert_eq!(sleepers(), [], "{name}");
+}
+
+#[test]
+fn a_hostile_program_harms_nobody() {
+    let nap = nap();
+    let world = World::start();
+    world.done("vdb provision dev --from shop");
+    let session = world.bed.open("dev").unwrap();
+    let began = "SELECT pg_postmaster_start_time()";
+    let before = session.text(began).unwrap();
+    tries(&world, "kills", "kill -9 -1; echo alone; exit 1", "alone");
+    tries(&world, "fills", "head -c 400M /dev/zero > /tmp/x || echo full; exit 1", "full");
+    tries(&world, "floods", "yes flood", "takes longer than 4 s");
+    tries(&world, "stays", &format!("trap '' TERM INT HUP; sleep {nap}"), "takes longer");
+    tries(&world, "stops", "kill -STOP $$; sleep 1", "takes longer");
+    tries(&world, "hides", &format!("exec -a x sleep {nap}"), "takes longer");
+    assert_eq!(session.text(began).unwrap(), before, "its server and its sessions went on");
+}
+
+mod needs_process_groups {
+    #[test]
+    #[ignore = "needs control groups of processes; scripts/test.sh runs it"]
+    fn a_program_that_multiplies_is_bounded() {
+        let world = super::World::start();
+        world.done("vdb provision dev --from shop");
+        let bomb = "bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 600";
+        super::tries(&world, "bomb", bomb, "takes longer than 4 s");
+        assert_eq!(world.text("SELECT 1"), "1");
+    }
+}
+
+mod needs_memory_groups {
+    #[test]
+    #[ignore = "needs control groups of memory; scripts/test.sh runs it"]
+    fn a_program_that_eats_memory_is_ended() {
+        let world = super::World::start();
+        world.done("vdb provision dev --from shop");
+        super::tries(&world, "eats", "tail /dev/zero; echo eaten; exit 1", "eaten");
+        assert_eq!(world.text("SELECT 1"), "1");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::core::hooks::{self, NewHook};
 use crate::core::kind::Kind;
 use crate::core::missing;
-use crate::face::vdbs::{ProvisionRequest, check_rights};
+use crate::face::wanted::{ProvisionRequest, check_rights};
 use crate::history::names;
 use crate::parts::Parts;
 use offshoot_domain::{Care, CareChange, GatewayChange, HookEvent, Moment, ObjectName, Template};

@@ -42,3 +42,17 @@ fn settings_are_of_databases_and_roles() {
     assert_eq!(of(Some("d"), None), format!("ALTER DATABASE \"d\" {way}"));
     assert_eq!(of(None, None), format!("ALTER ROLE ALL {way}"));
 }
+
+#[test]
+fn lists_of_names_stay_lists() {
+    for (list, written) in [
+        ("\"a b\", public", "'a b', 'public'"),
+        ("\"$user\", public", "'$user', 'public'"),
+        ("\"it's\"\" ,x\",y", "'it''s\" ,x', 'y'"),
+        ("\"\"", "''"),
+        ("", "''"),
+    ] {
+        assert_eq!(written_value("search_path", list), written, "{list}");
+    }
+    assert_eq!(written_value("datestyle", "iso, mdy"), "'iso, mdy'");
+}

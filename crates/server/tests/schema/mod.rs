@@ -67,6 +67,13 @@ pub fn check(document: &Value, schema: &Value, value: &Value, path: &str) -> Vec
                     wrong.push(format!("{path}: '{text}' is not RFC 3339"));
                 }
             }
+            "uniqueItems" => {
+                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                let twice = |(index, item): (usize, &Value)| items[..index].contains(item);
+                if items.iter().enumerate().any(twice) {
+                    wrong.push(format!("{path}: an item is there twice"));
+                }
+            }
             "minimum" => {
                 if value.as_f64().is_some_and(|number| number < rule.as_f64().unwrap()) {
                     wrong.push(format!("{path}: {value} is below {rule}"));
