@@ -2650,8 +2650,8 @@ type SetUser struct {
 	VdbsMax *int32 `json:"vdbs_max,omitempty"`
 }
 
-// SetVdb Changes a VDB; absent fields stay as they are. Other settings, another limit of its memory and a gateway given or taken
-// away restart its server.
+// SetVdb Changes a VDB; absent fields stay as they are. Other settings, another limit of its memory or port, and a gateway given or
+// taken away restart its server.
 type SetVdb struct {
 	// Description What it is for: one line.
 	Description *string `json:"description,omitempty"`
@@ -2670,6 +2670,12 @@ type SetVdb struct {
 
 	// MemoryBytes A limit of its memory; null: the engine's default.
 	MemoryBytes *int64 `json:"memory_bytes,omitempty"`
+
+	// Name Another name: 1–63 of `a-z 0-9 _ -`, starting with a letter.
+	Name *string `json:"name,omitempty"`
+
+	// Port Another port to listen on.
+	Port *int32 `json:"port,omitempty"`
 
 	// Protected Whether it is neither deleted nor replaced by a refresh or rewind.
 	Protected *bool `json:"protected,omitempty"`

@@ -249,11 +249,17 @@ pub enum Kept {
     Settings,
 }
 
-/// Changes a VDB; absent fields stay as they are. Other settings, another limit of its memory and a gateway given or taken
-/// away restart its server.
+/// Changes a VDB; absent fields stay as they are. Other settings, another limit of its memory or port, and a gateway given or
+/// taken away restart its server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetVdb {
+    /// Another name: 1–63 of `a-z 0-9 _ -`, starting with a letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Another port to listen on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// What it is for: one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

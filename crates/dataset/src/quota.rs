@@ -39,11 +39,16 @@ impl Quota {
 
     /// Whether almost nothing may be added.
     pub(crate) fn is_used_up(&self, ground: &Ground) -> bool {
-        if self.left.load(Ordering::Relaxed) >= NOTHING {
+        self.has_less(ground, NOTHING)
+    }
+
+    /// Whether fewer bytes than these may be added.
+    pub(crate) fn has_less(&self, ground: &Ground, bytes: u64) -> bool {
+        if self.left.load(Ordering::Relaxed) >= bytes {
             return false;
         }
         // A failed measurement is no reason to refuse.
-        self.measure(ground).is_ok() && self.left.load(Ordering::Relaxed) < NOTHING
+        self.measure(ground).is_ok() && self.left.load(Ordering::Relaxed) < bytes
     }
 
     /// Counts bytes that are to be added.

@@ -118,12 +118,13 @@ impl Store {
     }
 
     /// As [`set_quota`](Store::set_quota), beside it: a limit of what `members` may take together, for several that it
-    /// keeps from growing. Returns whether it is used up, as last measured.
+    /// keeps from growing. Returns whether less than `least` bytes of it are left, as last measured.
     pub fn set_common_quota(
         &self,
         limited: &[DatasetId],
         members: &[DatasetId],
         limit: Option<u64>,
+        least: u64,
     ) -> Result<bool> {
         let Some(limit) = limit else {
             let loaded = limited.iter().filter_map(|id| self.loaded.get(*id));
@@ -138,7 +139,7 @@ impl Store {
         for dataset in &limited {
             dataset.set_common_quota(Some(quota.clone()));
         }
-        Ok(quota.is_used_up(&self.ground))
+        Ok(quota.has_less(&self.ground, least))
     }
 
     /// Whether a quota keeps this dataset from growing, as last

@@ -56,7 +56,7 @@ fn a_common_quota_stops_all_that_it_is_of() {
     let world = World::new(64 << 20, 4);
     let mut dice = Dice::new(9);
     let mine = &world.ids[..2];
-    let limit = |limit| world.store.set_common_quota(mine, mine, limit).unwrap();
+    let limit = |limit| world.store.set_common_quota(mine, mine, limit, 64 << 10).unwrap();
     assert!(!limit(Some(2 << 20)));
     let files: Vec<_> = (0..4).map(|index| make_file(&world.dataset(index), b"data")).collect();
     // Of one 1 MiB is written, of the other the rest.

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use offshoot_catalog::{Catalog, Fault, Subject};
 use offshoot_connector::Registry;
 use offshoot_dataset::Store;
-use offshoot_domain::{Dsource, Vdb};
+use offshoot_domain::{Dsource, ObjectName, Vdb};
 use offshoot_os::Clock;
 use offshoot_types::{ErrorKind, Failure, SnapshotId};
 use secret_keys::KeyPlaces;
@@ -105,6 +105,18 @@ impl Core {
         if let Err(error) = self.catalog.clear_fault(subject, topic, self.now()) {
             tracing::error!(%subject, topic, %error, "a fault could not be cleared");
         }
+    }
+
+    /// What is wrong with an object is wrong with it under its new name.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub fn move_faults(&self, from: &Subject, to: &ObjectName) -> Result<(), Failure> {
+        let to = Subject::from(to);
+        for fault in self.catalog.faults()?.into_iter().filter(|fault| fault.subject == *from) {
+            self.catalog.raise_fault(&Fault { subject: to.clone(), ..fault })?;
+        }
+        self.clear_all(from.clone())
     }
 
     /// Forgets everything that was wrong with an object.

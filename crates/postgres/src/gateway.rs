@@ -46,14 +46,15 @@ pub(crate) fn open(
 ) -> Result<RunningGateway, Failure> {
     let gateway =
         RunningGateway { launcher: launcher.clone(), runtime_dir: spec.runtime_dir.clone() };
-    let options = options(spec)?;
-    let same = Mark { program: "", argument: options.clone() };
+    let options = options(spec);
     let knows_us = || gateway.ask(&Request::Status).is_ok_and(|it| it.version == VERSION);
-    if launcher.find(&spec.runtime_dir, &same).is_some() && knows_us() {
+    if runs_with(&**launcher, &spec.runtime_dir, &options) && knows_us() {
         return Ok(gateway);
     }
     // One of other ports or of an earlier release, or one that does not answer.
     end(&**launcher, &spec.runtime_dir, END)?;
+    let options = serde_json::to_string(&options)
+        .map_err(|error| Failure::internal(format!("a gateway cannot be described: {error}")))?;
     let process = launch(&**launcher, program, spec, options)?;
     gateway.wait_ready(spec, process)?;
     Ok(gateway)
@@ -86,16 +87,24 @@ fn mark(runtime_dir: &Path) -> Mark {
     Mark { program: "", argument: control(runtime_dir).display().to_string() }
 }
 
-fn options(spec: &GatewaySpec) -> Result<String, Failure> {
+/// Whether a gateway runs there with these options. A VDB that has another name since keeps its gateway, and the clients of that.
+fn runs_with(launcher: &dyn Launcher, runtime_dir: &Path, options: &Options) -> bool {
+    let Some(found) = launcher.find(runtime_dir, &mark(runtime_dir)) else { return false };
+    found.process.id().arguments().iter().any(|argument| {
+        let running: Option<Options> = serde_json::from_str(argument).ok();
+        let name = options.name.clone();
+        running.is_some_and(|running| Options { name, ..running } == *options)
+    })
+}
+
+fn options(spec: &GatewaySpec) -> Options {
     let listen = spec.addresses.iter().map(|address| SocketAddr::new(*address, spec.port));
-    let options = Options {
+    Options {
         name: spec.name.clone(),
         listen: listen.collect(),
         control: control(&spec.runtime_dir),
         controller: User::own_uid(),
-    };
-    serde_json::to_string(&options)
-        .map_err(|error| Failure::internal(format!("a gateway cannot be described: {error}")))
+    }
 }
 
 fn launch(

@@ -123,3 +123,57 @@ fn lists_are_chosen_from_and_ordered() {
     assert_eq!(refused(&bed, "vdb list --sort age"), "invalid_input");
     assert_eq!(refused(&bed, "job list --columns job,age"), "invalid_input");
 }
+
+#[test]
+fn a_vdb_gets_another_name_and_another_port() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.link("other").unwrap();
+    let dev = bed.provision("dev", "shop", &["--gateway"]).unwrap();
+    bed.provision("child", "dev", &[]).unwrap();
+    bed.engine.command(["template", "create", "of-dev", "--from", "dev"]).unwrap();
+
+    // Its sessions stay, also those that its gateway parks afterwards; what comes from it knows it by the new name.
+    let session = Database::connect(&dev.uri).unwrap();
+    session.execute("SET work_mem = '7MB'").unwrap();
+    let main = set(&bed, "dev --name main");
+    assert_eq!((main.name.as_str(), main.id, main.port), ("main", dev.id, dev.port));
+    assert_eq!(refused(&bed, "vdb show dev"), "not_found");
+    bed.engine.command(["vdb", "refresh", "main"]).unwrap();
+    assert_eq!(session.text("SHOW work_mem").unwrap(), "7MB");
+    assert_eq!(bed.vdb("child").unwrap().parent, "main");
+    bed.engine.command(["vdb", "refresh", "child"]).unwrap();
+    let made = bed.engine.command(["vdb", "provision", "more", "--template", "of-dev"]).unwrap();
+    assert_eq!(made["parent"], "main");
+    bed.provision("dev", "shop", &[]).unwrap();
+
+    // A name that is taken, one that is none, and one that stands for the VDB elsewhere.
+    assert_eq!(refused(&bed, "vdb set main --name dev"), "already_exists");
+    assert_eq!(refused(&bed, "vdb set main --name shop"), "already_exists");
+    assert_eq!(refused(&bed, "vdb set main --name A/b"), "invalid_input");
+    bed.engine.command(["group", "create", "both", "--members", "shop,other"]).unwrap();
+    bed.engine.command(["group", "provision", "trial", "--group", "both"]).unwrap();
+    assert_eq!(refused(&bed, "vdb set trial-shop --name alone"), "wrong_state");
+    set(&bed, "main --name main");
+
+    // The port: that of nobody else.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for name in ["main", "child"] {
+        let before = bed.vdb(name).unwrap().port;
+        let taken = bed.vdb("more").unwrap().port;
+        let line = format!("vdb set {name} --port {taken}");
+        assert_eq!(refused(&bed, &line), "already_exists");
+        let moved = set(&bed, &format!("{name} --port {free}"));
+        assert_eq!(moved.port, free);
+        assert_eq!(Database::connect(&moved.uri).unwrap().number("SELECT 1").unwrap(), 1);
+        assert!(
+            std::net::TcpStream::connect(("127.0.0.1", before)).is_err(),
+            "nobody is left there"
+        );
+        assert_eq!(set(&bed, &format!("{name} --port {before}")).port, before);
+    }
+    bed.engine.command(["vdb", "stop", "child"]).unwrap();
+    set(&bed, &format!("child --port {free}"));
+    bed.engine.command(["vdb", "start", "child"]).unwrap();
+    assert!(Database::connect(&bed.vdb("child").unwrap().uri).is_ok());
+}

@@ -170,9 +170,9 @@ pub struct GatewayArgs {
     pub stop_when_idle: Option<u64>,
 }
 
-/// Change what is said about a VDB, when it expires, its hooks, its gateway, its server's settings or memory
+/// Change a VDB's name, what is said about it, when it expires, its hooks, its gateway, its server's settings, memory or port
 ///
-/// What is not named stays. Settings, memory, and a gateway given or taken away restart its server, and end its sessions, or
+/// What is not named stays. Settings, memory, port, and a gateway given or taken away restart its server, and end its sessions, or
 /// those that its gateway cannot keep; if the server does not start with them, it goes on with those it had.
 #[derive(Debug, Args)]
 #[command(
@@ -180,6 +180,7 @@ pub struct GatewayArgs {
                         offshoot vdb set dev --set work_mem=64MB --unset jit --memory 2GiB\n  \
                         offshoot vdb set dev --refresh-keeps roles,settings\n  \
                         offshoot vdb set staging --protect\n  \
+                        offshoot vdb set dev --name old-dev\n  \
                         offshoot vdb set staging --gateway --stop-when-idle 2h\n  \
                         offshoot vdb set dev --hook after-refresh=users.sql --no-hook after-rewind\n  \
                         offshoot vdb set dev --hook before-refresh=save.sh --hook after-refresh=load.sh"
@@ -213,6 +214,12 @@ pub struct VdbChangeArgs {
     /// A hook to remove; may be given several times
     #[arg(long, value_name = "EVENT", value_enum)]
     pub no_hook: Vec<EventArg>,
+    /// Another name
+    #[arg(long = "name", value_name = "NEW NAME")]
+    pub new_name: Option<String>,
+    /// Another port to listen on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
     /// Delete it this long from now, or `never`
     #[arg(long, value_name = "DURATION", value_parser = duration_or_never)]
     pub expires: Option<Choice>,

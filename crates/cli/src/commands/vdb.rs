@@ -28,8 +28,9 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
             psql::run_with(&session.client.show_vdb(&args.name)?, &args.command)
         }
         VdbCommand::Set(args) => {
+            let name = args.change.new_name.clone().unwrap_or_else(|| args.name.clone());
             let job = client.set_vdb(&args.name, &set_request(args.change)?)?;
-            change(session, &args.name, args.job, job)
+            change(session, &name, args.job, job)
         }
         VdbCommand::Logs(args) => logs(session, &args),
         VdbCommand::Hooks(args) => hooks::show(session, &args),
@@ -111,6 +112,8 @@ fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {
     let (hook, hook_database) = (change.hook, change.hook_database);
     let hooks = HookArgs { hook, hook_database, hook_time_limit: change.hook_time_limit };
     Ok(SetVdb {
+        name: change.new_name,
+        port: change.port,
         hooks: hooks::read(hooks)?,
         refresh_keeps,
         remove_hooks: change.no_hook.into_iter().map(|event| event.0).collect(),

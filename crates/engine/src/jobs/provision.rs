@@ -235,7 +235,8 @@ fn check_exposure(kind: &Kind, wanted: Option<&Exposure>) -> Result<(), Failure>
     kind.connector.check_network(&kind.version)
 }
 
-fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {
+/// A port for a VDB: the wanted one, if given.
+pub fn choose_port(parts: &Parts, wanted: Option<u16>) -> Result<u16, Failure> {
     ports::choose(&parts.catalog.all::<Vdb>()?, parts.paths.pool_number(), wanted)
 }
 

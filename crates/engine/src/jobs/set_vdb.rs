@@ -1,19 +1,23 @@
-//! What of a VDB can be changed: what its users say about it, its hooks, its server's settings and memory. A change of the
-//! latter two takes a restart of the server; if that fails, the old ones stay.
+//! What of a VDB can be changed: its name, what its users say about it, its hooks, its server's settings, memory and port. A
+//! change of the latter three takes a restart of the server; if that fails, the old ones stay.
 
 use crate::core::hooks::{self, NewHook};
 use crate::core::job_kind::JobKind;
 use crate::core::keys::hook_key;
 use crate::core::kind::Kind;
 use crate::history::groups;
+use crate::history::names;
 use crate::jobs::keepsakes;
-use crate::jobs::provision::{check_memory, on_port};
+use crate::jobs::provision::{check_memory, choose_port, on_port};
+use crate::jobs::replicate;
 use crate::jobs::vdb;
 use crate::parts::{Context, Parts};
 use crate::serving::gateways;
 use crate::serving::vdb::{open_vdb, present_dataset};
+use offshoot_catalog::Transaction;
 use offshoot_domain::{
-    Care, CareChange, Gateway, GatewayChange, Hook, HookEvent, Kept, Vdb, VdbState,
+    Care, CareChange, Gateway, GatewayChange, Hook, HookEvent, Kept, ObjectName, Profile, Template,
+    Vdb, VdbGroup, VdbState,
 };
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
@@ -36,6 +40,10 @@ pub struct VdbChange {
     pub gateway: GatewayChange,
     /// What a refresh keeps of it.
     pub refresh_keeps: Option<BTreeSet<Kept>>,
+    /// Another name.
+    pub name: Option<String>,
+    /// Another port.
+    pub port: Option<u16>,
 }
 
 /// What a VDB is to be.
@@ -56,6 +64,12 @@ struct Input {
     /// As of hooks.
     #[serde(default)]
     refresh_keeps: BTreeSet<Kept>,
+    /// The name it had, and the one that it gets; none: it stays.
+    #[serde(default)]
+    renamed: Option<(ObjectName, ObjectName)>,
+    /// Another port; none: it stays.
+    #[serde(default)]
+    port: Option<u16>,
 }
 
 impl Input {
@@ -65,6 +79,7 @@ impl Input {
         vdb.memory_bytes = self.memory_bytes;
         vdb.gateway.clone_from(&self.gateway);
         vdb.refresh_keeps.clone_from(&self.refresh_keeps);
+        vdb.port = self.port.unwrap_or(vdb.port);
         // Whoever replaces a hook knows that it failed.
         vdb.hook_failure = vdb
             .hook_failure
@@ -74,7 +89,8 @@ impl Input {
     }
 
     fn needs_restart(&self, vdb: &Vdb) -> bool {
-        let moves = vdb.gateway.is_some() != self.gateway.is_some();
+        let port = self.port.unwrap_or(vdb.port);
+        let moves = vdb.gateway.is_some() != self.gateway.is_some() || vdb.port != port;
         moves || vdb.settings != self.settings || vdb.memory_bytes != self.memory_bytes
     }
 }
@@ -110,6 +126,12 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
     kind.connector.validate_settings(&kind.version, &settings)?;
     let memory_bytes = change.memory_bytes.unwrap_or(vdb.memory_bytes);
     check_memory(&kind, memory_bytes)?;
+    let port = change.port.filter(|port| *port != vdb.port);
+    if port.is_some() {
+        choose_port(parts, port)?;
+    }
+    let name = new_name(parts, &vdb, change.name.as_deref())?;
+    let renamed = name.map(|name| (vdb.name.clone(), name));
     let gateway = gateway_of(parts, &vdb, &kind, &change.gateway)?;
     let refresh_keeps = change.refresh_keeps.clone().unwrap_or_else(|| vdb.refresh_keeps.clone());
     keepsakes::check(&kind, &refresh_keeps)?;
@@ -132,13 +154,43 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
         hooks,
         gateway,
         refresh_keeps,
+        renamed,
+        port,
     };
-    let submission = Submission::new(JobKind::VdbSet, &vdb.name, &input).exclusive(vdb.id);
+    let mut submission = Submission::new(JobKind::VdbSet, &vdb.name, &input).exclusive(vdb.id);
+    if let Some((_, name)) = &input.renamed {
+        submission = submission.exclusive(format!("name:{name}"));
+    }
     let submitted = parts.submit(submission);
     if submitted.is_err() {
         hooks::forget(parts, new.values())?;
     }
     submitted
+}
+
+/// The name that it gets, if that is another one. Where its name stands for it elsewhere, it keeps that.
+fn new_name(parts: &Parts, vdb: &Vdb, wanted: Option<&str>) -> Result<Option<ObjectName>, Failure> {
+    let wanted: Option<ObjectName> = wanted.map(str::parse).transpose()?;
+    let Some(name) = wanted.filter(|name| *name != vdb.name) else { return Ok(None) };
+    names::check_free(parts, &name)?;
+    let keeps = |why: String, hint: &str| {
+        let message = format!("'{}' keeps its name: {why}", vdb.name);
+        Err(Failure::new(ErrorKind::WrongState, message, hint))
+    };
+    let groups = parts.catalog.all::<VdbGroup>()?;
+    if let Some(group) = groups.iter().find(|group| group.vdbs.contains(&vdb.id)) {
+        return keeps(
+            format!("it belongs to the VDB group '{}'", group.name),
+            "name the group so from the beginning",
+        );
+    }
+    for profile in parts.catalog.all::<Profile>()?.iter() {
+        if replicate::included(parts, profile)?.contains(&vdb.id.into()) {
+            let why = format!("the profile '{}' sends it by that", profile.name);
+            return keeps(why, "leave it out of the profile first");
+        }
+    }
+    Ok(Some(name))
 }
 
 /// A server moves to another port when a gateway takes its own.
@@ -192,6 +244,26 @@ fn open(context: &Context) -> Result<(), Failure> {
     open_vdb(context.app(), &vdb, dataset, false)
 }
 
+/// Gives it its new name, also where others are said to come from it.
+fn rename(
+    tx: &Transaction<'_>,
+    vdb: &mut Vdb,
+    name: &ObjectName,
+) -> Result<(), offshoot_catalog::Error> {
+    for mut child in tx.list_of::<Vdb>(vdb.id)? {
+        child.parent.name.clone_from(name);
+        tx.put(&child)?;
+    }
+    for mut template in tx.list::<Template>()? {
+        if template.from.as_ref() == Some(&vdb.name) {
+            template.from = Some(name.clone());
+            tx.put(&template)?;
+        }
+    }
+    vdb.name.clone_from(name);
+    Ok(())
+}
+
 fn publish(context: &Context) -> Result<(), Failure> {
     let input: Input = context.input()?;
     let vdb = context.app().catalog.transaction(|tx| -> Result<Vdb, offshoot_catalog::Error> {
@@ -204,8 +276,14 @@ fn publish(context: &Context) -> Result<(), Failure> {
         if vdb.state == VdbState::Provisioning {
             vdb.state = VdbState::Running;
         }
+        if let Some((_, name)) = &input.renamed {
+            rename(tx, &mut vdb, name)?;
+        }
         tx.put(&vdb)?;
         Ok(vdb)
     })?;
+    if let Some((from, to)) = &input.renamed {
+        context.app().move_faults(&from.into(), to)?;
+    }
     if vdb.state == VdbState::Running { Ok(()) } else { gateways::rest(context.app(), &vdb) }
 }

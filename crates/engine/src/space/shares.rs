@@ -8,6 +8,9 @@ use offshoot_types::{DatasetId, ErrorKind, Failure, UserId};
 use parking_lot::Mutex;
 use std::collections::HashSet;
 
+/// What a VDB writes when it is made, and more: with less left than that, none is.
+const LEAST_BYTES: u64 = 4 << 20;
+
 /// Who has used up what it may take, as last seen: their VDBs have a fault.
 #[derive(Default)]
 pub struct Exhausted {
@@ -51,10 +54,10 @@ fn of(space: &Space, user: &User) -> Result<Vec<Vdb>, Failure> {
 }
 
 fn lift(space: &Space, present: &[DatasetId]) -> Result<(), Failure> {
-    space.store.set_common_quota(present, &[], None).map(drop).map_err(|error| error.failure())
+    space.store.set_common_quota(present, &[], None, 0).map(drop).map_err(|error| error.failure())
 }
 
-/// Whether a user's VDBs have used up what they may take; they cannot grow from then on.
+/// Whether a user's VDBs have used up what they may take, or all but a little; their files do not grow beyond that.
 fn is_used_up(space: &Space, user: &User) -> Result<bool, Failure> {
     let (mut present, mut members) = (Vec::new(), Vec::new());
     for vdb in of(space, user)? {
@@ -63,7 +66,7 @@ fn is_used_up(space: &Space, user: &User) -> Result<bool, Failure> {
         members.extend(timeflows.into_iter().filter_map(|one| one.dataset));
     }
     let limit = user.space_bytes_max.filter(|_| !present.is_empty());
-    match space.store.set_common_quota(&present, &members, limit) {
+    match space.store.set_common_quota(&present, &members, limit, LEAST_BYTES) {
         // One is being removed, or lacks writes: the next look has another list.
         Err(offshoot_dataset::Error::NoDataset(_) | offshoot_dataset::Error::Lost(_)) => Ok(false),
         other => other.map_err(|error| error.failure()),

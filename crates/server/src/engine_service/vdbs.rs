@@ -45,6 +45,8 @@ pub(super) fn wanted(
 /// What is asked for where a VDB is changed.
 pub(super) fn change(request: api::SetVdb) -> Result<VdbChange, Failure> {
     let api::SetVdb {
+        name,
+        port,
         description,
         labels,
         protected,
@@ -60,7 +62,7 @@ pub(super) fn change(request: api::SetVdb) -> Result<VdbChange, Failure> {
     let gateway = domain::GatewayChange { wanted: gateway, stop_when_idle_ms };
     let care = domain::CareChange { description, labels, protected, expires_in_ms };
     let hooks = hooks::changes(request.hooks, request.remove_hooks)?;
-    Ok(VdbChange { care, settings, memory_bytes, hooks, gateway, refresh_keeps })
+    Ok(VdbChange { care, settings, memory_bytes, hooks, gateway, refresh_keeps, name, port })
 }
 
 /// A VDB as it is now.
