@@ -203,7 +203,7 @@ if [ "$extent" = full ] || [ -n "${CI:-}" ]; then
 fi
 wanted clippy && phase clippy 720 "${lint[@]}"
 # Always the whole workspace: another selection would have other features, and rebuild dependencies.
-wanted build && phase build 900 cargo build --workspace --bins --tests
+wanted build && phase build 1200 cargo build --workspace --bins --tests
 
 attacks='binary(attacks) | binary(hostile) | binary(hostile_files) | binary(hook_programs) | binary(tablespaces) | binary(api) | binary(limits) | binary(roles) | binary(network) | binary(users) | binary(exposed) | binary(encryption) | binary(secrets) | (binary(console) & package(offshoot-server)) | test(/^access::/) | test(/^rights::/) | test(ties_are_cut) | binary(descriptors)'
 attacks+=' | test(/^ground::(paths|pool_dir)::/) | test(the_data_directory_of_a_database_is_not) | test(a_program_on_the_port) | test(a_server_s_log_is_in_the_quota)'
@@ -260,12 +260,13 @@ else
     commits_of_all_kinds_are_found what_cannot_be_searched_is_refused_and_leaves_nothing \
     a_hook_that_fails_fails_the_job_and_leaves_the_vdb a_hook_runs_in_the_database_that_it_names_and_can_be_cancelled \
     an_engine_that_is_killed_while_it_makes_points_makes_others what_there_is_no_room_for_is_refused_before_it_comes \
-    a_failover_needs_nobody_who_knows_them what_comes_is_sent_on_and_never_round; do
+    a_failover_needs_nobody_who_knows_them what_comes_is_sent_on_and_never_round \
+    a_vdb_that_is_asleep_wakes_for_a_hook_before a_superuser_s_alter_system_is_kept; do
     longer+=" | test(=$test)"
   done
   wanted tests && phase tests 1800 "${run_tests[@]}" -E "not ($longer)"
-  # Whole suites on further servers are for the full extent.
-  wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs & not test(/::whole::/)"
+  # Whole suites on further servers are for the full extent, and so is what pip fetches and builds for a minute.
+  wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs & not test(/::whole::|\bneeds_pip::/)"
   # The seeds that ever failed, and fresh ones; a failing one is printed with how to repeat it.
   wanted simulation && phase simulation 300 sh -c \
     'cargo build -q --workspace --bin offshoot-sim && exec "$0" "$@"' "$target/debug/offshoot-sim" \
