@@ -399,8 +399,14 @@ fn a_port_that_was_named_is_reached_and_no_other() -> Result<()> {
     bed.engine.kill()?;
     bed.engine.restart()?;
     held(&bed)?;
+    // Other tests have theirs.
+    let scratch = bed.scratch.path().display().to_string();
     let builders = || {
-        let is_one = |process: &ProcessId| process.arguments().iter().any(|one| one == "cell");
+        let is_one = |process: &ProcessId| {
+            let arguments = process.arguments();
+            arguments.iter().any(|one| one == "cell")
+                && arguments.iter().any(|one| one.contains(&scratch))
+        };
         ProcessId::all().filter(is_one).count()
     };
     ensure!(builders() == 1, "{} doormen", builders());
