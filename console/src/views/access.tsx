@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { ask, at, get, useAnswer } from "../api";
 import { changed } from "../events";
-import { bytes, parseSize } from "../format";
+import { bytes } from "../format";
 import { mayAdminister } from "../me";
 import { link } from "../route";
 import type { Audit as AuditList, AuditEntry, CreatedToken, DsourceList, Token, TokenList, User, UserList } from "../schema";
@@ -9,8 +9,7 @@ import { Failure, Once, Page, Search, Time } from "../ui/basics";
 import { type Field, question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { say } from "../ui/toasts";
-import { typedDuration } from "./typed";
-import { wrong } from "./wrong";
+import { typedDuration, typedSize } from "./typed";
 
 const ROLES: [string, string][] = [
   ["developer", "developer: has VDBs of its own"],
@@ -77,9 +76,7 @@ async function limits(now?: User): Promise<Field[]> {
 }
 
 function limitsOf({ parents, vdbs_max, space }: Record<string, string>) {
-  const space_bytes_max = space ? parseSize(space) : null;
-  if (space_bytes_max === undefined) throw wrong(`'${space}' is no size`, "write it as 50GiB");
-  return { parents: parents ? parents.split(",") : [], vdbs_max: vdbs_max ? Number(vdbs_max) : null, space_bytes_max };
+  return { parents: parents ? parents.split(",") : [], vdbs_max: vdbs_max ? Number(vdbs_max) : null, space_bytes_max: typedSize(space) ?? null };
 }
 
 async function askChange(user: User): Promise<void> {

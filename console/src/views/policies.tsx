@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { ask, at, useAnswer } from "../api";
 import { changed } from "../events";
-import { asTyped, bytes, duration, parseSize } from "../format";
+import { asTyped, bytes, duration } from "../format";
 import { mayOperate } from "../me";
 import { link } from "../route";
 import type { Policy, PolicyList, SetPolicy } from "../schema";
@@ -9,8 +9,7 @@ import { Failure, Page, Search } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { say } from "../ui/toasts";
-import { typedDuration } from "./typed";
-import { wrong } from "./wrong";
+import { typedDuration, typedSize } from "./typed";
 
 const kept = (ms: number): string => (ms === 0 ? "–" : duration(ms));
 
@@ -89,11 +88,7 @@ function askPolicy(policy: Policy): void {
         if (values[name] !== asTyped(policy[name] as number)) set(name, typedDuration(values[name]) ?? 0, policy[name] as number);
       }
       const quota = values["quota_bytes"];
-      if (quota !== (policy.quota_bytes === null ? "" : bytes(policy.quota_bytes))) {
-        const size = quota ? parseSize(quota) : null;
-        if (size === undefined) throw wrong(`'${quota}' is no size`, "write it as 20GiB");
-        set("quota_bytes", size, policy.quota_bytes);
-      }
+      if (quota !== (policy.quota_bytes === null ? "" : bytes(policy.quota_bytes))) set("quota_bytes", typedSize(quota) ?? null, policy.quota_bytes);
       if (values["warm"] !== undefined) set("warm", Number(values["warm"]), policy.warm);
       await ask<Policy>("POST", at("policies", policy.name), body);
       say(`the policy of ${policy.name} is set`, "good");

@@ -1,12 +1,11 @@
 // Making a VDB of a picked moment.
 import { at, get, start } from "../api";
-import { parseSize } from "../format";
 import type { Picked } from "../moment";
 import { go } from "../route";
 import type { VdbList } from "../schema";
 import { question } from "../ui/dialog";
 import { begin } from "../ui/toasts";
-import { typedMoment } from "./typed";
+import { typedMoment, typedSize } from "./typed";
 import { wrong } from "./wrong";
 
 /** A free name, so that one click is enough. */
@@ -34,8 +33,7 @@ export async function askProvision(from: string, picked: Picked): Promise<void> 
       { name: "settings", label: "Settings", kind: "lines", hint: "one a line, as work_mem=64MB" },
     ],
     done: async (values) => {
-      const memory = values["memory"] ? parseSize(values["memory"]) : undefined;
-      if (values["memory"] && memory === undefined) throw wrong(`'${values["memory"]}' is no size`, "write it as 512MiB");
+      const memory = typedSize(values["memory"]);
       const settings = settingsOf(values["settings"] ?? "");
       const body = {
         name: values["name"],

@@ -1,14 +1,12 @@
 // What is asked for to send dSources and VDBs to another engine.
 import { ask, get } from "../api";
 import { changed } from "../events";
-import { parseSize } from "../format";
 import { go } from "../route";
 import type { CreateReplication, DsourceList, Peer, Replication, VdbList } from "../schema";
 import { question, type Values } from "../ui/dialog";
 import { say } from "../ui/toasts";
 import { isCopy } from "./received";
-import { typedDuration } from "./typed";
-import { wrong } from "./wrong";
+import { typedDuration, typedSize } from "./typed";
 
 export async function askReplication(peers: Peer[]): Promise<void> {
   const [{ dsources }, { vdbs }] = await Promise.all([get<DsourceList>("dsources"), get<VdbList>("vdbs")]);
@@ -43,8 +41,6 @@ export async function askReplication(peers: Peer[]): Promise<void> {
 
 function bodyOf(values: Values): CreateReplication {
   const { name = "", to = "", include, every, crontab, rpo, limit } = values;
-  const size = limit ? parseSize(limit) : undefined;
-  if (limit && size === undefined) throw wrong(`'${limit}' is no size`, "write it as 50MB");
   return {
     name,
     to,
@@ -53,7 +49,7 @@ function bodyOf(values: Values): CreateReplication {
     every_ms: typedDuration(every) ?? null,
     crontab: crontab || null,
     rpo_ms: typedDuration(rpo) ?? null,
-    bytes_per_second_max: size ?? null,
+    bytes_per_second_max: typedSize(limit) ?? null,
     masked_only: values.on("masked_only"),
     replicas: values.on("replicas"),
     with_secrets: values.on("with_secrets"),

@@ -1,7 +1,7 @@
 // What VDBs are to be like, said once.
 import { ask, at, get, start, useAnswer } from "../api";
 import { changed } from "../events";
-import { asTyped, bytes, duration, parseSize } from "../format";
+import { asTyped, bytes, duration } from "../format";
 import { mayOperate, mayUse } from "../me";
 import { go, link } from "../route";
 import type { DsourceList, Template, TemplateList } from "../schema";
@@ -10,8 +10,7 @@ import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { begin, say } from "../ui/toasts";
 import { settingsOf } from "./provision";
-import { typedDuration } from "./typed";
-import { wrong } from "./wrong";
+import { typedDuration, typedSize } from "./typed";
 
 const pairs = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([key, value]) => `${key}=${value}`).join(", ");
 
@@ -121,14 +120,12 @@ async function askTemplate(): Promise<void> {
       { name: "labels", label: "Labels", kind: "lines", hint: "one a line, as team=checkout" },
     ],
     done: async ({ name, from, description, expires, memory, settings, labels }) => {
-      const memory_bytes = memory ? parseSize(memory) : null;
-      if (memory_bytes === undefined) throw wrong(`'${memory}' is no size`, "write it as 512MiB");
       await ask<Template>("POST", "templates", {
         name,
         ...(from && { from }),
         description: description || null,
         expires_in_ms: typedDuration(expires) ?? null,
-        memory_bytes,
+        memory_bytes: typedSize(memory) ?? null,
         settings: settingsOf(settings ?? ""),
         labels: settingsOf(labels ?? "", "label", "team=checkout"),
       });

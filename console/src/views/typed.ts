@@ -1,6 +1,6 @@
 // What is typed in dialogs, as the engine takes it; what cannot be taken is said with its forms.
 import { get } from "../api";
-import { parseDuration } from "../format";
+import { parseDuration, parseSize } from "../format";
 import { MOMENT_FORMS, parseMoment, type Picked } from "../moment";
 import type { BookmarkList } from "../schema";
 import { wrong } from "./wrong";
@@ -11,6 +11,14 @@ export function typedDuration(text: string | undefined): number | undefined {
   const ms = parseDuration(text);
   if (ms === undefined) throw wrong(`'${text}' is no duration`, "write it as 10min, 36h or 7d");
   return ms;
+}
+
+/** A size in bytes; undefined where nothing is typed. */
+export function typedSize(text: string | undefined): number | undefined {
+  if (!text) return undefined;
+  const size = parseSize(text);
+  if (size === undefined) throw wrong(`'${text}' is no size`, "write it as 512MiB, 50MB or 20GiB");
+  return size;
 }
 
 /** A moment; bookmarks are known by their names. */

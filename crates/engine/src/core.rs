@@ -128,6 +128,11 @@ impl Core {
     }
 }
 
+/// As hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// There is no object of that name.
 pub fn missing(kind: &str, name: &str, hint: &str) -> Failure {
     let shown: String = name.chars().take(80).collect();

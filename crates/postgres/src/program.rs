@@ -10,6 +10,7 @@
 
 use crate::installation::program_dirs;
 use crate::script::one_line;
+use crate::server::make_dir;
 use crate::vdb_role::VDB_ROLE;
 use offshoot_connector::{Program, ScriptCourse};
 use offshoot_domain::format_duration;
@@ -125,7 +126,7 @@ fn text_file(runtime_dir: &Path) -> PathBuf {
 }
 
 fn write(program: &Program) -> io::Result<()> {
-    std::fs::create_dir_all(&program.runtime_dir)?;
+    make_dir(&program.runtime_dir, 0o711, None)?;
     let path = text_file(&program.runtime_dir);
     let mut file = File::options().write(true).create_new(true).mode(0o500).open(path)?;
     if let Some((user, group)) = program.owner {

@@ -21,7 +21,7 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, Remote, Share};
 use parking_lot::Mutex;
 
-pub(crate) use self::launch::{check_port, make_runtime_dirs};
+pub(crate) use self::launch::{check_port, make_dir, make_runtime_dirs};
 use crate::engine_role::{ENGINE_ROLE, LOGINS};
 pub use crate::installation::USER;
 use crate::session::{ConnectError, Session};

@@ -86,15 +86,12 @@ impl<C> Shared<C> {
     /// those that the job is past already count as done.
     pub fn adopt(&self, job: &mut Job) -> bool {
         let workflow = self.workflows.get(job.kind.as_str());
-        let steps = workflow.and_then(|workflow| workflow.extended(&job.steps));
-        let known = steps.is_some();
-        if let Some(steps) = steps {
+        if let Some(steps) = workflow.and_then(|workflow| workflow.extended(&job.steps)) {
             job.steps = steps;
-        } else {
-            let message =
-                format!("{} ({}) was begun by another version of Offshoot", job.id, job.kind);
-            self.raise(job, message, "start that version once, so that it can finish or undo it");
+            return true;
         }
-        known
+        let message = format!("{} ({}) was begun by another version of Offshoot", job.id, job.kind);
+        self.raise(job, message, "start that version once, so that it can finish or undo it");
+        false
     }
 }

@@ -473,6 +473,11 @@ fn traces_of_jobs_come_to_a_collector_also_to_one_that_was_away() {
         Ok(named("pool_scrub").is_some() && named("dsource_link").is_some())
     })
     .unwrap();
+    wait_until("what was refused comes again", PATIENCE, || {
+        let heard = collector.heard.lock().unwrap();
+        Ok(heard.iter().filter(|one| one.body == heard[0].body).count() == 2)
+    })
+    .unwrap();
     let scrub = named("pool_scrub").unwrap();
     assert_eq!(scrub["status"]["code"], 1, "{scrub}");
     let link = named("dsource_link").unwrap();

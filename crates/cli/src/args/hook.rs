@@ -5,25 +5,17 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use offshoot_api::HookEvent;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventArg(pub HookEvent);
 
-/// All of them.
-static EVENTS: [EventArg; HookEvent::ALL.len()] = {
-    let mut all = [EventArg(HookEvent::BeforeProvision); HookEvent::ALL.len()];
-    let mut at = 0;
-    while at < all.len() {
-        all[at] = EventArg(HookEvent::ALL[at]);
-        at += 1;
-    }
-    all
-};
-
 impl ValueEnum for EventArg {
     fn value_variants<'a>() -> &'a [EventArg] {
-        &EVENTS
+        static EVENTS: LazyLock<[EventArg; HookEvent::ALL.len()]> =
+            LazyLock::new(|| HookEvent::ALL.map(EventArg));
+        &*EVENTS
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {

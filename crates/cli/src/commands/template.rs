@@ -1,5 +1,6 @@
 //! `offshoot template …`
 
+use super::vdb::joined;
 use super::{Session, hooks, vdb};
 use crate::args::{TemplateCommand, TemplateCreateArgs};
 use crate::output::{Fields, duration, or_dash, seconds, size, table};
@@ -62,10 +63,8 @@ fn text(template: &Template) -> String {
     let rights = rights.iter().filter(|(_, has)| *has).map(|(right, _)| *right).collect::<Vec<_>>();
     let pairs = |pairs: &std::collections::BTreeMap<String, String>| {
         let all = pairs.iter().map(|(key, value)| format!("{key}={value}"));
-        given(&all.collect::<Vec<_>>().join(", "))
+        given(&joined(&all.collect::<Vec<_>>()))
     };
-    let listed = |all: Vec<String>| given(&all.join(", "));
-    let texts = |all: &[std::net::IpAddr]| all.iter().map(ToString::to_string).collect();
     let hooks = template.hooks.iter().map(hooks::in_short).collect::<Vec<_>>().join("; ");
     Fields::default()
         .add("name", &template.name)
@@ -80,13 +79,10 @@ fn text(template: &Template) -> String {
         .add_some("gateway", request.gateway.then_some("yes"))
         .add_some("protected", request.protected.then_some("yes"))
         .add_some("warm copies", request.warm.then_some("yes"))
-        .add_some("keeps", given(&rights.join(", ")))
-        .add_some("listens on", listed(texts(&request.listen)))
-        .add_some("for", listed(request.allow.iter().map(ToString::to_string).collect()))
-        .add_some(
-            "reaches",
-            listed(request.allow_network.iter().map(ToString::to_string).collect()),
-        )
+        .add_some("keeps", given(&joined(&rights)))
+        .add_some("listens on", given(&joined(&request.listen)))
+        .add_some("for", given(&joined(&request.allow)))
+        .add_some("reaches", given(&joined(&request.allow_network)))
         .add_some("hooks", given(&hooks))
         .add("id", template.id)
         .add("created at", template.created_at)

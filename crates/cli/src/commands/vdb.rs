@@ -258,7 +258,8 @@ fn gateway(gateway: &VdbGateway) -> String {
     format!("holds connections while its server is away{}", stops.unwrap_or_default())
 }
 
-fn joined<T: ToString>(all: &[T]) -> String {
+/// A list in one line.
+pub fn joined<T: ToString>(all: &[T]) -> String {
     all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 

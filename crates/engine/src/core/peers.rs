@@ -2,7 +2,7 @@
 
 use crate::core::certificate;
 use crate::core::keys::{OLD_PEER_KEY, PEER_KEY};
-use crate::core::{Core, missing};
+use crate::core::{Core, hex, missing};
 use crate::ground::network::PeerKey;
 use offshoot_catalog::{Error, Transaction};
 use offshoot_domain::{Invitation, Peer, Profile, Secret};
@@ -14,7 +14,7 @@ pub const HOST: &str = "offshoot-peer";
 
 /// The id of this engine's pool.
 pub fn own_engine(core: &Core) -> String {
-    core.store.pool().id().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&core.store.pool().id())
 }
 
 /// What this engine proves itself with; made when it is first asked for.

@@ -3,6 +3,7 @@
 //! The form is OTLP as JSON, of the [OpenTelemetry protocol](https://opentelemetry.io/docs/specs/otlp/), which collectors take
 //! at `/v1/traces`. Names, times, states and errors are told, and nothing of what a job was asked with.
 
+use crate::core::hex;
 use jiff::Timestamp;
 use offshoot_catalog::{Job, JobState, StepRecord, StepState};
 use offshoot_domain::webhook_url;
@@ -53,7 +54,7 @@ fn spans(job: &Job) -> Vec<Value> {
         ("offshoot.job.state", word(&job.state)),
         ("offshoot.object", job.object.to_string()),
     ];
-    named.extend(failed.map(|failure| ("error.type", word(&failure.code))));
+    named.extend(failed.map(|failure| ("error.type", failure.code.code().to_owned())));
     let mut all = vec![json!({
         "traceId": trace,
         "spanId": own,
@@ -99,10 +100,6 @@ fn status(failed: Option<&Failure>) -> Value {
 /// Numbers of 64 bits are texts in this form.
 fn nanoseconds(time: Timestamp) -> String {
     time.as_nanosecond().max(0).to_string()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn word(value: &impl Serialize) -> String {

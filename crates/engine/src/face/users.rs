@@ -133,6 +133,7 @@ impl Users<'_> {
             tx.delete::<User>(user.id)?;
             Ok(())
         })?;
+        shares::forget(self.parts, &user)?;
         Ok(view)
     }
 

@@ -22,12 +22,15 @@ pub fn vdb_group(core: &Core, name: &str) -> Result<VdbGroup, Failure> {
     found.ok_or_else(|| missing("VDB group", name, "list them: offshoot group list"))
 }
 
+/// The VDB group that a VDB belongs to.
+pub fn group_of(core: &Core, vdb: &Vdb) -> Result<Option<VdbGroup>, Failure> {
+    let groups = core.catalog.all::<VdbGroup>()?;
+    Ok(groups.iter().find(|group| group.vdbs.contains(&vdb.id)).cloned())
+}
+
 /// Refuses to take a VDB out of its VDB group, which would be no whole any more.
 pub fn check_alone(core: &Core, vdb: &Vdb) -> Result<(), Failure> {
-    let groups = core.catalog.all::<VdbGroup>()?;
-    let Some(group) = groups.iter().find(|group| group.vdbs.contains(&vdb.id)) else {
-        return Ok(());
-    };
+    let Some(group) = group_of(core, vdb)? else { return Ok(()) };
     Err(Failure::new(
         ErrorKind::WrongState,
         format!("'{}' belongs to the VDB group '{}'", vdb.name, group.name),

@@ -17,7 +17,7 @@ use crate::serving::vdb::{open_vdb, present_dataset};
 use offshoot_catalog::Transaction;
 use offshoot_domain::{
     Care, CareChange, Gateway, GatewayChange, Hook, HookEvent, Kept, ObjectName, Profile, Template,
-    Vdb, VdbGroup, VdbState,
+    Vdb, VdbState,
 };
 use offshoot_types::{ErrorKind, Failure, JobId, VdbId};
 use offshoot_workflow::{Submission, Workflow};
@@ -132,7 +132,7 @@ pub fn submit(parts: &Arc<Parts>, name: &str, change: &VdbChange) -> Result<JobI
     }
     let name = new_name(parts, &vdb, change.name.as_deref())?;
     let renamed = name.map(|name| (vdb.name.clone(), name));
-    let gateway = gateway_of(parts, &vdb, &kind, &change.gateway)?;
+    let gateway = gateway_of(parts, &vdb, &kind, &change.gateway, port.unwrap_or(vdb.port))?;
     let refresh_keeps = change.refresh_keeps.clone().unwrap_or_else(|| vdb.refresh_keeps.clone());
     keepsakes::check(&kind, &refresh_keeps)?;
     let new = change.hooks.iter().filter_map(|(event, hook)| Some((*event, hook.clone()?)));
@@ -177,8 +177,7 @@ fn new_name(parts: &Parts, vdb: &Vdb, wanted: Option<&str>) -> Result<Option<Obj
         let message = format!("'{}' keeps its name: {why}", vdb.name);
         Err(Failure::new(ErrorKind::WrongState, message, hint))
     };
-    let groups = parts.catalog.all::<VdbGroup>()?;
-    if let Some(group) = groups.iter().find(|group| group.vdbs.contains(&vdb.id)) {
+    if let Some(group) = groups::group_of(parts, vdb)? {
         return keeps(
             format!("it belongs to the VDB group '{}'", group.name),
             "name the group so from the beginning",
@@ -199,11 +198,12 @@ fn gateway_of(
     vdb: &Vdb,
     kind: &Kind,
     change: &GatewayChange,
+    port: u16,
 ) -> Result<Option<Gateway>, Failure> {
     let Some(gateway) = change.of(vdb.gateway.as_ref())? else { return Ok(None) };
     gateways::check(kind)?;
     match gateway.server_port {
-        0 => on_port(parts, &gateway, vdb.port).map(Some),
+        0 => on_port(parts, &gateway, port).map(Some),
         _ => Ok(Some(gateway)),
     }
 }

@@ -6,15 +6,15 @@ use crate::space::ledger::{self, Deletion};
 use offshoot_domain::{Timeflow, User, Vdb, format_size};
 use offshoot_types::{DatasetId, ErrorKind, Failure, UserId};
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// What a VDB writes when it is made, and more: with less left than that, none is.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// Who has used up what it may take, as last seen: their VDBs have a fault.
+/// Whether users have used up what they may take, as last seen: their VDBs have a fault then.
 #[derive(Default)]
 pub struct Exhausted {
-    users: Mutex<HashSet<UserId>>,
+    users: Mutex<HashMap<UserId, bool>>,
 }
 
 /// Tells the store what users may take. What their VDBs share with others does not count, nor what is of others.
@@ -24,14 +24,14 @@ pub fn set(space: &Space) -> Result<(), Failure> {
         |id: UserId| users.iter().any(|user| user.id == id && user.space_bytes_max.is_some());
     for vdb in space.catalog.all::<Vdb>()?.iter().filter(|vdb| !vdb.owner.is_some_and(limited)) {
         let present: Vec<DatasetId> = vdb.dataset.into_iter().collect();
-        lift(space, &present)?;
+        let lifted = space.store.set_common_quota(&present, &[], None, 0);
+        lifted.map_err(|error| error.failure())?;
     }
     for user in users.iter() {
         let used_up = is_used_up(space, user)?;
-        let mut exhausted = space.exhausted.users.lock();
-        let before = if used_up { !exhausted.insert(user.id) } else { exhausted.remove(&user.id) };
-        drop(exhausted);
-        if before || used_up {
+        // The first look clears what an earlier engine has raised.
+        let before = space.exhausted.users.lock().insert(user.id, used_up);
+        if used_up || before != Some(false) {
             mark(space, user, used_up)?;
         }
     }
@@ -53,20 +53,19 @@ fn of(space: &Space, user: &User) -> Result<Vec<Vdb>, Failure> {
     Ok(all.iter().filter(|vdb| vdb.owner == Some(user.id)).cloned().collect())
 }
 
-fn lift(space: &Space, present: &[DatasetId]) -> Result<(), Failure> {
-    space.store.set_common_quota(present, &[], None, 0).map(drop).map_err(|error| error.failure())
-}
-
 /// Whether a user's VDBs have used up what they may take, or all but a little; their files do not grow beyond that.
 fn is_used_up(space: &Space, user: &User) -> Result<bool, Failure> {
+    let Some(limit) = user.space_bytes_max else { return Ok(false) };
     let (mut present, mut members) = (Vec::new(), Vec::new());
     for vdb in of(space, user)? {
         present.extend(vdb.dataset);
         let timeflows = space.catalog.list_of::<Timeflow>(vdb.id)?;
         members.extend(timeflows.into_iter().filter_map(|one| one.dataset));
     }
-    let limit = user.space_bytes_max.filter(|_| !present.is_empty());
-    match space.store.set_common_quota(&present, &members, limit, LEAST_BYTES) {
+    if present.is_empty() {
+        return Ok(false);
+    }
+    match space.store.set_common_quota(&present, &members, Some(limit), LEAST_BYTES) {
         // One is being removed, or lacks writes: the next look has another list.
         Err(offshoot_dataset::Error::NoDataset(_) | offshoot_dataset::Error::Lost(_)) => Ok(false),
         other => other.map_err(|error| error.failure()),
@@ -80,6 +79,12 @@ pub fn check(space: &Space, user: Option<UserId>) -> Result<(), Failure> {
         return Ok(());
     };
     if is_used_up(space, &user)? { Err(exhausted(&user)) } else { Ok(()) }
+}
+
+/// What is left of a user that is removed: its VDBs are not its own any more.
+pub fn forget(space: &Space, user: &User) -> Result<(), Failure> {
+    space.exhausted.users.lock().remove(&user.id);
+    mark(space, user, false)
 }
 
 /// What a user's VDBs take, in bytes.

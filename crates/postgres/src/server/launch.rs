@@ -195,7 +195,8 @@ pub(crate) fn make_runtime_dirs(
     })
 }
 
-fn make_dir(path: &Path, mode: u32, owner: Option<&User>) -> std::io::Result<()> {
+/// A directory of this mode, and of this user.
+pub(crate) fn make_dir(path: &Path, mode: u32, owner: Option<&User>) -> std::io::Result<()> {
     std::fs::create_dir_all(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     match owner {

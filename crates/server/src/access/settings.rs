@@ -37,15 +37,16 @@ pub(crate) fn check_hooks(hooks: &[NewHook]) -> Result<(), Failure> {
 /// # Errors
 /// As [`check`].
 pub(crate) fn check_changes(settings: &BTreeMap<String, Option<String>>) -> Result<(), Failure> {
-    let set = settings.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?)));
-    check(&set.collect())
+    check(settings.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))))
 }
 
 /// Whether a developer may choose these settings.
 ///
 /// # Errors
 /// `forbidden`, naming the first that is not for developers.
-pub(crate) fn check(settings: &BTreeMap<String, String>) -> Result<(), Failure> {
+pub(crate) fn check<'a>(
+    settings: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<(), Failure> {
     let of_host = |(name, value): &(&String, &String)| {
         let name = name.to_ascii_lowercase();
         let value = value.trim();
@@ -53,7 +54,7 @@ pub(crate) fn check(settings: &BTreeMap<String, String>) -> Result<(), Failure> 
             || value.starts_with(['/', '~', '|', '@'])
             || value.contains("..")
     };
-    match settings.iter().find(of_host) {
+    match settings.into_iter().find(of_host) {
         None => Ok(()),
         Some((name, _)) => {
             let shown: String = name.chars().take(80).collect();

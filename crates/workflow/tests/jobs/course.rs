@@ -3,7 +3,7 @@
 use crate::world::{
     Crash, Crashes, Misbehaviour, PATIENCE, Place, World, engine, scratch, submission, workflows,
 };
-use offshoot_catalog::{Catalog, JobState, StepState, Subject};
+use offshoot_catalog::{Catalog, Job, JobState, StepState, Subject};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, JobId};
 use offshoot_workflow::{CrashPoint, Runner, Submission};
@@ -350,14 +350,20 @@ fn what_goes_on_can_be_cancelled() {
     assert_eq!(bench.runner.resume(&bench.world).expect("resumed"), []);
 }
 
-#[test]
-fn jobs_of_another_version_are_left_alone() {
+/// A job that could not be undone, for the next engine to take up.
+fn left_undone() -> (Bench, Job) {
     let bench = bench();
     bench.break_step(2, Place::Middle, 1);
     bench.break_step(1, Place::Undo, 4);
     let id = bench.submit("build", "thing");
     assert_eq!(bench.end(id), JobState::Failed);
-    let mut job = bench.catalog.job(id).expect("known");
+    let job = bench.catalog.job(id).expect("known");
+    (bench, job)
+}
+
+#[test]
+fn jobs_of_another_version_are_left_alone() {
+    let (bench, mut job) = left_undone();
     job.steps[2].name = "renamed".to_owned();
     bench.catalog.save_job(&job).expect("saved");
     assert_eq!(bench.runner.resume(&bench.world).expect("resumed"), []);
@@ -368,12 +374,8 @@ fn jobs_of_another_version_are_left_alone() {
 #[test]
 fn a_job_of_before_a_step_was_added_is_undone_and_finished() {
     for missing in 0..3 {
-        let bench = bench();
-        bench.break_step(2, Place::Middle, 1);
-        bench.break_step(1, Place::Undo, 4);
-        let id = bench.submit("build", "thing");
-        assert_eq!(bench.end(id), JobState::Failed);
-        let mut job = bench.catalog.job(id).expect("known");
+        let (bench, mut job) = left_undone();
+        let id = job.id;
         let all = job.steps.len();
         job.steps.remove(missing);
         bench.catalog.save_job(&job).expect("saved");

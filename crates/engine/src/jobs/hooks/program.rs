@@ -10,7 +10,6 @@ use crate::core::kind::Kind;
 use crate::images::opening::DATASET;
 use crate::parts::{Context, Parts};
 use crate::serving::servers::remove_runtime_dir;
-use crate::serving::vdb::present_dataset;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use offshoot_connector::{Login, Program};
@@ -52,7 +51,7 @@ fn program(
     let parts = context.app();
     // A VDB that is being made has none yet.
     let dataset = match vdb.dataset {
-        Some(_) => present_dataset(vdb)?,
+        Some(present) => present,
         None => context.need(DATASET)?,
     };
     let owner = parts.volumes.owners().owner_of(dataset);

@@ -3,6 +3,7 @@
 //! A key is kept sealed as its version, the time when it was made, and its digits; one from before keys were rotated is its
 //! digits alone. There is one of each name: a rotation forgets the key before.
 
+use crate::core::hex;
 use crate::core::keys::masking_key;
 use crate::parts::Parts;
 use jiff::Timestamp;
@@ -95,8 +96,7 @@ pub fn rotate(parts: &Parts, name: &str) -> Result<StoredKey, Failure> {
 
 /// A key that nobody can guess, in hexadecimal digits.
 pub fn random_key() -> Secret {
-    let bytes = random_bytes::<KEY_BYTES>();
-    Secret::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    Secret::new(hex(&random_bytes::<KEY_BYTES>()))
 }
 
 #[cfg(test)]
