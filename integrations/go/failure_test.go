@@ -16,12 +16,13 @@ func TestAJobThatFailsIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks := []NewHook{{Event: HookEventAfterProvision, Sql: "SELECT 1 / 0"}}
+	from, sql := "shop", "SELECT 1 / 0"
+	hooks := []NewHook{{Event: HookEventAfterProvision, Sql: &sql}}
 	var latest Moment
 	if err := latest.FromMoment0(Moment0{Kind: Moment0KindLatest}); err != nil {
 		t.Fatal(err)
 	}
-	asked, err := engine.ProvisionVdbWithResponse(ctx, ProvisionVdb{Name: "broken", From: "shop", Moment: &latest, Hooks: &hooks})
+	asked, err := engine.ProvisionVdbWithResponse(ctx, ProvisionVdb{Name: "broken", From: &from, Moment: &latest, Hooks: &hooks})
 	if err != nil {
 		t.Fatal(err)
 	}
