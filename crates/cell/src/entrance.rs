@@ -2,6 +2,7 @@
 
 use crate::spec::CellSpec;
 use crate::{calls, doorman, network, rights, rooms};
+use offshoot_os::process::PRELOAD;
 use offshoot_types::Failure;
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -27,7 +28,11 @@ pub fn enter(spec: &str, command: &[OsString]) -> Result<Infallible, Failure> {
         )
     })?;
     #[allow(clippy::disallowed_methods)] // no child: this process becomes it
-    let error = Command::new(program).args(arguments).env_remove(crate::spec::HEAP.0).exec();
+    let mut command = Command::new(program);
+    if let Some(library) = std::env::var_os(PRELOAD) {
+        command.env("LD_PRELOAD", library).env_remove(PRELOAD);
+    }
+    let error = command.args(arguments).env_remove(crate::spec::HEAP.0).exec();
     let program = program.display();
     Err(Failure::internal(format!("cannot start {program} in its cell: {error}")))
 }

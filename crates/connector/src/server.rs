@@ -3,7 +3,7 @@
 use crate::{DataDir, LogTarget, ReceivedLog};
 use jiff::Timestamp;
 use offshoot_domain::{Exposure, Secret, TiesCut};
-use offshoot_os::process::ProcessId;
+use offshoot_os::process::{Preload, ProcessId};
 use offshoot_types::{Failure, LogPosition, Remote, Share};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -32,6 +32,8 @@ pub struct ServerSpec {
     pub tcp_port: Option<u16>,
     /// What it gets of the processors.
     pub share: Share,
+    /// What is loaded into it, where it is confined, so that it reads without asking; it works without that, too.
+    pub preload: Option<Preload>,
 }
 
 /// What a server is for.

@@ -17,6 +17,7 @@ mod changes;
 mod commit;
 mod comparing;
 mod copying;
+mod direct;
 mod durability;
 mod files;
 mod holes;
@@ -37,6 +38,7 @@ use crate::quota::Quota;
 use crate::{Attr, Error, Result, SpaceUse, tree};
 use admission::Importance;
 use commit::CommitState;
+use offshoot_direct::Table;
 use offshoot_format::directory::DatasetRecord;
 use offshoot_format::inode::{InodeRecord, Timestamp, inode_key};
 use offshoot_intent_log::{Slots, VolatileLog};
@@ -79,6 +81,8 @@ pub struct Dataset {
     queue: Mutex<Queue>,
     /// What outlives this process; see `survival.rs`.
     volatile: RwLock<Option<Arc<VolatileLog>>>,
+    /// By which its servers read files without asking.
+    direct: RwLock<Option<Arc<Table>>>,
     /// Those of the requests under way; see `requests.rs`.
     slots: Slots,
     /// Inodes kept for users that an earlier engine had.
@@ -127,6 +131,7 @@ impl Dataset {
             dirty_inodes: Mutex::default(),
             queue: Mutex::new(Queue::new(record.applied, queue_max)),
             volatile: RwLock::default(),
+            direct: RwLock::default(),
             slots: Slots::default(),
             held: Mutex::default(),
             log_order: Mutex::new(0),

@@ -10,6 +10,7 @@ use crate::attributes::{Attr, FileKind};
 use crate::block_map::BlockMap;
 use crate::layer::{Found, Layer, Slot};
 use crate::{Error, Result};
+use offshoot_direct::File;
 use offshoot_format::inode::{InodeRecord, Timestamp};
 use offshoot_pool::BlockData;
 use offshoot_types::{BLOCK_SIZE, BlockHash, Ino};
@@ -65,6 +66,10 @@ pub(crate) struct InodeState {
     pub(crate) open: u32,
     /// Freed; only the next commit still has to know.
     pub(crate) gone: bool,
+    /// Counts changes of the content.
+    pub(crate) changes: u64,
+    /// Where its servers read it without asking, if they do.
+    pub(crate) direct: Option<Arc<File>>,
 }
 
 /// An inode as a commit writes it.
@@ -118,6 +123,8 @@ impl Inode {
             frozen: None,
             open: 0,
             gone: false,
+            changes: 0,
+            direct: None,
         };
         Ok(Inode::new(ino, kind, state))
     }
@@ -163,6 +170,38 @@ impl Inode {
 }
 
 impl InodeState {
+    /// Blocks are about to change. INVARIANT: nothing changes the content or the size of a file but by the four methods
+    /// that begin with this, so that nobody reads directly what it was (D1 of `crates/direct`).
+    pub(crate) fn changing(&mut self, from: u64, end: u64) {
+        self.changes += 1;
+        if let Some(direct) = &self.direct {
+            direct.withdraw(from, end);
+        }
+    }
+
+    pub(crate) fn put_block(&mut self, block: u64, slot: Slot) {
+        self.changing(block, block + 1);
+        self.dirty.put_block(block, slot);
+    }
+
+    /// Turns blocks into holes.
+    pub(crate) fn clear_blocks(&mut self, start: u64, end: u64) {
+        self.changing(start, end);
+        self.dirty.clear_blocks(start, end);
+    }
+
+    /// Of a file whose blocks beyond that are cleared already.
+    pub(crate) fn set_size(&mut self, size: u64) {
+        if size == self.size {
+            return;
+        }
+        self.changing(size.div_ceil(BLOCK_SIZE as u64), u64::MAX);
+        self.size = size;
+        if let Some(direct) = &self.direct {
+            direct.set_size(size);
+        }
+    }
+
     /// Where the content of a block is.
     pub(crate) fn place(&self, block: u64) -> Place {
         let of = |slot: &Slot| match slot {

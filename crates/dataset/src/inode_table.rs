@@ -52,6 +52,14 @@ impl InodeTable {
         self.shard(ino).write().remove(&ino.0);
     }
 
+    /// Does something to each inode in memory.
+    pub(crate) fn for_each(&self, act: impl Fn(&Inode)) {
+        for shard in &self.shards {
+            let inodes: Vec<_> = shard.read().values().cloned().collect();
+            inodes.iter().for_each(|inode| act(inode));
+        }
+    }
+
     pub(crate) fn clear(&self) {
         self.shards.iter().for_each(|shard| shard.write().clear());
     }

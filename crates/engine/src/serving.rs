@@ -2,6 +2,7 @@
 
 pub mod arrivals;
 pub mod data_files;
+pub mod direct;
 pub mod exposure;
 pub mod gateways;
 pub mod owners;

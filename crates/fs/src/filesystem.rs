@@ -3,6 +3,7 @@
 use crate::watch::{Watch, Watchers};
 use crate::{Error, PathError, Result, VolatileLog, Watcher};
 use offshoot_dataset::Dataset;
+use offshoot_direct::Table;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -51,6 +52,11 @@ impl FileSystem {
     /// Nobody will take over any more: ends what [`Session::survive`](crate::Session::survive) began.
     pub fn survive_no_longer(&self) {
         self.dataset.survive_no_longer();
+    }
+
+    /// From now on servers read files by this table, or (none) no longer: see [`Dataset::serve_directly`].
+    pub fn serve_directly(&self, table: Option<Arc<Table>>) {
+        self.dataset.serve_directly(table);
     }
 
     /// Marks the files as fed by a stream that must not stop when room is short: see [`Dataset::mark_stream`].

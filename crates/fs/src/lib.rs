@@ -29,6 +29,8 @@ pub use offshoot_dataset::{
     AllocateMode, Attr, DirEntry, Error, FileKind, NewInode, NewKind, RenameMode, Request,
     RequestId, SeekTarget, SetAttr, SpaceUse, VolatileLog, XattrMode,
 };
+/// What a server asks an adapter for a file to be read directly, and is answered; see `crates/direct`.
+pub use offshoot_direct::{ANSWER, ASK};
 pub use session::{Asked, Session};
 pub use tree::{NewFile, TreeEntry};
 pub use watch::{Watch, Watcher};

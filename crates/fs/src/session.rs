@@ -208,6 +208,11 @@ impl Session {
         self.dataset.read_into(ino, offset, buffer)
     }
 
+    /// Lets servers read a file directly from now on, if the dataset has a table for that; whether they may.
+    pub fn read_directly(&self, ino: Ino) -> bool {
+        self.dataset.read_directly(ino)
+    }
+
     /// Writes. `drop_privileges` says that the writer may not keep set-uid and set-gid bits.
     ///
     /// # Errors

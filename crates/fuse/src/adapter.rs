@@ -12,8 +12,8 @@ use fuser::{
 };
 use offshoot_delivery::{Ids, Latencies, Owner};
 use offshoot_fs::{
-    AllocateMode, Asked, Attr, Error, NewInode, NewKind, RenameMode, RequestId, SeekTarget,
-    Session, SetAttr, XattrMode,
+    ANSWER, ASK, AllocateMode, Asked, Attr, Error, NewInode, NewKind, RenameMode, RequestId,
+    SeekTarget, Session, SetAttr, XattrMode,
 };
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::Ino;
@@ -723,15 +723,19 @@ impl Filesystem for Adapter {
     fn ioctl(
         &self,
         _: &Request,
-        _: INodeNo,
+        ino: INodeNo,
         _: FileHandle,
         _: IoctlFlags,
-        _: u32,
+        command: u32,
         _: &[u8],
         _: u32,
         reply: ReplyIoctl,
     ) {
-        reply.error(Errno::ENOTTY);
+        // Where writes are gathered, the file is not what the kernel says it is.
+        match command == ASK && !self.write_back && self.session.read_directly(Ino(ino.0)) {
+            true => reply.ioctl(0, &ANSWER.to_ne_bytes()),
+            false => reply.error(Errno::ENOTTY),
+        }
     }
 
     fn lseek(

@@ -24,11 +24,13 @@ use crate::{Clock, SystemClock};
 mod group;
 mod identity;
 mod launch;
+mod preload;
 mod reach;
 mod user;
 
 pub use group::lookup_group;
 pub use identity::{ProcessId, boot_id, is_at_work};
+pub use preload::{PRELOAD, Preload};
 pub use reach::{Reach, SYSTEM_DIRS};
 pub use user::User;
 
@@ -150,6 +152,7 @@ pub struct Spec {
     die_with_parent: bool,
     memory_bytes_max: Option<u64>,
     reach: Option<Reach>,
+    preload: Option<Preload>,
 }
 
 impl std::fmt::Debug for Spec {
@@ -182,6 +185,7 @@ impl Spec {
             die_with_parent: false,
             memory_bytes_max: None,
             reach: None,
+            preload: None,
         }
     }
 
@@ -287,6 +291,16 @@ impl Spec {
     pub fn reaches_only(mut self, reach: Reach) -> Self {
         self.reach = Some(reach);
         self
+    }
+
+    /// Names a library for the program that a cell is built around, and lets descriptors be inherited: the program that
+    /// builds the cell loads nothing.
+    pub fn preload(mut self, preload: Option<Preload>) -> Self {
+        self.preload = preload;
+        let Some(preload) = &self.preload else { return self };
+        let (library, numbers) = (preload.library.clone(), preload.numbers());
+        let variable = preload.variable;
+        self.env(PRELOAD, library).env(variable, numbers)
     }
 
     /// The program's name as errors show it.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use offshoot_domain::Exposure;
 use offshoot_launcher::{Launcher, Mark, Process};
 use offshoot_os::bounded_log::LogPlace;
-use offshoot_os::process::{ProcessId, Signal};
+use offshoot_os::process::{Preload, ProcessId, Signal};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure, Remote, Share};
 use parking_lot::Mutex;
@@ -62,6 +62,8 @@ pub struct ServerSpec {
     pub tcp_port: Option<u16>,
     /// What it gets of the processors.
     pub share: Share,
+    /// What is loaded into it, if it is confined.
+    pub preload: Option<Preload>,
     /// How other hosts reach it; none: not at all.
     pub exposure: Option<Exposure>,
     /// The ports of other hosts that it may connect to.

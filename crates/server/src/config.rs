@@ -7,6 +7,7 @@
 //! tls_cert         = /etc/offshoot/cert.pem    # with tls_key
 //! tls_key          = /etc/offshoot/key.pem
 //! cache_size       = 4GiB
+//! direct_size      = 1GiB                      # memory from which servers read without asking
 //! capacity         = 500GiB
 //! secret_key       = /etc/offshoot/key         # seals passwords in the catalog
 //! encrypt          = no                        # yes: a new pool is encrypted with that key
@@ -67,7 +68,7 @@ impl ServeOptions {
         tls: &mut (Option<PathBuf>, Option<PathBuf>),
     ) -> Result<(), Failure> {
         let wrong = |message: String| {
-            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, capacity, secret_key, encrypt, postgres_bin_dir, unconfined, traces, written as key = value";
+            let hint = "keys are listen, socket_group, host_name, tls_cert, tls_key, cache_size, direct_size, capacity, secret_key, encrypt, postgres_bin_dir, unconfined, traces, written as key = value";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
         let (key, value) =
@@ -80,6 +81,7 @@ impl ServeOptions {
             ("tls_cert", value) => tls.0 = Some(value.into()),
             ("tls_key", value) => tls.1 = Some(value.into()),
             ("capacity", value) => self.capacity_bytes = Some(parse_size(value)?),
+            ("direct_size", value) => self.direct_size_bytes = parse_size(value)?,
             ("cache_size", value) => self.cache_size_bytes = Some(parse_size(value)?),
             ("secret_key", value) => self.secret_key = Some(PathBuf::from(value)),
             ("postgres_bin_dir", value) => self.postgres_bin_dirs.push(PathBuf::from(value)),

@@ -60,6 +60,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     let engine = Engine::open(&EngineOptions {
         pool: options.pool.clone(),
         cache_size: options.cache_size_bytes,
+        direct_size: options.direct_size_bytes,
         capacity: options.capacity_bytes,
         secret_keys: crate::secret_keys::places(options.secret_key),
         forget_secrets: options.forget_secrets,

@@ -22,6 +22,8 @@ pub struct ServeOptions {
     pub host_names: Vec<String>,
     /// What the shared block cache may hold, in bytes; the engine chooses if absent.
     pub cache_size_bytes: Option<u64>,
+    /// Memory from which the servers of a trust group read without asking, in bytes; 0: they ask.
+    pub direct_size_bytes: u64,
     /// The most that data may take of the pool's file system, in bytes; all of it if absent.
     pub capacity_bytes: Option<u64>,
     /// The file with the key that secrets are sealed with.
@@ -50,6 +52,7 @@ impl ServeOptions {
             tls_files: None,
             host_names: Vec::new(),
             cache_size_bytes: None,
+            direct_size_bytes: 0,
             capacity_bytes: None,
             secret_key: None,
             forget_secrets: false,

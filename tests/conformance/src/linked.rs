@@ -281,6 +281,7 @@ impl<'a> Linked<'a> {
             log_file: self.path(&format!("{}.log", image.name)),
             tcp_port: None,
             share: Share::Usual,
+            preload: None,
         }
     }
 

@@ -44,15 +44,18 @@ const TABLE: &[Row] = &[
         beside: &[],
         only: &["offshoot-types", "offshoot-format", "offshoot-os"],
     },
+    // Memory that servers read knows blocks, neither where they are stored nor what files are.
+    Row { name: "offshoot-direct", layer: 1, beside: &[], only: &["offshoot-types"] },
     // Datasets know no protocol; the cache is the pool's.
     Row {
         name: "offshoot-dataset",
         layer: 1,
-        beside: &["offshoot-pool", "offshoot-intent-log"],
+        beside: &["offshoot-pool", "offshoot-intent-log", "offshoot-direct"],
         only: &[
             "offshoot-types",
             "offshoot-format",
             "offshoot-os",
+            "offshoot-direct",
             "offshoot-pool",
             "offshoot-intent-log",
         ],
@@ -78,7 +81,7 @@ const TABLE: &[Row] = &[
         name: "offshoot-fs",
         layer: 2,
         beside: &[],
-        only: &["offshoot-types", "offshoot-os", "offshoot-dataset"],
+        only: &["offshoot-types", "offshoot-os", "offshoot-direct", "offshoot-dataset"],
     },
     // A delivery knows only the files of a dataset.
     Row {

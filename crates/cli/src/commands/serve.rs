@@ -31,6 +31,7 @@ pub fn run(target: &TargetArgs, args: &ServeArgs) -> Result<(), Failure> {
     options.host_names.extend(args.host_names.iter().cloned());
     options.tls_files = args.tls_cert.clone().zip(args.tls_key.clone()).or(options.tls_files);
     options.cache_size_bytes = args.cache_size.or(options.cache_size_bytes);
+    options.direct_size_bytes = args.direct_size.unwrap_or(options.direct_size_bytes);
     options.capacity_bytes = args.capacity.or(options.capacity_bytes);
     options.secret_key = key_file(args.secret_key.clone()).or(options.secret_key);
     options.forget_secrets = args.forget_secrets;

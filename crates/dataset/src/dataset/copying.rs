@@ -99,13 +99,13 @@ impl Dataset {
         }
         let first = target_offset / BLOCK;
         self.change(*gate, to, &mut state, |state| {
-            state.dirty.clear_blocks(first, first + count);
+            state.clear_blocks(first, first + count);
             for (index, slot) in slots.into_iter().enumerate() {
                 if let Some(slot) = slot {
-                    state.dirty.put_block(first + index as u64, slot);
+                    state.put_block(first + index as u64, slot);
                 }
             }
-            state.size = state.size.max(end);
+            state.set_size(state.size.max(end));
             (state.mtime, state.ctime) = (time, time);
             self.queue.lock().push_commit_only();
         });

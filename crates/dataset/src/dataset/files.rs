@@ -9,6 +9,7 @@ use crate::prefetch::Request;
 use crate::queue::Piece;
 use crate::{Error, Result};
 use bytes::Bytes;
+use offshoot_direct::File;
 use offshoot_format::inode::Timestamp;
 use offshoot_format::operation::Operation;
 use offshoot_pool::BlockData;
@@ -31,6 +32,19 @@ const WRITE_LEN_MAX: usize = 1 << 20;
 const MISSING_MAX: u32 = 8;
 /// How far to read ahead of a sequential reader, in blocks.
 const AHEAD_BLOCKS_MAX: u64 = 128;
+
+/// What a read found under the inode's lock.
+struct Seen {
+    /// How many bytes can be read.
+    len: usize,
+    /// The committed map, and which of the blocks to look up in it (as bits).
+    map: BlockMap,
+    committed: u128,
+    /// How often the content had changed.
+    changes: u64,
+    /// Where servers read the file without asking.
+    direct: Option<Arc<File>>,
+}
 
 /// The content of blocks that an operation changes in part, read before it takes any lock.
 #[derive(Default)]
@@ -76,6 +90,7 @@ impl InodeState {
             Some(bytes) => target[at..at + len].copy_from_slice(bytes),
             None => target[at..at + len].fill(0),
         };
+        self.changing(block, block + 1);
         if let Some(Slot::Data(data)) = self.dirty.blocks.get_mut(&block)
             && let Some(data) = data.get_mut()
         {
@@ -95,7 +110,7 @@ impl InodeState {
         };
         content.resize(BLOCK_SIZE, 0);
         fill(&mut content);
-        self.dirty.put_block(block, Slot::Data(BlockData::new(content)));
+        self.put_block(block, Slot::Data(BlockData::new(content)));
     }
 
     /// Truncates or extends a file. Bytes past the end of a file are always zeros in its last
@@ -106,9 +121,9 @@ impl InodeState {
             if tail > 0 {
                 self.patch(size / BLOCK, tail, BLOCK_SIZE - tail, None, bases);
             }
-            self.dirty.clear_blocks(size.div_ceil(BLOCK), u64::MAX);
+            self.clear_blocks(size.div_ceil(BLOCK), u64::MAX);
         }
-        self.size = size;
+        self.set_size(size);
     }
 
     /// Zeroes a range.
@@ -129,7 +144,7 @@ impl InodeState {
         if tail > 0 {
             self.patch(last, 0, tail, None, bases);
         }
-        self.dirty.clear_blocks(offset.div_ceil(BLOCK), last);
+        self.clear_blocks(offset.div_ceil(BLOCK), last);
     }
 
     fn write(&mut self, offset: u64, data: &[u8], bases: &Bases) -> Vec<Piece> {
@@ -140,7 +155,7 @@ impl InodeState {
             let (now, later) = rest.split_at(rest.len().min(BLOCK_SIZE - start));
             if now.len() == BLOCK_SIZE {
                 let whole = BlockData::new(now);
-                self.dirty.put_block(block, Slot::Data(whole.clone()));
+                self.put_block(block, Slot::Data(whole.clone()));
                 pieces.push(Piece::Block(whole));
             } else {
                 self.patch(block, start, now.len(), Some(now), bases);
@@ -149,7 +164,7 @@ impl InodeState {
             at += now.len() as u64;
             rest = later;
         }
-        self.size = self.size.max(at);
+        self.set_size(self.size.max(at));
         pieces
     }
 }
@@ -211,8 +226,9 @@ impl Dataset {
         loop {
             attempts += 1;
             let mut wanted = [BlockHash::ZERO; N];
-            let (len, map, committed) = self.read_memory(inode, offset, buffer, &mut wanted)?;
-            let outcome = self.read_pool(map, committed, &mut wanted, offset, &mut buffer[..len]);
+            let seen = self.read_memory(inode, offset, buffer, &mut wanted)?;
+            let Seen { len, map, .. } = seen;
+            let outcome = self.read_pool(&seen, &mut wanted, offset, &mut buffer[..len]);
             match outcome {
                 Err(Error::Missing(hash)) => {
                     // A commit may have replaced the map, or a write the shared block. Looking
@@ -222,57 +238,61 @@ impl Dataset {
                         return Err(Error::Missing(hash));
                     }
                 }
-                other => return other.map(|()| len),
+                Ok(()) => {
+                    publish(inode, &seen, &wanted, offset, &buffer[..len]);
+                    return Ok(len);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
 
-    /// Copies what is in memory and zeroes holes. Returns the length that can be read, the
-    /// committed map, and which blocks to look up in it (as bits). `wanted` gets the hashes of
-    /// shared blocks.
+    /// Copies what is in memory and zeroes holes. `wanted` gets the hashes of shared blocks.
     fn read_memory(
         &self,
         inode: &Inode,
         offset: u64,
         buffer: &mut [u8],
         wanted: &mut [BlockHash],
-    ) -> Result<(usize, BlockMap, u128)> {
+    ) -> Result<Seen> {
         let state = inode.state.read();
         if state.gone {
             return Err(Error::Stale);
         }
         let left = usize::try_from(state.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let len = buffer.len().min(left);
+        let direct = state.direct.clone();
+        let mut seen = Seen { len, map: state.map, committed: 0, changes: state.changes, direct };
         if len == 0 {
-            return Ok((0, state.map, 0));
+            return Ok(seen);
         }
         let first = offset / BLOCK;
         let count = ((offset + len as u64).div_ceil(BLOCK) - first) as u32;
         let all = u128::MAX >> (128 - count);
         if state.is_all_committed() {
-            return Ok((len, state.map, all));
+            seen.committed = all;
+            return Ok(seen);
         }
-        let mut committed = 0;
         for (index, wanted) in wanted.iter_mut().enumerate().take(count as usize) {
             let (at, part) = part_of(index, offset, &mut buffer[..len]);
             match state.place(first + index as u64) {
                 Place::Data(data) => copy_out(&data, at, part),
                 Place::Hole => part.fill(0),
                 Place::Shared(_, hash) => *wanted = hash,
-                Place::Committed => committed |= 1 << index,
+                Place::Committed => seen.committed |= 1 << index,
             }
         }
-        Ok((len, state.map, committed))
+        Ok(seen)
     }
 
     fn read_pool<const N: usize>(
         &self,
-        map: BlockMap,
-        committed: u128,
+        seen: &Seen,
         wanted: &mut [BlockHash; N],
         offset: u64,
         buffer: &mut [u8],
     ) -> Result<()> {
+        let (map, committed) = (seen.map, seen.committed);
         if buffer.is_empty() {
             return Ok(());
         }
@@ -290,12 +310,19 @@ impl Dataset {
                 part_of(index, offset, buffer).1.fill(0);
             }
         }
+        let mut missing = *wanted;
+        if let Some(direct) = &seen.direct {
+            take_frames(direct, &mut missing[..count], offset, buffer);
+        }
         let pool = &self.reader.pool;
         let mut take = |index, content: &[u8]| {
             let (at, part) = part_of(index, offset, buffer);
             copy_out(content, at, part);
         };
-        let wanted = &wanted[..count];
+        let wanted = &missing[..count];
+        if wanted.iter().all(BlockHash::is_zero) {
+            return Ok(());
+        }
         if committed != 0 && count == 1 && pool.is_worth_its_neighbours(&wanted[0]) {
             let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
             map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
@@ -507,6 +534,34 @@ fn missing_base(
         .into_iter()
         .flatten()
         .find_map(|block| bases.missing(state, block).map(|source| (block, source)))
+}
+
+/// Lets servers read directly what one of them has just read, unless it has changed since (D1 of `crates/direct`).
+fn publish(inode: &Inode, seen: &Seen, wanted: &[BlockHash], offset: u64, buffer: &[u8]) {
+    let Some(direct) = &seen.direct else { return };
+    let state = inode.state.read();
+    let is_his = state.direct.as_ref().is_some_and(|present| Arc::ptr_eq(present, direct));
+    if state.changes != seen.changes || state.gone || !is_his {
+        return;
+    }
+    let mut at = offset.next_multiple_of(BLOCK);
+    while let Some(content) = buffer.get((at - offset) as usize..).and_then(<[u8]>::first_chunk) {
+        let name = wanted[(at / BLOCK - offset / BLOCK) as usize];
+        direct.publish(at / BLOCK, (!name.is_zero()).then_some(name), content);
+        at += BLOCK;
+    }
+}
+
+/// Copies blocks that servers of the group read directly already; those are not wanted any more.
+fn take_frames(direct: &File, wanted: &mut [BlockHash], offset: u64, buffer: &mut [u8]) {
+    for (index, hash) in wanted.iter_mut().enumerate().filter(|(_, hash)| !hash.is_zero()) {
+        let (_, part) = part_of(index, offset, buffer);
+        if let Ok(part) = part.try_into()
+            && direct.group().copy(hash, part)
+        {
+            *hash = BlockHash::ZERO;
+        }
+    }
 }
 
 /// Where in its block, and where in the buffer, the `index`-th block of a read goes.

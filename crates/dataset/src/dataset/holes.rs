@@ -132,7 +132,7 @@ impl Dataset {
         let end = end.ok_or(Error::FileTooBig)?;
         self.change_blocks(&inode, [Some(offset), Some(end)], |state, bases| {
             state.clear(offset, end, bases);
-            state.size = state.size.max(size.unwrap_or(0));
+            state.set_size(state.size.max(size.unwrap_or(0)));
             (state.mtime, state.ctime) = (time, time);
             let operation = Operation::Clear { ino, offset, len, size: size.unwrap_or(0), time };
             self.queue.lock().push(&operation, Vec::new());

@@ -98,6 +98,8 @@ impl InodeState {
             frozen: None,
             open: 0,
             gone: false,
+            changes: 0,
+            direct: None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::history::names::ObjectKind;
 use crate::parts::Parts;
 use offshoot_dataset::StoreLatencies;
 use offshoot_delivery::RequestCounts;
+use offshoot_direct::GroupStats;
 use offshoot_domain::{Dsource, Vdb};
 use offshoot_types::{DatasetId, Failure};
 
@@ -25,13 +26,26 @@ pub struct FileLatencies {
     pub kind: ObjectKind,
     /// How long its requests took.
     pub requests: RequestCounts,
+    /// What it reads without asking; none: it asks.
+    pub direct: Option<DirectView>,
+}
+
+/// What a server reads without asking.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DirectView {
+    /// Blocks that it has read so, as it says itself.
+    pub reads: u64,
+    /// The memory of its trust group, which it shares with others.
+    pub group: GroupStats,
 }
 
 pub(super) fn view(parts: &Parts) -> Result<LatenciesView, Failure> {
     let (dsources, vdbs): (Vec<Dsource>, Vec<Vdb>) = (parts.catalog.list()?, parts.catalog.list()?);
     let found = |owner: String, kind: ObjectKind, dataset: Option<DatasetId>| {
         let requests = parts.volumes.latencies(dataset?)?;
-        Some(FileLatencies { owner, kind, requests })
+        let table = parts.volumes.table(dataset?);
+        let direct = table.map(|it| DirectView { reads: it.reads(), group: it.group().stats() });
+        Some(FileLatencies { owner, kind, requests, direct })
     };
     let staging =
         |one: &Dsource| found(one.name.to_string(), ObjectKind::Dsource, one.staging_dataset);

@@ -42,6 +42,7 @@ use crate::jobs::warm;
 use crate::jobs::way;
 use crate::parts::Parts;
 use crate::serving::Serving;
+use crate::serving::direct::Direct;
 use crate::serving::owners::Owners;
 use crate::serving::servers::stop_leftovers;
 use crate::serving::volumes::Volumes;
@@ -70,6 +71,8 @@ const RESUME_JOBS: Duration = Duration::from_secs(600);
 const CACHE_MIN: u64 = 16 << 20;
 /// The smallest capacity: twice the least reserve, so that half of it holds data.
 const CAPACITY_MIN: u64 = 128 << 20;
+/// The least memory of a trust group.
+const DIRECT_MIN: u64 = 16 << 20;
 /// Room set aside for deletions on a file system that others have filled, in bytes.
 const BALLAST: u64 = 64 << 20;
 
@@ -96,6 +99,8 @@ pub struct EngineOptions {
     pub pool: PathBuf,
     /// What the shared block cache may hold, in bytes; a share of the memory if absent.
     pub cache_size: Option<u64>,
+    /// Memory from which the servers of a trust group read without asking, in bytes, for each group; 0: they ask.
+    pub direct_size: u64,
     /// The most the pool's blocks may take of its file system, in bytes; all of it if absent.
     pub capacity: Option<u64>,
     /// Where the keys of the catalog's secrets are kept.
@@ -160,7 +165,8 @@ pub fn open(
     if let Some(warning) = owners.warning() {
         tracing::warn!(%warning, hint = warning.hint, "engine");
     }
-    let volumes = Volumes::new(store.clone(), paths.clone(), delivery, owners, custody);
+    let direct = Direct::new(direct_size(options.direct_size)?, &paths.libraries());
+    let volumes = Volumes::new(store.clone(), paths.clone(), delivery, owners, custody, direct);
     let key_places = options.secret_keys.clone();
     let (network, poster) = (options.network.clone(), options.poster.clone());
     let core =
@@ -333,6 +339,19 @@ fn cache_size(wanted: Option<u64>) -> Result<u64, Failure> {
         }
         Some(size) => Ok(size),
         None => Ok((memory / 4).max(64 << 20)),
+    }
+}
+
+/// The size of a group's memory: none, or enough for a few files of each of its servers.
+fn direct_size(wanted: u64) -> Result<u64, Failure> {
+    match wanted {
+        1..DIRECT_MIN => Err(too_small("memory to read from", wanted, DIRECT_MIN, "--direct-size")),
+        size if size > memory_bytes() => Err(Failure::new(
+            ErrorKind::InvalidInput,
+            format!("{size} bytes to read from do not fit this host's memory"),
+            "choose a smaller --direct-size",
+        )),
+        size => Ok(size),
     }
 }
 

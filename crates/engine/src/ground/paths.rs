@@ -131,6 +131,11 @@ impl Paths {
         self.pool.join("run/mnt")
     }
 
+    /// The directory of what servers load.
+    pub fn libraries(&self) -> PathBuf {
+        self.pool.join("run/lib")
+    }
+
     /// The directory of the servers' logs.
     pub fn logs(&self) -> PathBuf {
         self.pool.join("run/log")

@@ -11,7 +11,7 @@ use crate::ground::custody::Custody;
 use crate::ground::paths::{Paths, keeper_socket};
 use crate::parts::Parts;
 use crate::serving::vdb::favour_vital;
-use crate::serving::{gateways, servers};
+use crate::serving::{direct, gateways, servers};
 use offshoot_catalog::Job;
 use offshoot_dataset::VolatileLog;
 use offshoot_domain::{Vdb, VdbState};
@@ -135,7 +135,7 @@ fn take_over_vdb(
     let Some(server) = kind.connector.adopt(spec)? else { return refused("its server has ended") };
     // What is not stored must be set again before anything is written.
     favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
-    parts.volumes.take_over(dataset, handover)?;
+    parts.volumes.take_over(dataset, handover, &direct::group_of(parts, vdb)?)?;
     if let Err(failure) = gateways::mend(parts, vdb, &*server) {
         // It is tried again soon.
         tracing::warn!(vdb = %vdb.name, %failure, "its gateway is not there");

@@ -40,6 +40,11 @@ impl Owners {
         self.kept.is_some()
     }
 
+    /// Whether each server runs as a user that no other has.
+    pub fn separate(&self) -> bool {
+        self.kept.is_some() && self.shared.is_none()
+    }
+
     /// Whose the files of a dataset are while it is mounted; none: as it says itself.
     pub fn owner_of(&self, dataset: DatasetId) -> Option<Owner> {
         let kept = self.kept?;

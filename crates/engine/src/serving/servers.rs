@@ -75,6 +75,7 @@ pub fn spec(
         log_file: serving.paths.log(key),
         tcp_port,
         share: Share::Usual,
+        preload: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::core::keys::{database_key, next_password_key, password_key, vdb_key};
 use crate::core::kind::{self, Kind};
-use crate::serving::{Serving, exposure, gateways, servers};
+use crate::serving::{Serving, direct, exposure, gateways, servers};
 use offshoot_connector::{Grant, Granted, Layout, Role, Server, ServerSpec, StopMode, VdbOptions};
 use offshoot_domain::{Secret, Vdb};
 use offshoot_fs::FileSystem;
@@ -34,6 +34,7 @@ pub fn open_vdb_with(
 ) -> Result<(), Failure> {
     let _hurry = offshoot_os::hurry();
     serving.volumes.mount(dataset)?;
+    serving.volumes.read_directly(dataset, &direct::group_of(serving, vdb)?);
     serving.volumes.give_into_custody(dataset);
     gateways::prepare(serving, vdb)?;
     let key = vdb_key(vdb.id);
@@ -41,7 +42,8 @@ pub fn open_vdb_with(
     let title = format!("vdb {}", vdb.name);
     let spec = servers::spec(serving, &key, title, &kind, dataset, Some(vdb.server_port()))?;
     // Until it is ready.
-    let spec = ServerSpec { share: Share::First, ..spec };
+    let preload = serving.volumes.preload(dataset);
+    let spec = ServerSpec { share: Share::First, preload, ..spec };
     favour_vital(&*serving.volumes.files(dataset)?, kind.connector.layout())?;
     let options = VdbOptions {
         settings: vdb.settings.clone(),

@@ -2,10 +2,13 @@
 
 use crate::ground::custody::Custody;
 use crate::ground::paths::Paths;
+use crate::serving::direct::Direct;
 use crate::serving::owners::Owners;
 use offshoot_dataset::Store;
 use offshoot_delivery::{Delivered, Delivery, Location, RequestCounts, Spec};
+use offshoot_direct::Table;
 use offshoot_fs::{FileSystem, VolatileLog};
+use offshoot_os::process::Preload;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -25,6 +28,7 @@ pub struct Volumes {
     delivery: Arc<dyn Delivery>,
     owners: Owners,
     custody: Custody,
+    direct: Direct,
     open: Mutex<HashMap<DatasetId, Volume>>,
 }
 
@@ -33,6 +37,8 @@ struct Volume {
     delivered: Option<Box<dyn Delivered>>,
     /// Whether what is delivered gathers writes.
     gathers: bool,
+    /// By which its server reads without asking.
+    table: Option<Arc<Table>>,
 }
 
 impl Volumes {
@@ -43,8 +49,9 @@ impl Volumes {
         delivery: Arc<dyn Delivery>,
         owners: Owners,
         custody: Custody,
+        direct: Direct,
     ) -> Self {
-        Volumes { store, paths, delivery, owners, custody, open: Mutex::default() }
+        Volumes { store, paths, delivery, owners, custody, direct, open: Mutex::default() }
     }
 
     /// How datasets are delivered.
@@ -77,7 +84,9 @@ impl Volumes {
             return Ok(volume.files.clone());
         }
         let files = FileSystem::new(self.store.dataset(dataset).map_err(|e| e.failure())?);
-        open.insert(dataset, Volume { files: files.clone(), delivered: None, gathers: false });
+        let table = None;
+        let volume = Volume { files: files.clone(), delivered: None, gathers: false, table };
+        open.insert(dataset, volume);
         Ok(files)
     }
 
@@ -144,15 +153,48 @@ impl Volumes {
             return Err(Failure::internal("servers run on this host: they need a directory of it"));
         };
         let gathers = spec.gather_writes;
-        open.insert(dataset, Volume { files, delivered: Some(delivered), gathers });
+        let table = None;
+        open.insert(dataset, Volume { files, delivered: Some(delivered), gathers, table });
         Ok(path)
+    }
+
+    /// Lets the server of a mounted dataset read without asking, from the memory of a trust group, where servers can;
+    /// it does without where that fails.
+    pub fn read_directly(&self, dataset: DatasetId, group: &str) {
+        let mut open = self.open.lock();
+        let Some(volume) = open.get_mut(&dataset).filter(|_| self.owners.separate()) else {
+            return;
+        };
+        if volume.table.is_some() || volume.gathers {
+            return;
+        }
+        match self.direct.table(group) {
+            Ok(table) => {
+                volume.files.serve_directly(table.clone());
+                volume.table = table;
+            }
+            Err(error) => tracing::warn!(%dataset, %error, "its server does not read directly"),
+        }
+    }
+
+    /// What the server of a dataset loads to read without asking.
+    pub fn preload(&self, dataset: DatasetId) -> Option<Preload> {
+        let open = self.open.lock();
+        let preload = self.direct.preload(open.get(&dataset)?.table.as_ref()?);
+        preload.inspect_err(|error| tracing::warn!(%dataset, %error, "nothing to load")).ok()
+    }
+
+    /// The table by which a dataset's server reads without asking, if it does.
+    pub fn table(&self, dataset: DatasetId) -> Option<Arc<Table>> {
+        self.open.lock().get(&dataset)?.table.clone()
     }
 
     /// Makes a mount, and what its programs were told is written, outlive this process from the
     /// next commit on. Otherwise, or without a keeper, they end with this process.
     pub fn give_into_custody(&self, dataset: DatasetId) {
         let open = self.open.lock();
-        let Some(Volume { files, delivered: Some(delivered), .. }) = open.get(&dataset) else {
+        let Some(Volume { files, delivered: Some(delivered), table, .. }) = open.get(&dataset)
+        else {
             return;
         };
         let handover = delivered.handover().filter(|_| self.custody.possible());
@@ -164,7 +206,7 @@ impl Volumes {
             // First the log, which counts as incomplete at first, so whatever is held can be taken
             // over.
             delivered.survive(volatile.clone());
-            self.custody.hold(dataset, &with_log(handover, &volatile))
+            self.custody.hold(dataset, &to_hold(handover, table.as_deref(), &volatile))
         });
         if let Err(error) = held {
             tracing::warn!(%dataset, %error, "the mount will not outlive the engine");
@@ -172,11 +214,31 @@ impl Volumes {
         }
     }
 
-    /// Resumes a mount that outlived an earlier engine; its dataset has its volatile log.
-    pub fn take_over(&self, dataset: DatasetId, handover: Vec<OwnedFd>) -> Result<(), Failure> {
+    /// Resumes a mount that outlived an earlier engine; its dataset has its volatile log. `group` is its trust group.
+    pub fn take_over(
+        &self,
+        dataset: DatasetId,
+        mut handover: Vec<OwnedFd>,
+        group: &str,
+    ) -> Result<(), Failure> {
         let files = self.files(dataset)?;
+        // Before anything can change (D4 of `crates/direct`).
+        let table = match handover.len().checked_sub(TABLE_AND_FRAMES) {
+            Some(rest @ 1..) => {
+                let mut memory = handover.split_off(rest).into_iter();
+                let (Some(table), Some(frames)) = (memory.next(), memory.next()) else {
+                    return Err(Failure::internal("a table without frames"));
+                };
+                let adopted = self.direct.adopt(group, table, frames);
+                Some(adopted.map_err(|error| {
+                    Failure::internal(format!("the table of its server cannot be used: {error}"))
+                })?)
+            }
+            _ => None,
+        };
+        files.serve_directly(table.clone());
         let delivered = self.delivery.resume(files.clone(), &self.spec(dataset), handover)?;
-        let volume = Volume { files, delivered: Some(delivered), gathers: false };
+        let volume = Volume { files, delivered: Some(delivered), gathers: false, table };
         self.open.lock().insert(dataset, volume);
         Ok(())
     }
@@ -186,11 +248,12 @@ impl Volumes {
         let open = self.open.lock();
         let held = open.iter().filter_map(|(dataset, volume)| {
             let volatile = volume.files.volatile()?;
-            Some((*dataset, volume.delivered.as_ref()?.handover()?, volatile))
+            let handover = volume.delivered.as_ref()?.handover()?;
+            Some((*dataset, handover, volume.table.as_deref(), volatile))
         });
         self.custody.renew(|keeper| {
-            for (dataset, handover, volatile) in held {
-                keeper.hold(dataset.0, &with_log(handover, &volatile))?;
+            for (dataset, handover, table, volatile) in held {
+                keeper.hold(dataset.0, &to_hold(handover, table, &volatile))?;
             }
             Ok(())
         });
@@ -201,6 +264,7 @@ impl Volumes {
         let volume = self.open.lock().remove(&dataset);
         if let Some(Volume { files, delivered, .. }) = volume {
             let ended = delivered.map(|delivered| delivered.end(GRACE)).transpose();
+            files.serve_directly(None);
             if files.volatile().is_some() {
                 files.survive_no_longer();
                 self.custody.drop_held(dataset);
@@ -227,8 +291,17 @@ impl Volumes {
     }
 }
 
-/// What the keeper holds of a dataset: what its delivery hands over, and last the log of what its programs were told.
-fn with_log<'a>(mut handover: Vec<BorrowedFd<'a>>, log: &'a VolatileLog) -> Vec<BorrowedFd<'a>> {
+/// Descriptors of what a server reads directly by.
+const TABLE_AND_FRAMES: usize = 2;
+
+/// What the keeper holds of a dataset: what its delivery hands over (one descriptor, where there is a table), the table by
+/// which its server reads directly with the frames, and last the log of what its programs were told.
+fn to_hold<'a>(
+    mut handover: Vec<BorrowedFd<'a>>,
+    table: Option<&'a Table>,
+    log: &'a VolatileLog,
+) -> Vec<BorrowedFd<'a>> {
+    handover.extend(table.into_iter().flat_map(|table| [table.as_fd(), table.group().as_fd()]));
     handover.push(log.as_fd());
     handover
 }

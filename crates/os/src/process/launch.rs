@@ -19,6 +19,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use parking_lot::Mutex;
@@ -48,6 +49,8 @@ pub(super) struct Prepared {
     memory_bytes_max: Option<u64>,
     /// The rules of what it can reach.
     rules: Option<OwnedFd>,
+    /// Descriptors that stay open, under their numbers.
+    inherited: Vec<Arc<OwnedFd>>,
 }
 
 /// A started child.
@@ -87,6 +90,7 @@ impl Prepared {
             new_session: spec.new_session,
             die_with_parent: spec.die_with_parent,
             memory_bytes_max: spec.memory_bytes_max,
+            inherited: spec.preload.iter().flat_map(|it| it.descriptors.clone()).collect(),
             rules: spec.reach.as_ref().map_or(Ok(None), reach::rules)?,
         };
         Ok((prepared, Ends { stdout: stdout_end, stderr: stderr_end }))
@@ -180,6 +184,11 @@ unsafe fn become_program(launch: &Launch<'_>) -> c_int {
         default_signals();
         for (target, stream) in prepared.streams.iter().enumerate() {
             if libc::dup2(stream.as_raw_fd(), target as c_int) < 0 {
+                return errno();
+            }
+        }
+        for fd in &prepared.inherited {
+            if libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) < 0 {
                 return errno();
             }
         }

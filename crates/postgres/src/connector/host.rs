@@ -59,6 +59,7 @@ impl Postgres {
             memory_bytes: None,
             processes_max: config::PROCESSES_MAX,
             share: spec.share,
+            preload: spec.preload.filter(|_| self.launcher.confines()),
             tcp_port: spec.tcp_port,
             exposure: None,
             reaches: Vec::new(),

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use offshoot_domain::Exposure;
 use offshoot_launcher::Launch;
@@ -33,7 +33,7 @@ pub(super) fn start(spec: ServerSpec) -> Result<Server, Failure> {
         data_dir: spec.data_dir.clone(),
         ends: false,
         own_dirs: vec![spec.socket_dir()],
-        program_dirs: program_dirs(&spec.bin_dir),
+        program_dirs: program_dirs(&spec.bin_dir).into_iter().chain(library_dir(&spec)).collect(),
         port: spec.socket_port(),
         tcp: spec.tcp_port.is_some(),
         connects: Vec::new(),
@@ -66,6 +66,11 @@ pub(super) fn socket_setting(dir: &Path) -> (&'static str, String) {
     ("unix_socket_directories", quote_list_item(dir))
 }
 
+/// Where what is loaded into it is.
+fn library_dir(spec: &ServerSpec) -> Option<PathBuf> {
+    Some(spec.preload.as_ref()?.library.parent()?.to_owned())
+}
+
 fn command(spec: &ServerSpec) -> Spec {
     let data = spec.data_dir.display();
     let port = spec.socket_port().to_string();
@@ -96,6 +101,7 @@ fn command(spec: &ServerSpec) -> Spec {
     command
         .clear_env()
         .env("LC_ALL", "C")
+        .preload(spec.preload.clone())
         .cwd("/")
         .stdout(Sink::File(spec.log_file.clone()))
         .stderr(Sink::File(spec.log_file.clone()))

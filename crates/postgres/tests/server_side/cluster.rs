@@ -96,6 +96,7 @@ impl Scratch {
     /// How to start the cluster in `data_dir`; all else is named after `name`.
     pub fn spec(&self, bin_dir: &Path, data_dir: &Path, name: &str) -> ServerSpec {
         ServerSpec {
+            preload: None,
             name: name.to_owned(),
             bin_dir: bin_dir.to_owned(),
             udp: true,

@@ -70,6 +70,7 @@ fn text(
     of_dsources(&mut registry, dsources);
     of_vdbs(&mut registry, vdbs);
     of_replications(&mut registry, replications);
+    of_direct(&mut registry, &latencies.files);
     of_latencies(&mut registry, latencies);
     let mut text = String::new();
     encode(&mut text, &registry)
@@ -201,6 +202,23 @@ fn of_replications(registry: &mut Registry, replications: &[Replication]) {
             set(&lag, ms as f64 / 1000.0);
         }
         set(&log, one.lag_bytes as f64);
+    }
+}
+
+/// Of servers that read without asking.
+fn of_direct(registry: &mut Registry, files: &[FileLatencies]) {
+    let reads = Family::<Labels, Counter>::default();
+    let help = "Blocks of 8 KiB that a server read without asking the engine";
+    registry.register("direct_reads", help, reads.clone());
+    let bytes = Some(Unit::Bytes);
+    let size =
+        family(registry, "direct_size", "Memory of a trust group to read from", bytes.clone());
+    let used = family(registry, "direct_used", "What of that memory is in use", bytes);
+    for (file, direct) in files.iter().filter_map(|file| Some((file, file.direct?))) {
+        let label = vec![("vdb", file.owner.clone())];
+        reads.get_or_create(&label).inc_by(direct.blocks);
+        size.get_or_create(&label).set(direct.size as f64);
+        used.get_or_create(&label).set(direct.used as f64);
     }
 }
 

@@ -25,6 +25,19 @@ pub struct FileLatencies {
     pub writes: LatencyCounts,
     /// For what it wrote to be durable.
     pub syncs: LatencyCounts,
+    /// What it reads without asking; none: it asks.
+    pub direct: Option<DirectReads>,
+}
+
+/// What a server reads without asking.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DirectReads {
+    /// Blocks that it has read so.
+    pub blocks: u64,
+    /// Bytes of the memory of its trust group, and how many of them are in use.
+    pub size: u64,
+    /// See there.
+    pub used: u64,
 }
 
 /// How long the store's own work took, since the engine was started.

@@ -23,6 +23,7 @@ pub fn latencies<'a>(
             reads: counts(&[10, 20, 40, 20_000_000]),
             writes: counts(&[50]),
             syncs: counts(&[]),
+            direct: None,
         }
     };
     let store = StoreLatencies {

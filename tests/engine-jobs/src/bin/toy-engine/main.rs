@@ -67,6 +67,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = EngineOptions {
         pool: pool.clone(),
         cache_size: Some(64 << 20),
+        direct_size: 0,
         capacity: None,
         secret_keys: key_places(&pool),
         forget_secrets: false,

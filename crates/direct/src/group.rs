@@ -1,0 +1,102 @@
+//! A trust group: whoever is in it can read all that its frames hold.
+
+use crate::frames::Frames;
+use crate::layout::BLOCK;
+use crate::memory::Memory;
+use offshoot_types::BlockHash;
+use parking_lot::{Mutex, MutexGuard};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// The frames of a trust group.
+#[derive(Debug)]
+pub struct Group {
+    memory: Arc<Memory>,
+    frames: Mutex<Frames>,
+}
+
+/// Figures of a group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupStats {
+    /// Bytes of its frames.
+    pub size: u64,
+    /// Bytes of frames in use.
+    pub used: u64,
+    /// How often a frame was taken from a block for another.
+    pub evicted: u64,
+}
+
+impl Group {
+    /// A group with this much memory for blocks, in bytes; none of it is in use yet.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(size: u64) -> io::Result<Arc<Group>> {
+        // Whole huge pages.
+        let len = usize::try_from(size.next_multiple_of(2 << 20)).map_err(io::Error::other)?;
+        Ok(Group::of(Memory::create("offshoot-frames", len)?))
+    }
+
+    /// The group that an earlier engine made. Its frames are empty: what reads them by a [`Table`](crate::Table) finds out
+    /// as each of these is adopted.
+    ///
+    /// # Errors
+    /// `InvalidData` for anything else; the system's.
+    pub fn adopt(frames: OwnedFd) -> io::Result<Arc<Group>> {
+        let len = rustix::fs::fstat(&frames)?.st_size;
+        let len = usize::try_from(len).ok().filter(|len| *len > 0 && len.is_multiple_of(2 << 20));
+        let len = len.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no frames"))?;
+        Ok(Group::of(Memory::open(frames, len)?))
+    }
+
+    fn of(memory: Memory) -> Arc<Group> {
+        memory.prefer_huge_pages();
+        let memory = Arc::new(memory);
+        Arc::new(Group { frames: Mutex::new(Frames::new(memory.clone())), memory })
+    }
+
+    /// Whether this descriptor is that of the frames.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn is(&self, frames: BorrowedFd<'_>) -> io::Result<bool> {
+        self.memory.is_same(frames)
+    }
+
+    /// Copies a block out, if a frame has it.
+    pub fn copy(&self, name: &BlockHash, target: &mut [u8; BLOCK]) -> bool {
+        self.frames.lock().copy(name, target)
+    }
+
+    /// Figures.
+    pub fn stats(&self) -> GroupStats {
+        let frames = self.frames.lock();
+        GroupStats {
+            size: self.memory.len() as u64,
+            used: (frames.used() * BLOCK) as u64,
+            evicted: frames.evicted,
+        }
+    }
+
+    /// What the keeper holds of it.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+
+    /// What its servers get.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read_only(&self) -> io::Result<OwnedFd> {
+        self.memory.read_only()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.memory.len() / BLOCK
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Frames> {
+        self.frames.lock()
+    }
+}

@@ -1,0 +1,116 @@
+//! Memory from which servers read without asking; see `crates/direct`.
+//!
+//! Who is in a trust group can read all that the group holds, by mapped memory that no permission of a database guards.
+//! So a group is the VDBs of one owner on one dSource, and a masked dSource is one of its own. Where servers are not kept
+//! apart by users and cells there are no groups: a server could look for the memory of others.
+
+use crate::core::kind;
+use crate::serving::Serving;
+use offshoot_direct::{CLIENT, Group, Table, VARIABLE};
+use offshoot_domain::Vdb;
+use offshoot_os::process::Preload;
+use offshoot_types::Failure;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+/// The file name of the library.
+const LIBRARY: &str = "liboffshoot_direct.so";
+
+/// The groups that there are, and what servers load.
+pub struct Direct {
+    /// Bytes of each group; 0: servers do not read directly.
+    size: u64,
+    library: PathBuf,
+    groups: Mutex<HashMap<String, Weak<Group>>>,
+}
+
+/// The trust group of a VDB.
+///
+/// # Errors
+/// The catalog's.
+pub fn group_of(serving: &Serving, vdb: &Vdb) -> Result<String, Failure> {
+    let source = kind::source_of(serving, vdb.parent.owner)?;
+    let source = source.map_or_else(|| vdb.id.to_string(), |source| source.id.to_string());
+    Ok(match vdb.owner {
+        Some(owner) => format!("{source} {owner}"),
+        None => source,
+    })
+}
+
+impl Direct {
+    /// With groups of this many bytes; `dir` is where the library goes.
+    pub fn new(size: u64, dir: &Path) -> Direct {
+        Direct { size, library: dir.join(LIBRARY), groups: Mutex::default() }
+    }
+
+    /// A table for a mount of a VDB of this group; none where servers do not read directly.
+    ///
+    /// # Errors
+    /// The system's: there is no memory, or no room for the library.
+    pub fn table(&self, name: &str) -> io::Result<Option<Arc<Table>>> {
+        if self.size == 0 {
+            return Ok(None);
+        }
+        let group = {
+            // One at a time puts the library there, too.
+            let mut groups = self.groups.lock();
+            self.put_library()?;
+            groups.retain(|_, group| group.strong_count() > 0);
+            match groups.get(name).and_then(Weak::upgrade) {
+                Some(group) => group,
+                None => {
+                    let group = Group::create(self.size)?;
+                    groups.insert(name.to_owned(), Arc::downgrade(&group));
+                    group
+                }
+            }
+        };
+        Table::create(&group).map(Some)
+    }
+
+    /// The table of a server that an earlier engine started, with the frames of its group. It is empty.
+    ///
+    /// # Errors
+    /// Then that server MUST NOT go on: it would read what was.
+    pub fn adopt(&self, name: &str, table: OwnedFd, frames: OwnedFd) -> io::Result<Arc<Table>> {
+        let mut groups = self.groups.lock();
+        let known = groups.get(name).and_then(Weak::upgrade);
+        let known = known.filter(|group| group.is(frames.as_fd()).unwrap_or_default());
+        let group = match known {
+            Some(group) => group,
+            None => Group::adopt(frames)?,
+        };
+        groups.insert(name.to_owned(), Arc::downgrade(&group));
+        Table::adopt(&group, table)
+    }
+
+    /// What a server loads that is to read by this table.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn preload(&self, table: &Table) -> io::Result<Preload> {
+        let frames = table.group().read_only()?;
+        let descriptors = vec![Arc::new(table.as_fd().try_clone_to_owned()?), Arc::new(frames)];
+        Ok(Preload { library: self.library.clone(), variable: VARIABLE, descriptors })
+    }
+
+    /// Servers that have an earlier one loaded keep it.
+    fn put_library(&self) -> io::Result<()> {
+        if std::fs::read(&self.library).is_ok_and(|present| present == CLIENT) {
+            return Ok(());
+        }
+        let dir = self.library.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(dir)?;
+        offshoot_os::files::replace(&self.library, 0o644, |file| {
+            // Whatever the umask says: servers are other users.
+            file.set_permissions(Permissions::from_mode(0o644))?;
+            file.write_all(CLIENT)
+        })
+    }
+}
