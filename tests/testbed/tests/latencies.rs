@@ -2,27 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use offshoot_os::process;
-use offshoot_testbed::{PATIENCE, Testbed, wait_until};
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use offshoot_testbed::{PATIENCE, Testbed, sample, wait_until};
 
-/// What the engine tells the bearer of a token, or the owner of its socket.
 fn metrics(bed: &Testbed, token: Option<&str>) -> String {
-    let mut stream = UnixStream::connect(bed.engine.pool().join("engine.socket")).unwrap();
-    let bearer = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
-    let request =
-        format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{bearer}Connection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    answer
-}
-
-/// One of its samples; none that is not there.
-fn sample(text: &str, name: &str) -> Option<f64> {
-    let of_it = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
-    text.lines().find_map(of_it)
+    offshoot_testbed::metrics(bed, token).unwrap()
 }
 
 /// How many reads, writes and syncs the server of a VDB or a staging has waited for.

@@ -1,0 +1,195 @@
+//! Servers of VDBs read blocks from shared memory (`offshoot serve --direct-size`).
+#![allow(clippy::unwrap_used)]
+
+use anyhow::{Context, Result, ensure};
+use offshoot_os::process;
+use offshoot_rig::{Database, EngineOptions, SourceOptions, find_newest};
+use offshoot_testbed::{
+    PATIENCE, Testbed, binary, check_pages, kill_under_load, metrics, other_server, sample,
+    with_log,
+};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Less than the VDBs have: blocks give way to others all the time.
+const SIZE: &str = "32MiB";
+
+fn bed(arguments: &[&str], bin_dir: PathBuf) -> Testbed {
+    let mut options = EngineOptions::new(binary());
+    options.arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+    options.cache_size = "64MiB".into();
+    let source = SourceOptions { bin_dir, scale: 5, settings: vec![] };
+    let bed = Testbed::with_engine(source, options).unwrap();
+    bed.link("prod").unwrap();
+    bed
+}
+
+fn usual() -> Testbed {
+    bed(&["--direct-size", SIZE], find_newest().unwrap())
+}
+
+/// Blocks that a VDB has read without asking; none if it asks for all.
+fn reads(bed: &Testbed, vdb: &str) -> Option<f64> {
+    let name = format!("offshoot_direct_reads_total{{vdb=\"{vdb}\"}}");
+    sample(&metrics(bed, None).unwrap(), &name)
+}
+
+/// Runs pgbench on a VDB; no client may see an error.
+fn load(bed: &Testbed, vdb: &str, more: &[&str]) -> Result<()> {
+    let arguments: Vec<_> = ["--no-vacuum", "--client=4"].iter().chain(more).copied().collect();
+    let output = process::run(&bed.source.pgbench_on(&bed.vdb(vdb)?.uri, &arguments), PATIENCE)?;
+    let said = output.stdout_text() + &output.stderr_text();
+    ensure!(output.success() && said.contains("failed transactions: 0 "), "{said}");
+    Ok(())
+}
+
+/// All rows, in an order of their own.
+fn sums(db: &Database) -> Result<String> {
+    db.text(
+        "SELECT sum(hashtext(a::text)::bigint)::text || ' ' || count(*) FROM pgbench_accounts a",
+    )
+}
+
+/// The memory that a server has mapped, by its name: inodes with what may be done there.
+fn mapped(db: &Database, name: &str) -> Result<BTreeSet<(String, String)>> {
+    let pid = db.text("SELECT pg_backend_pid()")?;
+    // The cell has process numbers of its own.
+    let own = offshoot_os::process::ProcessId::all().filter(|process| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid));
+        let inner = status.ok().and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?.to_owned();
+            line.split_whitespace().next_back().map(str::to_owned)
+        });
+        inner.as_deref() == Some(&pid)
+            && process.arguments().first().is_some_and(|title| title.contains("postgres"))
+    });
+    let mut found = BTreeSet::new();
+    for process in own {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", process.pid));
+        for line in maps.unwrap_or_default().lines().filter(|line| line.contains(name)) {
+            let words: Vec<_> = line.split_whitespace().collect();
+            found.insert((words[4].to_owned(), words[1].to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn a_vdb_reads_without_asking_what_it_and_its_like_have_read() {
+    let bed = usual();
+    let ran = (|| {
+        for vdb in ["one", "two"] {
+            bed.provision(vdb, "prod", &[])?;
+        }
+        let (one, two) = (bed.open("one")?, bed.open("two")?);
+        let wanted = sums(&one)?;
+        load(&bed, "one", &["--select-only", "--time=3"])?;
+        load(&bed, "two", &["--time=3"])?;
+        for vdb in ["one", "two"] {
+            let read = reads(&bed, vdb).context("it reads directly")?;
+            ensure!(read > 1_000.0, "{vdb} has read {read} blocks directly");
+        }
+        ensure!(sums(&one)? == wanted, "what one has read is not what it was");
+        let balanced = "SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts)
+            = (SELECT coalesce(sum(delta), 0) FROM pgbench_history)";
+        ensure!(two.text(balanced)? == "t", "the books of two do not balance");
+        // Files come, go and become shorter.
+        two.execute("VACUUM FULL pgbench_accounts; TRUNCATE pgbench_history")?;
+        two.execute(
+            "CREATE TABLE more AS SELECT g, repeat('x', 500) AS t FROM generate_series(1, 20000) g",
+        )?;
+        two.execute("DELETE FROM more WHERE g > 100; VACUUM more; CHECKPOINT")?;
+        ensure!(two.number("SELECT count(*) FROM more")? == 100, "rows of more");
+        ensure!(two.number("SELECT pg_relation_size('more') / 8192")? < 20, "it became shorter");
+        bed.engine.command(["vdb", "refresh", "two"])?;
+        ensure!(sums(&bed.open("two")?)? == wanted, "a refreshed VDB is its parent");
+        for vdb in ["one", "two"] {
+            check_pages(&bed, &bed.vdb(vdb)?.uri)?;
+        }
+        bed.check_pool()
+    })();
+    with_log(&bed.engine, ran).unwrap();
+}
+
+#[test]
+fn what_is_acknowledged_is_there_whenever_the_engine_is_killed() {
+    let kills = std::env::var("OFFSHOOT_TEST_KILLS").map_or(4, |text| text.parse().unwrap());
+    let mut bed = usual();
+    bed.provision("dev", "prod", &[]).unwrap();
+    let seen = kill_under_load(&mut bed, "dev", kills);
+    with_log(&bed.engine, seen.map(|kills| println!("{kills:?}"))).unwrap();
+    // The servers are still those of the first engine, and read by what the last one has put there.
+    let before = reads(&bed, "dev").unwrap();
+    load(&bed, "dev", &["--select-only", "--time=2"]).unwrap();
+    assert!(reads(&bed, "dev").unwrap() > before + 1_000.0);
+    // An engine that is not asked for it ends it, and the server goes on.
+    bed.engine.options.arguments.clear();
+    bed.engine.take_over().unwrap();
+    load(&bed, "dev", &["--time=1"]).unwrap();
+    check_pages(&bed, &bed.vdb("dev").unwrap().uri).unwrap();
+    assert_eq!(bed.engine.stop().unwrap(), 0);
+    assert!(bed.servers().is_empty(), "left running: {:?}", bed.servers());
+}
+
+#[test]
+fn only_vdbs_of_one_owner_on_one_dsource_share_memory_and_none_can_write_it() {
+    let bed = usual();
+    for name in ["ann", "bob"] {
+        bed.engine.command(["user", "add", name]).unwrap();
+    }
+    for (vdb, owner) in [("a1", "ann"), ("a2", "ann"), ("b1", "bob")] {
+        bed.provision(vdb, "prod", &["--owner", owner]).unwrap();
+    }
+    let frames = |vdb: &str| mapped(&bed.open(vdb).unwrap(), "memfd:offshoot-frames").unwrap();
+    let [a1, a2, b1] = ["a1", "a2", "b1"].map(frames);
+    assert_eq!(a1.len(), 1, "{a1:?}");
+    assert_eq!(a1, a2);
+    assert!(b1.len() == 1 && b1.is_disjoint(&a1), "{b1:?} {a1:?}");
+    assert!(a1.iter().all(|(_, rights)| rights == "r--s"), "{a1:?}");
+    let tables = |vdb: &str| mapped(&bed.open(vdb).unwrap(), "memfd:offshoot-table").unwrap();
+    assert!(tables("a1").is_disjoint(&tables("a2")));
+    // What a program of the server inherits is nothing.
+    let db = bed.open("a1").unwrap();
+    let superuser = bed.vdb("a1").unwrap();
+    drop((db, superuser));
+}
+
+#[test]
+fn servers_that_are_not_kept_apart_ask_for_all() {
+    let bed = bed(&["--direct-size", SIZE, "--unconfined"], find_newest().unwrap());
+    bed.provision("dev", "prod", &[]).unwrap();
+    load(&bed, "dev", &["--select-only", "--time=1"]).unwrap();
+    assert_eq!(mapped(&bed.open("dev").unwrap(), "memfd:offshoot").unwrap(), BTreeSet::new());
+}
+
+mod needs_postgres_16 {
+    use super::*;
+
+    #[test]
+    fn version_16_reads_without_asking() {
+        reads_without_asking(16);
+    }
+}
+
+mod needs_postgres_18 {
+    use super::*;
+
+    /// It reads several blocks at a time, in processes of its own.
+    #[test]
+    fn version_18_reads_without_asking() {
+        reads_without_asking(18);
+    }
+}
+
+fn reads_without_asking(major: u32) {
+    let bed = bed(&["--direct-size", SIZE], other_server(major));
+    bed.provision("dev", "prod", &[]).unwrap();
+    let wanted = sums(&bed.source.connect("shop").unwrap()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(sums(&bed.open("dev").unwrap()).unwrap(), wanted);
+    }
+    load(&bed, "dev", &["--time=2"]).unwrap();
+    assert!(reads(&bed, "dev").unwrap() > 1_000.0);
+    check_pages(&bed, &bed.vdb("dev").unwrap().uri).unwrap();
+    bed.check_pool().unwrap();
+}
