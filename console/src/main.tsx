@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { openSession, token } from "./api";
 import { App } from "./app";
+import { follow } from "./route";
 import { signInFailure } from "./views/sign-in";
 import "./style.css";
 
@@ -9,6 +10,7 @@ async function useLink(): Promise<void> {
   const code = /^#code=([0-9a-f]+)$/.exec(location.hash)?.[1];
   if (!code) return;
   history.replaceState(null, "", location.pathname + "#/");
+  follow();
   try {
     await openSession(code);
   } catch (error) {
@@ -17,9 +19,6 @@ async function useLink(): Promise<void> {
   }
 }
 
-void useLink().then(() => {
-  dispatchEvent(new HashChangeEvent("hashchange"));
-  render(<App />, document.getElementById("app") as HTMLElement);
-});
+void useLink().then(() => render(<App />, document.getElementById("app") as HTMLElement));
 // A link that is opened in a tab where the console is open changes only what is behind `#`.
 addEventListener("hashchange", () => void useLink());

@@ -13,7 +13,9 @@ const read = (): string[] => {
 };
 
 export const route = new Cell<string[]>(read());
-addEventListener("hashchange", () => route.set(read()));
+/** Has the view follow the address, also where that was replaced, which browsers tell nobody. */
+export const follow = (): void => route.set(read());
+addEventListener("hashchange", follow);
 
 export const link = (...parts: string[]): string => `#/${parts.map(encodeURIComponent).join("/")}`;
 export const go = (...parts: string[]): void => {
