@@ -38,6 +38,9 @@ export function duration(ms: number | null | undefined): string {
 /** As somebody types it. */
 export const asTyped = (ms: number): string => duration(ms).replaceAll(/(\d) (d|h|min|s|ms)/g, "$1$2");
 
+/** Names and values in one line. */
+export const pairs = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([key, value]) => `${key}=${value}`).join(", ");
+
 /** A duration as `7d`, `90min` or `1h 30min`; undefined where it is none. */
 export function parseDuration(text: string): number | undefined {
   const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };

@@ -95,6 +95,8 @@ export const click = (page, name) => page.getByRole("button", { name, exact: tru
 export async function answer(page, title, fields, verb) {
   const dialog = page.getByRole("dialog", { name: title });
   await dialog.waitFor();
+  const folded = dialog.locator("details:not([open]) > summary");
+  while ((await folded.count()) > 0) await folded.first().click();
   for (const [label, value] of Object.entries(fields)) {
     const field = dialog.getByLabel(label, { exact: true });
     const kind = await field.evaluate((element) => element.type);
@@ -104,6 +106,15 @@ export async function answer(page, title, fields, verb) {
   }
   await dialog.getByRole("button", { name: verb, exact: true }).click();
   await dialog.waitFor({ state: "detached" });
+}
+
+/** A picture for the documents. */
+export async function picture(page, name) {
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: 1180, height: 820 });
+  await page.waitForTimeout(1500);
+  await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
+  await page.setViewportSize(before);
 }
 
 /** Waits for the newest job of a kind to be done. */

@@ -1,4 +1,5 @@
-// What belongs to the VDB `dev`: its hooks and its gateway.
+// What belongs to the VDB `dev`: its name and port, what a refresh keeps, its hooks and its gateway. And templates.
+import { createServer } from "node:net";
 import { accessible, answer, answered, check, click, jobDone, offshoot, psql, until, visit } from "./page.mjs";
 
 const shown = () => offshoot("vdb", "show", "dev");
@@ -42,20 +43,98 @@ async function failing(page, card) {
 export async function templates(page) {
   await visit(page, "templates", "Templates");
   await click(page, "Create a template");
-  await answer(page, "Create a template", { Name: "ci", From: "shop", Settings: "work_mem=5MB", Labels: "team=qa", "Expires after": "2h" }, "Create");
-  await page.getByRole("row", { name: /^ci shop 2 h work_mem=5MB/ }).waitFor();
+  const wished = {
+    Name: "ci",
+    From: "shop",
+    Settings: "work_mem=5MB",
+    Labels: "team=qa",
+    "Expires after": "2h",
+    "A refresh keeps roles, with their passwords": true,
+    "Its user is a superuser, and may run programs in the server's cell": true,
+    "It may connect to": "192.0.2.1:5432",
+    "after-provision": "create table by_template as\n  select 1 as one",
+    "before-stop": "select 1",
+    "Time limit of each": "2min",
+  };
+  await answer(page, "Create a template", wished, "Create");
+  const row = page.getByRole("row", { name: /^ci shop 2 h work_mem=5MB/ });
+  await row.getByText("superuser; connects to 192.0.2.1:5432; a refresh keeps roles; hooks: after-provision, before-stop").waitFor();
+  const limits = offshoot("template", "show", "ci").hooks.map((hook) => hook.time_limit_ms);
+  check(String(limits) === "120000,120000", `each hook has the limit: ${limits}`);
   await accessible(page, "templates");
   await page.getByRole("button", { name: "provision by ci" }).click();
   await answer(page, "Provision by ci", { Name: "pr1" }, "Provision");
   await until("it runs as the template says", () => {
     const vdb = offshoot("vdb", "list").vdbs.find((one) => one.name === "pr1");
-    return vdb?.state === "running" && vdb.settings.work_mem === "5MB" && vdb.labels.team === "qa" && vdb.expires_at !== null;
+    return vdb?.state === "running" && vdb.settings.work_mem === "5MB" && vdb.labels.team === "qa" && vdb.expires_at !== null && vdb.superuser && String(vdb.refresh_keeps) === "roles" && vdb.hooks.length === 2;
   });
+  check(psql(offshoot("vdb", "show", "pr1").uri, "select one, rolsuper from by_template, pg_roles where rolname = current_user") === "1|t", "its hook has run, as a superuser");
   await visit(page, "templates", "Templates");
   await page.getByRole("button", { name: "delete ci" }).click();
   await answer(page, "Delete the template ci", {}, "Delete");
   await page.getByText("there is no template").waitFor();
   offshoot("vdb", "delete", "pr1", "--yes");
+}
+
+const KEEPS = "A refresh keeps settings of databases, roles and ALTER SYSTEM";
+
+/** What a refresh keeps is chosen when a VDB is made, and changed later. */
+export async function kept(page) {
+  await visit(page, "dsources/shop", "shop");
+  await click(page, "Provision…");
+  await answer(page, "Provision from shop", { Name: "keeper", [KEEPS]: true, Description: "for tests" }, "Provision");
+  await page.getByText("a refresh keeps", { exact: true }).waitFor();
+  await page.getByText("for tests", { exact: true }).waitFor();
+  await jobDone("vdb_provision", "keeper");
+  const { uri } = offshoot("vdb", "show", "keeper");
+  psql(uri, "alter database postgres set work_mem = '7MB'");
+  offshoot("vdb", "refresh", "keeper");
+  check(psql(uri, "show work_mem") === "7MB", "a refresh keeps the setting");
+  await change(page, "keeper", { [KEEPS]: false });
+  await until("a refresh keeps nothing any more", () => offshoot("vdb", "show", "keeper").refresh_keeps.length === 0);
+  offshoot("vdb", "refresh", "keeper");
+  check(psql(uri, "show work_mem") !== "7MB", "and then the setting is gone");
+  offshoot("vdb", "delete", "keeper", "--yes");
+}
+
+async function change(page, name, fields) {
+  await page.getByRole("button", { name: `change ${name}`, exact: true }).click();
+  await answer(page, `Change ${name}`, fields, "Change");
+}
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address();
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** Another name and port, memory, settings, and what is said of it. */
+export async function changes(page) {
+  await visit(page, "vdbs/dev", "dev");
+  const before = shown();
+  const port = await freePort();
+  await page.getByRole("button", { name: "change dev", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Change dev" });
+  check((await dialog.getByLabel("Port", { exact: true }).inputValue()) === String(before.port), "what is changed is what there is");
+  await accessible(page, "what a VDB is changed by");
+  await dialog.getByRole("button", { name: "Change", exact: true }).click();
+  await dialog.getByRole("alert").getByText("nothing is changed").waitFor();
+  await answer(page, "Change dev", { Name: "devel", Port: String(port), "Memory limit": "512MiB", Settings: "work_mem=6MB", Labels: "team=qa", "Expires in": "3d" }, "Change");
+  await page.getByRole("heading", { level: 1, name: "devel" }).waitFor();
+  await jobDone("vdb_set");
+  const facts = page.getByRole("region", { name: "State", exact: true });
+  for (const text of ["512 MiB", "work_mem=6MB", "team=qa"]) await facts.getByText(text, { exact: true }).waitFor();
+  const after = offshoot("vdb", "show", "devel");
+  check(after.id === before.id && after.port === port && after.expires_at !== null, JSON.stringify(after));
+  check(psql(after.uri, "show work_mem") === "6MB" && after.uri.includes(`:${port}/`), `it answers at ${port}`);
+  await click(page, "Show the log");
+  await page.getByLabel("log of devel", { exact: true }).getByText("database system is ready to accept connections").waitFor();
+  await change(page, "devel", { Name: "dev", "Memory limit": "", Settings: "", Labels: "", "Expires in": "never" });
+  await page.getByRole("heading", { level: 1, name: "dev" }).waitFor();
+  await until("it is as it was", () => answered(() => shown().memory_bytes === before.memory_bytes && shown().expires_at === null));
+  check(JSON.stringify([shown().settings, shown().labels]) === "[{},{}]", "settings and labels are removed");
 }
 
 export async function gateway(page) {

@@ -7,7 +7,7 @@ import { Failure } from "./basics";
 export interface Field {
   name: string;
   label: string;
-  kind?: "text" | "password" | "number" | "check" | "choice" | "lines" | "choices";
+  kind?: "text" | "password" | "number" | "check" | "choice" | "lines" | "choices" | "file";
   /** Of several choices, with commas between them. */
   value?: string | boolean;
   choices?: [value: string, label: string][];
@@ -15,9 +15,12 @@ export interface Field {
   rows?: number;
   hint?: string;
   required?: boolean;
+  /** Shown when the part of this name is opened. */
+  fold?: string;
 }
 
-export type Values = Record<string, string> & { on: (name: string) => boolean };
+/** What was typed, by the names of the fields; `on`: whether it is checked, `file`: what was chosen. */
+export type Values = Record<string, string> & { on: (name: string) => boolean; file: (name: string) => File | undefined };
 
 export interface Question {
   title: string;
@@ -60,7 +63,9 @@ function Form({ question }: { question: Question }) {
     setBusy(true);
     setFailure(undefined);
     try {
-      await question.done(Object.assign(values, { on: (name: string) => values[name] === "on" }) as Values);
+      const on = (name: string) => values[name] === "on";
+      const file = (name: string) => data.getAll(name).find((one): one is File => one instanceof File && one.name !== "");
+      await question.done(Object.assign(values, { on, file }) as Values);
       asked.set(null);
     } catch (error) {
       setFailure(error as Error);
@@ -72,9 +77,7 @@ function Form({ question }: { question: Question }) {
       <form onSubmit={submit} noValidate={false}>
         <h2 id="dialog-title">{question.title}</h2>
         {question.text && <div class="text">{question.text}</div>}
-        {(question.fields ?? []).map((field) => (
-          <Input key={field.name} field={field} />
-        ))}
+        <Fields of={question.fields ?? []} />
         <Failure of={failure} />
         <footer>
           <button type="button" onClick={() => box.current?.close()}>
@@ -86,6 +89,23 @@ function Form({ question }: { question: Question }) {
         </footer>
       </form>
     </dialog>
+  );
+}
+
+/** Fields one below the other; those of a part that is folded are below its name. */
+function Fields({ of }: { of: Field[] }) {
+  const inputs = (some: Field[]) => some.map((field) => <Input key={field.name} field={field} />);
+  const folds = [...new Set(of.map((field) => field.fold).filter((fold) => fold !== undefined))];
+  return (
+    <>
+      {inputs(of.filter((field) => field.fold === undefined))}
+      {folds.map((fold) => (
+        <details key={fold}>
+          <summary>{fold}</summary>
+          {inputs(of.filter((field) => field.fold === fold))}
+        </details>
+      ))}
+    </>
   );
 }
 

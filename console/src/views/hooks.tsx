@@ -9,18 +9,7 @@ import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { attempt, begin } from "../ui/toasts";
 import { typedDuration } from "./typed";
-
-/** When hooks run, as people read it. */
-const EVENTS: Record<HookEvent, string> = {
-  "before-provision": "when its data is ready; a program only",
-  "after-provision": "when it was provisioned",
-  "before-refresh": "while the data before is there",
-  "after-refresh": "after each refresh",
-  "before-rewind": "while the data before is there",
-  "after-rewind": "after each rewind",
-  "before-stop": "before its user stops it",
-  "after-stop": "when its user stopped it; a program only",
-};
+import { EVENTS, textOrProgram } from "./wishes";
 
 const textOf = async (name: string, event: string): Promise<HookText | undefined> =>
   (await get<VdbHooks>(at("vdbs", name, "/hooks"))).hooks.find((hook) => hook.event === event);
@@ -111,9 +100,7 @@ function askHook({ name }: Vdb, before: HookText | undefined, then: () => void):
     ],
     done: async ({ event = before?.event, text = "", database, limit }) => {
       const time_limit_ms = typedDuration(limit) ?? null;
-      // No SQL begins so.
-      const runs = text.startsWith("#!") ? { program: text } : { sql: text };
-      await set(name, { hooks: [{ event, ...runs, database: database || null, time_limit_ms }] });
+      await set(name, { hooks: [{ event, ...textOrProgram(text), database: database || null, time_limit_ms }] });
       then();
     },
   });

@@ -2,11 +2,11 @@
 import { at, get, start } from "../api";
 import type { Picked } from "../moment";
 import { go } from "../route";
-import type { VdbList } from "../schema";
+import type { ProvisionVdb, VdbList } from "../schema";
 import { question } from "../ui/dialog";
 import { begin } from "../ui/toasts";
-import { typedMoment, typedSize } from "./typed";
-import { wrong } from "./wrong";
+import { typedMoment } from "./typed";
+import { wishesOf, wishFields } from "./wishes";
 
 /** A free name, so that one click is enough. */
 async function freeName(from: string): Promise<string> {
@@ -21,43 +21,23 @@ async function freeName(from: string): Promise<string> {
 
 /** Asks for what is needed to provision, with everything filled in. */
 export async function askProvision(from: string, picked: Picked): Promise<void> {
-  const name = await freeName(from).catch(() => "");
+  const free = await freeName(from).catch(() => "");
   question({
     title: `Provision from ${from}`,
     text: <>The VDB opens at {picked.label}.</>,
     verb: "Provision",
     fields: [
-      { name: "name", label: "Name", required: true, value: name, hint: "a-z, 0-9, _ and -, beginning with a letter" },
+      { name: "name", label: "Name", required: true, value: free, hint: "a-z, 0-9, _ and -, beginning with a letter" },
       { name: "port", label: "Port", kind: "number", hint: "a free one where empty" },
-      { name: "memory", label: "Memory limit", hint: "as 512MiB; none where empty" },
-      { name: "settings", label: "Settings", kind: "lines", hint: "one a line, as work_mem=64MB" },
+      ...wishFields(),
     ],
     done: async (values) => {
-      const memory = typedSize(values["memory"]);
-      const settings = settingsOf(values["settings"] ?? "");
-      const body = {
-        name: values["name"],
-        from,
-        moment: picked.moment,
-        ...(values["port"] && { port: Number(values["port"]) }),
-        ...(memory && { memory_bytes: memory }),
-        ...(Object.keys(settings).length > 0 && { settings }),
-      };
-      await begin(`provision ${values["name"]}`, start("POST", "vdbs", body));
-      go("vdbs", values["name"] as string);
+      const { name = "", port } = values;
+      const body: ProvisionVdb = { ...wishesOf(values), name, from, moment: picked.moment, ...(port && { port: Number(port) }) };
+      await begin(`provision ${name}`, start("POST", "vdbs", body));
+      go("vdbs", name);
     },
   });
-}
-
-/** Names and values, one pair a line. */
-export function settingsOf(text: string, what = "setting", as = "work_mem=64MB"): Record<string, string> {
-  const settings: Record<string, string> = {};
-  for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
-    const [name = "", ...rest] = line.split("=");
-    if (rest.length === 0) throw wrong(`'${line}' is no ${what}`, `write it as ${as}`);
-    settings[name.trim()] = rest.join("=").trim();
-  }
-  return settings;
 }
 
 /** Asks for a bookmark on a moment. */

@@ -8,7 +8,7 @@ import { Card, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { begin } from "../ui/toasts";
-import { settingsOf } from "./provision";
+import { typedPairs } from "./typed";
 import { wrong } from "./wrong";
 
 /** Whether a dSource is a copy that another engine has sent: only these are in a namespace. */
@@ -71,7 +71,7 @@ function askFailover(name: string, copies: Dsource[], peer: Peer | undefined): v
     done: async (values) => {
       const [planned, force] = [values.on("planned"), values.on("force")];
       if (planned && force) throw wrong("an engine that is to stop first is asked, not passed over", "choose one of both");
-      await begin(`take over ${name}`, start("POST", "replication/failovers", { name, planned, force, rename: settingsOf(values["rename"] ?? "", "other name", "shop=shop-west") }));
+      await begin(`take over ${name}`, start("POST", "replication/failovers", { name, planned, force, rename: typedPairs(values["rename"], "other name", "shop=shop-west") }));
     },
   });
 }

@@ -1,18 +1,15 @@
 // What VDBs are to be like, said once.
 import { ask, at, get, start, useAnswer } from "../api";
 import { changed } from "../events";
-import { asTyped, bytes, duration } from "../format";
+import { asTyped, bytes, duration, pairs } from "../format";
 import { mayOperate, mayUse } from "../me";
 import { go, link } from "../route";
-import type { DsourceList, Template, TemplateList } from "../schema";
+import type { DsourceList, ProvisionVdb, Template, TemplateList } from "../schema";
 import { Failure, Page, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { begin, say } from "../ui/toasts";
-import { settingsOf } from "./provision";
-import { typedDuration, typedSize } from "./typed";
-
-const pairs = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([key, value]) => `${key}=${value}`).join(", ");
+import { wishesOf, wishFields } from "./wishes";
 
 /** What of a request stands out, in a few words. */
 function inShort({ request, hooks }: Template): string {
@@ -20,8 +17,15 @@ function inShort({ request, hooks }: Template): string {
     pairs(request.settings),
     request.memory_bytes ? `${bytes(request.memory_bytes)} of memory` : "",
     request.superuser ? "superuser" : "",
+    request.keep_source_logins ? "logins of the source" : "",
+    request.keep_foreign_servers ? "foreign servers of the source" : "",
+    request.allow_network?.length ? `connects to ${request.allow_network.join(", ")}` : "",
+    request.listen?.length ? `listens on ${request.listen.join(", ")} for ${(request.allow ?? []).join(", ")}` : "",
+    request.protected ? "protected" : "",
+    request.refresh_keeps?.length ? `a refresh keeps ${request.refresh_keeps.join(" and ")}` : "",
+    request.gateway && !request.stop_when_idle_ms ? "a gateway" : "",
     request.stop_when_idle_ms ? `stopped when idle for ${duration(request.stop_when_idle_ms)}` : "",
-    hooks.map((hook) => hook.event).join(", "),
+    hooks.length > 0 ? `hooks: ${hooks.map((hook) => hook.event).join(", ")}` : "",
   ]
     .filter(Boolean)
     .join("; ");
@@ -35,7 +39,7 @@ export function Templates() {
     </button>
   );
   return (
-    <Page title="Templates" lead="What VDBs are to be like, said once. Hooks and rights of a template are set by the command line." actions={actions}>
+    <Page title="Templates" lead="What VDBs are to be like, said once." actions={actions}>
       <Failure of={error} />
       {data && (
         <Table<Template>
@@ -113,22 +117,11 @@ async function askTemplate(): Promise<void> {
     fields: [
       { name: "name", label: "Name", required: true, hint: "a-z, 0-9, _ and -, beginning with a letter" },
       { name: "from", label: "From", kind: "choice", choices: [...sources, ["", "whoever provisions says it"]] },
-      { name: "description", label: "Description" },
-      { name: "expires", label: "Expires after", value: asTyped(86_400_000), hint: "never where empty" },
-      { name: "memory", label: "Memory limit", hint: "as 512MiB; none where empty" },
-      { name: "settings", label: "Settings", kind: "lines", hint: "one a line, as work_mem=64MB" },
-      { name: "labels", label: "Labels", kind: "lines", hint: "one a line, as team=checkout" },
+      ...wishFields(asTyped(86_400_000)),
     ],
-    done: async ({ name, from, description, expires, memory, settings, labels }) => {
-      await ask<Template>("POST", "templates", {
-        name,
-        ...(from && { from }),
-        description: description || null,
-        expires_in_ms: typedDuration(expires) ?? null,
-        memory_bytes: typedSize(memory) ?? null,
-        settings: settingsOf(settings ?? ""),
-        labels: settingsOf(labels ?? "", "label", "team=checkout"),
-      });
+    done: async (values) => {
+      const { name = "", from } = values;
+      await ask<Template>("POST", "templates", { ...wishesOf(values), name, ...(from && { from }) } satisfies ProvisionVdb);
       say(`${name} is there`, "good");
       changed();
     },

@@ -21,6 +21,17 @@ export function typedSize(text: string | undefined): number | undefined {
   return size;
 }
 
+/** Names and values, one pair a line. */
+export function typedPairs(text: string | undefined, what = "setting", as = "work_mem=64MB"): Record<string, string> {
+  const pairs: Record<string, string> = {};
+  for (const line of (text ?? "").split("\n").map((one) => one.trim()).filter(Boolean)) {
+    const [name = "", ...rest] = line.split("=");
+    if (rest.length === 0) throw wrong(`'${line}' is no ${what}`, `write it as ${as}`);
+    pairs[name.trim()] = rest.join("=").trim();
+  }
+  return pairs;
+}
+
 /** A moment; bookmarks are known by their names. */
 export function momentOf(text: string, bookmarks: string[]): Picked {
   const picked = parseMoment(text, bookmarks);

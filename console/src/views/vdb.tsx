@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { at, get, start, useAnswer } from "../api";
-import { bytes, duration } from "../format";
+import { bytes, duration, pairs } from "../format";
 import { mayOperate, mayUse } from "../me";
 import { atLsn, latest, type Picked } from "../moment";
 import { go, link } from "../route";
@@ -14,6 +14,8 @@ import { HooksCard } from "./hooks";
 import { askBookmark, askProvision, askRefresh } from "./provision";
 import { askRemoval } from "./removal";
 import { Timeline } from "./timeline";
+import { askSet } from "./vdb-set";
+import { LogCard } from "./vdb-log";
 import { connectString } from "./vdbs";
 
 export function VdbView({ name }: { name: string }) {
@@ -41,6 +43,7 @@ export function VdbView({ name }: { name: string }) {
         </div>
       )}
       {one && <HooksCard of={one} />}
+      {one && mayUse() && <LogCard of={one} />}
       {one && flows.data && (
         <Card title="Its own history" actions={mayUse() && <HistoryActions of={one} picked={picked} />}>
           <Timeline flows={flows.data} bookmarks={own} picked={picked} onPick={setPicked} />
@@ -77,7 +80,7 @@ function ConnectCard({ of }: { of: Vdb }) {
 
 function StateCard({ of, branches }: { of: Vdb; branches: Vdb[] }) {
   return (
-    <Card title="State">
+    <Card title="State" actions={mayUse() && <Change of={of} />}>
       <Facts
         of={[
           ["parent", <a href={link(`${of.parent_kind}s`, of.parent)}>{of.parent}</a>],
@@ -87,13 +90,26 @@ function StateCard({ of, branches }: { of: Vdb; branches: Vdb[] }) {
           ["version", of.server_version],
           ["owner", of.owner ?? "administrators"],
           ["own space", `${bytes(of.unique_bytes)} of ${bytes(of.logical_bytes)}`],
+          ["description", of.description],
+          ["labels", pairs(of.labels)],
+          ["protected", of.protected && "neither deleted nor replaced by a refresh or rewind"],
+          ["expires", of.expires_at && <Time at={of.expires_at} />],
+          ["a refresh keeps", of.refresh_keeps?.join(" and ")],
           ["memory limit", of.memory_bytes === null ? null : bytes(of.memory_bytes)],
-          ["settings", Object.entries(of.settings).map(([key, value]) => `${key}=${value}`).join(", ")],
+          ["settings", pairs(of.settings)],
           ["made in", `${duration(of.timings.total_ms)}: clone ${of.timings.clone_ms}, mount ${of.timings.mount_ms}, recover ${of.timings.recover_ms}, start ${of.timings.start_ms} ms`],
           ["branches", branches.length === 0 ? null : branches.map((vdb) => <a href={link("vdbs", vdb.name)}>{vdb.name} </a>)],
         ]}
       />
     </Card>
+  );
+}
+
+function Change({ of }: { of: Vdb }) {
+  return (
+    <button type="button" onClick={() => askSet(of)} aria-label={`change ${of.name}`}>
+      Change…
+    </button>
   );
 }
 
