@@ -7,6 +7,7 @@ import { follow, isFinal, jobs, live, status } from "./events";
 import { learnWho, mayAdminister, mayAudit, maySurvey, mayUse, me } from "./me";
 import { link, route } from "./route";
 import { theme, toggleTheme } from "./theme";
+import { forgetTransfers } from "./transfers";
 import { Failure, Page } from "./ui/basics";
 import { Dialogs } from "./ui/dialog";
 import { Toasts } from "./ui/toasts";
@@ -74,6 +75,7 @@ function SignedIn() {
     learnWho().catch(setFailure);
     return () => {
       stop();
+      forgetTransfers();
       me.set(undefined);
     };
   }, []);

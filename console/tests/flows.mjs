@@ -1,12 +1,13 @@
 // What a user does with the console, in a real browser: `node flows.mjs short|whole|more`. OFFSHOOT_BIN and OFFSHOOT_POOL
 // name the engine; a dSource `shop` is linked there, and somebody writes to its source.
-import { accessible, answer, answered, check, click, jobDone, offshoot, open, psql, signIn, signInBy, until, visit } from "./page.mjs";
+import { accessible, answer, answered, check, click, jobDone, offshoot, open, picture, psql, signIn, signInBy, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
+import { archives } from "./archives.mjs";
 import { replication } from "./engines.mjs";
 import { roles } from "./roles.mjs";
 import { bisect, diff, prices } from "./searches.mjs";
 import { keys, webhooks } from "./told.mjs";
-import { gateway, hooks, templates } from "./vdb.mjs";
+import { changes, gateway, hooks, kept, templates } from "./vdb.mjs";
 
 const whole = process.argv[2] === "whole";
 const page = await open();
@@ -44,6 +45,7 @@ async function overview() {
   await visit(page, "overview", "Overview");
   await page.locator(".figure", { hasText: "dSources" }).getByText("1", { exact: true }).waitFor();
   await page.getByRole("region", { name: "Space" }).getByText("compression").waitFor();
+  await page.getByRole("region", { name: "Space by object" }).getByRole("link", { name: "shop", exact: true }).waitFor();
   await accessible(page, "overview");
 }
 
@@ -285,6 +287,25 @@ async function masking() {
   await accessible(page, "masking");
 }
 
+async function pictures() {
+  // What was begun before is told for a while.
+  await page.locator(".toast").first().waitFor({ state: "detached" });
+  offshoot("snapshot", "take", "shop");
+  offshoot("bookmark", "create", "before-release", "--on", "shop");
+  await new Promise((done) => setTimeout(done, 20_000));
+  await visit(page, "overview", "Overview");
+  await picture(page, "overview");
+  await visit(page, "dsources/shop", "shop");
+  await page.getByLabel("Moment", { exact: true }).fill("-10s");
+  await click(page, "Pick");
+  await page.getByText("commits per second, at most").waitFor();
+  await picture(page, "timeline");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await visit(page, "vdbs", "VDBs");
+  await picture(page, "vdbs");
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
 async function usersAndTokens() {
   await visit(page, "users", "Users");
   await click(page, "Add a user");
@@ -380,6 +401,7 @@ if (whole) {
   await flow("policies", policies);
   await flow("linking and groups", linkAndGroup);
   await flow("masking", masking);
+  if (process.env.PICTURES) await flow("pictures for the documents", pictures);
   await flow("users, tokens, a developer on a telephone", usersAndTokens);
   await flow("every view is accessible, light and dark", everyView);
   await flow("1,000 VDBs and 10,000 snapshots", () => scale(page));
@@ -389,6 +411,8 @@ if (process.argv[2] === "more") {
   const marks = prices();
   await flow("the commit that changed an answer", () => bisect(page, marks));
   await flow("what differs, and what brings it back", () => diff(page, marks));
+  await flow("name, port, memory and settings of a VDB", () => changes(page));
+  await flow("what a refresh keeps", () => kept(page));
   await flow("hooks of a VDB", () => hooks(page));
   await flow("the gateway of a VDB", () => gateway(page));
   await flow("templates", () => templates(page));
@@ -396,6 +420,7 @@ if (process.argv[2] === "more") {
   await flow("keys", () => keys(page));
   await flow("roles", () => roles(page));
   await flow("sending to another engine, which takes over", () => replication(page));
+  await flow("an archive, from one engine to another", () => archives(page));
   await flow("every view is accessible, light and dark", everyView);
 }
 await flow("sign out", signingOut);

@@ -6,6 +6,7 @@ import { link } from "../route";
 import type { Peer, PeerList, Replication, ReplicationList, Topology } from "../schema";
 import { Card, Failure, Page, State, Time } from "../ui/basics";
 import { Table } from "../ui/table";
+import { Archives } from "./archives";
 import { Peers } from "./peers";
 import { Received } from "./received";
 import { askReplication } from "./replication-ask";
@@ -23,6 +24,7 @@ export function Replications() {
       {profiles.data && <Profiles of={profiles.data.replications} peers={(peers.data?.peers ?? []).filter((one) => one.address !== null)} />}
       {peers.data && <Received peers={peers.data.peers} />}
       {peers.data && <Peers of={peers.data.peers} />}
+      <Archives />
     </Page>
   );
 }
