@@ -2,8 +2,9 @@ import { useAnswer } from "../api";
 import { useCell } from "../cell";
 import { isFinal, jobs, status } from "../events";
 import { bytes, count, duration, percent, words } from "../format";
+import { maySurvey } from "../me";
 import { link } from "../route";
-import type { Dsource, DsourceList, Status } from "../schema";
+import type { Dsource, DsourceList, Ledger, Status } from "../schema";
 import { Card, Empty, Facts, Failure, Figure, Meter, Page, State, Time } from "../ui/basics";
 import { CacheChart } from "./cache-chart";
 import { Progress } from "./jobs";
@@ -31,6 +32,7 @@ export function Overview() {
               />
               <CacheChart />
             </Card>
+            {maySurvey() && <Objects />}
             <Lag of={dsources.data?.dsources ?? []} />
             <Work />
           </div>
@@ -81,7 +83,7 @@ function Figures({ of, dsources }: { of: Status; dsources: Dsource[] | undefined
       <Figure name="dSources" value={count(of.dsources)} href={link("dsources")} more={worst !== undefined && `at most ${duration(worst)} behind`} />
       <Figure name="VDBs" value={count(of.vdbs)} href={link("vdbs")} more={`${count(of.vdbs_running)} running`} />
       <Figure name="Jobs at work" value={count(of.jobs_active)} href={link("jobs")} />
-      <Figure name="Faults" value={count(of.faults.length)} more={`${count((of.warnings ?? []).length)} warnings`} />
+      <Figure name="Faults" value={count(of.faults.length)} more={some((of.warnings ?? []).length, "warning")} />
       <Figure name="Pool" value={bytes(of.pool_status.used_bytes)} href={link("pool")} more={`${bytes(of.pool_status.free_bytes)} free`} />
     </div>
   );
@@ -102,6 +104,30 @@ function Space({ of }: { of: Status }) {
           ["saved by leaving out zeros", bytes(pool.zero_saved_bytes)],
         ]}
       />
+    </Card>
+  );
+}
+
+const some = (many: number, what: string): string => `${count(many)} ${what}${many === 1 ? "" : "s"}`;
+const OBJECTS_SHOWN = 6;
+
+/** What gives most back when it is deleted. */
+function Objects() {
+  const { data, error } = useAnswer<Ledger>("pool/ledger", 30_000);
+  const freed = (data?.objects ?? []).filter((one) => one.kind !== "snapshot").sort((a, b) => (b.freed_if_deleted_bytes ?? 0) - (a.freed_if_deleted_bytes ?? 0));
+  return (
+    <Card title="Space by object">
+      <Failure of={error} />
+      {data && freed.length === 0 && <Empty>the pool is empty</Empty>}
+      <ul class="plain">
+        {freed.slice(0, OBJECTS_SHOWN).map((one) => (
+          <li key={`${one.kind} ${one.object}`}>
+            <a href={link(`${one.kind}s`, one.object)}>{one.object}</a>
+            <span class="right">{one.freed_if_deleted_bytes === null ? "–" : `deletion frees ${bytes(one.freed_if_deleted_bytes)}`}</span>
+          </li>
+        ))}
+      </ul>
+      {freed.length > 0 && <a href={link("pool")}>all of the ledger</a>}
     </Card>
   );
 }
