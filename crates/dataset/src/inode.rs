@@ -172,16 +172,17 @@ impl Inode {
 impl InodeState {
     /// Blocks are about to change. INVARIANT: nothing changes the content or the size of a file but by the four methods
     /// that begin with this, so that nobody reads directly what it was (D1 of `crates/direct`).
-    pub(crate) fn changing(&mut self, from: u64, end: u64) {
+    /// Returns whether somebody could.
+    pub(crate) fn changing(&mut self, from: u64, end: u64) -> bool {
         self.changes += 1;
-        if let Some(direct) = &self.direct {
-            direct.withdraw(from, end);
-        }
+        self.direct.as_ref().is_some_and(|direct| direct.withdraw(from, end))
     }
 
-    pub(crate) fn put_block(&mut self, block: u64, slot: Slot) {
-        self.changing(block, block + 1);
+    /// As [`InodeState::changing`].
+    pub(crate) fn put_block(&mut self, block: u64, slot: Slot) -> bool {
+        let was_read = self.changing(block, block + 1);
         self.dirty.put_block(block, slot);
+        was_read
     }
 
     /// Turns blocks into holes.

@@ -30,6 +30,7 @@ mod number {
     pub const FSTAT: i64 = 5;
     pub const LSEEK: i64 = 8;
     pub const PREAD: i64 = 17;
+    pub const FCNTL: i64 = 72;
     pub const OPENAT: i64 = 257;
     pub const DUP3: i64 = 292;
     pub const PREADV: i64 = 295;
@@ -38,6 +39,7 @@ mod number {
 #[cfg(target_arch = "aarch64")]
 mod number {
     pub const DUP3: i64 = 24;
+    pub const FCNTL: i64 = 25;
     pub const OPENAT: i64 = 56;
     pub const CLOSE: i64 = 57;
     pub const LSEEK: i64 = 62;
@@ -47,6 +49,12 @@ mod number {
     pub const CLOSE_RANGE: i64 = 436;
 }
 
+const F_GETFL: u64 = 3;
+const F_SETFL: u64 = 4;
+#[cfg(target_arch = "x86_64")]
+const O_DIRECT: i64 = 0o40_000;
+#[cfg(target_arch = "aarch64")]
+const O_DIRECT: i64 = 0o200_000;
 const AT_FDCWD: c_int = -100;
 const PROT_READ: c_int = 1;
 const PROT_WRITE: c_int = 2;
@@ -238,12 +246,21 @@ unsafe fn slot_of(fd: c_int) -> Option<(Mapped, Found)> {
             let found = find(fd, &mapped, generation)?;
             generation.store(found.generation, Ordering::Relaxed);
             slot.store(found.index + 1, Ordering::Relaxed);
+            past_the_page_cache(fd);
             Some((mapped, found))
         }
         known => {
             let generation = generation.load(Ordering::Relaxed);
             Some((mapped()?, Found { index: known - 1, generation }))
         }
+    }
+}
+
+/// What the kernel answers from its page cache, the engine does not see, and so does not put where it is read directly.
+unsafe fn past_the_page_cache(fd: c_int) {
+    let flags = syscall(number::FCNTL, fd, F_GETFL, 0_u64);
+    if flags >= 0 {
+        syscall(number::FCNTL, fd, F_SETFL, flags | O_DIRECT);
     }
 }
 

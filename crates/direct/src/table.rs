@@ -253,21 +253,23 @@ impl File {
         Some(first as u32)
     }
 
-    /// Blocks are about to change: from now on they are not read directly.
-    pub fn withdraw(&self, from: u64, end: u64) {
+    /// Blocks are about to change: from now on they are not read directly. Whether one was.
+    pub fn withdraw(&self, from: u64, end: u64) -> bool {
         if self.filled.load(Ordering::Relaxed) == 0 || from >= end {
-            return;
+            return false;
         }
         let place = self.place.lock();
-        let Some((first, count)) = place.and_then(Place::entries) else { return };
+        let Some((first, count)) = place.and_then(Place::entries) else { return false };
         let end = end.min(count as u64);
         let mut frames = self.table.group.lock();
+        let mut withdrawn = false;
         for block in from..end {
-            frames.withdraw((self.table.id, first as u32 + block as u32));
+            withdrawn |= frames.withdraw((self.table.id, first as u32 + block as u32));
         }
         if from == 0 && end == count as u64 {
             self.filled.store(0, Ordering::Relaxed);
         }
+        withdrawn
     }
 }
 

@@ -85,6 +85,9 @@ fn a_vdb_reads_without_asking_what_it_and_its_like_have_read() {
         let wanted = sums(&one)?;
         load(&bed, "one", &["--select-only", "--time=3"])?;
         load(&bed, "two", &["--time=3"])?;
+        // A table that is scanned is read anew each time, past the server's own buffers.
+        let written = sums(&two)?;
+        ensure!(sums(&two)? == written, "two has read it differently");
         for vdb in ["one", "two"] {
             let read = reads(&bed, vdb).context("it reads directly")?;
             ensure!(read > 1_000.0, "{vdb} has read {read} blocks directly");
@@ -94,11 +97,13 @@ fn a_vdb_reads_without_asking_what_it_and_its_like_have_read() {
             = (SELECT coalesce(sum(delta), 0) FROM pgbench_history)";
         ensure!(two.text(balanced)? == "t", "the books of two do not balance");
         // Files come, go and become shorter.
-        two.execute("VACUUM FULL pgbench_accounts; TRUNCATE pgbench_history")?;
+        two.execute("VACUUM FULL pgbench_accounts")?;
+        two.execute("TRUNCATE pgbench_history")?;
         two.execute(
             "CREATE TABLE more AS SELECT g, repeat('x', 500) AS t FROM generate_series(1, 20000) g",
         )?;
-        two.execute("DELETE FROM more WHERE g > 100; VACUUM more; CHECKPOINT")?;
+        two.execute("DELETE FROM more WHERE g > 100")?;
+        two.execute("VACUUM more")?;
         ensure!(two.number("SELECT count(*) FROM more")? == 100, "rows of more");
         ensure!(two.number("SELECT pg_relation_size('more') / 8192")? < 20, "it became shorter");
         bed.engine.command(["vdb", "refresh", "two"])?;
@@ -120,8 +125,10 @@ fn what_is_acknowledged_is_there_whenever_the_engine_is_killed() {
     with_log(&bed.engine, seen.map(|kills| println!("{kills:?}"))).unwrap();
     // The servers are still those of the first engine, and read by what the last one has put there.
     let before = reads(&bed, "dev").unwrap();
-    load(&bed, "dev", &["--select-only", "--time=2"]).unwrap();
-    assert!(reads(&bed, "dev").unwrap() > before + 1_000.0);
+    let scan = || sums(&bed.open("dev").unwrap()).unwrap();
+    assert_eq!(scan(), scan());
+    let read = reads(&bed, "dev").unwrap();
+    assert!(read > before + 1_000.0, "{before} blocks, then {read}");
     // An engine that is not asked for it ends it, and the server goes on.
     bed.engine.options.arguments.clear();
     bed.engine.take_over().unwrap();
@@ -135,10 +142,14 @@ fn what_is_acknowledged_is_there_whenever_the_engine_is_killed() {
 fn only_vdbs_of_one_owner_on_one_dsource_share_memory_and_none_can_write_it() {
     let bed = usual();
     for name in ["ann", "bob"] {
-        bed.engine.command(["user", "add", name]).unwrap();
+        bed.engine.command(["user", "add", name, "--role", "developer"]).unwrap();
     }
     for (vdb, owner) in [("a1", "ann"), ("a2", "ann"), ("b1", "bob")] {
-        bed.provision(vdb, "prod", &["--owner", owner]).unwrap();
+        let token = bed.engine.command(["token", "create", "--user", owner]).unwrap();
+        let file = bed.scratch.path().join(owner);
+        std::fs::write(&file, token["token"].as_str().unwrap()).unwrap();
+        let file = file.to_str().unwrap();
+        bed.provision(vdb, "prod", &["--token-file", file]).unwrap();
     }
     let frames = |vdb: &str| mapped(&bed.open(vdb).unwrap(), "memfd:offshoot-frames").unwrap();
     let [a1, a2, b1] = ["a1", "a2", "b1"].map(frames);
@@ -148,10 +159,6 @@ fn only_vdbs_of_one_owner_on_one_dsource_share_memory_and_none_can_write_it() {
     assert!(a1.iter().all(|(_, rights)| rights == "r--s"), "{a1:?}");
     let tables = |vdb: &str| mapped(&bed.open(vdb).unwrap(), "memfd:offshoot-table").unwrap();
     assert!(tables("a1").is_disjoint(&tables("a2")));
-    // What a program of the server inherits is nothing.
-    let db = bed.open("a1").unwrap();
-    let superuser = bed.vdb("a1").unwrap();
-    drop((db, superuser));
 }
 
 #[test]
@@ -184,12 +191,11 @@ mod needs_postgres_18 {
 fn reads_without_asking(major: u32) {
     let bed = bed(&["--direct-size", SIZE], other_server(major));
     bed.provision("dev", "prod", &[]).unwrap();
-    let wanted = sums(&bed.source.connect("shop").unwrap()).unwrap();
+    let wanted = sums(&bed.source.connect("postgres").unwrap()).unwrap();
     for _ in 0..3 {
         assert_eq!(sums(&bed.open("dev").unwrap()).unwrap(), wanted);
     }
     load(&bed, "dev", &["--time=2"]).unwrap();
     assert!(reads(&bed, "dev").unwrap() > 1_000.0);
-    check_pages(&bed, &bed.vdb("dev").unwrap().uri).unwrap();
     bed.check_pool().unwrap();
 }

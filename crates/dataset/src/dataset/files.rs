@@ -147,15 +147,19 @@ impl InodeState {
         self.clear_blocks(offset.div_ceil(BLOCK), last);
     }
 
-    fn write(&mut self, offset: u64, data: &[u8], bases: &Bases) -> Vec<Piece> {
+    /// Returns the operation's data, and the whole blocks that servers have read directly so far.
+    fn write(&mut self, offset: u64, data: &[u8], bases: &Bases) -> (Vec<Piece>, Vec<u64>) {
         let mut pieces = Vec::with_capacity(data.len() / BLOCK_SIZE + 2);
+        let mut read = Vec::new();
         let (mut rest, mut at) = (data, offset);
         while !rest.is_empty() {
             let (block, start) = (at / BLOCK, (at % BLOCK) as usize);
             let (now, later) = rest.split_at(rest.len().min(BLOCK_SIZE - start));
             if now.len() == BLOCK_SIZE {
                 let whole = BlockData::new(now);
-                self.put_block(block, Slot::Data(whole.clone()));
+                if self.put_block(block, Slot::Data(whole.clone())) {
+                    read.push(block);
+                }
                 pieces.push(Piece::Block(whole));
             } else {
                 self.patch(block, start, now.len(), Some(now), bases);
@@ -165,7 +169,7 @@ impl InodeState {
             rest = later;
         }
         self.set_size(self.size.max(at));
-        pieces
+        (pieces, read)
     }
 }
 
@@ -210,7 +214,11 @@ impl Dataset {
             }
         }
         if done > 0 {
-            self.read_ahead(&inode, offset / BLOCK, (offset + done as u64).div_ceil(BLOCK));
+            let end = (offset + done as u64).div_ceil(BLOCK);
+            match inode.state.read().direct.is_some() {
+                true => self.publish_ahead(&inode, offset / BLOCK, end),
+                false => self.read_ahead(&inode, offset / BLOCK, end),
+            }
         }
         Ok(done)
     }
@@ -415,11 +423,13 @@ impl Dataset {
                 continue;
             }
             self.change(*gate, inode, &mut state, |state| {
-                let pieces = state.write(offset, data, &bases);
+                let (pieces, read) = state.write(offset, data, &bases);
                 (state.mtime, state.ctime) = (time, time);
                 let ino = inode.ino;
                 let operation = Operation::Write { ino, offset, time, data: &[] };
                 self.queue.lock().push(&operation, pieces);
+                // Not before it is sure to survive: who reads it may tell others of it.
+                publish_written(state, offset, data, &read);
             });
             return Ok(offset);
         }
@@ -506,6 +516,27 @@ impl Dataset {
         self.ground.prefetch.request(Request::Range(self.id, inode.ino, from, end + window));
     }
 
+    /// Lets a server read directly what comes after `first..end`, if it goes through the file in sequence: each of its
+    /// reads that comes here costs more than one block.
+    fn publish_ahead(&self, inode: &Inode, first: u64, end: u64) {
+        let Some(mut stream) = inode.stream.try_lock() else { return };
+        if first != stream.next {
+            *stream = crate::inode::Stream { next: end, run: end - first, ahead: end };
+            return;
+        }
+        stream.run += end - first;
+        let window = stream.run.min(AHEAD_BLOCKS_MAX);
+        let mut buffer = vec![0; window as usize * BLOCK_SIZE];
+        // What cannot be read is found by whoever asks for it.
+        let read = self.read_part::<READ_BLOCKS>(inode, end * BLOCK, &mut buffer).unwrap_or(0);
+        stream.run += read as u64 / BLOCK;
+        stream.next = end + read as u64 / BLOCK;
+        if stream.run >= AHEAD_BLOCKS_MAX / 2 && read == buffer.len() {
+            let next = stream.next;
+            self.ground.prefetch.request(Request::Range(self.id, inode.ino, next, next + window));
+        }
+    }
+
     /// Brings committed blocks of a file into the cache.
     pub(crate) fn prefetch(&self, ino: Ino, from: u64, end: u64) -> Result<()> {
         let inode = self.inode(ino)?;
@@ -549,6 +580,17 @@ fn publish(inode: &Inode, seen: &Seen, wanted: &[BlockHash], offset: u64, buffer
         let name = wanted[(at / BLOCK - offset / BLOCK) as usize];
         direct.publish(at / BLOCK, (!name.is_zero()).then_some(name), content);
         at += BLOCK;
+    }
+}
+
+/// Lets servers go on reading blocks directly that one of them has just written.
+fn publish_written(state: &InodeState, offset: u64, data: &[u8], blocks: &[u64]) {
+    let Some(direct) = &state.direct else { return };
+    for block in blocks {
+        let content = data.get((block * BLOCK - offset) as usize..).and_then(<[u8]>::first_chunk);
+        if let Some(content) = content {
+            direct.publish(*block, None, content);
+        }
     }
 }
 
