@@ -21,7 +21,7 @@ chmod 755 "$root"
 
 install -D -m 755 "$binary" "$root/usr/bin/offshoot"
 if command -v strip >/dev/null; then strip --strip-debug "$root/usr/bin/offshoot"; fi
-install -D -m 644 packaging/offshoot.service "$root/lib/systemd/system/offshoot.service"
+install -D -m 644 -t "$root/lib/systemd/system" packaging/offshoot.service packaging/offshoot-vdbs.service
 install -D -m 644 packaging/offshoot.conf "$root/etc/offshoot/offshoot.conf"
 install -D -m 644 LICENSE "$root/usr/share/doc/offshoot/copyright"
 install -d "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
@@ -39,7 +39,7 @@ install -d "$root/DEBIAN"
 sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@SIZE@/$size/; s/@GLIBC@/${glibc#GLIBC_}/" \
   packaging/debian/control.in >"$root/DEBIAN/control"
 echo /etc/offshoot/offshoot.conf >"$root/DEBIAN/conffiles"
-install -m 755 packaging/debian/postinst packaging/debian/prerm "$root/DEBIAN"
+install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$root/DEBIAN"
 package=$out/offshoot_${version}_${architecture}.deb
 dpkg-deb --root-owner-group "$@" --build "$root" "$package" >/dev/null
 printf '%s\n' "$package"

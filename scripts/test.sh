@@ -236,6 +236,7 @@ if [ "$extent" = full ]; then
   wanted weaknesses && phase weaknesses 3600 cargo run --release -p offshoot-sim -- --weaknesses
   wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 120
   wanted image && phase image 1200 scripts/test-image.sh
+  wanted systemd && phase systemd 900 scripts/test-systemd.sh
 else
   # The longest of those whose ground others cover, too, are for the full extent: a benchmark's figures, jobs whose steps fail (here
   # they are killed at each), jobs and failovers that are killed with PostgreSQL (here with another database, but for linking), and

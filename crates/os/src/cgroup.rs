@@ -1,6 +1,8 @@
 //! Limits for groups of processes, by control groups of either version.
 //!
-//! A group is made below this process's own, so that limits set on the engine from outside still hold.
+//! A group is made below this process's own, so that limits set on the engine from outside still hold. With version 2 a group that
+//! has processes cannot limit the memory of groups below it, and systemd starts no process in one that does. So its service is
+//! given a second group by the package, which has no processes of its own: see [`FOR_SERVERS`].
 //! Version 1 keeps a directory for each controller, version 2 one for all.
 //! See the kernel's `admin-guide/cgroup-v1/memory.rst`, `pids.rst` and `admin-guide/cgroup-v2.rst`.
 
@@ -10,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Where the controllers of version 1 are, and version 2.
 const ROOT: &str = "/sys/fs/cgroup";
+
+/// The group that the unit `offshoot-vdbs.service` of the package is delegated, below [`ROOT`].
+const FOR_SERVERS: &str = "system.slice/offshoot-vdbs.service";
 
 /// What can be limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +101,7 @@ impl Group {
     pub fn create(name: &str) -> io::Result<Group> {
         let mut group = Group { places: Vec::new() };
         let mut refused = io::Error::new(io::ErrorKind::Unsupported, "there are no controllers");
-        for own in places_of("self", Controller::is_of_version_one) {
+        for own in homes() {
             match own.make_below(name) {
                 Ok(place) => group.places.push(place),
                 Err(error) => refused = error,
@@ -107,7 +112,7 @@ impl Group {
 
     /// The group `name` as [`Group::create`] would make it, without making it.
     pub fn find(name: &str) -> Option<Group> {
-        let own = places_of("self", Controller::is_of_version_one).into_iter();
+        let own = homes().into_iter();
         let below = own.map(|place| Place { dir: place.dir.join(name), ..place });
         let places: Vec<Place> = below.filter(|place| place.dir.is_dir()).collect();
         (!places.is_empty()).then_some(Group { places })
@@ -115,7 +120,7 @@ impl Group {
 
     /// The group that a process is in, if its name is one of those wanted. Never this process's own.
     pub fn holding(pid: i32, wanted: impl Fn(&str) -> bool) -> Option<Group> {
-        let own = places_of("self", Controller::is_of_version_one);
+        let own = homes();
         let mut places = places_of(&pid.to_string(), Controller::is_of_version_one);
         places.retain(|place| {
             let name = place.dir.file_name().unwrap_or_default().to_string_lossy();
@@ -261,6 +266,14 @@ impl Group {
 }
 
 impl Place {
+    /// Another group for the same controller. Version 1 has a place of its own for each.
+    fn moved_to(self, dir: &Path) -> Place {
+        match self.version {
+            Version::One => self,
+            Version::Two => Place { dir: dir.to_owned(), ..self },
+        }
+    }
+
     /// Leaves some of each period to processes of other groups.
     fn leave_processors(&self) -> io::Result<()> {
         let processors = std::thread::available_parallelism()?.get() as u64;
@@ -288,7 +301,7 @@ impl Place {
 
 /// Removes the empty groups with this prefix, which a killed process left.
 pub fn remove_empty(prefix: &str) {
-    for own in places_of("self", Controller::is_of_version_one) {
+    for own in homes() {
         remove_empty_in(&own.dir, prefix);
     }
 }
@@ -301,6 +314,14 @@ fn remove_empty_in(group: &Path, prefix: &str) {
             let _ = std::fs::remove_dir(entry.path());
         }
     }
+}
+
+/// The groups that others are made in, for each controller.
+fn homes() -> Vec<Place> {
+    let own = places_of("self", Controller::is_of_version_one).into_iter();
+    let given = Path::new(ROOT).join(FOR_SERVERS);
+    let may = rustix::fs::access(given.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
+    own.map(|place| if may { place.moved_to(&given) } else { place }).collect()
 }
 
 /// Where a process is, for each controller.

@@ -26,6 +26,14 @@ fn finds_its_own_group_in_either_version() {
     assert_eq!(place("nonsense", Controller::Memory, false), None);
 }
 
+#[test]
+fn the_group_for_servers_is_taken_with_version_two_alone() {
+    let given = Path::new("/sys/fs/cgroup/system.slice/offshoot-vdbs.service");
+    let place = |has_v1| place_in("4:memory:/a\n0::/b\n", Controller::Memory, has_v1).unwrap();
+    assert_eq!(place(false).moved_to(given).dir, given);
+    assert_eq!(place(true).moved_to(given), place(true));
+}
+
 use crate::process::{Child, Spec};
 use std::time::Duration;
 
