@@ -2,11 +2,14 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // other programs are started
 
 use offshoot_testbed::{PATIENCE, Testbed, code_blocks, in_repository, wait_until};
+use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 fn integration(path: &str) -> PathBuf {
     in_repository("integrations").join(path)
@@ -61,6 +64,119 @@ mod needs_promtool {
             let run = run.unwrap();
             assert!(run.status.success(), "{what:?}: {run:?}");
         }
+    }
+
+    /// A server of Prometheus. Dropping it ends it.
+    struct Prometheus {
+        server: Child,
+        address: SocketAddr,
+    }
+
+    impl Prometheus {
+        fn start(dir: &Path, settings: &str) -> Prometheus {
+            let file = dir.join("prometheus.yml");
+            std::fs::write(&file, settings).unwrap();
+            // Free until it takes it: it cannot say which one it chose itself.
+            let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let tool = PathBuf::from(std::env::var("OFFSHOOT_TEST_PROMTOOL").unwrap());
+            let log = File::create(dir.join("prometheus.log")).unwrap();
+            let server = Command::new(tool.with_file_name("prometheus"))
+                .arg(format!("--config.file={}", file.display()))
+                .arg(format!("--storage.tsdb.path={}", dir.join("tsdb").display()))
+                .arg(format!("--web.listen-address={address}"))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(log)
+                .spawn()
+                .unwrap();
+            Prometheus { server, address }
+        }
+
+        /// What its API has at a path; null where it does not answer yet.
+        fn ask(&self, path: &str) -> Value {
+            let Ok(mut stream) = TcpStream::connect(self.address) else { return Value::Null };
+            let request = format!("GET /api/v1/{path} HTTP/1.0\r\n\r\n");
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+            serde_json::from_str::<Value>(body).map_or(Value::Null, |answer| answer["data"].clone())
+        }
+
+        /// The figures that a question gives; they stand behind their times.
+        fn values(&self, query: &str) -> Vec<f64> {
+            let result = self.ask(&format!("query?query={query}"))["result"].take();
+            let all = result.as_array().into_iter().flatten();
+            all.map(|one| one["value"][1].as_str().unwrap().parse().unwrap()).collect()
+        }
+    }
+
+    impl Drop for Prometheus {
+        fn drop(&mut self) {
+            let _ = self.server.kill();
+            let _ = self.server.wait();
+        }
+    }
+
+    /// Set up as docs/operations.md says.
+    #[test]
+    #[ignore = "needs promtool, and Prometheus beside it; scripts/test.sh runs it"]
+    fn prometheus_reads_an_engine_and_its_alerts() {
+        let mut bed = Testbed::start().unwrap();
+        bed.link("shop").unwrap();
+        bed.provision("dev", "shop", &[]).unwrap();
+        bed.engine.command(["user", "add", "prometheus", "--role", "auditor"]).unwrap();
+        let made = bed.engine.command(["token", "create", "--user", "prometheus"]).unwrap();
+        let token = bed.scratch.path().join("offshoot.token");
+        std::fs::write(&token, made["token"].as_str().unwrap()).unwrap();
+
+        let address = std::fs::read_to_string(bed.engine.pool().join("engine.address")).unwrap();
+        let documented = &code_blocks("docs/operations.md", "Monitoring", "yaml")[0];
+        let here = documented
+            .replace("/etc/prometheus/offshoot.token", token.to_str().unwrap())
+            .replace("127.0.0.1:7640", address.trim());
+        assert!(here.contains(address.trim()) && !here.contains("/etc/"), "{here}");
+        let rules = integration("prometheus/offshoot.rules.yml");
+        let settings = format!(
+            "global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}\n\
+             rule_files: ['{}']\n{here}",
+            rules.display()
+        );
+        let prometheus = Prometheus::start(bed.scratch.path(), &settings);
+
+        let is_up = || Ok(prometheus.values("up{job=\"offshoot\"}") == [1.0]);
+        wait_until("the engine is read", PATIENCE, is_up).unwrap();
+        for (query, expected) in [
+            ("offshoot_vdbs_running", 1.0),
+            ("offshoot_vdb_running{vdb=\"dev\",parent=\"shop\"}", 1.0),
+            ("offshoot_dsource_following{dsource=\"shop\"}", 1.0),
+            ("offshoot_commit_seconds_bucket{le=\"%2BInf\"}>bool+0", 1.0),
+            ("offshoot_cache_hits_total>bool+0", 1.0),
+            ("histogram_quantile(0.99,offshoot_log_flush_seconds_bucket)>bool+0", 1.0),
+        ] {
+            assert_eq!(prometheus.values(query), [expected], "{query}");
+        }
+        let targets = prometheus.ask("targets");
+        assert_eq!(targets["activeTargets"][0]["lastError"], "", "{targets}");
+
+        let rule = |name: &str| {
+            let groups = prometheus.ask("rules")["groups"].take();
+            let all = groups.as_array().into_iter().flatten();
+            let mut rules = all.flat_map(|group| group["rules"].as_array().cloned().unwrap());
+            rules.find(|rule| rule["name"] == name).unwrap_or_default()
+        };
+        let evaluated = || {
+            let groups = prometheus.ask("rules")["groups"].take();
+            let all: Vec<&Value> = groups.as_array().into_iter().flatten().collect();
+            let rules = all.iter().flat_map(|group| group["rules"].as_array().unwrap());
+            Ok(!all.is_empty() && rules.into_iter().all(|rule| rule["health"] == "ok"))
+        };
+        wait_until("all alerts are looked at", PATIENCE, evaluated).unwrap();
+        assert_eq!(rule("OffshootDown")["state"], "inactive");
+        bed.engine.kill().unwrap();
+        let alarmed = || Ok(rule("OffshootDown")["state"] == "pending");
+        wait_until("it is noticed that the engine is away", PATIENCE, alarmed).unwrap();
+        assert_eq!(prometheus.values("up{job=\"offshoot\"}"), [0.0]);
     }
 }
 
