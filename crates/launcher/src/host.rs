@@ -274,14 +274,13 @@ impl Process for HostProcess {
     fn end(&mut self, first: Signal, then: Signal, deadline: Duration) -> Option<Ended> {
         let group = self.group();
         let gently = self.end_all(first, then, deadline)?;
-        let status = self.child.as_mut().map(|child| {
-            let status = child.wait_timeout(Duration::from_secs(1)).ok().flatten();
-            status.is_some_and(|status| status.success())
-        });
+        let child = self.child.as_mut();
+        let ended = child.map(|child| child.wait_timeout(Duration::from_secs(1)).ok().flatten());
         record::forget(&self.runtime_dir);
         if let Some(group) = group {
             remove_group(&group);
         }
-        Some(Ended { gently, success: status })
+        let success = ended.map(|status| status.is_some_and(|status| status.success()));
+        Some(Ended { gently, success, status: ended.flatten() })
     }
 }

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// What a server that is confined calls the engine's own user, where it runs as that one.
@@ -86,6 +87,8 @@ pub struct Ended {
     pub gently: bool,
     /// Whether it reported success; unknown for one that an earlier engine started.
     pub success: Option<bool>,
+    /// How its first process ended, where that is known.
+    pub status: Option<ExitStatus>,
 }
 
 /// A server that runs.

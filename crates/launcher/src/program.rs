@@ -6,6 +6,8 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_types::{ErrorKind, Failure};
 use std::io::{self, PipeReader, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -20,10 +22,26 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// Whether it reported success.
-    pub success: bool,
+    /// How it ended, where that is known.
+    pub status: Option<ExitStatus>,
     /// What it has written, where that was to be kept.
     pub output: Vec<u8>,
+}
+
+impl Ran {
+    /// Whether it reported success.
+    pub fn success(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    /// How it ended, as in `it ended with …`.
+    pub fn how(&self) -> String {
+        let code =
+            self.status.and_then(|status| status.code()).map(|code| format!("exit status {code}"));
+        let signal = || self.status.and_then(|status| status.signal());
+        code.or_else(|| signal().map(|signal| format!("signal {signal}")))
+            .unwrap_or_else(|| "an error".to_owned())
+    }
 }
 
 /// Runs a program to its end; nothing of it is left then. `turn` gets each line of what it says, and nothing at least ten
@@ -72,7 +90,7 @@ pub fn run_to_end(
         }
     }
     let output = output.map_or(Ok(Vec::new()), |(output, most)| kept(&output, most))?;
-    Ok(Ran { success: ended.success == Some(true), output })
+    Ok(Ran { status: ended.status, output })
 }
 
 fn pipe() -> Result<(PipeReader, Arc<OwnedFd>), Failure> {

@@ -74,7 +74,7 @@ fn a_server_is_found_again_by_its_record_and_without_it() {
     let children = id.children();
     assert_eq!(children.len(), 2);
     let ended = found.process.end(Signal::Terminate, Signal::Kill, DEADLINE).unwrap();
-    assert_eq!(ended, Ended { gently: true, success: None });
+    assert_eq!(ended, Ended { gently: true, success: None, status: None });
     assert!(!id.alive() && children.iter().all(|child| !child.alive()));
     assert!(host.find(&runtime, &mark(dir.path())).is_none());
 }

@@ -82,18 +82,19 @@ pub(crate) fn run(
         Err(Failure::new(ErrorKind::InvalidInput, message, hint))
     });
     let removed = std::fs::remove_file(text_file(&program.runtime_dir)).map_err(unwritten);
-    let Ran { success, output } = ran?;
+    let ran = ran?;
     removed?;
-    match success {
-        true => Ok(output),
-        false => Err(failed(&last)),
+    match ran.success() {
+        true => Ok(ran.output),
+        false => Err(failed(&ran, &last)),
     }
 }
 
-fn failed(last: &str) -> Failure {
+fn failed(ran: &Ran, last: &str) -> Failure {
+    let how = ran.how();
     let message = match last {
-        "" => "it ended with an error, and said nothing".to_owned(),
-        last => format!("it ended with an error; the last it said: {last}"),
+        "" => format!("it ended with {how}, and said nothing"),
+        last => format!("it ended with {how}; the last it said: {last}"),
     };
     let hint = "a program that does its work ends with exit code 0";
     Failure::new(ErrorKind::InvalidInput, message, hint)

@@ -144,7 +144,7 @@ fn a_hook_before_that_fails_keeps_everything_as_it_was() {
     let no = world.program("no", "echo 'ask the team first' >&2; exit 3");
     world.fails(
         &format!("vdb provision dev --from shop --hook before-provision={no}"),
-        "ask the team first",
+        "it ended with exit status 3; the last it said: ask the team first",
     );
     let list: VdbList = world.bed.engine.ask(["vdb", "list"]).unwrap();
     assert!(list.vdbs.is_empty());
@@ -278,7 +278,7 @@ fn a_vdb_that_is_asleep_wakes_for_a_hook_before() {
     let no = world.program("no", "exit 1");
     world.done(&format!("vdb set dev --hook before-refresh={no}"));
     wait_until("it sleeps", PATIENCE, asleep).unwrap();
-    world.fails("vdb refresh dev", "ended with an error");
+    world.fails("vdb refresh dev", "ended with exit status");
     wait_until("it sleeps", PATIENCE, asleep).unwrap();
     assert_eq!(world.text("SELECT count FROM seen"), "1", "it wakes");
 }

@@ -44,15 +44,26 @@ fn ran(script: &str, output_max: Option<usize>) -> (Result<Ran, Failure>, Vec<St
 #[test]
 fn what_a_program_writes_is_said_or_kept() {
     let (both, said) = ran("echo one; echo two >&2; printf three", None);
-    assert_eq!(both.unwrap(), Ran { success: true, output: Vec::new() });
+    let both = both.unwrap();
+    assert!(both.success() && both.output.is_empty(), "{both:?}");
     assert_eq!(said, ["one", "two", "three"]);
 
     let (kept, said) = ran("printf 'a\\0b\\n'; echo two >&2; exit 3", Some(4));
-    assert_eq!(kept.unwrap(), Ran { success: false, output: b"a\0b\n".to_vec() });
+    let kept = kept.unwrap();
+    assert!(!kept.success());
+    assert_eq!((kept.how().as_str(), &kept.output[..]), ("exit status 3", &b"a\0b\n"[..]));
     assert_eq!(said, ["two"]);
 
     let (closed, said) = ran("exec >&- 2>&-; sleep 0.3", None);
-    assert!(closed.unwrap().success && said.is_empty());
+    assert!(closed.unwrap().success() && said.is_empty());
+}
+
+#[test]
+fn the_signal_that_ends_a_program_is_told() {
+    let (killed, _) = ran("kill -KILL $$", None);
+    let killed = killed.unwrap();
+    assert!(!killed.success());
+    assert_eq!(killed.how(), "signal 9");
 }
 
 #[test]
@@ -82,7 +93,7 @@ fn whoever_follows_it_ends_it_and_what_it_started() {
     // What it leaves behind is not waited for; a cell would end it.
     let started = SystemClock.elapsed();
     let (left, said) = ran("sleep 5 & echo $!", None);
-    assert!(left.unwrap().success);
+    assert!(left.unwrap().success());
     assert!(SystemClock.elapsed() - started < Duration::from_secs(4));
     assert_eq!(said.len(), 1);
 }
