@@ -140,7 +140,7 @@ fn groups() -> Found {
         Ok(()) => Ok("memory, processes and processors can be limited".to_owned()),
         Err(error) => Err(warning(
             format!("memory, processes or processors of VDBs cannot be limited ({error})"),
-            "run the engine as root, or as a systemd unit with Delegate=yes",
+            "run the engine as root, under systemd with offshoot-vdbs.service of the package",
         )),
     }
 }

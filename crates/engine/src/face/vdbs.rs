@@ -336,7 +336,7 @@ pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
         Failure::new(
             ErrorKind::HostUnprepared,
             "its memory is not limited: only the sizes of its buffers follow --memory",
-            "give the engine a memory control group that it may divide, as systemd does with Delegate=memory",
+            "give the engine a memory control group that it may divide, as offshoot-vdbs.service of the package is",
         )
     };
     let hint = "look at it in the VDB: it may still name production, or hold what others wait for";
