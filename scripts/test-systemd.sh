@@ -21,6 +21,9 @@ finish() {
   trap - EXIT INT TERM
   [ "$status" = 0 ] || inside 'journalctl -u offshoot -u offshoot-vdbs -n 60 --no-pager -o cat; cat /root/client.log' 2>/dev/null || true
   power_off
+  # Where no systemd runs, nobody removes the groups that were made for the machine; those in use stay.
+  [ -d /run/systemd/system ] ||
+    find /sys/fs/cgroup -depth -type d \( -path '*/payload*' -o -path '*/supervisor*' \) -exec rmdir {} + 2>/dev/null || true
   rm -rf --one-file-system "$work"
   exit "$status"
 }
