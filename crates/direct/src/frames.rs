@@ -3,7 +3,7 @@
 use crate::layout::{BLOCK, Entry, Mark, UNIT};
 use crate::memory::Memory;
 use crate::protocol::{self, Real};
-use crate::table::Shared;
+use crate::table_memory::TableMemory;
 use hashbrown::HashMap;
 use offshoot_types::BlockHash;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub(crate) struct Frames {
 /// The entries of a table: what they are, and where clients read them.
 #[derive(Debug)]
 struct Entries {
-    shared: Arc<Shared>,
+    shared: Arc<TableMemory>,
     /// What was last stored in each: what clients could have written there is not believed (D3).
     own: Vec<u64>,
 }
@@ -100,7 +100,7 @@ impl Frames {
         self.unused as usize - self.free.len()
     }
 
-    pub(crate) fn add_table(&mut self, shared: Arc<Shared>) -> u32 {
+    pub(crate) fn add_table(&mut self, shared: Arc<TableMemory>) -> u32 {
         let id = self.next_table;
         self.next_table += 1;
         self.tables.insert(id, Entries { shared, own: Vec::new() });

@@ -26,7 +26,9 @@ mod memory;
 mod protocol;
 mod reader;
 mod reading;
+
 mod table;
+mod table_memory;
 
 pub use group::{Group, GroupStats};
 pub use reader::Reader;

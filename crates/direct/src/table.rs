@@ -2,72 +2,22 @@
 
 use crate::group::Group;
 use crate::layout::{
-    BLOCK, ENTRIES_AT, ENTRIES_LEN, ENTRIES_MAX, Header, MAGIC, MARKS_AT, Mark, PROBES, Place,
-    SLOTS, SLOTS_AT, Slot, UNIT, VERSION, count_at, first_slot, table_len,
+    BLOCK, ENTRIES_LEN, ENTRIES_MAX, PROBES, Place, SLOTS, Slot, UNIT, first_slot, table_len,
 };
 use crate::memory::Memory;
+use crate::table_memory::{TableMemory, random};
 use offshoot_types::BlockHash;
 use parking_lot::Mutex;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// The memory of a table.
-#[derive(Debug)]
-pub(crate) struct Shared(Memory);
-
-impl Shared {
-    fn header(&self) -> &Header {
-        // SAFETY: all atomics.
-        unsafe { self.0.get(0) }
-    }
-
-    fn slot(&self, index: usize) -> &Slot {
-        // SAFETY: all atomics.
-        unsafe { self.0.get(SLOTS_AT + index * size_of::<Slot>()) }
-    }
-
-    pub(crate) fn entry(&self, number: u32) -> &AtomicU64 {
-        assert!((number as usize) < ENTRIES_LEN / 8, "an entry of the table");
-        // SAFETY: an atomic.
-        unsafe { self.0.get(ENTRIES_AT + number as usize * 8) }
-    }
-
-    pub(crate) fn mark(&self, frame: u32) -> &Mark {
-        // SAFETY: an atomic.
-        unsafe { self.0.get(MARKS_AT + frame as usize) }
-    }
-
-    /// Makes it a table without files. Whoever reads by it finds out (D4).
-    fn reset(&self, frames: usize) -> io::Result<()> {
-        for index in 0..SLOTS + PROBES {
-            let slot = self.slot(index);
-            slot.place.store(0, Ordering::Relaxed);
-            slot.ino.store(0, Ordering::Relaxed);
-        }
-        std::sync::atomic::fence(Ordering::SeqCst);
-        self.0.clear(SLOTS_AT, MARKS_AT - SLOTS_AT)?;
-        let header = self.header();
-        header.magic.store(MAGIC, Ordering::Relaxed);
-        header.version.store(VERSION, Ordering::Relaxed);
-        header.frames.store(frames as u64, Ordering::Relaxed);
-        header.epoch.store(random() | 1, Ordering::Release);
-        Ok(())
-    }
-}
-
-/// A number that an earlier engine is not likely to have chosen.
-fn random() -> u64 {
-    RandomState::new().hash_one(std::process::id())
-}
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A table of files, for the mount of one dataset.
 #[derive(Debug)]
 pub struct Table {
     group: Arc<Group>,
-    shared: Arc<Shared>,
+    shared: Arc<TableMemory>,
     id: u32,
     slots: Mutex<Slots>,
 }
@@ -132,8 +82,7 @@ impl Table {
     }
 
     fn of(group: &Arc<Group>, memory: Memory) -> io::Result<Arc<Table>> {
-        let shared = Arc::new(Shared(memory));
-        shared.reset(group.count())?;
+        let shared = Arc::new(TableMemory::new(memory, group.count())?);
         let id = group.lock().add_table(shared.clone());
         let group = group.clone();
         Ok(Arc::new(Table { group, shared, id, slots: Mutex::new(Slots::new()) }))
@@ -146,14 +95,12 @@ impl Table {
 
     /// What the keeper holds of it, and its server gets.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.0.as_fd()
+        self.shared.as_fd()
     }
 
     /// How many blocks were read directly, as its servers say.
     pub fn reads(&self) -> u64 {
-        // SAFETY: an atomic.
-        let count: &AtomicU64 = unsafe { self.shared.0.get(count_at(self.group.count())) };
-        count.load(Ordering::Relaxed)
+        self.shared.reads(self.group.count())
     }
 
     /// Lets a file be read directly; none: the table is full.

@@ -51,6 +51,9 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     if options.unconfined {
         warnings.push(unconfined());
     }
+    if options.unconfined && options.direct_size_bytes > 0 {
+        warnings.push(asks_for_all());
+    }
     for warning in &warnings {
         tracing::warn!(%warning, hint = warning.hint, "engine");
     }
@@ -101,6 +104,14 @@ fn unconfined() -> Failure {
     Failure::new(
         ErrorKind::HostUnprepared,
         "servers are not confined: whoever is superuser of a VDB can run programs on this host",
+        "start the engine without --unconfined",
+    )
+}
+
+fn asks_for_all() -> Failure {
+    Failure::new(
+        ErrorKind::HostUnprepared,
+        "servers are not confined, so none of them reads directly: --direct-size has no effect",
         "start the engine without --unconfined",
     )
 }

@@ -175,6 +175,7 @@ const TABLE: &[Row] = &[
         only: &[
             "offshoot-types",
             "offshoot-os",
+            "offshoot-direct",
             "offshoot-pool",
             "offshoot-dataset",
             "offshoot-fs",

@@ -215,7 +215,8 @@ impl Dataset {
         }
         if done > 0 {
             let end = (offset + done as u64).div_ceil(BLOCK);
-            match inode.state.read().direct.is_some() {
+            let is_direct = inode.state.read().direct.is_some();
+            match is_direct {
                 true => self.publish_ahead(&inode, offset / BLOCK, end),
                 false => self.read_ahead(&inode, offset / BLOCK, end),
             }
