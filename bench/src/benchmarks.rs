@@ -148,6 +148,7 @@ fn engine_options(setting: &Setting) -> Result<EngineOptions> {
     ensure!(binary.exists(), "{} is missing", binary.display());
     let mut engine = EngineOptions::new(binary);
     engine.cache_size.clone_from(&setting.cache_size);
+    engine.arguments.extend(setting.direct_size.iter().map(|size| format!("--direct-size={size}")));
     Ok(engine)
 }
 

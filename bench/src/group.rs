@@ -5,13 +5,16 @@ use crate::limits::{Cage, Limits};
 use crate::server::Server;
 use crate::stage::Stage;
 use crate::volume::{Filesystem, Volume, run};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use offshoot_api::{CacheStatus, Vdb};
 use offshoot_os::process::Spec;
 use offshoot_rig::bytes_below;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// The argument that gives the memory to read from.
+const DIRECT_SIZE: &str = "--direct-size=";
 
 /// How copies are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
@@ -27,6 +30,8 @@ pub enum Variant {
     Btrfs,
     /// Virtual databases.
     Vdb,
+    /// The same with half of the engine's cache as memory from which servers read without asking.
+    VdbDirect,
 }
 
 impl Variant {
@@ -38,7 +43,12 @@ impl Variant {
             Variant::Xfs => "xfs",
             Variant::Btrfs => "btrfs",
             Variant::Vdb => "vdb",
+            Variant::VdbDirect => "vdb-direct",
         }
+    }
+
+    fn is_virtual(self) -> bool {
+        matches!(self, Variant::Vdb | Variant::VdbDirect)
     }
 }
 
@@ -51,6 +61,8 @@ pub struct Origin {
     snapshot: String,
     volumes: BTreeMap<Variant, (Volume, PathBuf)>,
     settings: Vec<(String, String)>,
+    /// The engine's cache, or cache and memory to read from together.
+    memory: String,
     /// What holds for each group as a whole.
     pub limits: Limits,
 }
@@ -80,7 +92,9 @@ impl Origin {
         for slot in std::fs::read_dir(stage.source.data_dir().join("pg_replslot"))?.flatten() {
             std::fs::remove_dir_all(slot.path())?;
         }
-        let mut origin = Origin { stage, snapshot, volumes: BTreeMap::new(), settings, limits };
+        let memory = stage.engine.options.cache_size.clone();
+        let mut origin =
+            Origin { stage, snapshot, volumes: BTreeMap::new(), settings, memory, limits };
         origin.limits.devices.extend(whole_device(origin.stage.scratch.path()));
         Ok(origin)
     }
@@ -93,7 +107,9 @@ impl Origin {
         let filesystem = match variant {
             Variant::Xfs => Filesystem::Xfs,
             Variant::Btrfs => Filesystem::Btrfs,
-            Variant::Plain | Variant::PlainFpwOff | Variant::Vdb => return Ok(()),
+            Variant::Plain | Variant::PlainFpwOff | Variant::Vdb | Variant::VdbDirect => {
+                return Ok(());
+            }
         };
         let data = self.stage.source.data_dir();
         // Each copy may be rewritten once, and has a log of its own.
@@ -113,7 +129,8 @@ impl Origin {
     pub fn make(&mut self, variant: Variant, count: usize) -> Result<Group> {
         let mut group =
             Group { variant, count, directories: Vec::new(), servers: Vec::new(), cage: None };
-        if variant == Variant::Vdb {
+        if variant.is_virtual() {
+            self.set_memory(variant)?;
             self.provision(count)?;
             return Ok(group);
         }
@@ -135,6 +152,17 @@ impl Origin {
             group.directories.push(copy);
         }
         Ok(group)
+    }
+
+    /// The engine's memory from its next start on: as much for both kinds of virtual databases.
+    fn set_memory(&mut self, variant: Variant) -> Result<()> {
+        let all = offshoot_domain::parse_size(&self.memory).map_err(|why| anyhow!(why.message))?;
+        let direct = if variant == Variant::VdbDirect { all / 2 } else { 0 };
+        let options = &mut self.stage.engine.options;
+        options.cache_size = (all - direct).to_string();
+        options.arguments.retain(|argument| !argument.starts_with(DIRECT_SIZE));
+        options.arguments.push(format!("{DIRECT_SIZE}{direct}"));
+        Ok(())
     }
 
     /// The engine is alone with its VDBs from its restart on: the dSource is paused.
@@ -162,7 +190,7 @@ impl Origin {
         // An engine that starts removes empty groups whose names begin as those of its own do.
         let name = format!("bench-{}", std::process::id());
         let cage = Cage::new(&name, &self.limits)?;
-        let uris = if group.variant == Variant::Vdb {
+        let uris = if group.variant.is_virtual() {
             forget(self.stage.engine.pool());
             self.stage.engine.restart()?;
             let pid = self.stage.engine.pid().context("the engine has just started")?;
@@ -211,7 +239,7 @@ impl Origin {
     /// # Errors
     /// What does not stop in time.
     pub fn stop(&mut self, group: &mut Group) -> Result<()> {
-        if group.variant == Variant::Vdb {
+        if group.variant.is_virtual() {
             self.stage.engine.stop()?;
         }
         let stopped = group.servers.drain(..).try_for_each(Server::stop);
@@ -224,7 +252,7 @@ impl Origin {
     /// # Errors
     /// What cannot be removed.
     pub fn remove(&mut self, group: Group) -> Result<()> {
-        if group.variant == Variant::Vdb {
+        if group.variant.is_virtual() {
             self.stage.engine.restart()?;
             for number in 1..=group.count {
                 self.stage.engine.command(["vdb", "delete", &format!("copy-{number}")])?;
@@ -245,7 +273,7 @@ impl Origin {
     /// # Errors
     /// What the command says.
     pub fn cache(&self, group: &Group) -> Result<Option<CacheStatus>> {
-        let vdb = group.variant == Variant::Vdb;
+        let vdb = group.variant.is_virtual();
         if vdb { Ok(Some(self.stage.pool()?.cache)) } else { Ok(None) }
     }
 
@@ -254,7 +282,7 @@ impl Origin {
     /// # Errors
     /// What the command says.
     pub fn space_bytes(&self, group: &Group) -> Result<u64> {
-        if group.variant == Variant::Vdb {
+        if group.variant.is_virtual() {
             return Ok(self.stage.pool()?.used_bytes);
         }
         Ok(match self.volumes.get(&group.variant) {

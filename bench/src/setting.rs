@@ -43,6 +43,9 @@ pub struct Setting {
     /// Memory of the engine's shared block cache
     #[arg(long, value_name = "SIZE", default_value = "2GiB", help_heading = "Run")]
     pub cache_size: String,
+    /// Memory from which servers read without asking, `--direct-size` of the engine [default: none]
+    #[arg(long, value_name = "SIZE", help_heading = "Run")]
+    pub direct_size: Option<String>,
     /// The binary whose engine is measured; by default this one
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub binary: Option<PathBuf>,

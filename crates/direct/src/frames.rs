@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// How many frames are looked at for one that was not read lately.
+const LOOKS_MAX: u32 = 512;
+
 /// An entry, by the table it is in and its number there.
 pub(crate) type EntryId = (u32, u32);
 
@@ -197,13 +200,13 @@ impl Frames {
             self.unused += 1;
             return Some(self.unused - 1);
         }
-        // The clock: whoever was read since the hand last passed stays for one more round. Marks can be set while it
-        // goes on, so it does not go on for ever.
+        // The clock: whoever was read since the hand last passed stays for one more round. Others wait meanwhile, so it
+        // does not look for long.
         let count = self.frames.len() as u32;
-        for step in 0..2 * u64::from(count) {
+        for looks in 1..=LOOKS_MAX {
             let frame = self.hand;
             self.hand = (self.hand + 1) % count;
-            if step >= u64::from(count) || !self.was_read(frame) {
+            if !self.was_read(frame) || looks == LOOKS_MAX {
                 self.evict(frame);
                 return Some(frame);
             }

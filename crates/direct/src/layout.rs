@@ -68,10 +68,9 @@ pub struct Slot {
 
 const _: () = assert!(SLOTS_AT + (SLOTS + PROBES) * size_of::<Slot>() <= ENTRIES_AT);
 
-/// Where an inode's slot may begin.
+/// Where an inode's slot may begin. Files that were made one after the other are on few pages.
 pub fn first_slot(ino: u64) -> usize {
-    // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, 6.4): neighbours are spread.
-    ((ino.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize) % SLOTS
+    (ino % SLOTS as u64) as usize
 }
 
 /// Where a file's entries are, in one word: the first unit, the number of entries as a power of two, and a number that

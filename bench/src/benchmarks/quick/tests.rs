@@ -7,6 +7,7 @@ fn every_line_of_the_selection_is_a_benchmark() {
     let setting = Setting {
         out: None,
         cache_size: "1GiB".into(),
+        direct_size: None,
         binary: None,
         seed: 3,
         require_goals: false,

@@ -9,11 +9,9 @@ impl Dataset {
     /// From now on files can be read by this table, or (none) no longer. MUST NOT be called for a dataset whose writes
     /// are gathered on the way here: what a client wrote would not be what it reads.
     pub fn serve_directly(&self, table: Option<Arc<Table>>) {
-        let is_end = table.is_none();
         *self.direct.write() = table;
-        if is_end {
-            self.inodes.for_each(|inode| inode.state.write().direct = None);
-        }
+        // What was read by an earlier one is not any more.
+        self.inodes.for_each(|inode| inode.state.write().direct = None);
     }
 
     /// A server asks for a file to be read directly; whether it is now.
