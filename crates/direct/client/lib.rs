@@ -59,6 +59,9 @@ const AT_FDCWD: c_int = -100;
 const PROT_READ: c_int = 1;
 const PROT_WRITE: c_int = 2;
 const MAP_SHARED: c_int = 1;
+const MAP_PRIVATE: c_int = 2;
+const MAP_FIXED: c_int = 0x10;
+const MAP_ANONYMOUS: c_int = 0x20;
 const MAP_NORESERVE: c_int = 0x4000;
 const MADV_HUGEPAGE: c_int = 14;
 const SEEK_END: c_int = 2;
@@ -163,12 +166,18 @@ unsafe fn map(table: c_int, frames: c_int) {
     }
     let marks = base.cast::<u8>().add(MARKS_AT).cast();
     let (len, prot) = (table_len - MARKS_AT, PROT_READ | PROT_WRITE);
-    const MAP_FIXED: c_int = 0x10;
     if mmap(marks, len, prot, flags | MAP_FIXED, table, MARKS_AT as i64) as isize == -1 {
         return;
     }
-    let content = mmap(null_mut(), frames_len, PROT_READ, flags, frames, 0);
-    if content as isize == -1 {
+    // At addresses that begin with a huge page: elsewhere none can be mapped.
+    const HUGE_PAGE: usize = 2 << 20;
+    let (reserving, all) = (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, frames_len + HUGE_PAGE);
+    let reserved = mmap(null_mut(), all, 0, reserving, -1, 0);
+    if reserved as isize == -1 {
+        return;
+    }
+    let content = reserved.cast::<u8>().wrapping_add(reserved.align_offset(HUGE_PAGE)).cast();
+    if mmap(content, frames_len, PROT_READ, flags | MAP_FIXED, frames, 0) as isize == -1 {
         return;
     }
     madvise(content, frames_len, MADV_HUGEPAGE);

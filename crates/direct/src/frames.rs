@@ -1,7 +1,7 @@
 //! Which block is in which frame, and who reads it there.
 
 use crate::layout::{BLOCK, Entry, Mark, UNIT};
-use crate::memory::Memory;
+use crate::memory::{HUGE_PAGE, Memory};
 use crate::protocol::{self, Real};
 use crate::table_memory::TableMemory;
 use hashbrown::HashMap;
@@ -197,8 +197,13 @@ impl Frames {
             return Some(frame);
         }
         if (self.unused as usize) < self.frames.len() {
+            let frame = self.unused;
             self.unused += 1;
-            return Some(self.unused - 1);
+            let offset = frame as usize * BLOCK;
+            if offset.is_multiple_of(HUGE_PAGE) {
+                self.memory.use_huge_page(offset);
+            }
+            return Some(frame);
         }
         // The clock: whoever was read since the hand last passed stays for one more round. Others wait meanwhile, so it
         // does not look for long.

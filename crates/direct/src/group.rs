@@ -51,7 +51,6 @@ impl Group {
     }
 
     fn of(memory: Memory) -> Arc<Group> {
-        memory.prefer_huge_pages();
         let memory = Arc::new(memory);
         Arc::new(Group { frames: Mutex::new(Frames::new(memory.clone())), memory })
     }

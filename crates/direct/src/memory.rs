@@ -4,6 +4,32 @@ use rustix::fs::{FallocateFlags, MemfdFlags, Mode, SealFlags};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+/// Bytes of a huge page.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+/// `madvise(2)`.
+const MADV_COLLAPSE: i32 = 25;
+
+/// Reserves addresses that begin with a huge page: elsewhere none can be mapped.
+fn aligned_addresses(len: usize) -> io::Result<*mut u8> {
+    let all = len + HUGE_PAGE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: addresses that nothing else uses; those before and behind are given back.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let before = start.align_offset(HUGE_PAGE);
+        let base = start.cast::<u8>().add(before);
+        if before > 0 {
+            libc::munmap(start, before);
+        }
+        let len = len.next_multiple_of(4096);
+        libc::munmap(base.add(len).cast(), all - before - len);
+        Ok(base)
+    }
+}
+
 /// A mapping of all of it. Only what is touched is allocated.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -39,28 +65,28 @@ impl Memory {
         if !rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK) {
             return Err(invalid("shared memory that can become shorter"));
         }
-        // SAFETY: maps a descriptor at addresses that the kernel chooses.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
+        let base = aligned_addresses(len)?;
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: replaces addresses that are reserved for this.
+        let mapped = unsafe { libc::mmap(base.cast(), len, rights, flags, fd.as_raw_fd(), 0) };
+        if mapped == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Memory { fd, base: base.cast(), len })
+        Ok(Memory { fd, base, len })
     }
 
-    /// Asks for huge pages, as far as the host gives them to shared memory
-    /// (`/sys/kernel/mm/transparent_hugepage/shmem_enabled`).
-    pub(crate) fn prefer_huge_pages(&self) {
-        // SAFETY: advice about our own mapping; a refusal changes nothing.
-        unsafe { libc::madvise(self.base.cast(), self.len, libc::MADV_HUGEPAGE) };
+    /// Asks for a huge page at an offset, where nothing is in use yet. The kernel gives shared memory none at a fault, whatever
+    /// its settings advise; it does where a page is there already and asked for so (Linux 6.1). Without, all goes on with
+    /// small ones.
+    pub(crate) fn use_huge_page(&self, offset: usize) {
+        let at = self.at(offset - offset % HUGE_PAGE);
+        // SAFETY: a byte of ours that nobody uses yet, and advice about our own mapping; a refusal changes nothing.
+        unsafe {
+            at.write_volatile(0);
+            libc::madvise(at.cast(), HUGE_PAGE, libc::MADV_HUGEPAGE);
+            libc::madvise(at.cast(), HUGE_PAGE, MADV_COLLAPSE);
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
