@@ -140,7 +140,7 @@ impl Frames {
             return false;
         }
         let known = name.and_then(|name| self.by_name.get(&name).copied());
-        let Some(frame) = known.or_else(|| self.new_frame(name, content)) else { return false };
+        let frame = known.unwrap_or_else(|| self.new_frame(name, content));
         if let Some(entries) = self.tables.get_mut(&table) {
             self.frames[frame as usize].users.push((table, number));
             entries.fill(number, frame);
@@ -148,15 +148,15 @@ impl Frames {
         true
     }
 
-    fn new_frame(&mut self, name: Option<BlockHash>, content: &[u8; BLOCK]) -> Option<u32> {
-        let frame = self.take()?;
+    fn new_frame(&mut self, name: Option<BlockHash>, content: &[u8; BLOCK]) -> u32 {
+        let frame = self.take();
         // SAFETY: a frame of ours that no entry leads to (D2); readers that still copy it find out.
         unsafe { std::ptr::copy_nonoverlapping(content.as_ptr(), self.content(frame), BLOCK) };
         if let Some(name) = name {
             self.by_name.insert(name, frame);
         }
         self.frames[frame as usize].name = name;
-        Some(frame)
+        frame
     }
 
     /// Empties an entry; whether it led anywhere. A frame whose block has a name stays for others.
@@ -192,9 +192,9 @@ impl Frames {
     }
 
     /// A frame that nothing leads to.
-    fn take(&mut self) -> Option<u32> {
+    fn take(&mut self) -> u32 {
         if let Some(frame) = self.free.pop() {
-            return Some(frame);
+            return frame;
         }
         if (self.unused as usize) < self.frames.len() {
             let frame = self.unused;
@@ -203,20 +203,23 @@ impl Frames {
             if offset.is_multiple_of(HUGE_PAGE) {
                 self.memory.use_huge_page(offset);
             }
-            return Some(frame);
+            return frame;
         }
         // The clock: whoever was read since the hand last passed stays for one more round. Others wait meanwhile, so it
         // does not look for long.
-        let count = self.frames.len() as u32;
-        for looks in 1..=LOOKS_MAX {
-            let frame = self.hand;
-            self.hand = (self.hand + 1) % count;
-            if !self.was_read(frame) || looks == LOOKS_MAX {
-                self.evict(frame);
-                return Some(frame);
-            }
+        let mut looks = 1;
+        while self.was_read(self.hand) && looks < LOOKS_MAX {
+            self.hand = self.after(self.hand);
+            looks += 1;
         }
-        None
+        let frame = self.hand;
+        self.hand = self.after(frame);
+        self.evict(frame);
+        frame
+    }
+
+    fn after(&self, frame: u32) -> u32 {
+        (frame + 1) % self.frames.len() as u32
     }
 
     fn was_read(&self, frame: u32) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::frames::Frames;
 use crate::layout::BLOCK;
-use crate::memory::Memory;
+use crate::memory::{HUGE_PAGE, Memory};
 use offshoot_types::BlockHash;
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
@@ -33,8 +33,8 @@ impl Group {
     /// # Errors
     /// The system's.
     pub fn create(size: u64) -> io::Result<Arc<Group>> {
-        // Whole huge pages.
-        let len = usize::try_from(size.next_multiple_of(2 << 20)).map_err(io::Error::other)?;
+        let len =
+            usize::try_from(size.next_multiple_of(HUGE_PAGE as u64)).map_err(io::Error::other)?;
         Ok(Group::of(Memory::create("offshoot-frames", len)?))
     }
 
@@ -45,7 +45,7 @@ impl Group {
     /// `InvalidData` for anything else; the system's.
     pub fn adopt(frames: OwnedFd) -> io::Result<Arc<Group>> {
         let len = rustix::fs::fstat(&frames)?.st_size;
-        let len = usize::try_from(len).ok().filter(|len| *len > 0 && len.is_multiple_of(2 << 20));
+        let len = usize::try_from(len).ok().filter(|len| *len > 0 && len.is_multiple_of(HUGE_PAGE));
         let len = len.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no frames"))?;
         Ok(Group::of(Memory::open(frames, len)?))
     }

@@ -76,11 +76,11 @@ impl Memory {
         Ok(Memory { fd, base, len })
     }
 
-    /// Asks for a huge page at an offset, where nothing is in use yet. The kernel gives shared memory none at a fault, whatever
+    /// Asks for a huge page at its offset, where nothing is in use yet. The kernel gives shared memory none at a fault, whatever
     /// its settings advise; it does where a page is there already and asked for so (Linux 6.1). Without, all goes on with
     /// small ones.
     pub(crate) fn use_huge_page(&self, offset: usize) {
-        let at = self.at(offset - offset % HUGE_PAGE);
+        let at = self.at(offset);
         // SAFETY: a byte of ours that nobody uses yet, and advice about our own mapping; a refusal changes nothing.
         unsafe {
             at.write_volatile(0);

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A table of files, for the mount of one dataset.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Table {
         slot.size.store(size, Ordering::Relaxed);
         slot.ino.store(ino, Ordering::Release);
         let place = Mutex::new(None);
-        Some(File { table: self.clone(), index, place, filled: AtomicU32::new(0) })
+        Some(File { table: self.clone(), index, place, filled: AtomicBool::new(false) })
     }
 
     fn give_back(&self, place: Place) {
@@ -138,8 +138,8 @@ pub struct File {
     table: Arc<Table>,
     index: usize,
     place: Mutex<Option<Place>>,
-    /// At least as many as entries lead somewhere.
-    filled: AtomicU32,
+    /// Whether entries may lead somewhere.
+    filled: AtomicBool,
 }
 
 impl File {
@@ -163,7 +163,7 @@ impl File {
         let Some(first) = self.entry_for(&mut place, block) else { return };
         let entry = (self.table.id, first + block as u32);
         if self.table.group.lock().publish(entry, name, content) {
-            self.filled.fetch_add(1, Ordering::Relaxed);
+            self.filled.store(true, Ordering::Relaxed);
         }
     }
 
@@ -202,7 +202,7 @@ impl File {
 
     /// Blocks are about to change: from now on they are not read directly. Whether one was.
     pub fn withdraw(&self, from: u64, end: u64) -> bool {
-        if self.filled.load(Ordering::Relaxed) == 0 || from >= end {
+        if !self.filled.load(Ordering::Relaxed) || from >= end {
             return false;
         }
         let place = self.place.lock();
@@ -214,7 +214,7 @@ impl File {
             withdrawn |= frames.withdraw((self.table.id, first as u32 + block as u32));
         }
         if from == 0 && end == count as u64 {
-            self.filled.store(0, Ordering::Relaxed);
+            self.filled.store(false, Ordering::Relaxed);
         }
         withdrawn
     }

@@ -197,25 +197,24 @@ impl Dataset {
     pub fn read_into(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let inode = self.inode(ino)?;
         inode.expect_file()?;
-        let mut done = 0;
+        let (mut done, mut is_direct) = (0, false);
         while done < buffer.len() {
             let at = offset + done as u64;
             let room = |blocks| blocks * BLOCK_SIZE - (at % BLOCK) as usize;
             let end = buffer.len().min(done + room(READ_BLOCKS));
             let part = &mut buffer[done..end];
-            let read = if part.len() <= room(SHORT_READ_BLOCKS) {
+            let (read, direct) = if part.len() <= room(SHORT_READ_BLOCKS) {
                 self.read_part::<SHORT_READ_BLOCKS>(&inode, at, part)?
             } else {
                 self.read_part::<READ_BLOCKS>(&inode, at, part)?
             };
-            done += read;
+            (done, is_direct) = (done + read, direct);
             if read < end - (done - read) {
                 break;
             }
         }
         if done > 0 {
             let end = (offset + done as u64).div_ceil(BLOCK);
-            let is_direct = inode.state.read().direct.is_some();
             match is_direct {
                 true => self.publish_ahead(&inode, offset / BLOCK, end),
                 false => self.read_ahead(&inode, offset / BLOCK, end),
@@ -224,13 +223,14 @@ impl Dataset {
         Ok(done)
     }
 
-    /// Reads what is in at most `N` blocks (128 at most).
+    /// Reads what is in at most `N` blocks (128 at most). Returns how many bytes, and whether servers read the file
+    /// directly.
     fn read_part<const N: usize>(
         &self,
         inode: &Inode,
         offset: u64,
         buffer: &mut [u8],
-    ) -> Result<usize> {
+    ) -> Result<(usize, bool)> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -249,7 +249,7 @@ impl Dataset {
                 }
                 Ok(()) => {
                     publish(inode, &seen, &wanted, offset, &buffer[..len]);
-                    return Ok(len);
+                    return Ok((len, seen.direct.is_some()));
                 }
                 Err(error) => return Err(error),
             }
@@ -319,17 +319,21 @@ impl Dataset {
                 part_of(index, offset, buffer).1.fill(0);
             }
         }
-        let mut missing = *wanted;
-        if let Some(direct) = &seen.direct {
-            take_frames(direct, &mut missing[..count], offset, buffer);
-        }
+        let mut missing;
+        let wanted = match &seen.direct {
+            None => &wanted[..count],
+            Some(direct) => {
+                missing = *wanted;
+                take_frames(direct, &mut missing[..count], offset, buffer);
+                &missing[..count]
+            }
+        };
         let pool = &self.reader.pool;
         let mut take = |index, content: &[u8]| {
             let (at, part) = part_of(index, offset, buffer);
             copy_out(content, at, part);
         };
-        let wanted = &missing[..count];
-        if wanted.iter().all(BlockHash::is_zero) {
+        if seen.direct.is_some() && wanted.iter().all(BlockHash::is_zero) {
             return Ok(());
         }
         if committed != 0 && count == 1 && pool.is_worth_its_neighbours(&wanted[0]) {
@@ -529,7 +533,8 @@ impl Dataset {
         let window = stream.run.min(AHEAD_BLOCKS_MAX);
         let mut buffer = vec![0; window as usize * BLOCK_SIZE];
         // What cannot be read is found by whoever asks for it.
-        let read = self.read_part::<READ_BLOCKS>(inode, end * BLOCK, &mut buffer).unwrap_or(0);
+        let read = self.read_part::<READ_BLOCKS>(inode, end * BLOCK, &mut buffer);
+        let (read, _) = read.unwrap_or_default();
         stream.run += read as u64 / BLOCK;
         stream.next = end + read as u64 / BLOCK;
         if stream.run >= AHEAD_BLOCKS_MAX / 2 && read == buffer.len() {
