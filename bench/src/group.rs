@@ -30,7 +30,8 @@ pub enum Variant {
     Btrfs,
     /// Virtual databases.
     Vdb,
-    /// The same with half of the engine's cache as memory from which servers read without asking.
+    /// The same with a part of the engine's cache as memory from which servers read without asking: `--direct-size`, or three
+    /// quarters.
     VdbDirect,
 }
 
@@ -61,8 +62,10 @@ pub struct Origin {
     snapshot: String,
     volumes: BTreeMap<Variant, (Volume, PathBuf)>,
     settings: Vec<(String, String)>,
-    /// The engine's cache, or cache and memory to read from together.
-    memory: String,
+    /// The engine's cache, or cache and memory to read from together, in bytes.
+    memory: u64,
+    /// How much of it is to read from, where it is.
+    direct: u64,
     /// What holds for each group as a whole.
     pub limits: Limits,
 }
@@ -92,9 +95,15 @@ impl Origin {
         for slot in std::fs::read_dir(stage.source.data_dir().join("pg_replslot"))?.flatten() {
             std::fs::remove_dir_all(slot.path())?;
         }
-        let memory = stage.engine.options.cache_size.clone();
+        let options = &stage.engine.options;
+        let bytes = |size| offshoot_domain::parse_size(size).map_err(|why| anyhow!(why.message));
+        let memory = bytes(&options.cache_size)?;
+        let given =
+            options.arguments.iter().find_map(|argument| argument.strip_prefix(DIRECT_SIZE));
+        let direct = given.map_or(Ok(memory / 4 * 3), bytes)?;
+        ensure!(direct < memory, "--direct-size is a part of --cache-size, and smaller");
         let mut origin =
-            Origin { stage, snapshot, volumes: BTreeMap::new(), settings, memory, limits };
+            Origin { stage, snapshot, volumes: BTreeMap::new(), settings, memory, direct, limits };
         origin.limits.devices.extend(whole_device(origin.stage.scratch.path()));
         Ok(origin)
     }
@@ -130,7 +139,7 @@ impl Origin {
         let mut group =
             Group { variant, count, directories: Vec::new(), servers: Vec::new(), cage: None };
         if variant.is_virtual() {
-            self.set_memory(variant)?;
+            self.set_memory(variant);
             self.provision(count)?;
             return Ok(group);
         }
@@ -155,14 +164,12 @@ impl Origin {
     }
 
     /// The engine's memory from its next start on: as much for both kinds of virtual databases.
-    fn set_memory(&mut self, variant: Variant) -> Result<()> {
-        let all = offshoot_domain::parse_size(&self.memory).map_err(|why| anyhow!(why.message))?;
-        let direct = if variant == Variant::VdbDirect { all / 2 } else { 0 };
+    fn set_memory(&mut self, variant: Variant) {
+        let direct = if variant == Variant::VdbDirect { self.direct } else { 0 };
         let options = &mut self.stage.engine.options;
-        options.cache_size = (all - direct).to_string();
+        options.cache_size = (self.memory - direct).to_string();
         options.arguments.retain(|argument| !argument.starts_with(DIRECT_SIZE));
         options.arguments.push(format!("{DIRECT_SIZE}{direct}"));
-        Ok(())
     }
 
     /// The engine is alone with its VDBs from its restart on: the dSource is paused.

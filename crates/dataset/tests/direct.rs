@@ -137,3 +137,35 @@ fn what_is_read_directly_is_what_the_file_holds() {
         }
     }
 }
+
+/// How many blocks a client reads directly.
+fn seen(served: &Served) -> usize {
+    let mut target = [0; BLOCK as usize];
+    let mut read = |block: &u64| served.reader.read(served.ino.0, block * BLOCK, &mut target);
+    (0..BLOCKS).filter(&mut read).count()
+}
+
+#[test]
+fn a_read_of_one_block_brings_those_near_it_that_are_in_memory() {
+    let test = TestStore::new(small_options());
+    let mut dice = Dice::new(1);
+    let original = test.store.create_dataset().unwrap();
+    let dataset = test.store.dataset(original).unwrap();
+    let ino = make_file(&dataset, b"table");
+    dataset.write(ino, 0, &dice.bytes((BLOCKS * BLOCK) as usize)).unwrap();
+    let snapshot = test.store.snapshot(original).unwrap();
+    let clone = test.store.dataset(test.store.clone_snapshot(snapshot).unwrap()).unwrap();
+    let group = Group::create(2 << 20).unwrap();
+    let first = Served::new(&group, dataset.clone(), ino);
+    test.store.pool().clear_cache();
+    dataset.read(ino, 3 * BLOCK, BLOCK as usize).unwrap();
+    let alone = seen(&first);
+    assert!(alone >= 16, "{alone} blocks came with one");
+    dataset.read(ino, 0, (BLOCKS * BLOCK) as usize).unwrap();
+    assert_eq!(seen(&first), BLOCKS as usize);
+    // What one has in frames, another is led to, but for what it has changed.
+    clone.write(ino, 5 * BLOCK, &dice.bytes(BLOCK as usize)).unwrap();
+    let second = Served::new(&group, clone.clone(), ino);
+    clone.read(ino, 3 * BLOCK, BLOCK as usize).unwrap();
+    assert_eq!(seen(&second), 63, "all of the piece that the clone has in common");
+}

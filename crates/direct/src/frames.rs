@@ -131,21 +131,44 @@ impl Frames {
     /// Lets an entry lead to a block, unless it leads to one.
     pub(crate) fn publish(
         &mut self,
-        (table, number): EntryId,
+        id: EntryId,
         name: Option<BlockHash>,
         content: &[u8; BLOCK],
     ) -> bool {
-        let empty = |table: &Entries| table.get(number).frame().is_none();
-        if !self.tables.get(&table).is_some_and(empty) {
+        if !self.is_empty(id) {
             return false;
         }
         let known = name.and_then(|name| self.by_name.get(&name).copied());
         let frame = known.unwrap_or_else(|| self.new_frame(name, content));
+        self.lead(id, frame);
+        true
+    }
+
+    /// The same for a block that a frame has already, and only then. Whether the entry leads anywhere now.
+    pub(crate) fn publish_known(&mut self, id: EntryId, name: &BlockHash) -> bool {
+        if !self.is_empty(id) {
+            return true;
+        }
+        let Some(frame) = self.by_name.get(name).copied() else { return false };
+        self.lead(id, frame);
+        true
+    }
+
+    /// Whether a frame has this block.
+    pub(crate) fn has(&self, name: &BlockHash) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Whether an entry that there is leads nowhere.
+    fn is_empty(&self, (table, number): EntryId) -> bool {
+        self.tables.get(&table).is_some_and(|entries| entries.get(number).frame().is_none())
+    }
+
+    fn lead(&mut self, (table, number): EntryId, frame: u32) {
         if let Some(entries) = self.tables.get_mut(&table) {
             self.frames[frame as usize].users.push((table, number));
             entries.fill(number, frame);
         }
-        true
     }
 
     fn new_frame(&mut self, name: Option<BlockHash>, content: &[u8; BLOCK]) -> u32 {

@@ -9,6 +9,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+/// With fewer frames than this left there is no room.
+const ROOM_MIN: usize = 64;
+
 /// The frames of a trust group.
 #[derive(Debug)]
 pub struct Group {
@@ -55,6 +58,18 @@ impl Group {
         Arc::new(Group { frames: Mutex::new(Frames::new(memory.clone())), memory })
     }
 
+    /// Gives the memory back that an earlier engine has filled, once every table that led there is adopted.
+    ///
+    /// # Errors
+    /// The system's: it stays until it is used again.
+    pub fn forget(&self) -> io::Result<()> {
+        let frames = self.frames.lock();
+        if frames.used() > 0 {
+            return Ok(());
+        }
+        self.memory.clear(0, self.memory.len())
+    }
+
     /// Whether this descriptor is that of the frames.
     ///
     /// # Errors
@@ -66,6 +81,17 @@ impl Group {
     /// Copies a block out, if a frame has it.
     pub fn copy(&self, name: &BlockHash, target: &mut [u8; BLOCK]) -> bool {
         self.frames.lock().copy(name, target)
+    }
+
+    /// Whether blocks still come in without taking the place of others. It says so a little too early, not too late.
+    pub fn has_room(&self) -> bool {
+        self.frames.lock().used() + ROOM_MIN < self.count()
+    }
+
+    /// Leaves the names of blocks that no frame has; the others become zeros.
+    pub fn leave_missing(&self, names: &mut [BlockHash]) {
+        let frames = self.frames.lock();
+        names.iter_mut().filter(|name| frames.has(name)).for_each(|name| *name = BlockHash::ZERO);
     }
 
     /// Figures.

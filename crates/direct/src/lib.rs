@@ -16,8 +16,8 @@
 //! - D2: only the engine writes frames and entries, and gives a frame to another block only after every entry that led to
 //!   it has changed (`protocol.rs`).
 //! - D3: nothing that a client can write is believed, but for marks, which say at most that a frame is in use.
-//! - D4: an engine that takes over empties every entry before it answers a request. Until then nobody changes a file,
-//!   so what the entries say is still true.
+//! - D4: an engine that takes over empties every entry, of every table, before it answers any request and so before it uses
+//!   a frame. Until then nobody changes a file or a frame, so what the entries say is still true.
 
 mod frames;
 mod group;

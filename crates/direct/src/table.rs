@@ -167,6 +167,22 @@ impl File {
         }
     }
 
+    /// Lets those blocks from `first` on be read directly that frames have already. Of the names (zeros are none) those stay
+    /// whose blocks cannot be.
+    pub fn publish_known(&self, first: u64, names: &mut [BlockHash]) {
+        let mut place = self.place.lock();
+        let Some(last) = names.iter().rposition(|name| !name.is_zero()) else { return };
+        let Some(entries) = self.entry_for(&mut place, first + last as u64) else { return };
+        let mut frames = self.table.group.lock();
+        for (index, name) in names.iter_mut().enumerate().filter(|(_, name)| !name.is_zero()) {
+            let entry = (self.table.id, entries + (first + index as u64) as u32);
+            if frames.publish_known(entry, name) {
+                *name = BlockHash::ZERO;
+                self.filled.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// The first entry, with room made for this block's.
     fn entry_for(&self, place: &mut Option<Place>, block: u64) -> Option<u32> {
         let needed = usize::try_from(block).ok()?.checked_add(1)?;

@@ -123,6 +123,34 @@ fn clones_share_frames_and_part_where_one_changes() {
 }
 
 #[test]
+fn what_frames_have_is_led_to_by_its_names_alone() {
+    let (group, one, reader) = table();
+    let other = Table::create(&group).unwrap();
+    let others = Reader::of(&other).unwrap();
+    let files = [one.file(9, 1 << 20).unwrap(), other.file(9, 1 << 20).unwrap()];
+    [2, 3, 5].iter().for_each(|block| put(&files[0], *block, *block));
+    files[1].publish(5, None, &content(55));
+    let mut names = [0, 2, 3, 4, 5].map(name);
+    names[0] = BlockHash::ZERO;
+    let mut missing = names;
+    group.leave_missing(&mut missing);
+    let zero = BlockHash::ZERO;
+    assert_eq!(missing, [zero, zero, zero, name(4), zero]);
+    // The first name is that of block 1; block 5 is another one here, and stays so.
+    files[1].publish_known(1, &mut names);
+    assert_eq!(names, [zero, zero, zero, name(4), zero]);
+    let of = |reader| [1, 2, 3, 4, 5].map(|block| seen(reader, 9, block));
+    assert_eq!(of(&others), [None, Some(2), Some(3), None, Some(55)]);
+    assert_eq!(of(&reader), [None, Some(2), Some(3), None, Some(5)]);
+    files[1].withdraw(0, 3);
+    assert_eq!(of(&others), [None, None, Some(3), None, Some(55)]);
+    assert!(group.has_room());
+    (10..250).for_each(|block| put(&files[0], block, block));
+    assert!(!group.has_room());
+    group.lock().check();
+}
+
+#[test]
 fn a_full_group_takes_frames_that_nobody_read_lately() {
     let (group, table, reader) = table();
     let file = table.file(2, 1 << 30).unwrap();

@@ -34,9 +34,14 @@ impl Pool {
     }
 
     /// Whether [`Pool::read_around`] is the way to read a block: it is not in memory, and the device is
-    /// slow.
-    pub fn is_worth_its_neighbours(&self, hash: &BlockHash) -> bool {
-        self.reads.are_slow() && self.misses(&[*hash])
+    /// slow or (`there_is_room`) its neighbours cost no other block its place.
+    pub fn is_worth_its_neighbours(&self, hash: &BlockHash, there_is_room: bool) -> bool {
+        (there_is_room || self.reads.are_slow()) && self.misses(&[*hash])
+    }
+
+    /// A block that is in memory. Counts nothing, and keeps it there no longer.
+    pub fn in_memory(&self, hash: &BlockHash) -> Option<BlockData> {
+        self.cache.peek(hash)
     }
 
     /// Hands a block to `take`, and brings those of `near` into the cache that are beside it on disk, with

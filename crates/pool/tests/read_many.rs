@@ -155,17 +155,17 @@ impl Clock for Slow {
 fn a_slow_device_is_asked_for_a_block_with_its_neighbours() {
     let disk = SimDisk::new(1);
     let (pool, hashes) = scattered(&disk, 60);
-    assert!(!pool.is_worth_its_neighbours(&hashes[0]), "nothing is known of the device");
+    assert!(!pool.is_worth_its_neighbours(&hashes[0], false), "nothing is known of the device");
     drop(pool);
     let clock = Arc::new(Slow::default());
     let pool = Pool::open(disk.clone(), &options(), Arc::new(Nodes), clock).unwrap();
     for hash in &hashes[40..50] {
         pool.read(hash, 5).unwrap();
     }
-    assert!(pool.is_worth_its_neighbours(&hashes[1]));
-    assert!(!pool.is_worth_its_neighbours(&hashes[41]), "it is in memory");
+    assert!(pool.is_worth_its_neighbours(&hashes[1], false));
+    assert!(!pool.is_worth_its_neighbours(&hashes[41], true), "it is in memory");
     assert!(pool.misses(&hashes[48..52]), "two of them are not");
-    assert!(!pool.is_worth_its_neighbours(&BlockHash::ZERO));
+    assert!(!pool.is_worth_its_neighbours(&BlockHash::ZERO, true));
     // All blocks of the file, of which `hashes` are every sixth.
     let all: Vec<BlockHash> = (0..24)
         .map(|number| BlockHash(*blake3::hash(&Random(number).bytes(8192)).as_bytes()))

@@ -6,13 +6,16 @@ use offshoot_os::process;
 use offshoot_rig::{Database, EngineOptions, SourceOptions, find_newest};
 use offshoot_testbed::{
     PATIENCE, Testbed, binary, check_pages, kill_under_load, metrics, other_server, sample,
-    with_log,
+    wait_until, with_log,
 };
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Less than the VDBs have: blocks give way to others all the time.
 const SIZE: &str = "32MiB";
+/// How often an engine is killed under five VDBs.
+const KILLS: u32 = 6;
 
 fn bed(arguments: &[&str], bin_dir: PathBuf) -> Testbed {
     let mut options = EngineOptions::new(binary());
@@ -136,6 +139,54 @@ fn what_is_acknowledged_is_there_whenever_the_engine_is_killed() {
     check_pages(&bed, &bed.vdb("dev").unwrap().uri).unwrap();
     assert_eq!(bed.engine.stop().unwrap(), 0);
     assert!(bed.servers().is_empty(), "left running: {:?}", bed.servers());
+}
+
+/// The next engine takes one after the other over. Those that go on use frames which the others still had before.
+#[test]
+fn each_server_of_a_group_reads_its_own_whenever_the_engine_is_killed() {
+    const ROWS: i64 = 10_000;
+    let mut bed = usual();
+    let ran = (|| {
+        let mut clients = Vec::new();
+        for vdb in ["one", "two", "three", "four", "five"] {
+            bed.provision(vdb, "prod", &["--set", "shared_buffers=1MB"])?;
+            let db = bed.open(vdb)?;
+            db.execute(&format!(
+                "CREATE TABLE mine AS SELECT '{vdb}' AS vdb, repeat('x', 900) FROM generate_series(1, {ROWS})"
+            ))?;
+            db.execute("VACUUM ANALYZE mine")?;
+            clients.push((db, format!("SELECT count(*) FROM mine WHERE vdb = '{vdb}'")));
+        }
+        let (stop, scans) = (AtomicBool::new(false), AtomicU64::new(0));
+        let look = |(db, query): (Database, String)| {
+            while !stop.load(Ordering::Relaxed) {
+                let found = db.number(&query)?;
+                ensure!(found == ROWS, "{query}: {found}");
+                scans.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let look = &look;
+            let running: Vec<_> =
+                clients.into_iter().map(|client| scope.spawn(move || look(client))).collect();
+            let killed = (0..KILLS).try_for_each(|_| {
+                let before = scans.load(Ordering::Relaxed);
+                wait_until("all read", PATIENCE, || {
+                    Ok(scans.load(Ordering::Relaxed) > before + 40
+                        || running.iter().any(|client| client.is_finished()))
+                })?;
+                bed.engine.kill_and_restart().map(drop)
+            });
+            stop.store(true, Ordering::Relaxed);
+            let ended = running.into_iter().map(|client| client.join().unwrap());
+            ended.collect::<Result<Vec<()>>>()?;
+            killed
+        })?;
+        ensure!(reads(&bed, "five").is_some_and(|read| read > 1_000.0), "it read directly");
+        bed.check_pool()
+    })();
+    with_log(&bed.engine, ran).unwrap();
 }
 
 #[test]

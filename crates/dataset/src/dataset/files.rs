@@ -21,13 +21,17 @@ const BLOCK: u64 = BLOCK_SIZE as u64;
 const READ_BLOCKS: usize = 128;
 /// The same for a short read, which should not pay for that much room.
 const SHORT_READ_BLOCKS: usize = 4;
-/// From a slow device, a single block is read together with this aligned piece of the file.
+/// From a slow device, and where there is memory for all of it, a single block is read together with this aligned piece of
+/// the file.
 const AROUND_BLOCKS: usize = 16;
 /// Blocks of a sequential read that are read together: about 700 KiB compressed, below the longest read
 /// of the pool.
 const GROUP_BLOCKS: u64 = 256;
 /// Bytes of one operation; longer writes are several.
 const WRITE_LEN_MAX: usize = 1 << 20;
+/// Of this aligned piece of the file, a server that asked for a block reads directly what frames have: half of what one
+/// lowest node of the map says.
+const NEAR_BLOCKS: usize = 64;
 /// How often a read looks again for a block that was replaced in the meantime.
 const MISSING_MAX: u32 = 8;
 /// How far to read ahead of a sequential reader, in blocks.
@@ -44,6 +48,14 @@ struct Seen {
     changes: u64,
     /// Where servers read the file without asking.
     direct: Option<Arc<File>>,
+}
+
+impl Seen {
+    /// Whether the content is still what was seen, and servers still read it by this.
+    fn is_present(&self, state: &InodeState, direct: &Arc<File>) -> bool {
+        let is_his = state.direct.as_ref().is_some_and(|present| Arc::ptr_eq(present, direct));
+        state.changes == self.changes && !state.gone && is_his
+    }
 }
 
 /// The content of blocks that an operation changes in part, read before it takes any lock.
@@ -249,6 +261,9 @@ impl Dataset {
                 }
                 Ok(()) => {
                     publish(inode, &seen, &wanted, offset, &buffer[..len]);
+                    if N == SHORT_READ_BLOCKS && seen.committed != 0 {
+                        self.publish_near(inode, &seen, offset / BLOCK);
+                    }
                     return Ok((len, seen.direct.is_some()));
                 }
                 Err(error) => return Err(error),
@@ -336,9 +351,13 @@ impl Dataset {
         if seen.direct.is_some() && wanted.iter().all(BlockHash::is_zero) {
             return Ok(());
         }
-        if committed != 0 && count == 1 && pool.is_worth_its_neighbours(&wanted[0]) {
+        let fills = seen.direct.as_ref().is_some_and(|direct| direct.group().has_room());
+        if committed != 0 && count == 1 && pool.is_worth_its_neighbours(&wanted[0], fills) {
             let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
             map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
+            if let Some(direct) = &seen.direct {
+                direct.group().leave_missing(&mut near);
+            }
             if pool.read_around(&wanted[0], &near, self.id.0, &mut |content| take(0, content)) {
                 return Ok(());
             }
@@ -543,6 +562,40 @@ impl Dataset {
         }
     }
 
+    /// Lets a server read directly what is in memory of the blocks near one that it asked for: what frames of its group
+    /// have, so that a clone's server asks once for much of what others have read, and, while there is room, what the cache has.
+    fn publish_near(&self, inode: &Inode, seen: &Seen, block: u64) {
+        let Some(direct) = &seen.direct else { return };
+        let first = block - block % NEAR_BLOCKS as u64;
+        let mut near = [BlockHash::ZERO; NEAR_BLOCKS];
+        // What cannot be looked up is found by whoever asks for it.
+        if seen.map.lookup(&self.reader, first, &mut near).is_err() {
+            return;
+        }
+        let state = inode.state.read();
+        // In the map of another commit a block may have got another name, though no content has changed since.
+        if !seen.is_present(&state, direct) || state.map != seen.map {
+            return;
+        }
+        if !state.is_all_committed() {
+            for (block, name) in (first..).zip(&mut near).filter(|(_, name)| !name.is_zero()) {
+                if !matches!(state.place(block), Place::Committed) {
+                    *name = BlockHash::ZERO;
+                }
+            }
+        }
+        direct.publish_known(first, &mut near);
+        if !direct.group().has_room() {
+            return;
+        }
+        for (block, name) in (first..).zip(&near).filter(|(_, name)| !name.is_zero()) {
+            let cached = self.reader.pool.in_memory(name);
+            if let Some(content) = cached.as_deref().and_then(<[u8]>::first_chunk) {
+                direct.publish(block, Some(*name), content);
+            }
+        }
+    }
+
     /// Brings committed blocks of a file into the cache.
     pub(crate) fn prefetch(&self, ino: Ino, from: u64, end: u64) -> Result<()> {
         let inode = self.inode(ino)?;
@@ -577,8 +630,7 @@ fn missing_base(
 fn publish(inode: &Inode, seen: &Seen, wanted: &[BlockHash], offset: u64, buffer: &[u8]) {
     let Some(direct) = &seen.direct else { return };
     let state = inode.state.read();
-    let is_his = state.direct.as_ref().is_some_and(|present| Arc::ptr_eq(present, direct));
-    if state.changes != seen.changes || state.gone || !is_his {
+    if !seen.is_present(&state, direct) {
         return;
     }
     let mut at = offset.next_multiple_of(BLOCK);

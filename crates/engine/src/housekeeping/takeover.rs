@@ -14,11 +14,13 @@ use crate::serving::vdb::favour_vital;
 use crate::serving::{direct, gateways, servers};
 use offshoot_catalog::Job;
 use offshoot_dataset::VolatileLog;
+use offshoot_direct::Table;
 use offshoot_domain::{Vdb, VdbState};
 use offshoot_keeper::{Held, Keeper};
 use offshoot_os::process::{ProcessId, Signal};
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,6 +72,7 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
     let Survivors { mut handovers, logs } = survivors;
     drop(logs);
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
+    let mut tables = adopt_tables(parts, &vdbs, &mut handovers)?;
     let mut taken = TakenOver::default();
     // They hold clients also of those that are begun anew.
     let gateways = vdbs.iter().filter(|vdb| vdb.gateway.is_some());
@@ -77,7 +80,8 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
     for vdb in &vdbs {
         let left = vdb.dataset.and_then(|id| handovers.remove_entry(&id));
         let Some((dataset, handover)) = left else { continue };
-        match take_over_vdb(parts, vdb, dataset, handover) {
+        let table = tables.remove(&dataset).transpose();
+        match take_over_vdb(parts, vdb, dataset, handover, table) {
             Ok(()) => {
                 tracing::info!(vdb = %vdb.name, "goes on");
                 taken.servers.push(vdb_key(vdb.id));
@@ -94,6 +98,21 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
         let_go(parts, dataset)?;
     }
     Ok(taken)
+}
+
+/// Before any VDB goes on, and so before anything that servers read directly can change.
+fn adopt_tables(
+    parts: &Arc<Parts>,
+    vdbs: &[Vdb],
+    handovers: &mut BTreeMap<DatasetId, Vec<OwnedFd>>,
+) -> Result<BTreeMap<DatasetId, io::Result<Arc<Table>>>, Failure> {
+    let mut groups = BTreeMap::new();
+    for vdb in vdbs {
+        if let Some(dataset) = vdb.dataset {
+            groups.insert(dataset, direct::group_of(parts, vdb)?);
+        }
+    }
+    Ok(parts.volumes.adopt_tables(handovers, &mut groups))
 }
 
 /// The programs of a mount get errors from here on.
@@ -114,6 +133,7 @@ fn take_over_vdb(
     vdb: &Vdb,
     dataset: DatasetId,
     handover: Vec<OwnedFd>,
+    table: io::Result<Option<Arc<Table>>>,
 ) -> Result<(), Failure> {
     let refused = |reason: &str| Err(Failure::internal(reason.to_owned()));
     let (key, lock) = (vdb_key(vdb.id), vdb.id.to_string());
@@ -129,13 +149,16 @@ fn take_over_vdb(
     if parts.store.dataset(dataset).map_err(|error| error.failure())?.volatile().is_none() {
         return refused("not everything it was told was kept");
     }
+    let table = table.map_err(|error| {
+        Failure::internal(format!("the table of its server cannot be used: {error}"))
+    })?;
     let kind = Kind::of_vdb(parts, vdb)?;
     let title = format!("vdb {}", vdb.name);
     let spec = servers::spec(parts, &key, title, &kind, dataset, Some(vdb.server_port()))?;
     let Some(server) = kind.connector.adopt(spec)? else { return refused("its server has ended") };
     // What is not stored must be set again before anything is written.
     favour_vital(&*parts.volumes.files(dataset)?, kind.connector.layout())?;
-    parts.volumes.take_over(dataset, handover, &direct::group_of(parts, vdb)?)?;
+    parts.volumes.take_over(dataset, handover, table)?;
     if let Err(failure) = gateways::mend(parts, vdb, &*server) {
         // It is tried again soon.
         tracing::warn!(vdb = %vdb.name, %failure, "its gateway is not there");

@@ -9,9 +9,9 @@ use crate::serving::Serving;
 use offshoot_direct::{CLIENT, Group, Table, VARIABLE};
 use offshoot_domain::Vdb;
 use offshoot_os::process::Preload;
-use offshoot_types::Failure;
+use offshoot_types::{DatasetId, Failure};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,6 +28,18 @@ pub struct Direct {
     size: u64,
     library: PathBuf,
     groups: Mutex<HashMap<String, Weak<Group>>>,
+}
+
+/// What an earlier engine left of a server's direct reads.
+pub struct Left {
+    /// The server's dataset.
+    pub dataset: DatasetId,
+    /// Its trust group, where it is known.
+    pub group: Option<String>,
+    /// Its table.
+    pub table: OwnedFd,
+    /// The frames of its group.
+    pub frames: OwnedFd,
 }
 
 /// The trust group of a VDB.
@@ -74,20 +86,41 @@ impl Direct {
         Table::create(&group).map(Some)
     }
 
-    /// The table of a server that an earlier engine started, with the frames of its group. It is empty.
-    ///
-    /// # Errors
-    /// Then that server MUST NOT go on: it would read what was.
-    pub fn adopt(&self, name: &str, table: OwnedFd, frames: OwnedFd) -> io::Result<Arc<Table>> {
-        let mut groups = self.groups.lock();
-        let known = groups.get(name).and_then(Weak::upgrade);
-        let known = known.filter(|group| group.is(frames.as_fd()).unwrap_or_default());
-        let group = match known {
-            Some(group) => group,
-            None => Group::adopt(frames)?,
-        };
-        groups.insert(name.to_owned(), Arc::downgrade(&group));
-        Table::adopt(&group, table)
+    /// Empties the tables of all servers that an earlier engine started, before any of their frames is used again: what one
+    /// server gives up, another may still read by its own table (D4 of `crates/direct`). A server whose table could not be
+    /// emptied (an error) MUST NOT go on: it would read what was. Then no frames are used again, and the others ask for all.
+    pub fn adopt(&self, left: Vec<Left>) -> BTreeMap<DatasetId, io::Result<Arc<Table>>> {
+        let mut groups: Vec<(Option<String>, Arc<Group>)> = Vec::new();
+        let mut tables = BTreeMap::new();
+        for Left { dataset, group, table, frames } in left {
+            let known =
+                groups.iter_mut().find(|(_, known)| known.is(frames.as_fd()).unwrap_or(false));
+            let adopted = match known {
+                Some((name, known)) => {
+                    *name = name.take().or(group);
+                    Table::adopt(known, table)
+                }
+                None => Group::adopt(frames).and_then(|adopted| {
+                    groups.push((group, adopted.clone()));
+                    Table::adopt(&adopted, table)
+                }),
+            };
+            tables.insert(dataset, adopted);
+        }
+        if tables.values().any(Result::is_err) {
+            tables.retain(|_, table| table.is_err());
+            return tables;
+        }
+        let mut named = self.groups.lock();
+        for (name, group) in groups {
+            if let Err(error) = group.forget() {
+                tracing::debug!(%error, "memory of an earlier engine stays until it is used again");
+            }
+            if let Some(name) = name {
+                named.insert(name, Arc::downgrade(&group));
+            }
+        }
+        tables
     }
 
     /// What a server loads that is to read by this table.
@@ -114,3 +147,6 @@ impl Direct {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use crate::ground::custody::Custody;
 use crate::ground::paths::Paths;
-use crate::serving::direct::Direct;
+use crate::serving::direct::{Direct, Left};
 use crate::serving::owners::Owners;
 use offshoot_dataset::Store;
 use offshoot_delivery::{Delivered, Delivery, Location, RequestCounts, Spec};
@@ -11,7 +11,8 @@ use offshoot_fs::{FileSystem, VolatileLog};
 use offshoot_os::process::Preload;
 use offshoot_types::{DatasetId, ErrorKind, Failure};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -214,28 +215,34 @@ impl Volumes {
         }
     }
 
-    /// Resumes a mount that outlived an earlier engine; its dataset has its volatile log. `group` is its trust group.
+    /// Takes the tables by which servers of an earlier engine read directly out of what it handed over, and empties them: of all,
+    /// also of those that do not go on. `groups` are the trust groups.
+    pub fn adopt_tables(
+        &self,
+        handovers: &mut BTreeMap<DatasetId, Vec<OwnedFd>>,
+        groups: &mut BTreeMap<DatasetId, String>,
+    ) -> BTreeMap<DatasetId, io::Result<Arc<Table>>> {
+        let mut left = Vec::new();
+        for (dataset, handover) in handovers {
+            let rest = handover.len().checked_sub(TABLE_AND_FRAMES).filter(|rest| *rest > 0);
+            let Some(rest) = rest else { continue };
+            let mut memory = handover.split_off(rest).into_iter();
+            if let (Some(table), Some(frames)) = (memory.next(), memory.next()) {
+                let (dataset, group) = (*dataset, groups.remove(dataset));
+                left.push(Left { dataset, group, table, frames });
+            }
+        }
+        self.direct.adopt(left)
+    }
+
+    /// Resumes a mount that outlived an earlier engine; its dataset has its volatile log. By `table` its server reads directly.
     pub fn take_over(
         &self,
         dataset: DatasetId,
-        mut handover: Vec<OwnedFd>,
-        group: &str,
+        handover: Vec<OwnedFd>,
+        table: Option<Arc<Table>>,
     ) -> Result<(), Failure> {
         let files = self.files(dataset)?;
-        // Before anything can change (D4 of `crates/direct`).
-        let table = match handover.len().checked_sub(TABLE_AND_FRAMES) {
-            Some(rest @ 1..) => {
-                let mut memory = handover.split_off(rest).into_iter();
-                let (Some(table), Some(frames)) = (memory.next(), memory.next()) else {
-                    return Err(Failure::internal("a table without frames"));
-                };
-                let adopted = self.direct.adopt(group, table, frames);
-                Some(adopted.map_err(|error| {
-                    Failure::internal(format!("the table of its server cannot be used: {error}"))
-                })?)
-            }
-            _ => None,
-        };
         files.serve_directly(table.clone());
         let delivered = self.delivery.resume(files.clone(), &self.spec(dataset), handover)?;
         let volume = Volume { files, delivered: Some(delivered), gathers: false, table };
