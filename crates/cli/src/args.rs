@@ -285,8 +285,8 @@ pub struct ServeArgs {
     /// Memory of the shared block cache
     #[arg(long, overrides_with = "cache_size", value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
-    /// Memory from which servers of VDBs read without asking the engine, for each owner's VDBs of a dSource; taken as it is
-    /// used, beside the cache [default: none]
+    /// Memory from which servers of VDBs read without asking the engine, of all of them together; taken as it is used, beside
+    /// the cache [default: none]
     #[arg(long, overrides_with = "direct_size", value_name = "SIZE", value_parser = size)]
     pub direct_size: Option<u64>,
     /// The most that data may take of the pool's file system [default: all of it]

@@ -4,7 +4,7 @@
 mod support;
 
 use offshoot_dataset::{AllocateMode, Dataset, Ino, SetAttr};
-use offshoot_direct::{Group, Reader, Table};
+use offshoot_direct::{Budget, Group, Reader, Table};
 use std::sync::Arc;
 use support::{Dice, TestStore, make_file, seeds, small_options};
 
@@ -123,7 +123,7 @@ fn what_is_read_directly_is_what_the_file_holds() {
         let snapshot = test.store.snapshot(original).unwrap();
         let clone = test.store.dataset(test.store.clone_snapshot(snapshot).unwrap()).unwrap();
         // They share a group of 256 frames, for which both together are too large.
-        let group = Group::create(2 << 20).unwrap();
+        let group = Group::create(&Budget::new(2 << 20)).unwrap();
         let mut both = [Served::new(&group, dataset, ino), Served::new(&group, clone, ino)];
         for step in 0..STEPS {
             let which = dice.roll(2) as usize;
@@ -155,7 +155,7 @@ fn a_read_of_one_block_brings_those_near_it_that_are_in_memory() {
     dataset.write(ino, 0, &dice.bytes((BLOCKS * BLOCK) as usize)).unwrap();
     let snapshot = test.store.snapshot(original).unwrap();
     let clone = test.store.dataset(test.store.clone_snapshot(snapshot).unwrap()).unwrap();
-    let group = Group::create(2 << 20).unwrap();
+    let group = Group::create(&Budget::new(2 << 20)).unwrap();
     let first = Served::new(&group, dataset.clone(), ino);
     test.store.pool().clear_cache();
     dataset.read(ino, 3 * BLOCK, BLOCK as usize).unwrap();

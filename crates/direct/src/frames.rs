@@ -1,17 +1,28 @@
 //! Which block is in which frame, and who reads it there.
 
+use crate::budget::Budget;
 use crate::layout::{BLOCK, Entry, Mark, UNIT};
 use crate::memory::{HUGE_PAGE, Memory};
 use crate::protocol::{self, Real};
 use crate::table_memory::TableMemory;
 use hashbrown::HashMap;
 use offshoot_types::BlockHash;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// How many frames are looked at for one that was not read lately.
 const LOOKS_MAX: u32 = 512;
+
+/// Frames of a huge page.
+const PAGE_FRAMES: u32 = (HUGE_PAGE / BLOCK) as u32;
+/// A page of whose frames more than one in so many were read lately stays.
+const READ_PART: u32 = 4;
+
+fn frames_of(page: u32) -> Range<u32> {
+    page * PAGE_FRAMES..(page + 1) * PAGE_FRAMES
+}
 
 /// An entry, by the table it is in and its number there.
 pub(crate) type EntryId = (u32, u32);
@@ -30,12 +41,17 @@ struct Frame {
 #[derive(Debug)]
 pub(crate) struct Frames {
     memory: Arc<Memory>,
+    /// What is in them, up to the last page that was ever present.
     frames: Vec<Frame>,
     by_name: HashMap<BlockHash, u32>,
-    /// Frames that were used before.
+    budget: Arc<Budget>,
+    /// The pages of frames that are in use, and those that are not: they have no memory.
+    present: BTreeSet<u32>,
+    absent: Vec<u32>,
+    /// Frames of present pages with nothing in them.
     free: Vec<u32>,
-    /// The first that was never used.
-    unused: u32,
+    /// Frames that were taken away since another group was last asked for a page.
+    since_asked: u32,
     /// Where the next frame to be taken away is looked for.
     hand: u32,
     tables: BTreeMap<u32, Entries>,
@@ -81,17 +97,24 @@ impl Entries {
     }
 }
 
+impl Drop for Frames {
+    fn drop(&mut self) {
+        self.budget.give_back(self.present.len());
+    }
+}
+
 impl Frames {
-    pub(crate) fn new(memory: Arc<Memory>) -> Frames {
-        let count = memory.len() / BLOCK;
-        let mut frames = Vec::new();
-        frames.resize_with(count, Frame::default);
+    pub(crate) fn new(memory: Arc<Memory>, budget: Arc<Budget>) -> Frames {
+        let pages = (memory.len() / HUGE_PAGE) as u32;
         Frames {
             memory,
-            frames,
+            frames: Vec::new(),
             by_name: HashMap::new(),
+            budget,
+            present: BTreeSet::new(),
+            absent: (0..pages).rev().collect(),
             free: Vec::new(),
-            unused: 0,
+            since_asked: 0,
             hand: 0,
             tables: BTreeMap::new(),
             next_table: 0,
@@ -100,7 +123,17 @@ impl Frames {
     }
 
     pub(crate) fn used(&self) -> usize {
-        self.unused as usize - self.free.len()
+        self.present.len() * PAGE_FRAMES as usize - self.free.len()
+    }
+
+    /// How many blocks come in without taking the place of others.
+    pub(crate) fn room(&self) -> usize {
+        self.free.len() + self.absent.len().min(self.budget.left()) * PAGE_FRAMES as usize
+    }
+
+    /// Huge pages that it has.
+    pub(crate) fn pages(&self) -> usize {
+        self.present.len()
     }
 
     pub(crate) fn add_table(&mut self, shared: Arc<TableMemory>) -> u32 {
@@ -139,9 +172,8 @@ impl Frames {
             return false;
         }
         let known = name.and_then(|name| self.by_name.get(&name).copied());
-        let frame = known.unwrap_or_else(|| self.new_frame(name, content));
-        self.lead(id, frame);
-        true
+        let frame = known.or_else(|| self.new_frame(name, content));
+        frame.inspect(|frame| self.lead(id, *frame)).is_some()
     }
 
     /// The same for a block that a frame has already, and only then. Whether the entry leads anywhere now.
@@ -171,15 +203,15 @@ impl Frames {
         }
     }
 
-    fn new_frame(&mut self, name: Option<BlockHash>, content: &[u8; BLOCK]) -> u32 {
-        let frame = self.take();
+    fn new_frame(&mut self, name: Option<BlockHash>, content: &[u8; BLOCK]) -> Option<u32> {
+        let frame = self.take()?;
         // SAFETY: a frame of ours that no entry leads to (D2); readers that still copy it find out.
         unsafe { std::ptr::copy_nonoverlapping(content.as_ptr(), self.content(frame), BLOCK) };
         if let Some(name) = name {
             self.by_name.insert(name, frame);
         }
         self.frames[frame as usize].name = name;
-        frame
+        Some(frame)
     }
 
     /// Empties an entry; whether it led anywhere. A frame whose block has a name stays for others.
@@ -206,7 +238,7 @@ impl Frames {
     }
 
     /// Makes entries that another file had those of a new one: all empty.
-    pub(crate) fn clean(&mut self, table: u32, numbers: std::ops::Range<u32>) {
+    pub(crate) fn clean(&mut self, table: u32, numbers: Range<u32>) {
         let Some(entries) = self.tables.get_mut(&table) else { return };
         for number in numbers {
             entries.shared.entry(number).store(0, Ordering::Relaxed);
@@ -214,22 +246,44 @@ impl Frames {
         }
     }
 
-    /// A frame that nothing leads to.
-    fn take(&mut self) -> u32 {
-        if let Some(frame) = self.free.pop() {
-            return frame;
+    /// A frame that nothing leads to; none where it has no memory, and others have all.
+    fn take(&mut self) -> Option<u32> {
+        if self.free.is_empty() && self.may_grow() {
+            self.add_page();
         }
-        if (self.unused as usize) < self.frames.len() {
-            let frame = self.unused;
-            self.unused += 1;
-            let offset = frame as usize * BLOCK;
-            if offset.is_multiple_of(HUGE_PAGE) {
-                self.memory.use_huge_page(offset);
-            }
-            return frame;
+        self.free.pop().or_else(|| self.take_away())
+    }
+
+    fn may_grow(&mut self) -> bool {
+        if self.absent.is_empty() || self.budget.take() {
+            return !self.absent.is_empty();
         }
-        // The clock: whoever was read since the hand last passed stays for one more round. Others wait meanwhile, so it
-        // does not look for long.
+        self.since_asked += 1;
+        if self.since_asked < PAGE_FRAMES && !self.present.is_empty() {
+            return false;
+        }
+        self.since_asked = 0;
+        self.budget.take_from_others(self.present.len())
+    }
+
+    fn add_page(&mut self) {
+        let Some(page) = self.absent.pop() else { return };
+        self.present.insert(page);
+        let end = frames_of(page).end as usize;
+        self.frames.resize_with(self.frames.len().max(end), Frame::default);
+        self.memory.use_huge_page(page as usize * HUGE_PAGE);
+        self.free.extend(frames_of(page).rev());
+    }
+
+    /// The clock: whoever was read since the hand last passed stays for one more round. Others wait meanwhile, so it does not
+    /// look for long.
+    fn take_away(&mut self) -> Option<u32> {
+        if self.present.is_empty() {
+            return None;
+        }
+        if !self.present.contains(&(self.hand / PAGE_FRAMES)) {
+            self.hand = self.first_from(self.hand / PAGE_FRAMES);
+        }
         let mut looks = 1;
         while self.was_read(self.hand) && looks < LOOKS_MAX {
             self.hand = self.after(self.hand);
@@ -238,11 +292,43 @@ impl Frames {
         let frame = self.hand;
         self.hand = self.after(frame);
         self.evict(frame);
-        frame
+        Some(frame)
     }
 
+    /// The next frame of a present page.
     fn after(&self, frame: u32) -> u32 {
-        (frame + 1) % self.frames.len() as u32
+        let next = frame + 1;
+        if !next.is_multiple_of(PAGE_FRAMES) {
+            return next;
+        }
+        self.first_from(next / PAGE_FRAMES)
+    }
+
+    /// The first frame of the next present page, this one included, and from the beginning on where there is none.
+    fn first_from(&self, page: u32) -> u32 {
+        let next = self.present.range(page..).next().or(self.present.first());
+        next.map_or(0, |page| page * PAGE_FRAMES)
+    }
+
+    /// Gives the page at the hand to another group; not if much of it was read lately, unless it must.
+    pub(crate) fn give_page(&mut self, must: bool) -> bool {
+        let page = self.first_from(self.hand / PAGE_FRAMES) / PAGE_FRAMES;
+        if !self.present.contains(&page) {
+            return false;
+        }
+        let read = frames_of(page).filter(|frame| self.was_read(*frame)).count() as u32;
+        self.hand = self.first_from(page + 1);
+        if !must && read > PAGE_FRAMES / READ_PART {
+            return false;
+        }
+        frames_of(page).for_each(|frame| self.evict(frame));
+        self.free.retain(|frame| frame / PAGE_FRAMES != page);
+        self.present.remove(&page);
+        self.absent.push(page);
+        self.hand = self.first_from(page + 1);
+        // Whoever still copies from it finds out, as with a frame that is used again (D2). Memory that stays is used again later.
+        let _ = self.memory.clear(page as usize * HUGE_PAGE, HUGE_PAGE);
+        true
     }
 
     fn was_read(&self, frame: u32) -> bool {
@@ -260,6 +346,9 @@ impl Frames {
 
     fn evict(&mut self, frame: u32) {
         let Frame { name, users } = std::mem::take(&mut self.frames[frame as usize]);
+        if name.is_none() && users.is_empty() {
+            return;
+        }
         for (table, number) in users {
             if let Some(entries) = self.tables.get_mut(&table) {
                 entries.empty(number);
@@ -285,6 +374,9 @@ impl Frames {
         }
         let free = |frame: &u32| self.frames[*frame as usize].users.is_empty();
         assert!(self.free.iter().all(free));
+        let present = |frame: &u32| self.present.contains(&(frame / PAGE_FRAMES));
+        assert!(self.free.iter().all(present) && self.by_name.values().all(present));
+        assert_eq!(self.present.len() + self.absent.len(), self.memory.len() / HUGE_PAGE);
     }
 
     #[cfg(test)]

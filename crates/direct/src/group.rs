@@ -1,5 +1,6 @@
 //! A trust group: whoever is in it can read all that its frames hold.
 
+use crate::budget::Budget;
 use crate::frames::Frames;
 use crate::layout::BLOCK;
 use crate::memory::{HUGE_PAGE, Memory};
@@ -22,7 +23,7 @@ pub struct Group {
 /// Figures of a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupStats {
-    /// Bytes of its frames.
+    /// Bytes that its frames can have at most.
     pub size: u64,
     /// Bytes of frames in use.
     pub used: u64,
@@ -31,14 +32,12 @@ pub struct GroupStats {
 }
 
 impl Group {
-    /// A group with this much memory for blocks, in bytes; none of it is in use yet.
+    /// A group with a share of this memory for blocks; none of it is in use yet.
     ///
     /// # Errors
     /// The system's.
-    pub fn create(size: u64) -> io::Result<Arc<Group>> {
-        let len =
-            usize::try_from(size.next_multiple_of(HUGE_PAGE as u64)).map_err(io::Error::other)?;
-        Ok(Group::of(Memory::create("offshoot-frames", len)?))
+    pub fn create(budget: &Arc<Budget>) -> io::Result<Arc<Group>> {
+        Ok(Group::of(Memory::create("offshoot-frames", budget.len())?, budget))
     }
 
     /// The group that an earlier engine made. Its frames are empty: what reads them by a [`Table`](crate::Table) finds out
@@ -46,16 +45,19 @@ impl Group {
     ///
     /// # Errors
     /// `InvalidData` for anything else; the system's.
-    pub fn adopt(frames: OwnedFd) -> io::Result<Arc<Group>> {
+    pub fn adopt(frames: OwnedFd, budget: &Arc<Budget>) -> io::Result<Arc<Group>> {
         let len = rustix::fs::fstat(&frames)?.st_size;
         let len = usize::try_from(len).ok().filter(|len| *len > 0 && len.is_multiple_of(HUGE_PAGE));
         let len = len.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no frames"))?;
-        Ok(Group::of(Memory::open(frames, len)?))
+        Ok(Group::of(Memory::open(frames, len)?, budget))
     }
 
-    fn of(memory: Memory) -> Arc<Group> {
+    fn of(memory: Memory, budget: &Arc<Budget>) -> Arc<Group> {
         let memory = Arc::new(memory);
-        Arc::new(Group { frames: Mutex::new(Frames::new(memory.clone())), memory })
+        let frames = Mutex::new(Frames::new(memory.clone(), budget.clone()));
+        let group = Arc::new(Group { frames, memory });
+        budget.join(&group);
+        group
     }
 
     /// Gives the memory back that an earlier engine has filled, once every table that led there is adopted.
@@ -85,7 +87,7 @@ impl Group {
 
     /// Whether blocks still come in without taking the place of others. It says so a little too early, not too late.
     pub fn has_room(&self) -> bool {
-        self.frames.lock().used() + ROOM_MIN < self.count()
+        self.frames.lock().room() > ROOM_MIN
     }
 
     /// Leaves the names of blocks that no frame has; the others become zeros.
@@ -119,6 +121,10 @@ impl Group {
 
     pub(crate) fn count(&self) -> usize {
         self.memory.len() / BLOCK
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Frames>> {
+        self.frames.try_lock()
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Frames> {

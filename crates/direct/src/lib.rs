@@ -7,6 +7,7 @@
 //!
 //! - [`Group`]: the frames of a trust group, found by the name of the block, so that clones share them. Whoever is in a group
 //!   can read all that the group holds.
+//! - [`Budget`]: how much memory all groups together use.
 //! - [`Table`]: one mount's view: for each block of a file, the frame it is in.
 //! - [`File`]: one file of a table; what the dataset holds for an inode that a server has asked for.
 //!
@@ -19,6 +20,7 @@
 //! - D4: an engine that takes over empties every entry, of every table, before it answers any request and so before it uses
 //!   a frame. Until then nobody changes a file or a frame, so what the entries say is still true.
 
+mod budget;
 mod frames;
 mod group;
 mod layout;
@@ -30,6 +32,7 @@ mod reading;
 mod table;
 mod table_memory;
 
+pub use budget::Budget;
 pub use group::{Group, GroupStats};
 pub use reader::Reader;
 pub use table::{File, Table};

@@ -4,7 +4,7 @@ mod interleavings;
 mod model;
 
 use crate::layout::BLOCK;
-use crate::{File, Group, Reader, Table};
+use crate::{Budget, File, Group, Reader, Table};
 use offshoot_types::BlockHash;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn name(seed: u64) -> BlockHash {
 }
 
 fn table() -> (Arc<Group>, Arc<Table>, Reader) {
-    let group = Group::create(SMALL).unwrap();
+    let group = Group::create(&Budget::new(SMALL)).unwrap();
     let table = Table::create(&group).unwrap();
     let reader = Reader::of(&table).unwrap();
     (group, table, reader)
@@ -165,6 +165,56 @@ fn a_full_group_takes_frames_that_nobody_read_lately() {
 }
 
 #[test]
+fn groups_share_memory_and_those_that_read_get_it_of_those_that_do_not() {
+    const PAGE: u64 = 256;
+    let budget = Budget::new(4 * SMALL);
+    let sides = [(); 2].map(|()| {
+        let group = Group::create(&budget).unwrap();
+        let table = Table::create(&group).unwrap();
+        let reader = Reader::of(&table).unwrap();
+        let file = table.file(1, 1 << 30).unwrap();
+        (group, file, reader)
+    });
+    let [(idle, first, readers), (busy, second, others)] = &sides;
+    let pages = || [idle, busy].map(|group| group.stats().used / SMALL);
+    (0..4 * PAGE).for_each(|block| put(first, block, block));
+    assert!((0..4 * PAGE).all(|block| seen(readers, 1, block) == Some(block)));
+    assert_eq!(pages(), [4, 0]);
+    // It has none: it gets one at once, and another as long as the first has more than twice as many.
+    let content_of = |block| 10_000 + block;
+    let read = |count: u64| {
+        for block in 0..count {
+            put(second, block, content_of(block));
+            assert_eq!(seen(others, 1, block), Some(content_of(block)));
+            assert!(seen(readers, 1, block).is_none_or(|seed| seed == block));
+        }
+    };
+    read(1);
+    assert_eq!(idle.stats().used, 3 * SMALL);
+    (0..40).for_each(|_| read(4 * PAGE));
+    assert_eq!(pages(), [0, 4], "what nobody reads any more");
+    [idle, busy].iter().for_each(|group| group.lock().check());
+    // Whoever reads now gets it back, and what goes gives all back.
+    put(first, 0, 0);
+    assert_eq!((seen(readers, 1, 0), idle.stats().used), (Some(0), BLOCK as u64));
+    assert_eq!(budget.left(), 0);
+    for burst in 0..60_u64 {
+        let (file, reader) = if burst % 3 == 0 { (first, readers) } else { (second, others) };
+        for step in 0..700 {
+            let block = (step * 7_919 + burst * 131) % (3 * PAGE);
+            put(file, block, block + 10_000 * (burst % 3));
+            assert!(seen(reader, 1, block).is_some());
+            file.withdraw(block + 1, block + 2);
+        }
+        let both = [idle, busy];
+        both.iter().for_each(|group| group.lock().check());
+        assert!(both.iter().map(|group| group.lock().pages()).sum::<usize>() <= 4);
+    }
+    drop(sides);
+    assert_eq!(budget.left(), 4);
+}
+
+#[test]
 fn a_table_holds_so_many_files_and_goes_on_without_the_rest() {
     let (_, table, reader) = table();
     let files: Vec<_> = (1..20_000).filter_map(|ino| table.file(ino, 1)).collect();
@@ -186,7 +236,7 @@ fn whoever_adopts_a_table_has_emptied_it() {
     std::mem::forget(file);
     let [frames, memory] = fds;
     assert!(group.is(frames.as_fd()).unwrap());
-    let adopted = Group::adopt(frames).unwrap();
+    let adopted = Group::adopt(frames, &Budget::new(SMALL)).unwrap();
     let table = Table::adopt(&adopted, memory).unwrap();
     assert_ne!(reader.epoch(), epoch);
     assert!(!reader.read_of(found, 0, &mut [0; BLOCK]));
@@ -197,7 +247,7 @@ fn whoever_adopts_a_table_has_emptied_it() {
     assert_eq!(seen(&reader, 3, 0), Some(77));
     assert!(
         Table::adopt(
-            &Group::create(20 * SMALL).unwrap(),
+            &Group::create(&Budget::new(20 * SMALL)).unwrap(),
             table.as_fd().try_clone_to_owned().unwrap()
         )
         .is_err()

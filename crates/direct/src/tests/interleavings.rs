@@ -3,7 +3,7 @@
 
 use super::{content, name};
 use crate::layout::BLOCK;
-use crate::{File, Group, Reader, Table};
+use crate::{Budget, File, Group, Reader, Table};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -101,7 +101,7 @@ fn look(reader: &Reader, number: u64, acknowledged: &Acknowledged, random: &mut 
 
 #[test]
 fn readers_see_whole_blocks_that_are_current() {
-    let group = Group::create(super::SMALL).unwrap();
+    let group = Group::create(&Budget::new(super::SMALL)).unwrap();
     let engines: Vec<_> = (0..TABLES)
         .map(|_| {
             let table = Table::create(&group).unwrap();

@@ -6,7 +6,7 @@
 
 use crate::core::kind;
 use crate::serving::Serving;
-use offshoot_direct::{CLIENT, Group, Table, VARIABLE};
+use offshoot_direct::{Budget, CLIENT, Group, Table, VARIABLE};
 use offshoot_domain::Vdb;
 use offshoot_os::process::Preload;
 use offshoot_types::{DatasetId, Failure};
@@ -24,8 +24,8 @@ const LIBRARY: &str = "liboffshoot_direct.so";
 
 /// The groups that there are, and what servers load.
 pub struct Direct {
-    /// Bytes of each group; 0: servers do not read directly.
-    size: u64,
+    /// Of all groups; none: servers do not read directly.
+    budget: Option<Arc<Budget>>,
     library: PathBuf,
     groups: Mutex<HashMap<String, Weak<Group>>>,
 }
@@ -56,9 +56,10 @@ pub fn group_of(serving: &Serving, vdb: &Vdb) -> Result<String, Failure> {
 }
 
 impl Direct {
-    /// With groups of this many bytes; `dir` is where the library goes.
+    /// With so many bytes for all groups (0: servers do not read directly); `dir` is where the library goes.
     pub fn new(size: u64, dir: &Path) -> Direct {
-        Direct { size, library: dir.join(LIBRARY), groups: Mutex::default() }
+        let budget = (size > 0).then(|| Budget::new(size));
+        Direct { budget, library: dir.join(LIBRARY), groups: Mutex::default() }
     }
 
     /// A table for a mount of a VDB of this group; none where servers do not read directly.
@@ -66,9 +67,7 @@ impl Direct {
     /// # Errors
     /// The system's: there is no memory, or no room for the library.
     pub fn table(&self, name: &str) -> io::Result<Option<Arc<Table>>> {
-        if self.size == 0 {
-            return Ok(None);
-        }
+        let Some(budget) = &self.budget else { return Ok(None) };
         let group = {
             // One at a time puts the library there, too.
             let mut groups = self.groups.lock();
@@ -77,7 +76,7 @@ impl Direct {
             match groups.get(name).and_then(Weak::upgrade) {
                 Some(group) => group,
                 None => {
-                    let group = Group::create(self.size)?;
+                    let group = Group::create(budget)?;
                     groups.insert(name.to_owned(), Arc::downgrade(&group));
                     group
                 }
@@ -88,8 +87,10 @@ impl Direct {
 
     /// Empties the tables of all servers that an earlier engine started, before any of their frames is used again: what one
     /// server gives up, another may still read by its own table (D4 of `crates/direct`). A server whose table could not be
-    /// emptied (an error) MUST NOT go on: it would read what was. Then no frames are used again, and the others ask for all.
+    /// emptied (an error) MUST NOT go on: it would read what was. Then no frames are used again, and the others ask for all, as they
+    /// do with an engine whose servers do not read directly.
     pub fn adopt(&self, left: Vec<Left>) -> BTreeMap<DatasetId, io::Result<Arc<Table>>> {
+        let budget = self.budget.clone().unwrap_or_else(|| Budget::new(0));
         let mut groups: Vec<(Option<String>, Arc<Group>)> = Vec::new();
         let mut tables = BTreeMap::new();
         for Left { dataset, group, table, frames } in left {
@@ -100,14 +101,14 @@ impl Direct {
                     *name = name.take().or(group);
                     Table::adopt(known, table)
                 }
-                None => Group::adopt(frames).and_then(|adopted| {
+                None => Group::adopt(frames, &budget).and_then(|adopted| {
                     groups.push((group, adopted.clone()));
                     Table::adopt(&adopted, table)
                 }),
             };
             tables.insert(dataset, adopted);
         }
-        if tables.values().any(Result::is_err) {
+        if self.budget.is_none() || tables.values().any(Result::is_err) {
             tables.retain(|_, table| table.is_err());
             return tables;
         }

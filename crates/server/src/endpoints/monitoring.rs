@@ -211,8 +211,12 @@ fn of_direct(registry: &mut Registry, files: &[FileLatencies]) {
     let help = "Blocks of 8 KiB that a server read without asking the engine";
     registry.register("direct_reads", help, reads.clone());
     let bytes = Some(Unit::Bytes);
-    let size =
-        family(registry, "direct_size", "Memory of a trust group to read from", bytes.clone());
+    let size = family(
+        registry,
+        "direct_size",
+        "Memory to read from that a trust group can have",
+        bytes.clone(),
+    );
     let used = family(registry, "direct_used", "What of that memory is in use", bytes);
     for (file, direct) in files.iter().filter_map(|file| Some((file, file.direct?))) {
         let label = vec![("vdb", file.owner.clone())];
