@@ -46,6 +46,7 @@ export async function webhooks(page) {
   check(JSON.parse(there.heard[0].body).type === "webhook.test" && isSigned(there.heard[0], secret), "it was tested, and signed with the secret that was shown");
   offshoot("snapshot", "take", "dev");
   await until("it is told of a job", () => there.heard.some((one) => JSON.parse(one.body).type === "job.snapshot_take.done" && isSigned(one, secret)));
+  await changed(page, there, secret);
   there.status = 500;
   await page.getByRole("button", { name: "test ci" }).click();
   await page.getByText("ci did not take it").waitFor();
@@ -54,6 +55,26 @@ export async function webhooks(page) {
   await page.getByText("nobody is told of anything").waitFor();
   check(offshoot("webhook", "list").webhooks.length === 0, "it is gone");
   there.close();
+}
+
+/** Other events, and another secret beside that of before. */
+async function changed(page, there, secret) {
+  await page.getByRole("button", { name: "change ci" }).click();
+  await accessible(page, "a change of a webhook");
+  await answer(page, "Change the webhook ci", { Events: "job.*", "Make another secret, and show it": true }, "Change");
+  const another = await page.getByRole("region", { name: "Secret of ci" }).locator("code.long").textContent();
+  await click(page, "Hide");
+  await page.getByRole("row", { name: /^ci .*job\.\* active/ }).waitFor();
+  check(another !== secret, "its secret is another one");
+  const before = there.heard.length;
+  await page.getByRole("button", { name: "test ci" }).click();
+  const last = await until("another test is there", () => there.heard.slice(before).find((one) => JSON.parse(one.body).type === "webhook.test"));
+  check(isSigned(last, another) && isSigned(last, secret), "it is signed with the new secret and with the one before");
+  // What is not changed stays, the secret too.
+  await page.getByRole("button", { name: "change ci" }).click();
+  await answer(page, "Change the webhook ci", { Events: "fault.*" }, "Change");
+  await page.getByRole("row", { name: /^ci .*fault\.\* active/ }).waitFor();
+  check((await page.getByRole("region", { name: "Secret of ci" }).count()) === 0 && offshoot("webhook", "show", "ci").url === there.url, "only events have changed");
 }
 
 export async function keys(page) {

@@ -726,7 +726,7 @@ type AddWebhook struct {
 	Url string `json:"url"`
 }
 
-// AddedWebhook A new webhook. This is the only time that its secret is shown.
+// AddedWebhook A webhook that was added or changed. This is the only time that a secret that was made is shown.
 type AddedWebhook struct {
 	// Events Of which events.
 	Events []string `json:"events"`
@@ -2693,6 +2693,22 @@ type SetVdb struct {
 	StopWhenIdleMs *int64 `json:"stop_when_idle_ms,omitempty"`
 }
 
+// SetWebhook Changes a webhook; absent fields stay as they are.
+type SetWebhook struct {
+	// Events Of which events, in place of those before; of all where it is empty.
+	Events *[]string `json:"events,omitempty"`
+
+	// Insecure Whether it may be another host's by plain HTTP.
+	Insecure *bool `json:"insecure,omitempty"`
+
+	// RotateSecret Whether another secret is made. For 24 hours after a change messages are signed with the secret of before, too.
+	RotateSecret *bool   `json:"rotate_secret,omitempty"`
+	Secret       *Secret `json:"secret,omitempty"`
+
+	// Url Another address: `https`, or `http` on loopback.
+	Url *string `json:"url,omitempty"`
+}
+
 // SignedMaskReport A signed report of a masked image.
 type SignedMaskReport struct {
 	// Document The document as it is signed, byte by byte: save it as it is. Its signature (Ed25519) is at its end, after
@@ -3307,6 +3323,9 @@ type Webhook struct {
 	// Name Its name.
 	Name string `json:"name"`
 
+	// OldSecretUntil Until when messages are signed with the secret of before, too, as it was changed.
+	OldSecretUntil *time.Time `json:"old_secret_until"`
+
 	// State Whether it takes what it is told.
 	State WebhookState `json:"state"`
 
@@ -3515,6 +3534,9 @@ type RewindVdbJSONRequestBody = RewindVdb
 
 // AddWebhookJSONRequestBody defines body for AddWebhook for application/json ContentType.
 type AddWebhookJSONRequestBody = AddWebhook
+
+// SetWebhookJSONRequestBody defines body for SetWebhook for application/json ContentType.
+type SetWebhookJSONRequestBody = SetWebhook
 
 // AsMoment0 returns the union data inside the Moment as a Moment0
 func (t Moment) AsMoment0() (Moment0, error) {
@@ -4781,6 +4803,22 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /api/v1/webhooks/{name} (the `ShowWebhook` operationId).
 	ShowWebhook(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetWebhookWithBody Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+	// once, if it was made here.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+	SetWebhookWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetWebhook Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+	// once, if it was made here.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+	SetWebhook(ctx context.Context, name string, body SetWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestWebhook Sends a webhook a message that tells of nothing, once, and says what it was answered.
 	//
@@ -7114,6 +7152,42 @@ func (c *Client) RemoveWebhook(ctx context.Context, name string, reqEditors ...R
 // Corresponds with GET /api/v1/webhooks/{name} (the `ShowWebhook` operationId).
 func (c *Client) ShowWebhook(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewShowWebhookRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetWebhookWithBody Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+// once, if it was made here.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+func (c *Client) SetWebhookWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetWebhookRequestWithBody(c.Server, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetWebhook Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+// once, if it was made here.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+func (c *Client) SetWebhook(ctx context.Context, name string, body SetWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetWebhookRequest(c.Server, name, body)
 	if err != nil {
 		return nil, err
 	}
@@ -11322,6 +11396,53 @@ func NewShowWebhookRequest(server string, name string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewSetWebhookRequest calls the generic SetWebhook builder with application/json body
+func NewSetWebhookRequest(server string, name string, body SetWebhookJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetWebhookRequestWithBody(server, name, "application/json", bodyReader)
+}
+
+// NewSetWebhookRequestWithBody constructs an http.Request for the SetWebhook method, with any body, and a specified content type
+func NewSetWebhookRequestWithBody(server string, name string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/webhooks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewTestWebhookRequest constructs an http.Request for the TestWebhook method
 func NewTestWebhookRequest(server string, name string) (*http.Request, error) {
 	var err error
@@ -12433,6 +12554,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /api/v1/webhooks/{name} (the `ShowWebhook` operationId).
 	ShowWebhookWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*ShowWebhookResponse, error)
+
+	// SetWebhookWithBodyWithResponse Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+	// once, if it was made here.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+	SetWebhookWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetWebhookResponse, error)
+
+	// SetWebhookWithResponse Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+	// once, if it was made here.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+	SetWebhookWithResponse(ctx context.Context, name string, body SetWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*SetWebhookResponse, error)
 
 	// TestWebhookWithResponse Sends a webhook a message that tells of nothing, once, and says what it was answered.
 	//
@@ -17852,6 +17989,54 @@ func (r ShowWebhookResponse) ContentType() string {
 	return ""
 }
 
+type SetWebhookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AddedWebhook
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *ErrorBody
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetWebhookResponse) GetJSON200() *AddedWebhook {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SetWebhookResponse) GetJSONDefault() *ErrorBody {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetWebhookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetWebhookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetWebhookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetWebhookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type TestWebhookResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -19808,6 +19993,34 @@ func (c *ClientWithResponses) ShowWebhookWithResponse(ctx context.Context, name 
 		return nil, err
 	}
 	return ParseShowWebhookResponse(rsp)
+}
+
+// SetWebhookWithBodyWithResponse Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+// once, if it was made here.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+func (c *ClientWithResponses) SetWebhookWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetWebhookResponse, error) {
+	rsp, err := c.SetWebhookWithBody(ctx, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetWebhookResponse(rsp)
+}
+
+// SetWebhookWithResponse Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+// once, if it was made here.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/webhooks/{name} (the `SetWebhook` operationId).
+func (c *ClientWithResponses) SetWebhookWithResponse(ctx context.Context, name string, body SetWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*SetWebhookResponse, error) {
+	rsp, err := c.SetWebhook(ctx, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetWebhookResponse(rsp)
 }
 
 // TestWebhookWithResponse Sends a webhook a message that tells of nothing, once, and says what it was answered.
@@ -23521,6 +23734,39 @@ func ParseShowWebhookResponse(rsp *http.Response) (*ShowWebhookResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Webhook
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ErrorBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSetWebhookResponse parses an HTTP response from a SetWebhookWithResponse call
+func ParseSetWebhookResponse(rsp *http.Response) (*SetWebhookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetWebhookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AddedWebhook
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

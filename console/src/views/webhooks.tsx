@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { ask, at, useAnswer } from "../api";
 import { changed } from "../events";
 import { count } from "../format";
-import type { AddedWebhook, AddWebhook, Webhook, WebhookList, WebhookTest } from "../schema";
+import type { AddedWebhook, AddWebhook, SetWebhook, Webhook, WebhookList, WebhookTest } from "../schema";
 import { Failure, Once, Page, State, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
@@ -35,7 +35,7 @@ export function Webhooks() {
             { name: "Told", cell: (one) => <Time at={one.delivered_at} />, wide: true },
             { name: "Waiting", cell: (one) => count(one.waiting), figures: true, wide: true },
             { name: "Missed", cell: (one) => count(one.missed), figures: true, wide: true },
-            { name: "Actions", cell: (one) => <Actions of={one} /> },
+            { name: "Actions", cell: (one) => <Actions of={one} then={setMade} /> },
           ]}
         />
       )}
@@ -57,7 +57,8 @@ function Health({ of }: { of: Webhook }) {
   );
 }
 
-function Actions({ of: { name } }: { of: Webhook }) {
+function Actions({ of, then }: { of: Webhook; then: (made: AddedWebhook) => void }) {
+  const { name } = of;
   const test = async () => {
     const answer = await ask<WebhookTest>("POST", at("webhooks", name, "/test"));
     if (answer.delivered) say(`${name} took it in ${answer.took_ms} ms`, "good");
@@ -81,6 +82,9 @@ function Actions({ of: { name } }: { of: Webhook }) {
       <button type="button" class="small" onClick={() => attempt(test)} aria-label={`test ${name}`}>
         Test
       </button>
+      <button type="button" class="small" onClick={() => askChange(of, then)} aria-label={`change ${name}`}>
+        Change
+      </button>
       <button type="button" class="small danger" onClick={remove} aria-label={`remove ${name}`}>
         Remove
       </button>
@@ -101,10 +105,40 @@ function askWebhook(then: (made: AddedWebhook) => void): void {
       { name: "insecure", label: "Allow plain http to another host: anybody on the way can read it", kind: "check" },
     ],
     done: async (values) => {
-      const events = (values["events"] ?? "").split(",").map((one) => one.trim()).filter(Boolean);
+      const events = patterns(values["events"]);
       const body: AddWebhook = { name: values["name"] as string, url: values["url"] as string, secret: values["secret"] || null, insecure: values.on("insecure"), ...(events.length > 0 && { events }) };
       then(await ask<AddedWebhook>("POST", "webhooks", body));
       say(`${body.name} is added`, "good");
+      changed();
+    },
+  });
+}
+
+const patterns = (text = ""): string[] => text.split(",").map((one) => one.trim()).filter(Boolean);
+
+function askChange({ name, url, events, insecure }: Webhook, then: (made: AddedWebhook) => void): void {
+  question({
+    title: `Change the webhook ${name}`,
+    text: "What waits is told as it is then. After another secret, messages are signed with the one of before, too, for 24 hours.",
+    verb: "Change",
+    fields: [
+      { name: "url", label: "Address", required: true, value: url, hint: "https, or http on this host" },
+      { name: "events", label: "Events", value: events.join(", "), hint: "patterns as fault.*, job.*.failed; all where empty" },
+      { name: "rotate", label: "Make another secret, and show it", kind: "check" },
+      { name: "secret", label: "Another secret", kind: "password", hint: "whsec_ and base64; it stays where empty" },
+      { name: "insecure", label: "Allow plain http to another host: anybody on the way can read it", kind: "check", value: insecure },
+    ],
+    done: async (values) => {
+      const typed = patterns(values["events"]);
+      const body: SetWebhook = {
+        insecure: values.on("insecure"),
+        rotate_secret: values.on("rotate"),
+        ...(values["url"] !== url && { url: values["url"] as string }),
+        ...(typed.join() !== events.join() && { events: typed }),
+        ...(values["secret"] && { secret: values["secret"] }),
+      };
+      then(await ask<AddedWebhook>("POST", at("webhooks", name), body));
+      say(`${name} is changed`, "good");
       changed();
     },
   });

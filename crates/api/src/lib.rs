@@ -92,4 +92,6 @@ pub use vdb::{
     Kept, ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb,
     Vdb, VdbGateway, VdbList, VdbLog, VdbNetwork, VdbState,
 };
-pub use webhook::{AddWebhook, AddedWebhook, Webhook, WebhookList, WebhookState, WebhookTest};
+pub use webhook::{
+    AddWebhook, AddedWebhook, SetWebhook, Webhook, WebhookList, WebhookState, WebhookTest,
+};

@@ -138,7 +138,7 @@ pub const TEMPLATES: &str = "/api/v1/templates";
 pub const TEMPLATE: &str = "/api/v1/templates/{name}";
 /// GET: all webhooks; POST: add one.
 pub const WEBHOOKS: &str = "/api/v1/webhooks";
-/// GET: one webhook; DELETE: remove it.
+/// GET: one webhook; POST: change it; DELETE: remove it.
 pub const WEBHOOK: &str = "/api/v1/webhooks/{name}";
 /// POST: send it a message that tells of nothing.
 pub const WEBHOOK_TEST: &str = "/api/v1/webhooks/{name}/test";

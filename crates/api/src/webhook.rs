@@ -52,6 +52,9 @@ pub struct Webhook {
     /// Why the last one failed.
     #[schema(required)]
     pub error: Option<String>,
+    /// Until when messages are signed with the secret of before, too, as it was changed.
+    #[schema(required, value_type = Option<String>, format = DateTime)]
+    pub old_secret_until: Option<Timestamp>,
 }
 
 /// All webhooks.
@@ -80,7 +83,28 @@ pub struct AddWebhook {
     pub insecure: bool,
 }
 
-/// A new webhook. This is the only time that its secret is shown.
+/// Changes a webhook; absent fields stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetWebhook {
+    /// Another address: `https`, or `http` on loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Of which events, in place of those before; of all where it is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<String>>,
+    /// Another secret: `whsec_` and 24 to 64 bytes in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
+    /// Whether another secret is made. For 24 hours after a change messages are signed with the secret of before, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rotate_secret: bool,
+    /// Whether it may be another host's by plain HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub insecure: Option<bool>,
+}
+
+/// A webhook that was added or changed. This is the only time that a secret that was made is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AddedWebhook {
     /// Its id.
@@ -92,7 +116,7 @@ pub struct AddedWebhook {
     pub url: String,
     /// Of which events.
     pub events: Vec<String>,
-    /// What its messages are signed with; null if that was given.
+    /// What its messages are signed with; null if that was given, or stays.
     #[schema(required)]
     pub secret: Option<Secret>,
 }

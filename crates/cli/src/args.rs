@@ -55,7 +55,7 @@ pub use vdb::{
     ConnectArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs,
     VdbCommand, VdbOptionArgs,
 };
-pub use webhook::{WebhookAddArgs, WebhookCommand};
+pub use webhook::{WebhookAddArgs, WebhookChangeArgs, WebhookCommand, WebhookSetArgs};
 
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;

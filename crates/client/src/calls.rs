@@ -10,10 +10,10 @@ use offshoot_api::{
     MaskReportKey, Peer, PeerInvitation, PeerKeyRotation, PeerList, Policy, PolicyList, PoolStatus,
     PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb,
     Replication, ReplicationHistory, ReplicationList, RewindVdb, RewindVdbGroup, RotateSecrets,
-    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetUser, SetVdb, SignedMaskReport,
-    Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot, Template, TemplateList,
-    TimeflowList, Token, TokenList, Topology, User, UserList, Vdb, VdbGroup, VdbGroupList,
-    VdbHooks, VdbList, VdbLog, Webhook, WebhookList, WebhookTest, routes,
+    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetUser, SetVdb, SetWebhook,
+    SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot, Template,
+    TemplateList, TimeflowList, Token, TokenList, Topology, User, UserList, Vdb, VdbGroup,
+    VdbGroupList, VdbHooks, VdbList, VdbLog, Webhook, WebhookList, WebhookTest, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -657,6 +657,11 @@ impl Client {
     /// One webhook.
     pub fn show_webhook(&self, name: &str) -> Result<Webhook, Failure> {
         self.get(&routes::fill(routes::WEBHOOK, name))
+    }
+
+    /// Changes a webhook.
+    pub fn set_webhook(&self, name: &str, request: &SetWebhook) -> Result<AddedWebhook, Failure> {
+        self.post_json(&routes::fill(routes::WEBHOOK, name), request)
     }
 
     /// Sends a webhook a message that tells of nothing.

@@ -26,6 +26,8 @@ const GIVEN_UP_AFTER: SignedDuration = SignedDuration::from_hours(72);
 const URL_BYTES_MAX: usize = 2048;
 /// The longest pattern, in bytes.
 const PATTERN_BYTES_MAX: usize = 100;
+/// How long the key before the last one signs, too.
+const OLD_KEY_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// How a key is written.
 const KEY_PREFIX: &str = "whsec_";
 /// How long a key may be.
@@ -62,6 +64,9 @@ pub struct Webhook {
     pub failing_since: Option<Timestamp>,
     /// Why the last one failed.
     pub error: Option<String>,
+    /// Until when the key of before the last rotation signs, too; none: there is none.
+    #[serde(default)]
+    pub old_key_until: Option<Timestamp>,
 }
 
 impl Webhook {
@@ -79,6 +84,16 @@ impl Webhook {
     /// Remembers that it takes what it is told.
     pub fn answered(&mut self) {
         (self.failures, self.failing_since, self.error) = (0, None, None);
+    }
+
+    /// Remembers that another key signs from now on; for a day that of before does, too.
+    pub fn rotated(&mut self, now: Timestamp) {
+        self.old_key_until = Some(now.checked_add(OLD_KEY_FOR).unwrap_or(Timestamp::MAX));
+    }
+
+    /// Whether the key of before the last rotation has had its time.
+    pub fn is_old_key_over(&self, now: Timestamp) -> bool {
+        self.old_key_until.is_some_and(|until| until <= now)
     }
 
     /// Remembers that an event of this number and time was not taken, and why. One that is too old is given up.

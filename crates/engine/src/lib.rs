@@ -67,7 +67,9 @@ pub use face::timeflows::{HistoryView, OpenRange, ShownRange, TimeflowView, Time
 pub use face::users::{UserChange, UserRequest, UserView, Users};
 pub use face::vdbs::{KeptHook, VdbView, Vdbs};
 pub use face::wanted::ProvisionRequest;
-pub use face::webhooks::{AddWebhookRequest, WebhookTest, WebhookView, Webhooks};
+pub use face::webhooks::{
+    AddWebhookRequest, NewSecret, SetWebhookRequest, WebhookTest, WebhookView, Webhooks,
+};
 pub use ground::custody::Survival;
 pub use ground::network::{Network, NoNetwork, PeerKey, Reached};
 pub use ground::poster::{NoPoster, Poster, Posting};

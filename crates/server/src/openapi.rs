@@ -127,6 +127,7 @@ use utoipa::{Modify, OpenApi};
         webhook::add_webhook,
         webhook::list_webhooks,
         webhook::show_webhook,
+        webhook::set_webhook,
         webhook::test_webhook,
         webhook::remove_webhook,
     ),

@@ -114,7 +114,10 @@ fn people() -> Router<App> {
         .route(routes::TEMPLATES, get(template::list_templates).post(template::create_template))
         .route(routes::TEMPLATE, get(template::show_template).delete(template::delete_template))
         .route(routes::WEBHOOKS, get(webhook::list_webhooks).post(webhook::add_webhook))
-        .route(routes::WEBHOOK, get(webhook::show_webhook).delete(webhook::remove_webhook))
+        .route(
+            routes::WEBHOOK,
+            get(webhook::show_webhook).post(webhook::set_webhook).delete(webhook::remove_webhook),
+        )
         .route(routes::WEBHOOK_TEST, post(webhook::test_webhook))
         .route(routes::SECRETS, get(secret::secrets))
         .route(routes::SECRETS_ROTATE, post(secret::rotate_secrets))

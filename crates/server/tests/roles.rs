@@ -165,6 +165,7 @@ const MAY: &[(&str, &str)] = &[
     ("get webhooks", "a"),
     ("post webhooks", "a"),
     ("get webhooks/{name}", "a"),
+    ("post webhooks/{name}", "a"),
     ("delete webhooks/{name}", "a"),
     ("post webhooks/{name}/test", "a"),
     ("get secrets", "au"),

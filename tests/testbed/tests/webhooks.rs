@@ -23,6 +23,9 @@ use std::time::Duration;
 /// The secret of the specification's own example.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
+/// Another one.
+const SECOND: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+
 /// A request as it came.
 #[derive(Clone)]
 struct Heard {
@@ -48,8 +51,9 @@ impl Heard {
         let key = decoded(secret.strip_prefix("whsec_").unwrap());
         let timestamp = &self.headers["webhook-timestamp"];
         let signed = [format!("{}.{timestamp}.", self.id()).as_bytes(), &self.body].concat();
-        let said = self.headers["webhook-signature"].strip_prefix("v1,").unwrap();
-        decoded(said) == hmac(&key, &signed)
+        let all = self.headers["webhook-signature"].split(' ');
+        all.map(|one| decoded(one.strip_prefix("v1,").unwrap()))
+            .any(|one| one == hmac(&key, &signed))
     }
 }
 
@@ -301,6 +305,77 @@ fn who_is_away_is_told_later_and_by_the_next_engine() {
         run(&engine, &format!("webhook remove {name}")).unwrap();
     }
     assert_eq!(run(&engine, "webhook list").unwrap()["webhooks"], Value::Array(vec![]));
+    assert_eq!(engine.stop().unwrap(), 0);
+}
+
+/// Another secret comes to a receiver that is away, which takes what waited with either of them.
+#[test]
+fn a_webhook_is_changed_where_it_is() {
+    let (scratch, mut engine) = start();
+    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let file = secret_file(&scratch, SECRET);
+    let add = format!("webhook add ci --url http://{away}/hook --events job.* --secret-file");
+    run(&engine, &format!("{add} {}", file.display())).unwrap();
+    run(&engine, "pool reclaim").unwrap();
+    let waits = || {
+        let shown = run(&engine, "webhook show ci").unwrap();
+        Ok((&shown["state"], &shown["waiting"]) == (&"failing".into(), &1.into()))
+    };
+    wait_until("the first waits", PATIENCE, waits).unwrap();
+
+    let set = run(&engine, "webhook set ci --rotate-secret").unwrap();
+    let made = set["secret"].as_str().expect("the new secret is shown once").to_owned();
+    assert_eq!(set["events"], Value::Array(vec!["job.*".into()]), "what is not named stays: {set}");
+    let shown = run(&engine, "webhook show ci").unwrap();
+    let until: Timestamp = shown["old_secret_until"].as_str().unwrap().parse().unwrap();
+    let now = Timestamp::try_from(SystemClock.now()).unwrap();
+    let day = until.duration_since(now).as_hours();
+    assert!((23..=24).contains(&day), "{shown}");
+    let ci = Receiver::at(0);
+    let set = run(&engine, &format!("webhook set ci --url {}", ci.url())).unwrap();
+    assert_eq!(set["secret"], Value::Null, "{set}");
+    let told = ci.wait_for("what waited", |one| one.kind() == "job.pool_reclaim.done");
+    assert!(told.is_signed_with(&made) && told.is_signed_with(SECRET), "by both");
+
+    // Events of before that were not for it are not told: not even by the next engine.
+    run(&engine, "webhook set ci --faults").unwrap();
+    run(&engine, "pool reclaim").unwrap();
+    run(&engine, "webhook set ci --events job.pool_scrub.*").unwrap();
+    assert_eq!(run(&engine, "webhook show ci").unwrap()["waiting"], 0);
+    assert_eq!(engine.stop().unwrap(), 0);
+    engine.restart().unwrap();
+    run(&engine, "webhook set ci --events *").unwrap();
+    run(&engine, "pool scrub").unwrap();
+    ci.wait_for("the scrub", |one| one.kind() == "job.pool_scrub.done");
+    assert_eq!(
+        ci.messages().len(),
+        2,
+        "{:?}",
+        ci.messages().iter().map(Heard::kind).collect::<Vec<_>>()
+    );
+
+    // After two changes only the last two secrets sign.
+    run(
+        &engine,
+        &format!("webhook set ci --secret-file {}", secret_file(&scratch, SECOND).display()),
+    )
+    .unwrap();
+    run(&engine, "webhook test ci").unwrap();
+    let test = ci.wait_for("the test", |one| one.kind() == "webhook.test");
+    assert!(
+        test.is_signed_with(SECOND) && test.is_signed_with(&made) && !test.is_signed_with(SECRET)
+    );
+    for secret in [SECRET, SECOND, &made] {
+        shows_nothing_of(&engine, secret);
+    }
+    let refused = |line: &str| run(&engine, line).expect_err(line);
+    assert_eq!(refused("webhook set ci").exit_code, 2);
+    assert_eq!(refused("webhook set nobody --faults").code, "not_found");
+    assert_eq!(refused("webhook set ci --url http://ci.example/hook").code, "invalid_input");
+    run(&engine, "webhook set ci --url http://ci.example/hook --insecure").unwrap();
+    assert_eq!(refused("webhook set ci --secure").code, "invalid_input");
+    let audit = run(&engine, "audit").unwrap().to_string();
+    assert!(audit.contains("webhook set"), "{audit}");
     assert_eq!(engine.stop().unwrap(), 0);
 }
 

@@ -1,9 +1,9 @@
 //! `offshoot webhook …`
 
 use super::Session;
-use crate::args::{WebhookAddArgs, WebhookCommand};
+use crate::args::{WebhookAddArgs, WebhookChangeArgs, WebhookCommand, WebhookSetArgs};
 use crate::output::{FAILED, Fields, duration, or_dash, seconds, table, word};
-use offshoot_api::{AddWebhook, Secret, Webhook, WebhookTest};
+use offshoot_api::{AddWebhook, AddedWebhook, Secret, SetWebhook, Webhook, WebhookTest};
 use offshoot_types::{ErrorKind, Failure};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,6 +19,7 @@ pub fn run(session: &Session, command: WebhookCommand) -> Result<(), Failure> {
     let (client, output) = (&session.client, session.output);
     match command {
         WebhookCommand::Add(args) => add(session, args)?,
+        WebhookCommand::Set(args) => set(session, args)?,
         WebhookCommand::List => output.print(&client.list_webhooks()?, |list| text(&list.webhooks)),
         WebhookCommand::Show(args) => output.print(&client.show_webhook(&args.name)?, one),
         // Its exit code says what became of it.
@@ -43,18 +44,42 @@ fn add(session: &Session, args: WebhookAddArgs) -> Result<(), Failure> {
     let events = if faults { vec![FAULTS.to_owned()] } else { events };
     let secret = secret_file.as_deref().map(read_secret).transpose()?;
     let request = AddWebhook { name, url, events, secret, insecure };
-    let added = session.client.add_webhook(&request)?;
-    if !session.output.json && added.secret.is_some() {
-        eprintln!(
-            "{} is added; this is its secret, which is not shown again; try it: offshoot webhook test {}",
-            added.name, added.name
-        );
-    }
-    session.output.print(&added, |added| match &added.secret {
-        Some(secret) => secret.reveal().to_owned(),
-        None => format!("{} is added; try it: offshoot webhook test {}", added.name, added.name),
-    });
+    tell(session, &session.client.add_webhook(&request)?, "added; this is its secret", "added");
     Ok(())
+}
+
+fn set(session: &Session, WebhookSetArgs { name, change }: WebhookSetArgs) -> Result<(), Failure> {
+    let WebhookChangeArgs { url, events, faults, rotate_secret, secret_file, insecure, secure } =
+        change;
+    let url = match url {
+        Some(url) if url == STANDARD => Some(from_stdin()?),
+        url => url,
+    };
+    let events = if faults { vec![FAULTS.to_owned()] } else { events };
+    let request = SetWebhook {
+        url,
+        events: Some(events).filter(|events| !events.is_empty()),
+        secret: secret_file.as_deref().map(read_secret).transpose()?,
+        rotate_secret,
+        insecure: (insecure || secure).then_some(insecure),
+    };
+    let set = session.client.set_webhook(&name, &request)?;
+    let rotated = "changed; this is its new secret, and the one of before signs, too, for 24 hours";
+    tell(session, &set, rotated, "changed");
+    Ok(())
+}
+
+/// Prints a secret that is shown this once, alone, or that there is none.
+fn tell(session: &Session, webhook: &AddedWebhook, with_secret: &str, without: &str) {
+    let name = &webhook.name;
+    let test = format!("try it: offshoot webhook test {name}");
+    if !session.output.json && webhook.secret.is_some() {
+        eprintln!("{name} is {with_secret}; it is not shown again; {test}");
+    }
+    session.output.print(webhook, |webhook| match &webhook.secret {
+        Some(secret) => secret.reveal().to_owned(),
+        None => format!("{name} is {without}; {test}"),
+    });
 }
 
 /// Sends a test. One that was not taken is a failure of the command.
@@ -114,6 +139,7 @@ fn one(webhook: &Webhook) -> String {
         .add_some("failing since", webhook.failing_since)
         .add_some("failures", Some(webhook.failures).filter(|count| *count > 0))
         .add_some("error", webhook.error.as_ref())
+        .add_some("secret of before until", webhook.old_secret_until)
         .add_some("insecure", webhook.insecure.then_some("yes"))
         .add("id", webhook.id)
         .add("created at", webhook.created_at)

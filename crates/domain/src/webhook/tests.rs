@@ -14,6 +14,7 @@ fn webhook(events: &[&str]) -> Webhook {
         failures: 0,
         failing_since: None,
         error: None,
+        old_key_until: None,
     }
 }
 
@@ -160,4 +161,13 @@ fn a_failure_keeps_the_event_until_it_is_too_old() {
     one.delivered(9, at(74));
     assert_eq!((one.cursor, one.failures, one.failing_since), (9, 0, None));
     assert_eq!((one.error, one.delivered_at, one.missed), (None, Some(at(74)), 1));
+}
+
+#[test]
+fn the_key_of_before_signs_for_a_day() {
+    let mut one = webhook(&["*"]);
+    assert!(!one.is_old_key_over(at(0)));
+    one.rotated(at(0));
+    assert_eq!(one.old_key_until, Some(at(24)));
+    assert!(!one.is_old_key_over(at(23)) && one.is_old_key_over(at(24)));
 }

@@ -78,6 +78,11 @@ pub fn webhook_key(id: WebhookId) -> String {
     format!("{id}/signing-key")
 }
 
+/// Of what they were signed with before.
+pub fn old_webhook_key(id: WebhookId) -> String {
+    format!("{id}/old-signing-key")
+}
+
 /// Of a key that values are masked with, by its name.
 pub fn masking_key(name: &str) -> String {
     format!("masking/{name}")

@@ -1,10 +1,10 @@
 //! What a webhook is told: the bodies of messages, and their signatures.
 
-use crate::core::keys::webhook_key;
+use crate::core::keys::{old_webhook_key, webhook_key};
 use crate::core::topic::Topic;
 use crate::core::{Core, missing, peers};
 use crate::ground::poster::{Poster, Posting};
-use offshoot_catalog::{Event, Happening};
+use offshoot_catalog::{Error, Event, Happening};
 use offshoot_domain::{Webhook, WebhookKey};
 use offshoot_os::random_bytes;
 use offshoot_types::{ErrorKind, Failure};
@@ -78,7 +78,8 @@ pub fn of_test(core: &Core, webhook: &Webhook) -> Message {
     Message { id, body: body.to_string().into_bytes() }
 }
 
-/// Signs a message as of now.
+/// Signs a message as of now; for a while after a rotation with the key of before, too, so that a receiver that knows either
+/// takes it.
 ///
 /// # Errors
 /// If the key that signs is gone.
@@ -88,17 +89,49 @@ pub fn signed(core: &Core, webhook: &Webhook, message: Message) -> Result<Postin
         Failure::new(
             ErrorKind::WrongState,
             format!("the secret of the webhook '{name}' went with a lost key"),
-            format!("remove it, and add it again: offshoot webhook remove {name}"),
+            format!("give it another one: offshoot webhook set {name} --rotate-secret"),
         )
     })?;
     let seconds = core.now().as_second();
-    let signature = WebhookKey::parse(&secret)?.sign(&message.id, seconds, &message.body);
+    let old = match webhook.old_key_until {
+        Some(until) if core.now() < until => core.catalog.secret(&old_webhook_key(webhook.id))?,
+        _ => None,
+    };
+    let sign = |key| Ok(WebhookKey::parse(key)?.sign(&message.id, seconds, &message.body));
+    let signatures: Vec<String> = [Some(&secret), old.as_ref()]
+        .into_iter()
+        .flatten()
+        .map(sign)
+        .collect::<Result<_, Failure>>()?;
     let headers = vec![
         ("webhook-id", message.id),
         ("webhook-timestamp", seconds.to_string()),
-        ("webhook-signature", signature),
+        ("webhook-signature", signatures.join(" ")),
     ];
     Ok(Posting { url: webhook.url.clone(), headers, body: message.body })
+}
+
+/// Forgets the key of before the last rotation once its time is over.
+///
+/// # Errors
+/// The catalog's; that the webhook was removed meanwhile is none.
+pub fn forget_old_key(core: &Core, webhook: &Webhook) -> Result<(), Failure> {
+    let now = core.now();
+    if !webhook.is_old_key_over(now) {
+        return Ok(());
+    }
+    let forgotten = core.catalog.transaction(|tx| {
+        // It may have been rotated once more.
+        let Some(mut webhook) =
+            tx.find::<Webhook>(webhook.id)?.filter(|one| one.is_old_key_over(now))
+        else {
+            return Ok(());
+        };
+        webhook.old_key_until = None;
+        tx.put(&webhook)?;
+        tx.delete_secret(&old_webhook_key(webhook.id))
+    });
+    forgotten.map_err(|error: Error| error.into())
 }
 
 /// Sends a message, and returns the status it was answered with where that says that it was taken.

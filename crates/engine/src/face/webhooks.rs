@@ -1,10 +1,10 @@
 //! Whom the engine tells of events, as an administrator says it.
 
-use crate::core::keys::webhook_key;
+use crate::core::keys::{old_webhook_key, webhook_key};
 use crate::core::topic::Topic;
 use crate::core::webhooks::{self, is_about};
 use crate::parts::Parts;
-use offshoot_catalog::{Error, Subject};
+use offshoot_catalog::{Error, Event, Subject};
 use offshoot_domain::{EventPattern, ObjectName, Secret, Webhook, WebhookKey, webhook_url};
 use offshoot_os::random_bytes;
 use offshoot_types::{ErrorKind, Failure};
@@ -25,10 +25,47 @@ pub struct AddWebhookRequest {
     pub url: String,
     /// Patterns of types of events; everything if there is none.
     pub events: Vec<String>,
-    /// What its messages are signed with; made if there is none.
-    pub secret: Option<Secret>,
+    /// What its messages are signed with.
+    pub secret: NewSecret,
     /// Whether it may be another host's by plain HTTP.
     pub insecure: bool,
+}
+
+/// What is to be different of a webhook; what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub struct SetWebhookRequest {
+    /// Where to.
+    pub url: Option<String>,
+    /// Patterns of types of events, in place of those before; everything if there is none.
+    pub events: Option<Vec<String>>,
+    /// What its messages are signed with.
+    pub secret: Option<NewSecret>,
+    /// Whether it may be another host's by plain HTTP.
+    pub insecure: Option<bool>,
+}
+
+/// Where a secret comes from.
+#[derive(Debug, Clone)]
+pub enum NewSecret {
+    /// It is made here.
+    Made,
+    /// Somebody gave it.
+    Given(Secret),
+}
+
+impl NewSecret {
+    /// The secret; and once more where it was made here, to be shown.
+    fn settled(self) -> Result<(Secret, Option<Secret>), Failure> {
+        let (secret, made) = match self {
+            NewSecret::Given(secret) => (secret, None),
+            NewSecret::Made => {
+                let made = WebhookKey::written(&random_bytes());
+                (made.clone(), Some(made))
+            }
+        };
+        WebhookKey::parse(&secret)?;
+        Ok((secret, made))
+    }
 }
 
 /// A webhook, and how far it is.
@@ -72,14 +109,7 @@ impl Webhooks<'_> {
         let name: ObjectName = name.parse()?;
         let url = webhook_url(&url, insecure)?;
         let events = patterns(&events)?;
-        let (secret, made) = match secret {
-            Some(secret) => (secret, None),
-            None => {
-                let made = WebhookKey::written(&random_bytes());
-                (made.clone(), Some(made))
-            }
-        };
-        WebhookKey::parse(&secret)?;
+        let (secret, made) = secret.settled()?;
         let webhook = Webhook {
             id: self.parts.catalog.allocate::<Webhook>()?,
             name,
@@ -93,6 +123,7 @@ impl Webhooks<'_> {
             failures: 0,
             failing_since: None,
             error: None,
+            old_key_until: None,
         };
         let added = self.parts.catalog.transaction(|tx| -> Result<Option<Webhook>, Error> {
             if tx.list::<Webhook>()?.len() >= WEBHOOKS_MAX {
@@ -112,6 +143,60 @@ impl Webhooks<'_> {
         })?;
         tracing::info!(webhook = %webhook.name, "is told of events");
         Ok((self.view(webhook)?, made))
+    }
+
+    /// Changes one. With it comes its new secret, if that was made here. Another address or secret is tried at once. What
+    /// waits is told as it is now; of events that were not for it before, it is told of those to come.
+    ///
+    /// # Errors
+    /// `NotFound`, `InvalidInput` for what cannot be used.
+    pub fn set(
+        &self,
+        name: &str,
+        request: SetWebhookRequest,
+    ) -> Result<(WebhookView, Option<Secret>), Failure> {
+        let SetWebhookRequest { url, events, secret, insecure } = request;
+        let seen = webhooks::find(self.parts, name)?;
+        let is_tried = url.is_some() || secret.is_some();
+        let insecure = insecure.unwrap_or(seen.insecure);
+        let url = webhook_url(url.as_deref().unwrap_or(&seen.url), insecure)?;
+        let events = events.map(|texts| patterns(&texts)).transpose()?;
+        let told = events.is_some().then(|| self.told(&seen)).transpose()?;
+        let (secret, made) = secret.map(NewSecret::settled).transpose()?.unzip();
+        let now = self.parts.now();
+        let webhook = self.parts.catalog.transaction(|tx| -> Result<Webhook, Error> {
+            let mut webhook = tx.get::<Webhook>(seen.id)?;
+            (webhook.url, webhook.insecure) = (url, insecure);
+            if let Some(events) = events {
+                webhook.events = events;
+                webhook.cursor = webhook.cursor.max(told.unwrap_or_default());
+            }
+            if let Some(secret) = &secret {
+                let (key, old_key) = (webhook_key(webhook.id), old_webhook_key(webhook.id));
+                if let Some(old) = tx.secret(&key)? {
+                    tx.put_secret(&old_key, &old)?;
+                    webhook.rotated(now);
+                }
+                tx.put_secret(&key, secret)?;
+            }
+            if is_tried {
+                webhook.answered();
+            }
+            tx.put(&webhook)?;
+            Ok(webhook)
+        })?;
+        if is_tried {
+            self.parts.clear(Subject::Engine, Topic::Webhook(name));
+        }
+        tracing::info!(webhook = name, "was changed");
+        Ok((self.view(webhook)?, made.flatten()))
+    }
+
+    /// The last event that one was told of, or that was not for it.
+    fn told(&self, webhook: &Webhook) -> Result<u64, Failure> {
+        let events = self.parts.catalog.events_after(webhook.cursor, u32::MAX)?;
+        let passed = events.iter().take_while(|event| !is_for(webhook, event));
+        Ok(passed.last().map_or(webhook.cursor, |event| event.id))
     }
 
     /// All webhooks, by name.
@@ -168,6 +253,7 @@ impl Webhooks<'_> {
         let id = view.webhook.id;
         self.parts.catalog.transaction(|tx| -> Result<(), Error> {
             tx.delete::<Webhook>(id)?;
+            tx.delete_secret(&old_webhook_key(id))?;
             tx.delete_secret(&webhook_key(id))
         })?;
         self.parts.clear(Subject::Engine, Topic::Webhook(name));
@@ -177,12 +263,13 @@ impl Webhooks<'_> {
 
     fn view(&self, webhook: Webhook) -> Result<WebhookView, Failure> {
         let events = self.parts.catalog.events_after(webhook.cursor, u32::MAX)?;
-        let waits = events
-            .iter()
-            .filter(|event| webhook.wants(&event.what.kind()) && !is_about(&webhook, event));
-        let waiting = waits.count() as u64;
+        let waiting = events.iter().filter(|event| is_for(&webhook, event)).count() as u64;
         Ok(WebhookView { webhook, waiting })
     }
+}
+
+fn is_for(webhook: &Webhook, event: &Event) -> bool {
+    webhook.wants(&event.what.kind()) && !is_about(webhook, event)
 }
 
 fn patterns(texts: &[String]) -> Result<Vec<EventPattern>, Failure> {

@@ -132,12 +132,15 @@ impl Desk {
 
     /// Begins to tell a webhook of the next event, if there is one and it is time.
     fn tell(&mut self, parts: &Parts, webhook: &Webhook) -> Result<(), Failure> {
+        webhooks::forget_old_key(parts, webhook)?;
         let line = self.lines.entry(webhook.id).or_insert_with(|| Line {
             position: webhook.cursor,
             next_at: Duration::ZERO,
             failures: 0,
             at_work: None,
         });
+        // Who is told of other events now has them from then on.
+        line.position = line.position.max(webhook.cursor);
         let is_early = parts.clock.elapsed() < line.next_at && webhook.failures >= line.failures;
         if line.at_work.is_some() || is_early {
             return Ok(());

@@ -136,6 +136,7 @@ const TABLE: &[Row] = &[
     (Method::GET, routes::WEBHOOKS, Right::Administer, "webhook list"),
     (Method::POST, routes::WEBHOOKS, Right::Administer, "webhook add"),
     (Method::GET, routes::WEBHOOK, Right::Administer, "webhook show"),
+    (Method::POST, routes::WEBHOOK, Right::Administer, "webhook set"),
     (Method::DELETE, routes::WEBHOOK, Right::Administer, "webhook remove"),
     (Method::POST, routes::WEBHOOK_TEST, Right::Administer, "webhook test"),
     (Method::GET, routes::SECRETS, Right::Audit, "secret show"),

@@ -4,7 +4,7 @@ use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Answer, answer};
 use offshoot_api::{
-    AddWebhook, AddedWebhook, ErrorBody, Webhook, WebhookList, WebhookTest, routes,
+    AddWebhook, AddedWebhook, ErrorBody, SetWebhook, Webhook, WebhookList, WebhookTest, routes,
 };
 
 /// Adds a webhook: an address that is told of events from now on. Messages are signed as Standard Webhooks has it; the secret is
@@ -47,6 +47,24 @@ pub(crate) async fn list_webhooks(Service(service): Service) -> Answer<WebhookLi
 )]
 pub(crate) async fn show_webhook(Service(service): Service, Name(name): Name) -> Answer<Webhook> {
     answer(service, move |service| service.notifier().show_webhook(&name)).await
+}
+
+/// Changes a webhook. Another secret signs from now on, and that of before for 24 hours more, beside it; the new one is shown this
+/// once, if it was made here.
+#[utoipa::path(
+    post,
+    path = routes::WEBHOOK,
+    tag = "webhooks",
+    params(("name" = String, Path, description = "Its name")),
+    request_body = SetWebhook,
+    responses((status = 200, body = AddedWebhook, description = "The webhook, with a new secret"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn set_webhook(
+    Service(service): Service,
+    Name(name): Name,
+    Body(request): Body<SetWebhook>,
+) -> Answer<AddedWebhook> {
+    answer(service, move |service| service.notifier().set_webhook(&name, request)).await
 }
 
 /// Sends a webhook a message that tells of nothing, once, and says what it was answered.

@@ -4,18 +4,33 @@ use super::LocalEngine;
 use crate::service::notifier::Notifier;
 use offshoot_api as api;
 use offshoot_domain::{EventPattern, Secret};
-use offshoot_engine::{AddWebhookRequest, WebhookTest, WebhookView};
-use offshoot_types::Failure;
+use offshoot_engine::{AddWebhookRequest, NewSecret, SetWebhookRequest, WebhookTest, WebhookView};
+use offshoot_types::{ErrorKind, Failure};
 
 impl Notifier for LocalEngine {
     fn add_webhook(&self, request: api::AddWebhook) -> Result<api::AddedWebhook, Failure> {
         let api::AddWebhook { name, url, events, secret, insecure } = request;
-        let secret = secret.map(|one| Secret::new(one.reveal()));
+        let secret = secret.map_or(NewSecret::Made, given);
         let request = AddWebhookRequest { name, url, events, secret, insecure };
-        let (view, made) = self.engine().webhooks().add(request)?;
-        let api::Webhook { id, name, url, events, .. } = webhook(view);
-        let secret = made.map(|secret| api::Secret::new(secret.reveal()));
-        Ok(api::AddedWebhook { id, name, url, events, secret })
+        self.engine().webhooks().add(request).map(with_secret)
+    }
+
+    fn set_webhook(
+        &self,
+        name: &str,
+        request: api::SetWebhook,
+    ) -> Result<api::AddedWebhook, Failure> {
+        let api::SetWebhook { url, events, secret, rotate_secret, insecure } = request;
+        let secret = match (secret, rotate_secret) {
+            (Some(_), true) => {
+                let message = "a secret is given, and another one is to be made";
+                return Err(Failure::new(ErrorKind::InvalidInput, message, "ask for one of them"));
+            }
+            (secret, false) => secret.map(given),
+            (None, true) => Some(NewSecret::Made),
+        };
+        let request = SetWebhookRequest { url, events, secret, insecure };
+        self.engine().webhooks().set(name, request).map(with_secret)
     }
 
     fn list_webhooks(&self) -> Result<Vec<api::Webhook>, Failure> {
@@ -43,6 +58,16 @@ impl Notifier for LocalEngine {
     }
 }
 
+fn given(secret: api::Secret) -> NewSecret {
+    NewSecret::Given(Secret::new(secret.reveal()))
+}
+
+fn with_secret((view, made): (WebhookView, Option<Secret>)) -> api::AddedWebhook {
+    let api::Webhook { id, name, url, events, .. } = webhook(view);
+    let secret = made.map(|secret| api::Secret::new(secret.reveal()));
+    api::AddedWebhook { id, name, url, events, secret }
+}
+
 fn webhook(view: WebhookView) -> api::Webhook {
     let WebhookView { webhook, waiting } = view;
     api::Webhook {
@@ -62,5 +87,6 @@ fn webhook(view: WebhookView) -> api::Webhook {
         failing_since: webhook.failing_since,
         failures: webhook.failures,
         error: webhook.error,
+        old_secret_until: webhook.old_key_until,
     }
 }

@@ -1,6 +1,6 @@
 //! What the HTTP layer asks about those who are told of events.
 
-use offshoot_api::{AddWebhook, AddedWebhook, Webhook, WebhookTest};
+use offshoot_api::{AddWebhook, AddedWebhook, SetWebhook, Webhook, WebhookTest};
 use offshoot_types::Failure;
 
 /// One method for each endpoint that is about webhooks; methods may block.
@@ -11,6 +11,8 @@ pub trait Notifier: Send + Sync {
     fn list_webhooks(&self) -> Result<Vec<Webhook>, Failure>;
     /// One webhook.
     fn show_webhook(&self, name: &str) -> Result<Webhook, Failure>;
+    /// Changes it; what it returns may hold its new secret.
+    fn set_webhook(&self, name: &str, request: SetWebhook) -> Result<AddedWebhook, Failure>;
     /// Sends it a message that tells of nothing; that nobody takes it is no failure.
     fn test_webhook(&self, name: &str) -> Result<WebhookTest, Failure>;
     /// Removes it; returns what it was.

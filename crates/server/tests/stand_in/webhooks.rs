@@ -1,7 +1,9 @@
 //! One webhook of the stand-in.
 
 use super::{StandIn, missing, time};
-use offshoot_api::{AddWebhook, AddedWebhook, Webhook, WebhookState, WebhookTest};
+use offshoot_api::{
+    AddWebhook, AddedWebhook, Secret, SetWebhook, Webhook, WebhookState, WebhookTest,
+};
 use offshoot_server::Notifier;
 use offshoot_types::{Failure, WebhookId};
 
@@ -25,6 +27,7 @@ fn webhook(name: &str) -> Result<Webhook, Failure> {
         failing_since: Some(time()),
         failures: 2,
         error: Some("nothing listens there".to_owned()),
+        old_secret_until: Some(time()),
     })
 }
 
@@ -40,6 +43,14 @@ impl Notifier for StandIn {
 
     fn show_webhook(&self, name: &str) -> Result<Webhook, Failure> {
         webhook(name)
+    }
+
+    fn set_webhook(&self, name: &str, request: SetWebhook) -> Result<AddedWebhook, Failure> {
+        let Webhook { id, name, url, events, .. } = webhook(name)?;
+        let url = request.url.unwrap_or(url);
+        let events = request.events.unwrap_or(events);
+        let secret = request.rotate_secret.then(|| Secret::new("whsec_y"));
+        Ok(AddedWebhook { id, name, url, events, secret })
     }
 
     fn test_webhook(&self, name: &str) -> Result<WebhookTest, Failure> {
